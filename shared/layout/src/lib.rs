@@ -1,1 +1,21 @@
 #![doc = include_str!("../README.md")]
+
+mod catalogs;
+mod current;
+mod document;
+mod hash;
+mod index;
+mod key;
+mod name;
+mod snapshot;
+mod status;
+
+pub use catalogs::Catalogs;
+pub use current::{Availability, Current, PREVIOUS_MAX, Previous, SnapshotRef, SourceRef};
+pub use document::{Document, DocumentError, FORMAT_VERSION};
+pub use hash::{ParseSha256Error, Sha256};
+pub use index::{Index, IndexedMeta, IndexedShard};
+pub use key::{CachePolicy, Form, Key};
+pub use name::{CatalogName, CatalogNameError};
+pub use snapshot::{RENDER_VERSION, ShardRef, Snapshot, Stored, Whole};
+pub use status::{Layers, Outcome, Status};

@@ -1,0 +1,188 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{CatalogName, Document, Key, Sha256};
+
+/// How many earlier publications a [`Current`] remembers.
+pub const PREVIOUS_MAX: usize = 16;
+
+/// `current.json`: the one mutable document of a catalog. Replacing it is the commit of a publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Current {
+    /// Grows by one with every publication, never goes back, starts at 1.
+    pub serial: u64,
+    /// The sha256 of the uncompressed canonical `all.json`.
+    pub content_hash: Sha256,
+    /// The published Snapshot.
+    pub snapshot: SnapshotRef,
+    /// What was read to make it. The only part that changes when an image is rebuilt around the same FBC.
+    pub source: SourceRef,
+    /// The version of the canonical form under which the source was read: a newer program reads it again.
+    pub render_version: u32,
+    /// When this content was published: RFC 3339, UTC, whole seconds.
+    #[serde(with = "timestamp")]
+    pub published_at: std::time::SystemTime,
+    /// Whether readers serve the catalog.
+    #[serde(default, skip_serializing_if = "Availability::is_available")]
+    pub availability: Availability,
+    /// Earlier publications, newest first, at most [`PREVIOUS_MAX`].
+    #[serde(default)]
+    pub previous: Vec<Previous>,
+}
+
+/// Where a Snapshot lies and what its bytes hash to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotRef {
+    /// Its key.
+    pub key: String,
+    /// The sha256 of its bytes.
+    pub sha256: Sha256,
+}
+
+/// What a catalog was read from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRef {
+    /// As configured: `quay.io/operatorhubio/catalog:latest`, `oci:DIR`, `dir:PATH`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The digest that it resolved to.
+    pub digest: String,
+}
+
+/// `ClusterCatalog.spec.availabilityMode`: an unavailable catalog is kept up to date but answers 404.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Availability {
+    /// Served.
+    #[default]
+    Available,
+    /// Not served.
+    Unavailable,
+}
+
+impl Availability {
+    /// Whether the catalog is served.
+    pub const fn is_available(&self) -> bool {
+        matches!(self, Self::Available)
+    }
+}
+
+/// An earlier publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Previous {
+    /// Its serial.
+    pub serial: u64,
+    /// Its content hash, which names its Snapshot.
+    pub content_hash: Sha256,
+    /// When it was published.
+    #[serde(with = "timestamp")]
+    pub published_at: std::time::SystemTime,
+}
+
+impl Document for Current {
+    const KIND: &'static str = "current.json";
+}
+
+impl Current {
+    /// What `previous` of the next publication holds: this one, then its own, newest first.
+    pub fn as_previous(&self) -> Vec<Previous> {
+        let this = Previous {
+            serial: self.serial,
+            content_hash: self.content_hash,
+            published_at: self.published_at,
+        };
+        std::iter::once(this)
+            .chain(self.previous.iter().cloned())
+            .take(PREVIOUS_MAX)
+            .collect()
+    }
+}
+
+impl SnapshotRef {
+    /// Points at the Snapshot of `catalog` with that content, whose bytes are `bytes`.
+    pub fn new(catalog: &CatalogName, content_hash: Sha256, bytes: &[u8]) -> Self {
+        Self {
+            key: Key::Snapshot(catalog.clone(), content_hash).to_string(),
+            sha256: Sha256::of(bytes),
+        }
+    }
+}
+
+/// RFC 3339 in UTC with whole seconds.
+pub(crate) mod timestamp {
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_rfc3339_seconds(*time))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+        humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+
+    /// The same for a time that may be absent.
+    pub(crate) mod option {
+        use super::{Deserialize, Deserializer, Error, Serializer, SystemTime};
+
+        pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
+            match time {
+                Some(time) => super::serialize(time, serializer),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
+            Option::<String>::deserialize(deserializer)?
+                .map(|text| humantime::parse_rfc3339(&text).map_err(D::Error::custom))
+                .transpose()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn current(serial: u64) -> Current {
+        let name = "demo".parse().unwrap();
+        Current {
+            serial,
+            content_hash: Sha256::of(b"lines"),
+            snapshot: SnapshotRef::new(&name, Sha256::of(b"lines"), b"{}"),
+            source: SourceRef {
+                reference: "quay.io/a/b:c".into(),
+                digest: "sha256:00".into(),
+            },
+            render_version: 1,
+            published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
+            availability: Availability::Available,
+            previous: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn reads_back_and_hides_the_default_availability() {
+        let bytes = current(3).to_bytes();
+        assert_eq!(Current::from_bytes(&bytes).unwrap(), current(3));
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(!text.contains("availability"), "{text}");
+        assert!(text.contains(r#""publishedAt": "2026-09-21T14:13:20Z""#), "{text}");
+    }
+
+    #[test]
+    fn remembers_sixteen_publications_newest_first() {
+        let mut now = current(1);
+        for serial in 2..=20 {
+            now = Current {
+                previous: now.as_previous(),
+                ..current(serial)
+            };
+        }
+        let serials: Vec<u64> = now.previous.iter().map(|previous| previous.serial).collect();
+        assert_eq!(serials, (4..=19).rev().collect::<Vec<_>>());
+    }
+}
