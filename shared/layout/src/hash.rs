@@ -1,8 +1,8 @@
 use std::{fmt, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::digest::{Context, SHA256, digest};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use sha2::Digest as _;
 
 /// The sha256 of some bytes: 64 lower-case hex digits in keys and documents.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +16,13 @@ pub struct ParseSha256Error(String);
 impl Sha256 {
     /// Hashes `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(sha2::Sha256::digest(bytes).into())
+        Self::take(&digest(&SHA256, bytes))
+    }
+
+    fn take(digest: &ring::digest::Digest) -> Self {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Self(bytes)
     }
 
     /// Takes a finished digest as it comes from a streaming hasher.
@@ -32,6 +38,36 @@ impl Sha256 {
     /// 43 characters of base64url, short enough for the 62 bytes that the `etag` crate can hold (hex is not).
     pub fn to_base64url(self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
+    }
+}
+
+/// A hash of bytes that come piece by piece.
+///
+/// On a processor with SHA instructions every implementation is alike; without them (many cloud machines) that of
+/// *ring* is twice as fast as the portable one, and hashing is a third of the work of publishing a catalog.
+#[derive(Clone)]
+pub struct Hasher(Context);
+
+impl Hasher {
+    /// A hash of nothing yet.
+    pub fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all that was added.
+    pub fn finish(self) -> Sha256 {
+        Sha256::take(&self.0.finish())
+    }
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -13,7 +13,7 @@ mod status;
 pub use catalogs::Catalogs;
 pub use current::{Availability, Current, PREVIOUS_MAX, Previous, SnapshotRef, SourceRef};
 pub use document::{Document, DocumentError, FORMAT_VERSION};
-pub use hash::{ParseSha256Error, Sha256};
+pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use index::{Index, IndexedMeta, IndexedShard};
 pub use key::{CachePolicy, Form, Key};
 pub use name::{CatalogName, CatalogNameError};
