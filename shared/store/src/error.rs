@@ -76,3 +76,25 @@ impl StoreError {
         matches!(self, Self::Conflict { .. })
     }
 }
+
+impl StoreError {
+    pub(crate) fn not_found(key: &dyn fmt::Display) -> Self {
+        Self::NotFound { key: key.to_string() }
+    }
+
+    pub(crate) fn conflict(key: &dyn fmt::Display) -> Self {
+        Self::Conflict { key: key.to_string() }
+    }
+
+    pub(crate) fn failed(
+        operation: Operation,
+        key: &dyn fmt::Display,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Failed {
+            operation,
+            key: key.to_string(),
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+use std::{fs::File, io, ops::Range, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use rustix::{buffer::spare_capacity, io::pread};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::joined;
+use crate::{Body, Operation, StoreError};
+
+/// The first chunk is read together with the opening of the file; most objects have no second one.
+const FIRST: u64 = 64 << 10;
+
+/// Later chunks: large enough that handing them over costs little, small enough for thousands of slow readers.
+const CHUNK: u64 = 256 << 10;
+
+/// Reads the first chunk of a file's range now and the others when they are asked for.
+pub(super) fn of_file(file: File, key: String, mut range: Range<u64>) -> io::Result<Body> {
+    let first = read(&file, take(&mut range, FIRST))?;
+    if range.is_empty() {
+        return Ok(of_bytes(first));
+    }
+    let chunks = Chunks {
+        file: Arc::new(file),
+        key,
+        rest: range,
+        ahead: None,
+    };
+    Ok(of_bytes(first).chain(stream::try_unfold(chunks, Chunks::next)).boxed())
+}
+
+/// One chunk, or none.
+pub(super) fn of_bytes(bytes: Bytes) -> Body {
+    stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
+}
+
+/// The chunks of an open file that are still to come. One is read ahead while its predecessor is being sent. No thread
+/// waits for a slow reader: each is borrowed for one chunk.
+struct Chunks {
+    file: Arc<File>,
+    key: String,
+    rest: Range<u64>,
+    ahead: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl Chunks {
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, StoreError> {
+        let Some(chunk) = self.ahead.take().or_else(|| self.start()) else {
+            return Ok(None);
+        };
+        let chunk = joined(chunk.await).map_err(|source| StoreError::failed(Operation::Get, &self.key, source))?;
+        self.ahead = self.start();
+        Ok(Some((chunk, self)))
+    }
+
+    fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
+        let range = take(&mut self.rest, CHUNK);
+        let file = Arc::clone(&self.file);
+        (!range.is_empty()).then(|| spawn_blocking(move || read(&file, range)))
+    }
+}
+
+/// Cuts at most `most` bytes off the front of a range.
+fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
+    let start = range.start;
+    range.start = range.end.min(start + most);
+    start..range.start
+}
+
+/// Reads a whole chunk, into memory that is not cleared first.
+fn read(file: &File, mut range: Range<u64>) -> io::Result<Bytes> {
+    let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+    let mut chunk = Vec::with_capacity(length);
+    while !range.is_empty() {
+        match pread(file, spare_capacity(&mut chunk), range.start)? {
+            0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
+            read => range.start += read as u64,
+        }
+    }
+    chunk.truncate(length);
+    Ok(chunk.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use futures_util::TryStreamExt as _;
+
+    use super::*;
+
+    fn file(size: u64) -> (File, Vec<u8>) {
+        let content: Vec<u8> = (0..size).map(|at| (at / 7 % 251) as u8).collect();
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&content, 0).unwrap();
+        (file, content)
+    }
+
+    async fn all(body: Body) -> Vec<u8> {
+        body.try_collect::<Vec<_>>().await.unwrap().concat()
+    }
+
+    #[tokio::test]
+    async fn chunks_join_to_the_range() {
+        let size = FIRST + 2 * CHUNK + 5;
+        for range in [
+            0..0,
+            0..1,
+            0..FIRST,
+            0..FIRST + 1,
+            1..size,
+            0..size,
+            FIRST..FIRST + CHUNK,
+        ] {
+            let (file, content) = file(size);
+            let expected = &content[range.start as usize..range.end as usize];
+            assert!(
+                all(of_file(file, "k".into(), range.clone()).unwrap()).await == expected,
+                "{range:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_cut_short_is_an_error() {
+        let (file, _) = file(FIRST + 10);
+        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..FIRST + 10).unwrap();
+        file.set_len(FIRST + 5).unwrap();
+        let error = body.try_collect::<Vec<_>>().await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::Failed {
+                    operation: Operation::Get,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+use std::{fs::DirEntry, io, sync::Arc};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
+use layout::Key;
+
+use super::{FolderStore, Inner, Stamp};
+use crate::{Listed, Operation, StoreError};
+
+/// The folders in which keys lie. Whatever else is in the root (a volume's `lost+found`, say) is not even read.
+const FOLDERS: [&str; 2] = ["catalogs", "packages"];
+
+/// Lists folder by folder, as the stream is read.
+pub(super) fn list(store: &FolderStore, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
+    let walk = Walk {
+        store: store.clone(),
+        prefix: prefix.to_owned(),
+        folders: vec![String::new()],
+    };
+    stream::try_unfold(walk, Walk::next)
+        .map_ok(|listed| stream::iter(listed.into_iter().map(Ok)))
+        .try_flatten()
+        .boxed()
+}
+
+struct Walk {
+    store: FolderStore,
+    prefix: String,
+    folders: Vec<String>,
+}
+
+/// What one folder holds.
+#[derive(Default)]
+struct Content {
+    objects: Vec<Listed>,
+    folders: Vec<String>,
+}
+
+impl Walk {
+    async fn next(mut self) -> Result<Option<(Vec<Listed>, Self)>, StoreError> {
+        let Some(folder) = self.folders.pop() else {
+            return Ok(None);
+        };
+        let prefix = self.prefix.clone();
+        let content = self
+            .store
+            .blocking(Operation::List, &self.prefix, move |inner| {
+                inner.read_folder(&folder, &prefix)
+            })
+            .await?;
+        self.folders.extend(content.folders);
+        Ok(Some((content.objects, self)))
+    }
+}
+
+impl Inner {
+    fn read_folder(self: &Arc<Self>, folder: &str, prefix: &str) -> io::Result<Content> {
+        let mut content = Content::default();
+        let entries = match self.path.join(folder).read_dir() {
+            // A delete removes the folders that it empties; the root is never one of them.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => return Ok(content),
+            entries => entries?,
+        };
+        for entry in entries {
+            content.add(&entry?, folder, prefix)?;
+        }
+        Ok(content)
+    }
+}
+
+impl Content {
+    fn add(&mut self, entry: &DirEntry, folder: &str, prefix: &str) -> io::Result<()> {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            return Ok(());
+        };
+        let path = if folder.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{folder}/{name}")
+        };
+        // The type of the entry itself: a symbolic link is neither.
+        let kind = entry.file_type()?;
+        if kind.is_dir() && may_hold(&path, prefix) {
+            self.folders.push(path);
+        } else if kind.is_file() && path.starts_with(prefix) {
+            self.objects.extend(listed(entry, &path)?);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a key with the prefix can lie in the folder.
+fn may_hold(folder: &str, prefix: &str) -> bool {
+    let inside = format!("{folder}/");
+    let top = folder.split('/').next().unwrap_or(folder);
+    FOLDERS.contains(&top) && (inside.starts_with(prefix) || prefix.starts_with(&inside))
+}
+
+fn listed(entry: &DirEntry, path: &str) -> io::Result<Option<Listed>> {
+    let Some(key) = Key::parse(path) else {
+        return Ok(None);
+    };
+    match entry.metadata() {
+        Ok(metadata) => {
+            let stamp = Stamp::of(&metadata);
+            Ok(Some(Listed {
+                key,
+                size: stamp.size(),
+                modified: stamp.modified(),
+            }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_on_the_way_are_read() {
+        for (folder, prefix, expected) in [
+            ("catalogs", "", true),
+            ("catalogs", "cat", true),
+            ("catalogs", "catalogs/a", true),
+            ("catalogs/a", "catalogs/a", true),
+            ("catalogs/ab", "catalogs/a", true),
+            ("catalogs/a", "catalogs/ab", false),
+            ("packages", "catalogs/", false),
+            (".tmp", "", false),
+            ("lost+found", "", false),
+        ] {
+            assert_eq!(may_hold(folder, prefix), expected, "{folder} {prefix}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+use std::{fs::File, io};
+
+use layout::Key;
+use rustix::fs::{Mode, OFlags};
+
+use super::{Inner, Temp, split};
+use crate::{Condition, Version};
+
+/// How often a publication makes its folder anew. A folder that a delete empties is removed, maybe by another process
+/// between our opening it and our putting the file there.
+const ATTEMPTS: u32 = 16;
+
+const LOCK: &str = "lock";
+
+impl Inner {
+    /// Writes a whole object; `None` if the condition does not hold.
+    pub(super) fn put(&self, key: &Key, bytes: &[u8], condition: &Condition) -> io::Result<Option<Version>> {
+        let folder = self.temp_folder()?;
+        if *condition == Condition::CreateOnly && self.exists(key) {
+            self.remember(key)?;
+            return Ok(None);
+        }
+        let mut temp = Temp::create(folder)?;
+        temp.write(bytes)?;
+        self.publish(temp, key, condition)
+    }
+
+    /// Spares the writing of what is there already. Only the publication itself decides.
+    fn exists(&self, key: &Key) -> bool {
+        self.path.join(key.to_string()).symlink_metadata().is_ok()
+    }
+
+    /// Gives a finished file its key; `None` if the condition does not hold.
+    pub(super) fn publish(&self, mut temp: Temp, key: &Key, condition: &Condition) -> io::Result<Option<Version>> {
+        temp.sync()?;
+        let version = if key.is_immutable() {
+            temp.stamp()?.version()
+        } else {
+            temp.content_version()?
+        };
+        let done = self.publish_in_turn(&mut temp, key, condition)?;
+        // Also after a conflict: the caller may now rely on an object that another process has not flushed yet.
+        self.remember(key)?;
+        Ok(done.then_some(version))
+    }
+
+    fn publish_in_turn(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
+        let at_any_time = key.is_immutable() && !matches!(condition, Condition::Replace(_));
+        // A write between another's comparison and its rename would be lost unseen.
+        let _turn = if at_any_time { None } else { Some(self.turn()?) };
+        if let Condition::Replace(expected) = condition
+            && self.version(key)?.as_ref() != Some(expected)
+        {
+            return Ok(false);
+        }
+        self.place(temp, key, condition)
+    }
+
+    fn place(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
+        let path = key.to_string();
+        let (folder, name) = split(&path);
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let folder = self.root.descend_or_create(folder)?;
+            let placed = match condition {
+                Condition::CreateOnly => temp.publish_new(&folder, name),
+                Condition::Always | Condition::Replace(_) => temp.publish_over(&folder, name).map(|()| true),
+            };
+            match placed {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {}
+                placed => return placed,
+            }
+        }
+    }
+
+    fn version(&self, key: &Key) -> io::Result<Option<Version>> {
+        match self.look(key) {
+            Ok(info) => Ok(Some(info.version)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits for the turn to change what is mutable. The kernel ends a turn when its holder closes the file or dies.
+    /// Every turn opens the file anew, because only then do two threads of one process exclude each other too.
+    pub(super) fn turn(&self) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE;
+        let lock = self.temp_folder()?.open_with(LOCK, flags, Mode::RUSR | Mode::WUSR)?;
+        lock.lock()?;
+        Ok(lock)
+    }
+}

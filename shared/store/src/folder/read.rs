@@ -1,0 +1,94 @@
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    ops::Range,
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use layout::Key;
+
+use super::{Inner, Stamp, body, split, temp::content_version};
+use crate::{Body, Fetched, Get, Object, ObjectInfo, StoreError, Version, range};
+
+/// A file opened under its key, or the whole content where only that tells the version.
+pub(super) enum Opened {
+    /// An immutable object, of any size.
+    File(File, ObjectInfo),
+    /// A mutable object: a small document.
+    Content(Bytes, ObjectInfo),
+}
+
+impl Opened {
+    const fn info(&self) -> &ObjectInfo {
+        match self {
+            Self::File(_, info) | Self::Content(_, info) => info,
+        }
+    }
+
+    fn body(self, key: &Key, range: Range<u64>) -> io::Result<Body> {
+        match self {
+            Self::File(file, _) => body::of_file(file, key.to_string(), range),
+            Self::Content(content, _) => {
+                let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+                Ok(body::of_bytes(content.slice(start..end)))
+            }
+        }
+    }
+}
+
+impl Inner {
+    pub(super) fn get(&self, key: &Key, get: &Get) -> io::Result<Result<Fetched, StoreError>> {
+        let opened = self.open(key)?;
+        let info = opened.info();
+        if get.unless.as_ref() == Some(&info.version) {
+            return Ok(Ok(Fetched::NotModified));
+        }
+        let range = match range::resolve(get.range.as_ref(), info.size, key) {
+            Ok(range) => range,
+            Err(error) => return Ok(Err(error)),
+        };
+        let info = info.clone();
+        let body = opened.body(key, range)?;
+        Ok(Ok(Fetched::Object(Object { info, body })))
+    }
+
+    /// Opens an object. The handle keeps the content whole, whatever happens to the key.
+    pub(super) fn open(&self, key: &Key) -> io::Result<Opened> {
+        // Before the stamp is taken: what is read later cannot be older.
+        let now = SystemTime::now();
+        let path = key.to_string();
+        let (folder, name) = split(&path);
+        let mut file = self.root.descend(folder)?.open(name)?;
+        let stamp = Stamp::of(&file.metadata()?);
+        if key.is_immutable() {
+            return Ok(Opened::File(file, stamp.info(stamp.version())));
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content)?;
+        let version = content_version(&content);
+        if stamp.is_settled(now) {
+            self.known.learn(key, stamp, &version);
+        }
+        Ok(Opened::Content(content.into(), stamp.info(version)))
+    }
+
+    /// What is known of an object, by the shortest way that is never wrong.
+    pub(super) fn look(&self, key: &Key) -> io::Result<ObjectInfo> {
+        Ok(self.open(key)?.info().clone())
+    }
+
+    /// Whether the object certainly still has this version, told from one look at the file's stamp. The path may lead
+    /// through a symbolic link, but then the stamp is not that of any file that was opened.
+    pub(super) fn certainly_has(&self, key: &Key, version: &Version) -> bool {
+        let Ok(metadata) = std::fs::symlink_metadata(self.path.join(key.to_string())) else {
+            return false;
+        };
+        let stamp = Stamp::of(&metadata);
+        if key.is_immutable() {
+            metadata.is_file() && stamp.version() == *version
+        } else {
+            self.known.version(key, &stamp).as_ref() == Some(version)
+        }
+    }
+}

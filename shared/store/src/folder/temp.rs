@@ -1,0 +1,215 @@
+use std::{
+    fs::File,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    io::{self, Read as _, Seek as _, Write as _},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use layout::Sha256;
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, linkat, renameat},
+    io::Errno,
+};
+
+use super::{Dir, Stamp};
+use crate::Version;
+
+/// Everybody may read, as a web server over the folder has to; the umask may take that away.
+const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
+
+/// What the names of all temporary files start with.
+const PREFIX: &str = "put-";
+
+/// How old the leftover of a killed writer must be to be removed. Its lock says that nobody holds it, but a writer
+/// needs a moment between making its file and locking it.
+const LEFTOVER: Duration = Duration::from_mins(10);
+
+/// A file that has no key yet. Dropping it removes it; its lock tells others that its writer lives.
+#[derive(Debug)]
+pub(super) struct Temp {
+    folder: Arc<Dir>,
+    name: String,
+    file: File,
+    published: bool,
+}
+
+impl Temp {
+    pub(super) fn create(folder: Arc<Dir>) -> io::Result<Self> {
+        let name = format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish());
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let file = folder.open_with(&name, flags, FILE_MODE)?;
+        let temp = Self {
+            folder,
+            name,
+            file,
+            published: false,
+        };
+        temp.file.lock()?;
+        Ok(temp)
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    /// Makes the content durable. Always done before the file gets its key, so that even after a power cut an object
+    /// is whole wherever there is one.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    pub(super) fn stamp(&self) -> io::Result<Stamp> {
+        Ok(Stamp::of(&self.file.metadata()?))
+    }
+
+    /// The version that the content has under a mutable key.
+    pub(super) fn content_version(&mut self) -> io::Result<Version> {
+        let mut content = Vec::new();
+        self.file.rewind()?;
+        self.file.read_to_end(&mut content)?;
+        Ok(content_version(&content))
+    }
+
+    /// Moves the file to its name, unless that is taken: whether it was free.
+    pub(super) fn publish_new(&mut self, to: &Dir, name: &str) -> io::Result<bool> {
+        match self.rename_new(to, name) {
+            Ok(()) => self.published = true,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.published)
+    }
+
+    /// Not every file system can rename without replacing, nor can every one make hard links; some can do the other.
+    fn rename_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
+        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+        {
+            use rustix::fs::{RenameFlags, renameat_with};
+            match renameat_with(self.folder.file(), &self.name, to.file(), name, RenameFlags::NOREPLACE) {
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+                done => return done,
+            }
+        }
+        self.link_new(to, name)
+    }
+
+    fn link_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
+        linkat(self.folder.file(), &self.name, to.file(), name, AtFlags::empty())?;
+        // The object is complete under its key; a second name for it that stays is swept with the leftovers.
+        let _ = self.folder.remove(&self.name);
+        Ok(())
+    }
+
+    /// Moves the file to its name, whatever is there.
+    pub(super) fn publish_over(&mut self, to: &Dir, name: &str) -> io::Result<()> {
+        renameat(self.folder.file(), &self.name, to.file(), name)?;
+        self.published = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.published
+            && let Err(error) = self.folder.remove(&self.name)
+        {
+            tracing::warn!(name = self.name, %error, "a temporary file stays until the store is opened again");
+        }
+    }
+}
+
+/// The version of a mutable object: equal bytes, equal version, whatever the file system reuses.
+pub(super) fn content_version(content: &[u8]) -> Version {
+    Version(Sha256::of(content).to_string())
+}
+
+/// Removes what killed writers left behind: old, and locked by nobody.
+pub(super) fn sweep(folder: &Dir, names: impl Iterator<Item = String>, now: SystemTime) {
+    for name in names.filter(|name| name.starts_with(PREFIX)) {
+        match sweep_one(folder, &name, now) {
+            Ok(true) => tracing::info!(name, "removed what a killed writer left behind"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(name, %error, "cannot remove what a killed writer left behind"),
+        }
+    }
+}
+
+fn sweep_one(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool> {
+    let file = match folder.open(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
+    let modified = Stamp::of(&file.metadata()?).modified();
+    let old = now.duration_since(modified).is_ok_and(|age| age >= LEFTOVER);
+    if !old || file.try_lock().is_err() {
+        return Ok(false);
+    }
+    folder.remove(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, Arc<Dir>) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Arc::new(Dir::root(folder.path()).unwrap());
+        (folder, dir)
+    }
+
+    fn names(folder: &tempfile::TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    fn temp(dir: &Arc<Dir>, content: &str) -> Temp {
+        let mut temp = Temp::create(Arc::clone(dir)).unwrap();
+        temp.write(content.as_bytes()).unwrap();
+        temp
+    }
+
+    #[test]
+    fn dropping_leaves_nothing() {
+        let (folder, dir) = folder();
+        drop(temp(&dir, "x"));
+        assert!(names(&folder).is_empty());
+    }
+
+    #[test]
+    fn a_name_is_taken_once() {
+        let (folder, dir) = folder();
+        assert!(temp(&dir, "first").publish_new(&dir, "a").unwrap());
+        assert!(!temp(&dir, "second").publish_new(&dir, "a").unwrap());
+        assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
+        assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn links_serve_where_renames_cannot() {
+        let (folder, dir) = folder();
+        let first = temp(&dir, "first");
+        first.link_new(&dir, "a").unwrap();
+        assert_eq!(temp(&dir, "second").link_new(&dir, "a"), Err(Errno::EXIST));
+        drop(first);
+        assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
+        assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn only_old_files_that_nobody_holds_are_swept() {
+        let (folder, dir) = folder();
+        let held = temp(&dir, "held");
+        std::fs::write(folder.path().join("put-left"), "x").unwrap();
+        std::fs::write(folder.path().join("lock"), "").unwrap();
+        let now = SystemTime::now();
+        sweep(&dir, names(&folder).into_iter(), now);
+        assert_eq!(names(&folder).len(), 3, "all are young");
+        sweep(&dir, names(&folder).into_iter(), now + LEFTOVER * 2);
+        let mut left = names(&folder);
+        left.sort();
+        assert_eq!(left, ["lock", &held.name]);
+    }
+}

@@ -1,0 +1,86 @@
+//! A store in memory, for tests: a real one, with a hook that can let every operation fail, wait or conflict, and with
+//! a log of all that was asked of it. It has no clock, no randomness and no threads of its own, so a run can be repeated.
+
+mod call;
+mod probe;
+mod staged;
+mod state;
+mod store;
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+pub use self::call::{Action, Answer, Call, Hook, Injected, Moment};
+use self::state::State;
+
+/// A store in memory. Clones are handles on the same objects.
+#[derive(Clone)]
+pub struct MemoryStore {
+    state: Arc<Mutex<State>>,
+    hook: Arc<RwLock<Arc<Hook>>>,
+    clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+}
+
+/// Where the counting clock starts: 2026-01-01, as a store full of objects from 1970 would look broken.
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+
+impl Default for MemoryStore {
+    /// An empty store whose clock counts one second per write.
+    fn default() -> Self {
+        let writes = AtomicU64::new(0);
+        Self::with_clock(move || {
+            let seconds = writes.fetch_add(1, Ordering::Relaxed);
+            SystemTime::UNIX_EPOCH + EPOCH + Duration::from_secs(seconds)
+        })
+    }
+}
+
+impl MemoryStore {
+    /// An empty store whose clock counts one second per write.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store that asks `clock` when an object is written.
+    pub fn with_clock(clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self {
+            state: Arc::default(),
+            hook: Arc::new(RwLock::new(Arc::new(|_: &Call, _| Answer::GoOn))),
+            clock: Arc::new(clock),
+        }
+    }
+
+    /// Asks `hook` about every operation from now on, instead of the hook before.
+    pub fn set_hook(&self, hook: impl Fn(&Call, Moment) -> Answer + Send + Sync + 'static) {
+        *self.hook.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hook);
+    }
+
+    /// Lets every operation happen again.
+    pub fn clear_hook(&self) {
+        self.set_hook(|_, _| Answer::GoOn);
+    }
+
+    fn hook(&self) -> Arc<Hook> {
+        Arc::clone(&self.hook.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("MemoryStore")
+            .field("objects", &state.objects.keys())
+            .field("calls", &state.calls)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use layout::Key;
+
+use super::{Action, MemoryStore};
+use crate::{Condition, Operation, Staged, StoreError, Version};
+
+/// An object that is being written.
+pub(super) struct StagedBytes {
+    pub(super) store: MemoryStore,
+    pub(super) bytes: BytesMut,
+}
+
+#[async_trait]
+impl Staged for StagedBytes {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
+        let store = self.store.clone();
+        let work = || {
+            self.bytes.extend_from_slice(&bytes);
+            Ok(())
+        };
+        store.call(Operation::Put, Action::Write, None, work).await
+    }
+
+    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+        let Self { store, bytes } = *self;
+        let action = Action::Commit(condition.clone());
+        let work = || store.write(key, bytes.freeze(), &condition);
+        store.call(Operation::Put, action, Some(key), work).await
+    }
+}

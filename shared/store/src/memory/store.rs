@@ -1,0 +1,174 @@
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
+use layout::Key;
+
+use super::{Action, Answer, Call, Injected, MemoryStore, Moment, staged::StagedBytes, state::Entry};
+use crate::{
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Store, StoreError, Version, range,
+};
+
+/// Small, so that faults in the middle of a body are tried on small objects too.
+const CHUNK: usize = 16 << 10;
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        let work = || self.read(key, &get);
+        self.call(Operation::Get, Action::Get, Some(key), work).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+        let work = || Ok(self.entry(key)?.info);
+        self.call(Operation::Get, Action::Head, Some(key), work).await
+    }
+
+    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
+        let action = Action::Put(condition.clone());
+        let work = || self.write(key, bytes, &condition);
+        self.call(Operation::Put, action, Some(key), work).await
+    }
+
+    async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
+        let work = || {
+            Ok(Box::new(StagedBytes {
+                store: self.clone(),
+                bytes: BytesMut::new(),
+            }))
+        };
+        let staged: Box<StagedBytes> = self.call(Operation::Put, Action::Stage, None, work).await?;
+        Ok(staged)
+    }
+
+    async fn flush(&self) -> Result<(), StoreError> {
+        let work = || {
+            self.state().unflushed.clear();
+            Ok(())
+        };
+        self.call(Operation::Flush, Action::Flush, None, work).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        let work = || {
+            let mut state = self.state();
+            state.objects.remove(key);
+            state.unflushed.remove(key);
+            Ok(())
+        };
+        self.call(Operation::Delete, Action::Delete, Some(key), work).await
+    }
+
+    fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
+        let (store, prefix) = (self.clone(), prefix.to_owned());
+        let listing = async move {
+            let action = Action::List(prefix.clone());
+            let work = || Ok(store.listed(&prefix));
+            store.call(Operation::List, action, None, work).await
+        };
+        stream::once(listing)
+            .map_ok(|listed| stream::iter(listed.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+}
+
+impl MemoryStore {
+    /// Does one operation between the two questions to the hook.
+    pub(super) async fn call<T: Send>(
+        &self,
+        operation: Operation,
+        action: Action,
+        key: Option<&Key>,
+        work: impl FnOnce() -> Result<T, StoreError> + Send,
+    ) -> Result<T, StoreError> {
+        let call = self.record(action, key);
+        self.ask(&call, Moment::Before, operation).await?;
+        let done = work()?;
+        self.ask(&call, Moment::After, operation).await?;
+        Ok(done)
+    }
+
+    fn record(&self, action: Action, key: Option<&Key>) -> Call {
+        let mut state = self.state();
+        let call = Call {
+            number: state.calls,
+            action,
+            key: key.cloned(),
+        };
+        state.calls += 1;
+        state.log.push(call.clone());
+        call
+    }
+
+    async fn ask(&self, call: &Call, moment: Moment, operation: Operation) -> Result<(), StoreError> {
+        let mut answer = self.hook()(call, moment);
+        loop {
+            let key = || {
+                call.key
+                    .as_ref()
+                    .map_or_else(|| "the store".to_owned(), ToString::to_string)
+            };
+            answer = match answer {
+                Answer::GoOn => return Ok(()),
+                Answer::Fail => return Err(StoreError::failed(operation, &key(), Injected)),
+                Answer::Conflict => return Err(StoreError::conflict(&key())),
+                Answer::Wait(until) => until.await,
+            };
+        }
+    }
+
+    fn entry(&self, key: &Key) -> Result<Entry, StoreError> {
+        self.state()
+            .objects
+            .get(key)
+            .cloned()
+            .ok_or_else(|| StoreError::not_found(key))
+    }
+
+    fn read(&self, key: &Key, get: &Get) -> Result<Fetched, StoreError> {
+        let Entry { bytes, info } = self.entry(key)?;
+        if get.unless.as_ref() == Some(&info.version) {
+            return Ok(Fetched::NotModified);
+        }
+        let range = range::resolve(get.range.as_ref(), info.size, key)?;
+        let [start, end] =
+            [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len()));
+        let body = self.body(key.clone(), bytes.slice(start..end));
+        Ok(Fetched::Object(Object { info, body }))
+    }
+
+    fn body(&self, key: Key, bytes: Bytes) -> Body {
+        let reading = (self.clone(), key, bytes);
+        let next = |(store, key, mut rest): (Self, Key, Bytes)| async move {
+            if rest.is_empty() {
+                return Ok(None);
+            }
+            let chunk = rest.split_to(rest.len().min(CHUNK));
+            let work = || Ok(chunk);
+            let chunk = store.call(Operation::Get, Action::Read, Some(&key), work).await?;
+            Ok(Some((chunk, (store, key, rest))))
+        };
+        stream::try_unfold(reading, next).boxed()
+    }
+
+    pub(super) fn write(&self, key: &Key, bytes: Bytes, condition: &Condition) -> Result<Version, StoreError> {
+        let modified = (self.clock)();
+        let written = self.state().put(key, bytes, condition, modified);
+        written.ok_or_else(|| StoreError::conflict(key))
+    }
+
+    fn listed(&self, prefix: &str) -> Vec<Listed> {
+        let state = self.state();
+        let objects = state
+            .objects
+            .iter()
+            .filter(|(key, _)| key.to_string().starts_with(prefix));
+        objects
+            .map(|(key, entry)| Listed {
+                key: key.clone(),
+                size: entry.info.size,
+                modified: entry.info.modified,
+            })
+            .collect()
+    }
+}
