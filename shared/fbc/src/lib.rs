@@ -1,1 +1,19 @@
 #![doc = include_str!("../README.md")]
+
+mod canon;
+mod chunk;
+mod error;
+mod index_ignore;
+mod json;
+mod limits;
+mod meta;
+mod order;
+mod stream;
+mod yaml;
+
+pub use chunk::{Chunk, Chunks};
+pub use error::{Error, Problem};
+pub use index_ignore::IndexIgnore;
+pub use limits::Limits;
+pub use meta::Meta;
+pub use order::walk_order;

@@ -1,0 +1,80 @@
+//! Strings as Go's JSON encoder writes them with HTML escaping off.
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// The bytes that may need an escape: `"`, `\`, controls, and 0xE2, which starts U+2028 and U+2029.
+pub(crate) const SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table[0xE2] = true;
+    table
+};
+
+/// The length of the run without special bytes that `bytes` starts with.
+pub(crate) fn plain_run(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(chunk) = bytes[length..].first_chunk::<8>() {
+        let mut any = false;
+        for byte in chunk {
+            any |= SPECIAL[*byte as usize];
+        }
+        if any {
+            break;
+        }
+        length += 8;
+    }
+    let rest = bytes[length..].iter();
+    length + rest.take_while(|byte| !SPECIAL[**byte as usize]).count()
+}
+
+/// Appends the canonical form of `string`, quotes included.
+pub(crate) fn quote(string: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    escape(string, out);
+    out.push(b'"');
+}
+
+/// Appends the canonical form of `string` without quotes.
+pub(crate) fn escape(string: &str, out: &mut Vec<u8>) {
+    let mut rest = string.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at(plain_run(rest));
+        out.extend_from_slice(plain);
+        if special.is_empty() {
+            return;
+        }
+        rest = &special[escape_one(special, out)..];
+    }
+}
+
+/// Appends the special character that `bytes` starts with; returns its length.
+pub(crate) fn escape_one(bytes: &[u8], out: &mut Vec<u8>) -> usize {
+    match bytes {
+        [0xE2, 0x80, last @ (0xA8 | 0xA9), ..] => {
+            out.extend_from_slice(b"\\u202");
+            out.push(last - 0xA0 + b'0');
+            return 3;
+        }
+        [b'"', ..] => out.extend_from_slice(b"\\\""),
+        [b'\\', ..] => out.extend_from_slice(b"\\\\"),
+        [b'\n', ..] => out.extend_from_slice(b"\\n"),
+        [b'\t', ..] => out.extend_from_slice(b"\\t"),
+        [b'\r', ..] => out.extend_from_slice(b"\\r"),
+        [0x08, ..] => out.extend_from_slice(b"\\b"),
+        [0x0C, ..] => out.extend_from_slice(b"\\f"),
+        [control @ 0..0x20, ..] => {
+            out.extend_from_slice(b"\\u00");
+            out.push(HEX[usize::from(control >> 4)]);
+            out.push(HEX[usize::from(control & 15)]);
+        }
+        [other, ..] => out.push(*other),
+        [] => return 0,
+    }
+    1
+}

@@ -1,0 +1,87 @@
+use std::io::Read;
+
+use crate::canon::Canon;
+use crate::error::{Error, Problem};
+use crate::limits::Limits;
+use crate::meta::Meta;
+use crate::stream::{Decoder, Mode};
+
+/// Whole documents of one file, to be parsed on any thread.
+#[derive(Debug)]
+pub struct Chunk {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: Mode,
+    /// Documents and lines in the file before this chunk.
+    pub(crate) documents: usize,
+    pub(crate) lines: usize,
+}
+
+impl Chunk {
+    /// The bytes that it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it holds nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Parses the documents and hands their Metas to `sink`, in order.
+    ///
+    /// # Errors
+    /// At the first document that is malformed or beyond a limit.
+    pub fn metas(&self, limits: &Limits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), Error> {
+        let mut decoder = Decoder {
+            limits,
+            canon: Canon::new(limits.depth),
+            documents: self.documents,
+            lines: self.lines,
+            bytes: &self.bytes,
+        };
+        decoder.run(self.mode, sink)
+    }
+}
+
+/// Splits a file into chunks of whole documents, so that a huge file is never held whole.
+#[derive(Debug)]
+pub struct Chunks<R> {
+    reader: R,
+    limits: Limits,
+    target: usize,
+    done: bool,
+}
+
+impl<R: Read> Chunks<R> {
+    /// Chunks of about `target` bytes; a larger document makes a larger chunk.
+    pub fn new(reader: R, limits: Limits, target: usize) -> Self {
+        Self {
+            reader,
+            limits,
+            target,
+            done: false,
+        }
+    }
+}
+
+impl<R: Read> Iterator for Chunks<R> {
+    type Item = Result<Chunk, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if std::mem::replace(&mut self.done, true) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        if let Err(error) = self.reader.read_to_end(&mut bytes) {
+            return Some(Err(Error::new(0, None, Problem::Read(error))));
+        }
+        Some(Ok(Chunk {
+            bytes,
+            mode: Mode::Unknown,
+            documents: 0,
+            lines: 0,
+        }))
+    }
+}

@@ -1,0 +1,60 @@
+mod glob;
+mod pattern;
+
+use crate::error::{Error, Problem};
+use pattern::{Match, Pattern};
+
+/// The longest line that Go's `bufio.Scanner` takes.
+const LINE_LIMIT: usize = 64 * 1024;
+
+/// All `.indexignore` files of a catalog together.
+///
+/// The rules are those of the Go library that declcfg uses, and not quite git's: a pattern without
+/// a slash is compared with every component of a path, later files beat earlier ones, and a file
+/// can be included again although its folder is excluded.
+#[derive(Clone, Debug, Default)]
+pub struct IndexIgnore {
+    patterns: Vec<Pattern>,
+}
+
+impl IndexIgnore {
+    /// The name of the files with patterns, in any folder.
+    pub const FILE_NAME: &str = ".indexignore";
+
+    /// Takes the path and contents of every such file of a catalog, in any order.
+    ///
+    /// # Errors
+    /// If a line is longer than 64 KiB.
+    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, Error> {
+        let mut files: Vec<_> = files.into_iter().collect();
+        files.sort_by(|a, b| crate::walk_order(&a.0, &b.0));
+        let mut patterns = Vec::new();
+        for (path, contents) in &files {
+            let folder = path.rsplit_once('/').map(|(folder, _)| folder);
+            for (number, line) in contents.split(|byte| *byte == b'\n').enumerate() {
+                if line.len() >= LINE_LIMIT {
+                    let (what, limit) = ("bytes in a line", LINE_LIMIT - 1);
+                    return Err(Error::new(0, Some(number + 1), Problem::Limit { what, limit }));
+                }
+                let line = String::from_utf8_lossy(line);
+                let line = line.trim();
+                if !line.is_empty() && !line.starts_with('#') {
+                    patterns.push(Pattern::new(line, folder));
+                }
+            }
+        }
+        Ok(Self { patterns })
+    }
+
+    /// Whether the file at `path` is no part of the catalog. Files with patterns never are.
+    #[must_use]
+    pub fn excludes(&self, path: &str) -> bool {
+        let path: Vec<_> = path.split('/').collect();
+        if path.last() == Some(&Self::FILE_NAME) {
+            return true;
+        }
+        let mut results = self.patterns.iter().rev().map(|pattern| pattern.matches(&path));
+        let decided = results.find(|result| *result != Match::None);
+        decided == Some(Match::Exclude)
+    }
+}

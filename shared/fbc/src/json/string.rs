@@ -1,0 +1,104 @@
+use crate::canon::text::{escape, escape_one, plain_run};
+
+use super::Fault;
+
+/// Where the run of characters that need no care ends.
+#[inline]
+pub(super) fn plain_end(text: &str, at: usize) -> usize {
+    at + plain_run(&text.as_bytes()[at..])
+}
+
+/// Copies the string whose inside starts at `at` in canonical form; returns where it ends.
+pub(super) fn copy(text: &str, mut at: usize, out: &mut Vec<u8>) -> Result<usize, Fault> {
+    let bytes = text.as_bytes();
+    out.push(b'"');
+    loop {
+        let plain = plain_end(text, at);
+        out.extend_from_slice(&bytes[at..plain]);
+        at = plain;
+        match bytes[at..] {
+            [b'"', ..] => {
+                out.push(b'"');
+                return Ok(at + 1);
+            }
+            // These escapes are canonical as they are.
+            [b'\\', short @ (b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f'), ..] => {
+                out.extend_from_slice(&[b'\\', short]);
+                at += 2;
+            }
+            [b'\\', ..] => {
+                let (character, end) = unescape(text, at)?;
+                escape(character.encode_utf8(&mut [0; 4]), out);
+                at = end;
+            }
+            [0xE2, ..] => at += escape_one(&bytes[at..], out),
+            [] => return Err(Fault::end(at)),
+            _ => return Err(Fault::new(at, "a control character in a string")),
+        }
+    }
+}
+
+/// Decodes the string whose inside starts at `at`; returns where it ends.
+pub(super) fn decode(text: &str, mut at: usize, out: &mut String) -> Result<usize, Fault> {
+    loop {
+        let rest = &text[at..];
+        let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ');
+        let plain = at + plain.unwrap_or(rest.len());
+        out.push_str(&text[at..plain]);
+        match text.as_bytes().get(plain) {
+            Some(b'"') => return Ok(plain + 1),
+            Some(b'\\') => {
+                let (character, end) = unescape(text, plain)?;
+                out.push(character);
+                at = end;
+            }
+            Some(_) => return Err(Fault::new(plain, "a control character in a string")),
+            None => return Err(Fault::end(plain)),
+        }
+    }
+}
+
+/// The character of the escape at `at`, and where the escape ends.
+fn unescape(text: &str, at: usize) -> Result<(char, usize), Fault> {
+    let character = match text.as_bytes().get(at + 1) {
+        None => return Err(Fault::end(at)),
+        Some(b'u') => return unicode(text, at),
+        Some(quoted @ (b'"' | b'\\' | b'/')) => char::from(*quoted),
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(_) => return Err(Fault::new(at, "an unknown escape in a string")),
+    };
+    Ok((character, at + 2))
+}
+
+/// The character of the `\u` escape at `at`; half a surrogate pair becomes U+FFFD, as in Go.
+fn unicode(text: &str, at: usize) -> Result<(char, usize), Fault> {
+    let high = hex(text, at)?;
+    if let Some(character) = char::from_u32(high) {
+        return Ok((character, at + 6));
+    }
+    if high < 0xDC00
+        && text[at + 6..].starts_with("\\u")
+        && let Ok(low @ 0xDC00..0xE000) = hex(text, at + 6)
+    {
+        let pair = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+        let character = char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER);
+        return Ok((character, at + 12));
+    }
+    Ok((char::REPLACEMENT_CHARACTER, at + 6))
+}
+
+fn hex(text: &str, at: usize) -> Result<u32, Fault> {
+    let digits = text.as_bytes().get(at + 2..at + 6);
+    let digits = digits.ok_or_else(|| Fault::end(text.len()))?;
+    digits
+        .iter()
+        .try_fold(0, |value, digit| {
+            let digit = char::from(*digit).to_digit(16);
+            digit.map(|digit| value * 16 + digit)
+        })
+        .ok_or_else(|| Fault::new(at, "an invalid \\u escape"))
+}

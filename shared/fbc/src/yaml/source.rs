@@ -1,0 +1,153 @@
+use std::borrow::Cow;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, Tag as YamlTag, options};
+
+use crate::canon::Kind;
+use crate::error::Problem;
+use crate::limits::Limits;
+
+use super::Fault;
+
+/// The tags that mean something to go-yaml.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    None,
+    Str,
+    Bool,
+    Int,
+    Float,
+    Null,
+    Timestamp,
+    Binary,
+    Merge,
+    /// The single `!`.
+    Bang,
+    Other,
+}
+
+/// A scalar as it stands in the source.
+#[derive(Clone, Debug)]
+pub(super) struct Scalar<'a> {
+    pub(super) value: Cow<'a, str>,
+    pub(super) plain: bool,
+    pub(super) tag: Tag,
+}
+
+/// A step of a document.
+#[derive(Clone, Debug)]
+pub(super) enum Part<'a> {
+    Scalar(Scalar<'a>),
+    Begin(Kind),
+    End,
+    /// A reference to the anchor with this number.
+    Alias(usize),
+    /// Not in the source: the next value is to be merged into the open object.
+    Merge,
+}
+
+/// The documents of one piece of text, part by part.
+pub(super) struct Source<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    line: usize,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(text: &'a str, limits: &Limits) -> Self {
+        let nesting = limits.depth.saturating_add(1);
+        let options = options! {
+            emit_comments: false,
+            flow_nesting_limit: nesting,
+            block_nesting_limit: nesting,
+        };
+        Self {
+            parser: Parser::new_from_str_with_options(text, options),
+            line: 1,
+        }
+    }
+
+    /// The line of the part that was read last; the first is 1.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Goes to the next document; false at the end of the text.
+    pub(super) fn document(&mut self) -> Result<bool, Fault> {
+        while let Some(event) = self.event()? {
+            if let Event::DocumentStart(_, version) = event {
+                return match version {
+                    Some(version) if (version.major, version.minor) != (1, 1) => {
+                        Err(self.fault(Problem::Yaml("only YAML 1.1 is known".into())))
+                    }
+                    _ => Ok(true),
+                };
+            }
+        }
+        Ok(false)
+    }
+
+    /// The next part of the document and the anchor it carries (0 is none); `None` at its end.
+    pub(super) fn part(&mut self) -> Result<Option<(Part<'a>, usize)>, Fault> {
+        while let Some(event) = self.event()? {
+            return Ok(Some(match event {
+                Event::Scalar(value, style, anchor, tag) => (scalar(value, style, tag), anchor),
+                Event::MappingStart(_, anchor, _) => (Part::Begin(Kind::Object), anchor),
+                Event::SequenceStart(_, anchor, _) => (Part::Begin(Kind::Array), anchor),
+                Event::MappingEnd | Event::SequenceEnd => (Part::End, 0),
+                Event::Alias(id) => (Part::Alias(id), 0),
+                Event::DocumentEnd => return Ok(None),
+                _ => continue,
+            }));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn fault(&self, problem: Problem) -> Fault {
+        Fault {
+            line: Some(self.line),
+            problem,
+        }
+    }
+
+    fn event(&mut self) -> Result<Option<Event<'a>>, Fault> {
+        match self.parser.next_event() {
+            None => Ok(None),
+            Some(Ok((event, span))) => {
+                self.line = span.start.line();
+                Ok(Some(event))
+            }
+            Some(Err(error)) => Err(fault(&error)),
+        }
+    }
+}
+
+fn fault(error: &ScanError) -> Fault {
+    Fault {
+        line: Some(error.marker().line()),
+        problem: Problem::Yaml(error.kind().to_string()),
+    }
+}
+
+fn scalar<'a>(value: Cow<'a, str>, style: ScalarStyle, tag: Option<Cow<'a, YamlTag>>) -> Part<'a> {
+    Part::Scalar(Scalar {
+        value,
+        plain: style == ScalarStyle::Plain,
+        tag: tag.map_or(Tag::None, |tag| self::tag(&tag)),
+    })
+}
+
+fn tag(tag: &YamlTag) -> Tag {
+    if tag.original() == "!" {
+        return Tag::Bang;
+    }
+    match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
+        Some("str") => Tag::Str,
+        Some("bool") => Tag::Bool,
+        Some("int") => Tag::Int,
+        Some("float") => Tag::Float,
+        Some("null") => Tag::Null,
+        Some("timestamp") => Tag::Timestamp,
+        Some("binary") => Tag::Binary,
+        Some("merge") => Tag::Merge,
+        _ => Tag::Other,
+    }
+}
