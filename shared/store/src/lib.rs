@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "testing")]
+pub mod conformance;
 mod error;
 mod ext;
 mod folder;
