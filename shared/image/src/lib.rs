@@ -1,1 +1,27 @@
 #![doc = include_str!("../README.md")]
+
+mod auth;
+mod digest;
+mod dir;
+mod error;
+mod images;
+mod layers;
+mod layout;
+mod manifest;
+mod overlay;
+mod path;
+mod place;
+mod registry;
+mod settings;
+mod sink;
+mod source;
+
+pub use crate::auth::CredentialsError;
+pub use crate::digest::{Digest, DigestError};
+pub use crate::error::{Error, ImageError, LayerError, Limit};
+pub use crate::images::{Images, Pull};
+pub use crate::overlay::LinkError;
+pub use crate::registry::{Fault, RegistryError};
+pub use crate::settings::{Limits, Platform, Proxy, Retry, Settings, SettingsError};
+pub use crate::sink::FileSink;
+pub use crate::source::{Source, SourceError};

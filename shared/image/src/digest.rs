@@ -1,0 +1,152 @@
+//! Digests as registries write them, and the check that bytes match one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256, Sha512};
+
+/// A validated content digest: `sha256:<64 hex>` or `sha512:<128 hex>`, lower case.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest(String);
+
+/// Why a text is not a digest.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is not a digest: write sha256:<64 hex digits in lower case>")]
+pub struct DigestError(String);
+
+impl Digest {
+    /// The sha256 digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(format!("sha256:{}", hex(&Sha256::digest(bytes))))
+    }
+
+    /// The whole text, `algorithm:hex`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part before the colon.
+    pub fn algorithm(&self) -> &str {
+        self.0.split_once(':').map_or("", |(algorithm, _)| algorithm)
+    }
+
+    /// The part after the colon.
+    pub fn hex(&self) -> &str {
+        self.0.split_once(':').map_or("", |(_, hex)| hex)
+    }
+
+    /// The digest of `bytes` with the same algorithm as this one.
+    pub(crate) fn again(&self, bytes: &[u8]) -> Self {
+        let mut hasher = self.hasher();
+        hasher.update(bytes);
+        hasher.finish()
+    }
+
+    pub(crate) fn hasher(&self) -> Hasher {
+        match self.algorithm() {
+            "sha512" => Hasher::Sha512(Sha512::new()),
+            _ => Hasher::default(),
+        }
+    }
+}
+
+/// A running hash of one of the algorithms a digest may name.
+pub(crate) enum Hasher {
+    Sha256(Sha256),
+    Sha512(Sha512),
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self::Sha256(Sha256::new())
+    }
+}
+
+impl Hasher {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(hasher) => hasher.update(bytes),
+            Self::Sha512(hasher) => hasher.update(bytes),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        Digest(match self {
+            Self::Sha256(hasher) => format!("sha256:{}", hex(&hasher.finalize())),
+            Self::Sha512(hasher) => format!("sha512:{}", hex(&hasher.finalize())),
+        })
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let length = match text.split_once(':') {
+            Some(("sha256", hex)) if is_hex(hex) => hex.len() == 64,
+            Some(("sha512", hex)) if is_hex(hex) => hex.len() == 128,
+            _ => false,
+        };
+        if length { Ok(Self(text.to_owned())) } else { Err(DigestError(text.to_owned())) }
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lower_case_digests_parse() {
+        let good = format!("sha256:{}", "a".repeat(64));
+        assert_eq!(good.parse::<Digest>().unwrap().hex().len(), 64);
+        assert!(format!("sha512:{}", "0".repeat(128)).parse::<Digest>().is_ok());
+        for bad in ["", "sha256:", "sha256:ab", "md5:abc", &good.to_uppercase(), &good[7..]] {
+            assert!(bad.parse::<Digest>().is_err(), "{bad}");
+        }
+        assert!(format!("sha256:{}", "../".repeat(22)).parse::<Digest>().is_err());
+    }
+
+    #[test]
+    fn a_digest_hashes_with_its_own_algorithm() {
+        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(Digest::of(b"").as_str(), empty);
+        let long: Digest = format!("sha512:{}", "0".repeat(128)).parse().unwrap();
+        assert_eq!(long.again(b"").algorithm(), "sha512");
+    }
+}

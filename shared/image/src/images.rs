@@ -1,0 +1,148 @@
+//! The front door: a source to its digest, and a digest to its files.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use crate::digest::Digest;
+use crate::dir;
+use crate::error::{Error, ImageError};
+use crate::layers;
+use crate::layout::{Layout, blocking};
+use crate::manifest::{self, Document, Image};
+use crate::overlay::Root;
+use crate::place::Place;
+use crate::registry::Client;
+use crate::settings::Settings;
+use crate::sink::FileSink;
+use crate::source::Source;
+
+/// Indexes that an image may be nested in. One is usual, two occur with `docker buildx`.
+const MOST_INDEXES: usize = 3;
+
+/// Reads images. Cheap to clone; keeps connections and tokens, so one per process is right.
+#[derive(Clone)]
+pub struct Images {
+    client: Client,
+    settings: Arc<Settings>,
+}
+
+/// What reading one image took.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Pull {
+    /// Bytes of manifests, config and layers received over the wire.
+    pub bytes: u64,
+    /// Requests sent, retries and token fetches included.
+    pub requests: u64,
+    /// Layers that were fetched to their end.
+    pub layers_fetched: usize,
+    /// Layers that were not, being known as empty or hidden by an upper layer.
+    pub layers_skipped: usize,
+    /// Layers of this image that hold nothing under the FBC root, known before or found now.
+    pub empty_layers: BTreeSet<Digest>,
+}
+
+impl Images {
+    /// Sets up TLS, proxies and connections; fetches nothing.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let settings = Arc::new(settings);
+        Ok(Self { client: Client::new(Arc::clone(&settings))?, settings })
+    }
+
+    /// The digest the source has now: of the top-level manifest or index. One HEAD for a tag,
+    /// nothing for a pinned digest. The digest is the registry's word until `read` verifies it.
+    pub async fn resolve(&self, source: &Source) -> Result<Digest, Error> {
+        if let Some(pinned) = source.pinned() {
+            return Ok(pinned.clone());
+        }
+        match source {
+            Source::Registry { reference, .. } => self.client.session(reference).resolve(reference).await,
+            Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
+            Source::Dir(path) => {
+                let path = path.clone();
+                blocking(move || dir::digest(&path)).await
+            }
+        }
+    }
+
+    /// Pulls the image by `digest` and feeds each FBC file to `sink` once. Layers in `empty` are not
+    /// fetched. If this fails the sink is gone, and nothing it took may be used.
+    pub async fn read<S: FileSink + 'static>(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        empty: &BTreeSet<Digest>,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let limit = self.settings.pull_timeout;
+        let reading = self.read_source(source, digest, empty, sink);
+        timeout(limit, reading).await.map_err(|_| Error::Timeout(limit))?
+    }
+
+    async fn read_source<S: FileSink + 'static>(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        empty: &BTreeSet<Digest>,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let place = match source {
+            Source::Registry { reference, .. } => Place::Registry(self.client.session(reference)),
+            Source::OciLayout { dir, .. } => Place::Layout(self.layout(dir)),
+            Source::Dir(path) => {
+                let (path, digest) = (path.clone(), digest.clone());
+                let sink = blocking(move || dir::read(&path, &digest, sink)).await?;
+                return Ok((sink, Pull::default()));
+            }
+        };
+        self.read_image(&place, digest, empty, sink).await
+    }
+
+    async fn read_image<S: FileSink + 'static>(
+        &self,
+        place: &Place,
+        digest: &Digest,
+        empty: &BTreeSet<Digest>,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let image = self.image(place, digest).await?;
+        let config = place.config(&image.config).await?;
+        let root = Root::new(manifest::root(&image.config.digest, &config)?);
+        let (sink, mut pull) = layers::read(place, (&image, root), empty, sink, &self.settings).await?;
+        (pull.bytes, pull.requests) = place.traffic();
+        Ok((sink, pull))
+    }
+
+    /// Follows indexes down to the image for the platform.
+    async fn image(&self, place: &Place, digest: &Digest) -> Result<Image, Error> {
+        let mut digest = digest.clone();
+        for _ in 0..=MOST_INDEXES {
+            let body = place.manifest(&digest).await?;
+            match manifest::parse(&digest, &body, &self.settings.limits)? {
+                Document::Image(image) => return Ok(image),
+                Document::Index(index) => digest = manifest::choose(&index, &digest, &self.settings.platform)?,
+            }
+        }
+        Err(ImageError::Nested(digest).into())
+    }
+
+    fn layout(&self, dir: &PathBuf) -> Layout {
+        Layout::new(dir, &self.settings.limits)
+    }
+}
+
+impl Pull {
+    pub(crate) fn skip(&mut self, layer: &Digest) {
+        self.layers_skipped += 1;
+        self.empty_layers.insert(layer.clone());
+    }
+
+    pub(crate) fn note(&mut self, layer: &Digest, is_empty: bool) {
+        self.layers_fetched += 1;
+        if is_empty {
+            self.empty_layers.insert(layer.clone());
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Symlinks and hard links, followed inside the assembled catalog once all layers are known.
+
+use std::collections::VecDeque;
+
+use crate::overlay::{Depth, Kind, Overlay, Root};
+use crate::path::{clean, parent};
+
+/// Linux gives up after as many.
+const MOST_HOPS: usize = 40;
+
+/// Why a link leads to no file of the catalog.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LinkError {
+    /// Nothing is there.
+    #[error("its target {0} does not exist")]
+    Broken(String),
+    /// It leads out of the FBC root, of which nothing is read.
+    #[error("its target {0} lies outside the catalog's directory")]
+    Outside(String),
+    /// It leads to a directory, which catalogd cannot read either.
+    #[error("its target {0} is a directory")]
+    Directory(String),
+    /// It leads to itself.
+    #[error("its target {0} leads in a circle")]
+    Cycle(String),
+    /// A hard link to content that an upper layer replaced or removed. The content passed by unread.
+    #[error("its target {0} was replaced or removed by an upper layer: rebuild the image with fewer layers")]
+    Replaced(String),
+}
+
+/// Follows the links of one catalog.
+pub(crate) struct Links<'a> {
+    overlay: &'a Overlay,
+    root: &'a Root,
+}
+
+impl<'a> Links<'a> {
+    pub(crate) fn new(overlay: &'a Overlay, root: &'a Root) -> Self {
+        Self { overlay, root }
+    }
+
+    /// Every link with the file it leads to, in byte order of the links.
+    pub(crate) fn resolve(&self) -> Vec<(&'a str, Result<String, LinkError>)> {
+        let nodes = self.overlay.nodes.iter();
+        let links = nodes.filter(|(_, node)| matches!(node.kind, Kind::Symlink(_) | Kind::Hardlink(_)));
+        let mut links: Vec<_> = links.map(|(path, _)| (path.as_str(), self.follow(path, 0))).collect();
+        links.sort_unstable_by_key(|(path, _)| *path);
+        links
+    }
+
+    fn follow(&self, path: &str, hops: usize) -> Result<String, LinkError> {
+        let Some(node) = self.overlay.nodes.get(path) else {
+            return Err(LinkError::Broken(path.to_owned()));
+        };
+        match &node.kind {
+            Kind::File => Ok(path.to_owned()),
+            Kind::Other => Err(LinkError::Broken(path.to_owned())),
+            Kind::Hardlink(target) | Kind::Symlink(target) if hops == MOST_HOPS => {
+                Err(LinkError::Cycle(target.clone()))
+            }
+            Kind::Hardlink(target) => self.hard(target, node.depth, hops + 1),
+            Kind::Symlink(target) => self.symbolic(path, target, hops + 1),
+        }
+    }
+
+    /// A hard link means the content as it was when its layer was made, so a newer one will not do.
+    fn hard(&self, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
+        let outside = || LinkError::Outside(target.to_owned());
+        let path = self.root.relative(&clean(target).ok_or_else(outside)?).ok_or_else(outside)?;
+        match self.overlay.nodes.get(&path) {
+            Some(node) if node.depth >= depth => self.follow(&path, hops),
+            None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
+                Err(LinkError::Broken(target.to_owned()))
+            }
+            Some(_) | None => Err(LinkError::Replaced(target.to_owned())),
+        }
+    }
+
+    fn symbolic(&self, link: &str, target: &str, hops: usize) -> Result<String, LinkError> {
+        let mut walk = Walk::from(self.root, parent(link), target);
+        let mut hops = hops;
+        while let Some(part) = walk.ahead.pop_front() {
+            walk.step(part);
+            let Some(path) = self.root.relative(&walk.here) else {
+                if self.root.is_above(&walk.here) {
+                    continue;
+                }
+                return Err(LinkError::Outside(target.to_owned()));
+            };
+            match self.overlay.nodes.get(&path).map(|node| &node.kind) {
+                Some(Kind::Symlink(_)) if hops >= MOST_HOPS => return Err(LinkError::Cycle(target.to_owned())),
+                Some(Kind::Symlink(next)) => {
+                    hops += 1;
+                    walk.detour(next);
+                }
+                Some(_) if walk.ahead.is_empty() => return self.follow(&path, hops),
+                None if path.is_empty() || self.overlay.dirs.contains_key(&path) => {}
+                _ => return Err(LinkError::Broken(target.to_owned())),
+            }
+        }
+        Err(LinkError::Directory(target.to_owned()))
+    }
+}
+
+/// A walk along the components of a symlink, with the image as the whole world.
+struct Walk {
+    here: Vec<String>,
+    ahead: VecDeque<String>,
+}
+
+impl Walk {
+    fn from(root: &Root, dir: &str, target: &str) -> Self {
+        let dir = dir.split('/').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
+        let mut walk = Self { here: root.parts().to_vec(), ahead: VecDeque::new() };
+        walk.here.extend(dir);
+        walk.turn(target);
+        walk
+    }
+
+    fn turn(&mut self, target: &str) {
+        if target.starts_with('/') {
+            self.here.clear();
+        }
+        for part in target.rsplit('/').filter(|part| !matches!(*part, "" | ".")) {
+            self.ahead.push_front(part.to_owned());
+        }
+    }
+
+    /// The last step landed on a symlink: follow it before going on.
+    fn detour(&mut self, target: &str) {
+        self.here.pop();
+        self.turn(target);
+    }
+
+    /// The root's parent is the root, as on any Unix.
+    fn step(&mut self, part: String) {
+        if part == ".." {
+            self.here.pop();
+        } else {
+            self.here.push(part);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What of each layer is visible, layers coming from the top down. Pure: it sees names, never bytes.
+
+mod links;
+mod root;
+
+use std::collections::HashMap;
+
+use crate::path::{ancestors, parent};
+
+pub use links::LinkError;
+pub(crate) use links::Links;
+pub(crate) use root::{Root, Touch};
+
+/// A layer's place in the image, 0 being the top.
+pub(crate) type Depth = usize;
+
+/// The paths claimed so far. What a layer hides is hidden from lower layers only, so everything is
+/// remembered with the depth it came from and compared with the depth that asks.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    nodes: HashMap<String, Node>,
+    dirs: HashMap<String, Depth>,
+    gone: HashMap<String, Depth>,
+    opaque: HashMap<String, Depth>,
+    /// Nothing below this depth is visible at all.
+    floor: Option<Depth>,
+    root: RootState,
+}
+
+/// A visible thing that is not a directory.
+struct Node {
+    depth: Depth,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    /// With the target as written.
+    Symlink(String),
+    /// With the target as written: a path from the image's root.
+    Hardlink(String),
+    /// A device, fifo or socket: nothing a catalog can hold.
+    Other,
+}
+
+/// Whether the FBC root is there.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RootState {
+    #[default]
+    Missing,
+    Directory,
+    NotDirectory,
+}
+
+/// Two entries of the same layer claim one path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction;
+
+impl Overlay {
+    /// Whether layers under `depth` can still contribute anything.
+    pub(crate) fn is_closed_below(&self, depth: Depth) -> bool {
+        self.floor.is_some_and(|floor| floor <= depth)
+    }
+
+    pub(crate) fn root(&self) -> RootState {
+        self.root
+    }
+
+    /// The FBC root or a folder above it was removed, emptied or replaced.
+    pub(crate) fn close(&mut self, depth: Depth) {
+        self.floor.get_or_insert(depth);
+    }
+
+    /// The FBC root itself is an entry of the layer.
+    pub(crate) fn claim_root(&mut self, depth: Depth, state: RootState) {
+        if self.floor.is_none_or(|floor| floor >= depth) && self.root == RootState::Missing {
+            self.root = state;
+        }
+        if state == RootState::NotDirectory {
+            self.close(depth);
+        }
+    }
+
+    pub(crate) fn whiteout(&mut self, depth: Depth, path: String) {
+        self.gone.entry(path).or_insert(depth);
+    }
+
+    pub(crate) fn opaque(&mut self, depth: Depth, path: String) {
+        self.opaque.entry(path).or_insert(depth);
+    }
+
+    /// A directory of the layer. It is no content, but it ends files of that name below.
+    pub(crate) fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+        if self.is_visible(depth, path) {
+            self.claim_root(depth, RootState::Directory);
+            self.claim_parents(depth, path)?;
+            self.claim_as_dir(depth, path)?;
+        }
+        Ok(())
+    }
+
+    /// Anything but a directory. True if it is visible, so its content counts.
+    pub(crate) fn claim(&mut self, depth: Depth, path: &str, kind: Kind) -> Result<bool, Contradiction> {
+        if !self.is_visible(depth, path) {
+            self.gone.entry(path.to_owned()).or_insert(depth);
+            return Ok(false);
+        }
+        match self.dirs.get(path) {
+            Some(above) if *above < depth => {
+                // A directory of an upper layer stands here: this entry, and all below it, ended there.
+                self.gone.entry(path.to_owned()).or_insert(depth);
+                return Ok(false);
+            }
+            Some(_) => return Err(Contradiction),
+            None => {}
+        }
+        if self.nodes.contains_key(path) {
+            return Err(Contradiction);
+        }
+        self.claim_root(depth, RootState::Directory);
+        self.claim_parents(depth, path)?;
+        self.nodes.insert(path.to_owned(), Node { depth, kind });
+        Ok(true)
+    }
+
+    fn claim_parents(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+        let nearest = parent(path);
+        if nearest.is_empty() || self.dirs.contains_key(nearest) {
+            return Ok(());
+        }
+        ancestors(path).try_for_each(|dir| self.claim_as_dir(depth, dir))
+    }
+
+    fn claim_as_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+        if self.nodes.contains_key(path) {
+            return Err(Contradiction);
+        }
+        if !self.dirs.contains_key(path) {
+            self.dirs.insert(path.to_owned(), depth);
+        }
+        Ok(())
+    }
+
+    fn is_visible(&self, depth: Depth, path: &str) -> bool {
+        let above = |map: &HashMap<String, Depth>, path: &str| map.get(path).is_some_and(|at| *at < depth);
+        let ended = |path: &str| above(&self.gone, path) || self.nodes.get(path).is_some_and(|node| node.depth < depth);
+        self.floor.is_none_or(|floor| floor >= depth)
+            && !ended(path)
+            && !ancestors(path).any(|dir| ended(dir) || above(&self.opaque, dir))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Manifests and configs: small, in one piece, verified.
+
+use bytes::Bytes;
+use oci_client::Reference;
+use reqwest::{Method, Response};
+
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::manifest::Blob;
+use crate::place::Check;
+use crate::registry::exchange::Ask;
+use crate::registry::{Fault, Session};
+
+const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, \
+    application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json";
+
+const DIGEST_HEADER: &str = "docker-content-digest";
+
+impl Session {
+    /// The digest a tag has now: one HEAD, or one GET where the registry has no HEAD or no digest header.
+    pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
+        let tag = reference.tag().unwrap_or("latest");
+        if !self.has_no_head() {
+            if let Some(digest) = self.head(tag).await? {
+                return Ok(digest);
+            }
+            self.learn_no_head();
+        }
+        let what = format!("tag {tag}");
+        let response = self.send(&ask(Method::GET, tag, &what)).await?;
+        let promised = self.promised(&response)?;
+        let body = self.small_body(response, "manifest").await?;
+        match promised {
+            Some(expected) if expected.again(&body) != expected => {
+                let actual = expected.again(&body);
+                Err(Error::Digest { what: "manifest", expected, actual })
+            }
+            Some(digest) => Ok(digest),
+            None => Ok(Digest::of(&body)),
+        }
+    }
+
+    async fn head(&self, tag: &str) -> Result<Option<Digest>, Error> {
+        let what = format!("tag {tag}");
+        match self.send(&ask(Method::HEAD, tag, &what)).await {
+            Ok(response) => self.promised(&response),
+            Err(Error::Registry(error)) => match error.fault {
+                Fault::Status(status) if matches!(status.as_u16(), 400 | 405 | 501) => Ok(None),
+                _ => Err(Error::Registry(error)),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    fn promised(&self, response: &Response) -> Result<Option<Digest>, Error> {
+        let Some(value) = response.headers().get(DIGEST_HEADER) else { return Ok(None) };
+        let digest = value.to_str().unwrap_or_default().parse();
+        digest.map(Some).map_err(|error| self.failed(Fault::Digest(error)))
+    }
+
+    /// The manifest or index `digest`. What the body hashes to counts, not what a header says.
+    pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
+        let what = format!("manifest {digest}");
+        let limit = ("manifest_bytes", self.settings().limits.manifest_bytes);
+        let body = self.whole(&ask(Method::GET, digest.as_str(), &what), limit).await?;
+        let actual = digest.again(&body);
+        if actual == *digest {
+            Ok(body)
+        } else {
+            Err(Error::Digest { what: "manifest", expected: digest.clone(), actual })
+        }
+    }
+
+    pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {
+        let what = format!("config {}", blob.digest);
+        let path = format!("blobs/{}", blob.digest);
+        let ask = Ask { method: Method::GET, path, accept: None, from: 0, what: &what };
+        let body = self.whole(&ask, ("config_bytes", self.settings().limits.config_bytes)).await?;
+        let mut check = Check::new("config", blob);
+        check.update(&body)?;
+        check.finish().map(|()| body)
+    }
+
+    /// A small body, asked for again if it breaks off.
+    async fn whole(&self, ask: &Ask<'_>, limit: (&'static str, u64)) -> Result<Bytes, Error> {
+        let mut waits = crate::registry::retry::Waits::new(&self.settings().retry);
+        loop {
+            let response = self.send(ask).await?;
+            match self.body(response, limit, ask.what).await {
+                Ok(body) => return Ok(body),
+                Err(error) => self.pause(&mut waits, error).await?,
+            }
+        }
+    }
+}
+
+fn ask<'a>(method: Method, reference: &str, what: &'a str) -> Ask<'a> {
+    Ask { method, path: format!("manifests/{reference}"), accept: Some(ACCEPT), from: 0, what }
+}

@@ -1,0 +1,201 @@
+//! Where a catalog comes from.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use oci_client::Reference;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// A catalog's source, as a user writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Source {
+    /// `registry/repo:tag` or `registry/repo@sha256:...`, with an optional `docker://` in front.
+    Registry {
+        /// Registry, repository and tag.
+        reference: Reference,
+        /// The digest, if the reference is pinned to one.
+        pinned: Option<Digest>,
+    },
+    /// `oci:DIR[:TAG]`, an OCI image layout on disk.
+    OciLayout {
+        /// The folder that holds `index.json`.
+        dir: PathBuf,
+        /// Which image of the layout; may be left out if it holds only one.
+        tag: Option<String>,
+    },
+    /// `dir:PATH`, a folder of FBC files.
+    Dir(PathBuf),
+}
+
+/// Why a text names no source. Each says what to write instead.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SourceError {
+    /// Nothing was given.
+    #[error("the source is empty: write registry/repo:tag, oci:DIR[:TAG] or dir:PATH")]
+    Empty,
+    /// The path after `oci:` or `dir:` is missing.
+    #[error("`{0}` names no folder: write oci:DIR[:TAG] or dir:PATH")]
+    NoPath(String),
+    /// The first component is not a host.
+    #[error("`{0}` names no registry: write it out, such as quay.io/{0} or docker.io/{0}")]
+    NoRegistry(String),
+    /// Neither tag nor digest.
+    #[error("`{0}` has neither tag nor digest: add one, such as {0}:latest")]
+    NoTag(String),
+    /// The digest is malformed.
+    #[error("the digest of `{text}` is malformed")]
+    Digest {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        source: crate::DigestError,
+    },
+    /// A scheme that is not known.
+    #[error("`{0}` has an unknown scheme: write docker://, oci: or dir:, or no scheme at all")]
+    Scheme(String),
+    /// Anything else.
+    #[error("`{text}` is not an image reference")]
+    Reference {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        source: oci_client::ParseError,
+    },
+}
+
+impl Source {
+    /// The digest the source is pinned to. A pinned source never changes, so it is never polled.
+    pub fn pinned(&self) -> Option<&Digest> {
+        match self {
+            Self::Registry { pinned, .. } => pinned.as_ref(),
+            Self::OciLayout { .. } | Self::Dir(_) => None,
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        if text.is_empty() {
+            Err(SourceError::Empty)
+        } else if let Some(path) = text.strip_prefix("dir:") {
+            Ok(Self::Dir(folder(path, text)?))
+        } else if let Some(rest) = text.strip_prefix("oci:") {
+            layout(rest, text)
+        } else {
+            registry(text.strip_prefix("docker://").unwrap_or(text))
+        }
+    }
+}
+
+fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
+    if path.is_empty() { Err(SourceError::NoPath(text.to_owned())) } else { Ok(PathBuf::from(path)) }
+}
+
+fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
+    let (dir, tag) = match rest.rsplit_once(':') {
+        Some((dir, tag)) if !tag.contains('/') => (dir, Some(tag).filter(|tag| !tag.is_empty())),
+        _ => (rest, None),
+    };
+    Ok(Source::OciLayout { dir: folder(dir, text)?, tag: tag.map(ToOwned::to_owned) })
+}
+
+fn registry(text: &str) -> Result<Source, SourceError> {
+    if text.contains("://") {
+        return Err(SourceError::Scheme(text.to_owned()));
+    }
+    let (host, path) = text.split_once('/').unwrap_or(("", text));
+    if !(host.contains(['.', ':']) || host == "localhost") {
+        return Err(SourceError::NoRegistry(text.to_owned()));
+    }
+    if !path.contains([':', '@']) {
+        return Err(SourceError::NoTag(text.to_owned()));
+    }
+    let reference: Reference = text
+        .parse()
+        .map_err(|source| SourceError::Reference { text: text.to_owned(), source })?;
+    let pinned = reference.digest().map(str::parse).transpose();
+    let pinned = pinned.map_err(|source| SourceError::Digest { text: text.to_owned(), source })?;
+    Ok(Source::Registry { reference, pinned })
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registry { reference, .. } => write!(f, "{reference}"),
+            Self::OciLayout { dir, tag: Some(tag) } => write!(f, "oci:{}:{tag}", dir.display()),
+            Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
+            Self::Dir(path) => write!(f, "dir:{}", path.display()),
+        }
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = SourceError;
+
+    fn try_from(text: String) -> Result<Self, SourceError> {
+        text.parse()
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn sources_print_as_they_are_written() {
+        let pinned = format!("quay.io/ns/cat@sha256:{HEX}");
+        let both = format!("quay.io/ns/cat:v1@sha256:{HEX}");
+        for text in [
+            "quay.io/operatorhubio/catalog:latest",
+            "localhost:5000/cat:v4.20",
+            "127.0.0.1:5000/a/b/c:v1",
+            "oci:some/dir",
+            "oci:/some/dir:v1",
+            "dir:/configs",
+            &pinned,
+            &both,
+        ] {
+            assert_eq!(text.parse::<Source>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_digest_pins_and_a_tag_does_not() {
+        let pinned: Source = format!("docker://quay.io/cat:v1@sha256:{HEX}").parse().unwrap();
+        assert_eq!(pinned.pinned().unwrap().hex(), HEX);
+        assert_eq!("quay.io/cat:v1".parse::<Source>().unwrap().pinned(), None);
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        for (text, hint) in [
+            ("", "registry/repo:tag"),
+            ("catalog:latest", "quay.io/catalog:latest"),
+            ("ns/catalog:latest", "docker.io/ns/catalog:latest"),
+            ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
+            ("dir:", "dir:PATH"),
+            ("oci::tag", "oci:DIR"),
+            ("https://quay.io/ns/cat:v1", "docker://"),
+            ("quay.io/ns/cat@sha256:1234", "not an image reference"),
+            ("quay.io/NS/cat:v1", "not an image reference"),
+            ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "not an image reference"),
+        ] {
+            let error = text.parse::<Source>().unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+}
