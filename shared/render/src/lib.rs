@@ -1,1 +1,25 @@
 #![doc = include_str!("../README.md")]
+
+mod assemble;
+mod error;
+mod fragment;
+mod gzip;
+mod index;
+mod measured;
+mod published;
+mod renderer;
+mod rendering;
+mod scratch;
+mod settings;
+mod shard;
+mod whole;
+mod worker;
+
+pub use error::{Problem, RenderError};
+pub use index::IndexFile;
+pub use published::{Nothing, Published};
+pub use renderer::Renderer;
+pub use rendering::Rendering;
+pub use settings::Settings;
+pub use shard::Shard;
+pub use whole::{AllFacts, Sinks};

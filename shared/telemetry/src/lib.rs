@@ -1,1 +1,7 @@
 #![doc = include_str!("../README.md")]
+
+mod chain;
+mod logs;
+
+pub use chain::chain;
+pub use logs::{Format, init};

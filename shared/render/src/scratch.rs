@@ -1,0 +1,102 @@
+use std::{
+    borrow::Cow,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+/// Keeps compressed bytes: in memory up to a budget, then in one unnamed temporary file.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    dir: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    budget: usize,
+    file: Option<File>,
+}
+
+/// Bytes that a [`Scratch`] keeps.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Memory(Vec<u8>),
+    File { offset: u64, length: usize },
+}
+
+impl Scratch {
+    pub(crate) fn new(budget: usize, dir: PathBuf) -> Self {
+        Self {
+            dir,
+            state: Mutex::new(State { budget, file: None }),
+        }
+    }
+
+    pub(crate) fn hold(&self, mut bytes: Vec<u8>) -> io::Result<Held> {
+        bytes.shrink_to_fit();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = state.budget.checked_sub(bytes.len()) {
+            state.budget = left;
+            return Ok(Held::Memory(bytes));
+        }
+        let file = match &mut state.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile_in(&self.dir)?),
+        };
+        let offset = file.seek(SeekFrom::End(0))?;
+        file.write_all(&bytes)?;
+        Ok(Held::File {
+            offset,
+            length: bytes.len(),
+        })
+    }
+
+    pub(crate) fn read<'a>(&self, held: &'a Held) -> io::Result<Cow<'a, [u8]>> {
+        match held {
+            Held::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            Held::File { offset, length } => self.read_file(*offset, *length).map(Cow::Owned),
+        }
+    }
+
+    fn read_file(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = state.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = vec![0; length];
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_exceeds_the_budget_goes_to_a_file_and_reads_back() {
+        let scratch = Scratch::new(10, std::env::temp_dir());
+        let held: Vec<Held> = [b"0123456789".to_vec(), b"ab".to_vec(), Vec::new(), b"cde".to_vec()]
+            .into_iter()
+            .map(|bytes| scratch.hold(bytes).unwrap())
+            .collect();
+        assert!(matches!(held[0], Held::Memory(_)));
+        assert!(matches!(held[1], Held::File { offset: 0, length: 2 }));
+        assert!(matches!(held[3], Held::File { offset: 2, length: 3 }));
+        let read: Vec<_> = held
+            .iter()
+            .map(|held| scratch.read(held).unwrap().into_owned())
+            .collect();
+        assert_eq!(
+            read,
+            [b"0123456789".to_vec(), b"ab".to_vec(), Vec::new(), b"cde".to_vec()]
+        );
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error() {
+        let scratch = Scratch::new(0, "/nonexistent".into());
+        assert!(scratch.hold(b"a".to_vec()).is_err());
+    }
+}

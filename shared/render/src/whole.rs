@@ -1,0 +1,218 @@
+use std::{
+    io::{self, Write},
+    mem,
+    num::NonZero,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::{self, Scope, ScopedJoinHandle},
+};
+
+use layout::{Hasher, Sha256, Stored};
+
+use crate::{
+    RenderError, Rendering, Shard,
+    gzip::{self, Lanes},
+    measured::Measured,
+    shard::{copy_lines, encoder},
+};
+
+/// A piece of `all.json`: all of this size but the last, because the gzip member depends on it.
+pub(crate) type Block = Vec<u8>;
+
+/// Small enough that a dozen in flight do not matter, large enough that a dictionary of 32 kB costs nothing.
+const BLOCK_BYTES: usize = 512 << 10;
+
+/// Where the forms of `all.json` go. Those without a sink are not made.
+#[derive(Default)]
+pub struct Sinks {
+    /// For `all.json.zst`.
+    pub zstd: Option<Box<dyn Write + Send>>,
+    /// For `all.json.gz`.
+    pub gzip: Option<Box<dyn Write + Send>>,
+    /// For `all.json`.
+    pub identity: Option<Box<dyn Write + Send>>,
+}
+
+/// What the pass over the whole catalog found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllFacts {
+    /// The sha256 of `all.json`.
+    pub content_hash: Sha256,
+    /// The bytes of `all.json`.
+    pub size: u64,
+    /// How many Metas each Shard has, in their order.
+    pub metas: Vec<u64>,
+    /// `all.json.zst` as it was written.
+    pub zstd: Option<Stored>,
+    /// `all.json.gz` as it was written.
+    pub gzip: Option<Stored>,
+    /// `all.json` as it was written.
+    pub identity: Option<Stored>,
+}
+
+impl Rendering {
+    /// Reads all Shards once, in order, and writes the forms of `all.json`, each on its own threads.
+    ///
+    /// # Errors
+    /// [`RenderError::Damaged`] and [`RenderError::Published`] for published Shards that cannot be relied on,
+    /// [`RenderError::Sink`], [`RenderError::Scratch`].
+    pub fn write_all(&self, sinks: Sinks) -> Result<AllFacts, RenderError> {
+        let size = self.shards.iter().map(|shard| shard.size).sum();
+        thread::scope(|scope| {
+            let mut taps = Taps::default();
+            let zstd = sinks.zstd.map(|sink| self.spawn_zstd(scope, &mut taps, size, sink));
+            let gzip = sinks.gzip.map(|sink| self.spawn_gzip(scope, &mut taps, sink));
+            let identity = sinks.identity.map(|sink| spawn_identity(scope, &mut taps, sink));
+            let read = self.pour(taps);
+            // A writer that failed made the reading stop: its error is the cause.
+            let zstd = join(zstd, "all.json.zst")?;
+            let gzip = join(gzip, "all.json.gz")?;
+            let identity = join(identity, "all.json")?;
+            let metas = self.shards.iter().map(|shard| shard.metas.len() as u64).collect();
+            Ok(AllFacts {
+                content_hash: read?,
+                size,
+                metas,
+                zstd,
+                gzip,
+                identity,
+            })
+        })
+    }
+
+    fn pour(&self, taps: Taps) -> Result<Sha256, RenderError> {
+        let mut pouring = Pouring {
+            hasher: Hasher::new(),
+            block: Vec::with_capacity(BLOCK_BYTES),
+            taps,
+        };
+        for shard in &self.shards {
+            self.pour_shard(shard, &mut pouring)?;
+        }
+        pouring.send().map_err(RenderError::Scratch)?;
+        Ok(pouring.hasher.finish())
+    }
+
+    /// What was just made is only decompressed; what comes from the store is checked as well.
+    fn pour_shard(&self, shard: &Shard, pouring: &mut Pouring) -> Result<(), RenderError> {
+        let compressed = shard.compressed(&self.shop)?;
+        if !shard.is_published() {
+            return copy_lines(&compressed, |lines| pouring.add(lines)).map_err(RenderError::Scratch);
+        }
+        let mut check = Hasher::new();
+        let copied = copy_lines(&compressed, |lines| {
+            check.update(lines);
+            pouring.add(lines)
+        });
+        if copied.is_err() || check.finish() != shard.sha256 {
+            return Err(RenderError::Damaged { sha256: shard.sha256 });
+        }
+        Ok(())
+    }
+
+    fn spawn_zstd<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        taps: &mut Taps,
+        size: u64,
+        sink: Box<dyn Write + Send>,
+    ) -> Writer<'scope> {
+        let blocks = taps.add_plain();
+        let level = self.shop.settings.zstd_level;
+        scope.spawn(move || {
+            let encoder = encoder(Measured::new(sink), level, size)?;
+            write_blocks(blocks, encoder)?.finish()?.finish()
+        })
+    }
+
+    fn spawn_gzip<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        taps: &mut Taps,
+        sink: Box<dyn Write + Send>,
+    ) -> Writer<'scope> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let (lanes, segments) = gzip::lanes(scope, threads, self.shop.settings.gzip_level);
+        taps.gzip = Some(lanes);
+        scope.spawn(move || segments.write(Measured::new(sink))?.finish())
+    }
+}
+
+type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<Stored>>;
+
+fn spawn_identity<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    taps: &mut Taps,
+    sink: Box<dyn Write + Send>,
+) -> Writer<'scope> {
+    let blocks = taps.add_plain();
+    scope.spawn(move || write_blocks(blocks, Measured::new(sink))?.finish())
+}
+
+fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Result<W> {
+    for block in blocks {
+        sink.write_all(&block)?;
+    }
+    Ok(sink)
+}
+
+fn join(writer: Option<Writer<'_>>, form: &'static str) -> Result<Option<Stored>, RenderError> {
+    let Some(writer) = writer else { return Ok(None) };
+    let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    written.map(Some).map_err(|source| RenderError::Sink { form, source })
+}
+
+/// The writers that each block goes to.
+#[derive(Default)]
+struct Taps {
+    plain: Vec<SyncSender<Arc<Block>>>,
+    gzip: Option<Lanes>,
+}
+
+impl Taps {
+    fn add_plain(&mut self) -> Receiver<Arc<Block>> {
+        let (tap, blocks) = sync_channel(1);
+        self.plain.push(tap);
+        blocks
+    }
+
+    fn send(&mut self, block: &Arc<Block>) -> io::Result<()> {
+        let plain = self.plain.iter().all(|tap| tap.send(block.clone()).is_ok());
+        if plain && self.gzip.as_mut().is_none_or(|lanes| lanes.send(block)) {
+            return Ok(());
+        }
+        Err(io::Error::other("a writer has stopped"))
+    }
+}
+
+/// Collects lines into blocks.
+struct Pouring {
+    hasher: Hasher,
+    block: Block,
+    taps: Taps,
+}
+
+impl Pouring {
+    fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
+        self.hasher.update(lines);
+        while !lines.is_empty() {
+            let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - self.block.len()));
+            self.block.extend_from_slice(now);
+            lines = later;
+            if self.block.len() == BLOCK_BYTES {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
+        self.taps.send(&Arc::new(block))
+    }
+}

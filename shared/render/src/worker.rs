@@ -1,0 +1,139 @@
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError, mpsc::Receiver},
+};
+
+use layout::Sha256;
+use zstd::bulk::Compressor;
+
+use crate::{
+    Published, Settings,
+    fragment::{Fragment, FragmentBody, Groups, Lines},
+    scratch::Scratch,
+};
+
+/// One chunk of one file, to be rendered anywhere.
+pub(crate) struct Job {
+    pub(crate) path: Arc<str>,
+    pub(crate) part: usize,
+    /// Whether the chunk is all of its file.
+    pub(crate) sole: bool,
+    pub(crate) chunk: fbc::Chunk,
+}
+
+/// What the workers share.
+pub(crate) struct Shop {
+    pub(crate) settings: Settings,
+    pub(crate) published: Arc<dyn Published>,
+    pub(crate) scratch: Scratch,
+    pub(crate) results: Mutex<Results>,
+}
+
+#[derive(Default)]
+pub(crate) struct Results {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) scratch_error: Option<io::Error>,
+}
+
+/// A file that is no FBC, unless it is ignored.
+pub(crate) struct Failure {
+    pub(crate) path: Arc<str>,
+    pub(crate) part: usize,
+    pub(crate) reason: String,
+}
+
+impl Shop {
+    pub(crate) fn results(&self) -> std::sync::MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renders chunks until there are no more.
+    pub(crate) fn work(&self, jobs: &Mutex<Receiver<Job>>) -> io::Result<()> {
+        let mut compressor = Compressor::new(self.settings.shard_level)?;
+        while let Some(job) = next(jobs) {
+            match self.render(&job, &mut compressor) {
+                Ok(fragments) => self.results().fragments.extend(fragments),
+                Err(Trouble::Chunk(error)) => self.results().fail(&job.path, job.part, &error),
+                Err(Trouble::Scratch(error)) => self.results().scratch_error = Some(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn render(&self, job: &Job, compressor: &mut Compressor<'_>) -> Result<Vec<Fragment>, Trouble> {
+        let mut groups = Groups::default();
+        job.chunk
+            .metas(&self.settings.limits, &mut |meta| groups.push(&meta))
+            .map_err(Trouble::Chunk)?;
+        let fragments = groups
+            .0
+            .into_iter()
+            .map(|(group, lines)| self.fragment(job, group, lines, compressor));
+        fragments.collect::<io::Result<_>>().map_err(Trouble::Scratch)
+    }
+
+    fn fragment(
+        &self,
+        job: &Job,
+        group: String,
+        lines: Lines,
+        compressor: &mut Compressor<'_>,
+    ) -> io::Result<Fragment> {
+        let body = self.body(job.sole, &lines.bytes, compressor)?;
+        Ok(Fragment {
+            path: job.path.clone(),
+            part: job.part,
+            group: group.into(),
+            metas: lines.metas.into(),
+            size: lines.bytes.len() as u64,
+            body,
+        })
+    }
+
+    fn body(&self, sole: bool, lines: &[u8], compressor: &mut Compressor<'_>) -> io::Result<FragmentBody> {
+        if !sole {
+            return Ok(FragmentBody::Part(self.hold(lines, compressor)?));
+        }
+        let sha256 = Sha256::of(lines);
+        if self.published.contains(&sha256) {
+            return Ok(FragmentBody::Published(sha256));
+        }
+        Ok(FragmentBody::Whole(sha256, self.hold(lines, compressor)?))
+    }
+
+    fn hold(&self, lines: &[u8], compressor: &mut Compressor<'_>) -> io::Result<Arc<crate::scratch::Held>> {
+        self.scratch.hold(compressor.compress(lines)?).map(Arc::new)
+    }
+}
+
+impl Results {
+    pub(crate) fn fail(&mut self, path: &Arc<str>, part: usize, error: &fbc::Error) {
+        self.failures.push(Failure {
+            path: path.clone(),
+            part,
+            reason: chain(error),
+        });
+    }
+}
+
+enum Trouble {
+    Chunk(fbc::Error),
+    Scratch(io::Error),
+}
+
+fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// The error with its causes, because a list of problems has no single source to hold them.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
