@@ -1,7 +1,5 @@
-use std::io::Read;
-
 use crate::canon::Canon;
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::limits::Limits;
 use crate::meta::Meta;
 use crate::stream::{Decoder, Mode};
@@ -42,46 +40,5 @@ impl Chunk {
             bytes: &self.bytes,
         };
         decoder.run(self.mode, sink)
-    }
-}
-
-/// Splits a file into chunks of whole documents, so that a huge file is never held whole.
-#[derive(Debug)]
-pub struct Chunks<R> {
-    reader: R,
-    limits: Limits,
-    target: usize,
-    done: bool,
-}
-
-impl<R: Read> Chunks<R> {
-    /// Chunks of about `target` bytes; a larger document makes a larger chunk.
-    pub fn new(reader: R, limits: Limits, target: usize) -> Self {
-        Self {
-            reader,
-            limits,
-            target,
-            done: false,
-        }
-    }
-}
-
-impl<R: Read> Iterator for Chunks<R> {
-    type Item = Result<Chunk, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if std::mem::replace(&mut self.done, true) {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        if let Err(error) = self.reader.read_to_end(&mut bytes) {
-            return Some(Err(Error::new(0, None, Problem::Read(error))));
-        }
-        Some(Ok(Chunk {
-            bytes,
-            mode: Mode::Unknown,
-            documents: 0,
-            lines: 0,
-        }))
     }
 }

@@ -2,6 +2,7 @@
 
 mod canon;
 mod chunk;
+mod chunks;
 mod error;
 mod index_ignore;
 mod json;
@@ -11,7 +12,8 @@ mod order;
 mod stream;
 mod yaml;
 
-pub use chunk::{Chunk, Chunks};
+pub use chunk::Chunk;
+pub use chunks::Chunks;
 pub use error::{Error, Problem};
 pub use index_ignore::IndexIgnore;
 pub use limits::Limits;

@@ -82,6 +82,8 @@ impl Decoder<'_> {
 
     fn json_value(&mut self, text: &str, at: usize, sink: Sink<'_>) -> Result<usize, json::Fault> {
         let fault = |problem| json::Fault { at, problem };
+        self.canon.clear();
+        let end = json::parse(text, at, &mut self.canon)?;
         let what = match text.as_bytes()[at] {
             b'[' => "a list",
             b'"' => "a string",
@@ -92,8 +94,6 @@ impl Decoder<'_> {
         if !what.is_empty() {
             return Err(fault(Problem::NotAnObject(what)));
         }
-        self.canon.clear();
-        let end = json::parse(text, at, &mut self.canon)?;
         self.check_size(end - at).map_err(fault)?;
         meta::emit(&mut self.canon, sink).map_err(fault)?;
         Ok(end)

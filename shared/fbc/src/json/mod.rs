@@ -2,9 +2,11 @@
 
 mod number;
 mod parse;
+mod skim;
 mod string;
 
 pub(crate) use parse::{Fault, parse, skip_space};
+pub(crate) use skim::value_end;
 
 use std::borrow::Cow;
 

@@ -10,13 +10,24 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, Problem)> {
         [0xEF, 0xBB, 0xBF, rest @ ..] => utf8(rest)?,
         _ => utf8(bytes)?,
     };
+    if printable(text.as_bytes()) {
+        return Ok(text);
+    }
     match text.char_indices().find(|(_, c)| !allowed(*c)) {
-        _ if printable(text.as_bytes()) => Ok(text),
-        None => Ok(text),
+        None => Ok(next_lines(text)),
         Some((at, _)) => Err((
             line(&text.as_bytes()[..at]),
             Problem::Encoding("text: it holds a control character"),
         )),
+    }
+}
+
+/// In YAML 1.1, U+0085 is a line feed everywhere; the parser knows 1.2 only.
+fn next_lines(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains('\u{85}') {
+        text.replace('\u{85}', "\n").into()
+    } else {
+        text
     }
 }
 

@@ -6,6 +6,7 @@ mod encoding;
 mod float;
 mod replay;
 mod resolve;
+mod separator;
 mod source;
 pub(crate) mod split;
 

@@ -114,8 +114,13 @@ fn word<'a>(value: &str) -> Option<Value<'a>> {
 
 fn number<'a>(value: &str, first: u8) -> Option<Value<'a>> {
     if first == b'.' {
-        // Here, and only here, go-yaml does not take underscores out first.
-        return decimal(value);
+        // Here, and only here, go-yaml leaves underscores to Go's own rule for them.
+        let between = |at: usize| {
+            let digit = |at: usize| value.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+            digit(at - 1) && digit(at + 1)
+        };
+        let fine = value.match_indices('_').all(|(at, _)| between(at));
+        return fine.then(|| decimal(&value.replace('_', ""))).flatten();
     }
     let plain: Cow<'_, str> = if value.contains('_') {
         value.replace('_', "").into()

@@ -1,12 +1,13 @@
 use std::borrow::Cow;
 
-use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, Tag as YamlTag, options};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag as YamlTag, options};
+use memchr::memmem;
 
 use crate::canon::Kind;
 use crate::error::Problem;
 use crate::limits::Limits;
 
-use super::Fault;
+use super::{Fault, separator};
 
 /// The tags that mean something to go-yaml.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +48,11 @@ pub(super) enum Part<'a> {
 
 /// The documents of one piece of text, part by part.
 pub(super) struct Source<'a> {
+    text: &'a str,
+    /// Whether the text holds U+2028 or U+2029, which are line breaks in YAML 1.1 only.
+    separators: bool,
     parser: Parser<'a, StrInput<'a>>,
-    line: usize,
+    span: Span,
 }
 
 impl<'a> Source<'a> {
@@ -56,18 +60,22 @@ impl<'a> Source<'a> {
         let nesting = limits.depth.saturating_add(1);
         let options = options! {
             emit_comments: false,
+            emit_anchor_events: true,
             flow_nesting_limit: nesting,
             block_nesting_limit: nesting,
         };
         Self {
+            text,
+            separators: memmem::find(text.as_bytes(), b"\xE2\x80\xA8").is_some()
+                || memmem::find(text.as_bytes(), b"\xE2\x80\xA9").is_some(),
             parser: Parser::new_from_str_with_options(text, options),
-            line: 1,
+            span: Span::empty(Marker::new(0, 1, 0)),
         }
     }
 
     /// The line of the part that was read last; the first is 1.
     pub(super) fn line(&self) -> usize {
-        self.line
+        self.span.start.line()
     }
 
     /// Goes to the next document; false at the end of the text.
@@ -89,12 +97,19 @@ impl<'a> Source<'a> {
     pub(super) fn part(&mut self) -> Result<Option<(Part<'a>, usize)>, Fault> {
         while let Some(event) = self.event()? {
             return Ok(Some(match event {
-                Event::Scalar(value, style, anchor, tag) => (scalar(value, style, tag), anchor),
+                Event::Scalar(value, style, anchor, tag) => {
+                    let value = self.check(value, style)?;
+                    (scalar(value, style, tag), anchor)
+                }
                 Event::MappingStart(_, anchor, _) => (Part::Begin(Kind::Object), anchor),
                 Event::SequenceStart(_, anchor, _) => (Part::Begin(Kind::Array), anchor),
                 Event::MappingEnd | Event::SequenceEnd => (Part::End, 0),
                 Event::Alias(id) => (Part::Alias(id), 0),
                 Event::DocumentEnd => return Ok(None),
+                Event::Anchor(_, name) if !is_name(&name) => {
+                    let what = "an anchor's name may hold letters, digits, - and _ only";
+                    return Err(self.fault(Problem::Yaml(what.into())));
+                }
                 _ => continue,
             }));
         }
@@ -103,21 +118,55 @@ impl<'a> Source<'a> {
 
     pub(super) fn fault(&self, problem: Problem) -> Fault {
         Fault {
-            line: Some(self.line),
+            line: Some(self.line()),
             problem,
         }
+    }
+
+    /// Looks for what YAML 1.1 reads differently from the parser.
+    #[inline]
+    fn check(&self, value: Cow<'a, str>, style: ScalarStyle) -> Result<Cow<'a, str>, Fault> {
+        if style == ScalarStyle::Plain && self.colon_follows() {
+            let what = "white space is needed between a colon and what follows it";
+            return Err(self.fault(Problem::Yaml(what.into())));
+        }
+        if !self.separators {
+            return Ok(value);
+        }
+        let source = self.span.slice(self.text).unwrap_or_default();
+        if !source.contains(separator::is) {
+            return Ok(value);
+        }
+        match separator::apply(&value, style, source) {
+            Some(value) => Ok(value.into()),
+            None => Err(self.fault(Problem::Yaml("a line separator cannot stand here".into()))),
+        }
+    }
+
+    /// `[a:]` is a list with the string `a:` for go-yaml, and with an object for the parser.
+    fn colon_follows(&self) -> bool {
+        let rest = self
+            .span
+            .byte_range()
+            .and_then(|range| self.text.as_bytes().get(range.end..));
+        matches!(rest, Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 
     fn event(&mut self) -> Result<Option<Event<'a>>, Fault> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Ok((event, span))) => {
-                self.line = span.start.line();
+                self.span = span;
                 Ok(Some(event))
             }
             Some(Err(error)) => Err(fault(&error)),
         }
     }
+}
+
+fn is_name(anchor: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    anchor.bytes().all(alphanumeric)
 }
 
 fn fault(error: &ScanError) -> Fault {

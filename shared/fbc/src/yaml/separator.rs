@@ -1,0 +1,73 @@
+//! U+2028 and U+2029: line breaks in YAML 1.1, ordinary characters for the parser.
+
+use granit_parser::ScalarStyle;
+
+/// Whether `c` is such a character.
+pub(super) fn is(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// The value of a scalar with line separators in it, as YAML 1.1 has it; `None` where it would be
+/// no scalar.
+pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<String> {
+    let count = |text: &str| text.chars().filter(|c| is(*c)).count();
+    if count(value) != count(source) {
+        // Some of those in the value are escapes, and no line breaks.
+        return None;
+    }
+    match style {
+        ScalarStyle::DoubleQuoted if source.contains('\\') => None,
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted if beside_break(source) => None,
+        // White space around a line break is no part of the value.
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => join(value, |before, after| {
+            Some((before.trim_end_matches(BLANK), after.trim_start_matches(BLANK)))
+        }),
+        ScalarStyle::Literal | ScalarStyle::Folded => {
+            let indent = indent(value, source)?;
+            join(value, |before, after| {
+                let spaces = spaces(after);
+                let fits = spaces >= indent || after.is_empty() || after.starts_with('\n');
+                fits.then(|| (before, &after[indent.min(spaces)..]))
+            })
+        }
+        ScalarStyle::Plain => None,
+    }
+}
+
+/// Whether there is a line break next to a separator.
+fn beside_break(source: &str) -> bool {
+    let mut parts = source.split(is).map(|part| part.trim_matches(BLANK));
+    parts.any(|part| part.is_empty() || part.starts_with(BREAK) || part.ends_with(BREAK))
+}
+
+const BLANK: [char; 2] = [' ', '\t'];
+const BREAK: [char; 2] = ['\n', '\r'];
+
+fn spaces(line: &str) -> usize {
+    line.bytes().take_while(|byte| *byte == b' ').count()
+}
+
+/// The indentation of a block: what the source has more than the value.
+fn indent(value: &str, source: &str) -> Option<usize> {
+    let filled = |line: &&str| !line.trim_matches(BLANK).is_empty();
+    let written = source.lines().skip(1).find(filled)?;
+    let read = value.lines().find(filled)?;
+    spaces(written).checked_sub(spaces(read))
+}
+
+/// Lets `edge` cut what is before and after every separator.
+fn join<'v>(value: &'v str, mut edge: impl FnMut(&'v str, &'v str) -> Option<(&'v str, &'v str)>) -> Option<String> {
+    let mut joined = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find(is) {
+        let (before, from) = rest.split_at(at);
+        let mut chars = from.chars();
+        let separator = chars.next()?;
+        let (before, after) = edge(before, chars.as_str())?;
+        joined.push_str(before);
+        joined.push(separator);
+        rest = after;
+    }
+    joined.push_str(rest);
+    Some(joined)
+}
