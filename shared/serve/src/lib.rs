@@ -1,1 +1,27 @@
 #![doc = include_str!("../README.md")]
+
+mod answers;
+mod app;
+mod cache;
+mod coding;
+mod error;
+mod fields;
+mod index;
+mod lines;
+mod listing;
+mod metrics;
+mod openapi;
+mod partial;
+mod problem;
+mod published;
+mod respond;
+mod route;
+mod router;
+mod settings;
+mod source;
+mod stream;
+mod verify;
+
+pub use metrics::Metrics;
+pub use router::router;
+pub use settings::{BaseUrl, Large, Locate, Location, Settings};

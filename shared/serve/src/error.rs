@@ -1,0 +1,128 @@
+use http::StatusCode;
+use layout::{CatalogNameError, DocumentError, Key};
+use store::StoreError;
+
+/// Why a request is not answered with what it asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the path names no catalog")]
+    CatalogName(#[source] CatalogNameError),
+    #[error("there is no query parameter {0:?} here: only schema, package and name")]
+    Parameter(String),
+    #[error("nothing is served at this path")]
+    UnknownPath,
+    #[error("no catalog {0:?} is served here")]
+    UnknownCatalog(String),
+    #[error("the catalog has no package {0:?}")]
+    UnknownPackage(String),
+    #[error("there is no such object")]
+    UnknownObject,
+    #[error("only GET and HEAD are answered here")]
+    Method,
+    #[error("none of the content codings that are offered here (zstd, gzip, identity) is acceptable")]
+    NotAcceptable,
+    #[error("in this content coding the answer is too large to be sent from here; ask for another one")]
+    TooLarge,
+    #[error("the representation is not the one that the request names")]
+    PreconditionFailed,
+    #[error("the representation has only {0} bytes")]
+    Range(u64),
+    #[error("the store does not answer")]
+    Store(#[source] StoreError),
+    #[error("the store cannot say where {key} can be fetched")]
+    Locate {
+        key: Key,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("{key} is not what was published")]
+    Corrupt { key: Key, source: Corruption },
+}
+
+/// What is wrong with a stored object.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Corruption {
+    #[error("it has {found} bytes instead of {expected}")]
+    Size { expected: u64, found: u64 },
+    #[error("its hash is wrong")]
+    Hash,
+    #[error("it cannot be decompressed")]
+    Coding(#[source] std::io::Error),
+    #[error("it cannot be read")]
+    Document(#[source] DocumentError),
+    #[error("it does not fit its snapshot")]
+    Mismatch,
+    #[error("it is named by its snapshot but is not in the store")]
+    Missing,
+}
+
+impl Error {
+    /// The status that tells a client what to do about it.
+    pub(crate) const fn status(&self) -> StatusCode {
+        match self {
+            Self::CatalogName(_) | Self::Parameter(_) => StatusCode::BAD_REQUEST,
+            Self::UnknownPath | Self::UnknownCatalog(_) | Self::UnknownPackage(_) | Self::UnknownObject => {
+                StatusCode::NOT_FOUND
+            }
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotAcceptable | Self::TooLarge => StatusCode::NOT_ACCEPTABLE,
+            Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+            Self::Range(_) => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The stable word for it, the end of the problem's `type` (RFC 9457, section 3.1.1).
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::CatalogName(_) => "bad-catalog-name",
+            Self::Parameter(_) => "unknown-parameter",
+            Self::UnknownPath => "unknown-path",
+            Self::UnknownCatalog(_) => "unknown-catalog",
+            Self::UnknownPackage(_) => "unknown-package",
+            Self::UnknownObject => "unknown-object",
+            Self::Method => "method-not-allowed",
+            Self::NotAcceptable => "not-acceptable",
+            Self::TooLarge => "too-large",
+            Self::PreconditionFailed => "precondition-failed",
+            Self::Range(_) => "range-not-satisfiable",
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } => "store-unavailable",
+        }
+    }
+
+    /// What the client reads: never more than it said itself, and nothing of the inside of the server.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::CatalogName(source) => source.to_string(),
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } => {
+                "the catalog cannot be read at the moment; try again later".to_owned()
+            }
+            Self::Parameter(_)
+            | Self::UnknownPath
+            | Self::UnknownCatalog(_)
+            | Self::UnknownPackage(_)
+            | Self::UnknownObject
+            | Self::Method
+            | Self::NotAcceptable
+            | Self::TooLarge
+            | Self::PreconditionFailed
+            | Self::Range(_) => self.to_string(),
+        }
+    }
+
+    /// A failed read of an object that has to be there, because a snapshot names it.
+    pub(crate) fn named(key: &Key, error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { .. } => Self::corrupt(key, Corruption::Missing),
+            error @ (StoreError::Conflict { .. }
+            | StoreError::RangeNotSatisfiable { .. }
+            | StoreError::Failed { .. }) => Self::Store(error),
+        }
+    }
+
+    pub(crate) fn corrupt(key: &Key, source: Corruption) -> Self {
+        Self::Corrupt {
+            key: key.clone(),
+            source,
+        }
+    }
+}
