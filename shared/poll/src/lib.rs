@@ -1,1 +1,26 @@
 #![doc = include_str!("../README.md")]
+
+mod adopt;
+mod blocking;
+mod catalog;
+mod error;
+mod guard;
+mod metrics;
+mod mirror;
+mod names;
+mod publish;
+mod published;
+mod pull;
+mod report;
+mod schedule;
+mod status;
+mod turn;
+
+pub use catalog::Catalog;
+pub use error::PollError;
+pub use guard::Suspicion;
+pub use metrics::Metrics;
+pub use mirror::{Mirror, Settings};
+pub use names::{add_name, remove_name};
+pub use report::{Changes, Report};
+pub use schedule::{Schedule, jittered};

@@ -1,0 +1,60 @@
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use store::{Staged, StoreError};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+/// Passed on in pieces of this size: the encoders write a few hundred bytes at a time.
+const PIECE: usize = 256 << 10;
+
+/// The blocking end of a staged object, for the threads that compress.
+pub(crate) struct StagedWriter {
+    buffer: Vec<u8>,
+    pieces: mpsc::Sender<Bytes>,
+}
+
+/// A staged object that is being written by a [`StagedWriter`].
+pub(crate) type Staging = JoinHandle<Result<Box<dyn Staged>, StoreError>>;
+
+/// Connects blocking writers with a staged object. Once the writer is gone, the task returns it, ready to commit.
+pub(crate) fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
+    let (pieces, mut received) = mpsc::channel::<Bytes>(2);
+    let staging = tokio::spawn(async move {
+        while let Some(piece) = received.recv().await {
+            staged.write(piece).await?;
+        }
+        Ok(staged)
+    });
+    (
+        StagedWriter {
+            buffer: Vec::with_capacity(PIECE),
+            pieces,
+        },
+        staging,
+    )
+}
+
+impl StagedWriter {
+    fn send(&mut self) -> io::Result<()> {
+        let piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE));
+        // The task ended early: it has the error.
+        self.pieces
+            .blocking_send(piece.into())
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+impl Write for StagedWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = bytes.len().min(PIECE - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..length]);
+        if self.buffer.len() == PIECE {
+            self.send()?;
+        }
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+    }
+}

@@ -1,0 +1,75 @@
+use std::{
+    collections::BTreeSet,
+    io::{self, Read},
+    sync::Arc,
+};
+
+use image::{Digest, FileSink};
+use layout::{Key, Layers};
+use render::{Renderer, Rendering};
+use store::{Condition, ReadError, Store, StoreExt};
+use telemetry::chain;
+
+use crate::{Catalog, Mirror, PollError, Report, published::PublishedShards};
+
+/// Pulls and renders one image. Files are rendered as they stream by.
+pub(crate) async fn pull(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    digest: &Digest,
+    published: Arc<PublishedShards>,
+    report: &mut Report,
+) -> Result<Rendering, PollError> {
+    let key = Key::Layers(catalog.name.clone());
+    let layers = known_layers(&*mirror.store, &key).await?;
+    let renderer = Renderer::start(mirror.settings.render.clone(), published);
+    let (sink, pull) = mirror
+        .images
+        .read(&catalog.source, digest, &parse(&layers), RenderSink(renderer))
+        .await?;
+    report.bytes_pulled += pull.bytes;
+    report.layers_fetched += pull.layers_fetched;
+    report.layers_skipped += pull.layers_skipped;
+    remember(&*mirror.store, &key, &layers, &pull.empty_layers).await;
+    Ok(tokio::task::spawn_blocking(move || sink.0.finish()).await??)
+}
+
+struct RenderSink(Renderer);
+
+impl FileSink for RenderSink {
+    fn file(&mut self, path: &str, _: u64, content: &mut dyn Read) -> io::Result<()> {
+        self.0.file(path, content)
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        self.0.link(path, target);
+        Ok(())
+    }
+}
+
+/// What is remembered saves work and is never needed.
+async fn known_layers(store: &dyn Store, key: &Key) -> Result<Layers, PollError> {
+    match store.read_document(key).await {
+        Ok(found) => Ok(found.map(|(layers, _)| layers).unwrap_or_default()),
+        Err(ReadError::Store(error)) => Err(error.into()),
+        Err(_) => Ok(Layers::default()),
+    }
+}
+
+fn parse(layers: &Layers) -> BTreeSet<Digest> {
+    layers.empty.iter().filter_map(|digest| digest.parse().ok()).collect()
+}
+
+/// Layers of earlier images are forgotten, so the list never grows beyond one image's.
+async fn remember(store: &dyn Store, key: &Key, before: &Layers, empty: &BTreeSet<Digest>) {
+    let layers = Layers {
+        empty: empty.iter().map(ToString::to_string).collect(),
+        ..before.clone()
+    };
+    if layers == *before {
+        return;
+    }
+    if let Err(error) = store.write_document(key, &layers, Condition::Always).await {
+        tracing::warn!(%key, error = chain(&error), "cannot remember the empty layers");
+    }
+}

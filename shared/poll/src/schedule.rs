@@ -1,0 +1,91 @@
+use std::{sync::Arc, time::Duration};
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Catalog, Mirror};
+
+/// The first wait after a poll that did not succeed; it doubles up to the catalog's interval.
+const RETRY_FIRST: Duration = Duration::from_secs(15);
+/// The longest wait after a failure of a catalog that is otherwise polled rarely or never.
+const RETRY_LONGEST: Duration = Duration::from_secs(600);
+
+/// Polls every catalog for as long as the program runs.
+pub struct Schedule {
+    mirror: Arc<Mirror>,
+    catalogs: Vec<Catalog>,
+}
+
+impl Schedule {
+    /// A schedule for `catalogs`, each at its own interval.
+    pub const fn new(mirror: Arc<Mirror>, catalogs: Vec<Catalog>) -> Self {
+        Self { mirror, catalogs }
+    }
+
+    /// Runs until `stop`; a turn under way is then abandoned, which leaves the old state served.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut polls = JoinSet::new();
+        for catalog in self.catalogs {
+            let poll = keep_polling(self.mirror.clone(), catalog);
+            polls.spawn(stop.clone().run_until_cancelled_owned(poll));
+        }
+        while polls.join_next().await.is_some() {}
+    }
+}
+
+async fn keep_polling(mirror: Arc<Mirror>, catalog: Catalog) {
+    let mut failures = 0;
+    loop {
+        let report = mirror.turn(&catalog, false).await;
+        failures = if report.outcome.is_success() { 0 } else { failures + 1 };
+        match wait(catalog.poll_interval(), failures) {
+            Some(wait) => tokio::time::sleep(jittered(wait)).await,
+            None => return,
+        }
+    }
+}
+
+/// How long to wait after a poll; `None` when there is nothing left to do.
+fn wait(interval: Option<Duration>, failures: u32) -> Option<Duration> {
+    if failures == 0 {
+        return interval;
+    }
+    let backoff = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
+    Some(backoff.min(interval.unwrap_or(RETRY_LONGEST)))
+}
+
+/// A wait, up to a tenth shorter or longer, so that thousands of mirrors do not ask at the same moment.
+pub fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(rand::random_range(0.9..1.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_success_waits_for_the_interval_and_one_without_is_the_last() {
+        assert_eq!(wait(Some(HOUR), 0), Some(HOUR));
+        assert_eq!(wait(None, 0), None);
+    }
+
+    #[test]
+    fn failures_back_off_up_to_the_interval() {
+        let waits: Vec<u64> = (1..=9)
+            .map(|failures| wait(Some(HOUR), failures).unwrap().as_secs())
+            .collect();
+        assert_eq!(waits, [15, 30, 60, 120, 240, 480, 960, 1920, 3600]);
+        assert_eq!(wait(Some(Duration::from_secs(20)), 5), Some(Duration::from_secs(20)));
+        assert_eq!(wait(None, 40), Some(RETRY_LONGEST));
+    }
+
+    #[test]
+    fn jitter_stays_within_a_tenth() {
+        for _ in 0..1000 {
+            let wait = jittered(HOUR);
+            assert!(wait >= HOUR.mul_f64(0.9) && wait <= HOUR.mul_f64(1.1), "{wait:?}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+use std::{
+    collections::HashSet,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use image::Digest;
+use layout::{Current, Key, Outcome, RENDER_VERSION, Sha256, Snapshot, SnapshotRef, SourceRef};
+use render::Rendering;
+use store::{Condition, ReadError, StoreExt, Version};
+
+use crate::{
+    Catalog, Changes, Mirror, PollError, Report, add_name, guard, jittered,
+    publish::{Publisher, Written},
+    published::PublishedShards,
+};
+
+/// The wait before a lost race is run again.
+const RACE_PAUSE: Duration = Duration::from_millis(50);
+
+/// One turn, started again when another writer was faster or something published turned out to be damaged.
+pub(crate) async fn run(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    force: bool,
+    report: &mut Report,
+) -> Result<Outcome, PollError> {
+    let mut damaged = HashSet::new();
+    for attempt in 0..mirror.settings.attempts {
+        let turn = Turn {
+            mirror,
+            catalog,
+            force,
+            damaged: &damaged,
+        };
+        match turn.run(report).await {
+            Err(error) if error.is_race() => {
+                tracing::info!(catalog = %catalog.name, attempt, error = telemetry::chain(&error), "starting again");
+                tokio::time::sleep(jittered(RACE_PAUSE * 2_u32.pow(attempt))).await;
+            }
+            Err(error) => match error.damaged_shard() {
+                // A Shard that stays damaged cannot be read, and that is the error to report.
+                Some(sha256) if damaged.insert(sha256) => {
+                    tracing::warn!(catalog = %catalog.name, shard = %sha256, "a published shard is damaged");
+                }
+                _ => return Err(error),
+            },
+            done => return done,
+        }
+    }
+    Err(PollError::Contended {
+        attempts: mirror.settings.attempts,
+    })
+}
+
+struct Turn<'a> {
+    mirror: &'a Mirror,
+    catalog: &'a Catalog,
+    force: bool,
+    /// Published Shards that cannot be read back.
+    damaged: &'a HashSet<Sha256>,
+}
+
+/// The pointer as it was read, to be replaced.
+struct Read {
+    current: Current,
+    version: Version,
+}
+
+impl Turn<'_> {
+    async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        let read = self.read_current().await?;
+        let digest = self.digest(read.as_ref()).await?;
+        report.digest = Some(digest.to_string());
+        report.describe(read.as_ref().map(|read| &read.current));
+        match read {
+            Some(read) if self.is_known(&read.current, &digest) => self.swap_source(read, &digest, report).await,
+            read => self.pull_and_publish(read, &digest, report).await,
+        }
+    }
+
+    async fn read_current(&self) -> Result<Option<Read>, PollError> {
+        let key = Key::Current(self.catalog.name.clone());
+        let read = self.mirror.store.read_document(&key).await?;
+        Ok(read.map(|(current, version)| Read { current, version }))
+    }
+
+    /// A pinned digest is believed, not looked up.
+    async fn digest(&self, read: Option<&Read>) -> Result<Digest, PollError> {
+        if let Some(pinned) = self.catalog.source.pinned() {
+            return Ok(pinned.clone());
+        }
+        let _permit = self
+            .mirror
+            .resolving
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
+        let known = read.map(|read| read.current.source.digest.as_str());
+        let digest = self.mirror.images.resolve(&self.catalog.source).await?;
+        tracing::debug!(catalog = %self.catalog.name, %digest, known, "resolved");
+        Ok(digest)
+    }
+
+    fn is_known(&self, current: &Current, digest: &Digest) -> bool {
+        !self.force && current.render_version == RENDER_VERSION && current.source.digest == digest.to_string()
+    }
+
+    /// Same content: readers must not notice more than a new source. Nothing is written when that is the same too.
+    async fn swap_source(&self, read: Read, digest: &Digest, report: &mut Report) -> Result<Outcome, PollError> {
+        let next = Current {
+            source: self.source(digest),
+            render_version: RENDER_VERSION,
+            availability: self.catalog.availability,
+            ..read.current.clone()
+        };
+        report.describe(Some(&next));
+        if next == read.current {
+            return Ok(Outcome::Unchanged);
+        }
+        self.write_current(&next, Condition::Replace(read.version)).await?;
+        Ok(Outcome::Retagged)
+    }
+
+    async fn pull_and_publish(
+        &self,
+        read: Option<Read>,
+        digest: &Digest,
+        report: &mut Report,
+    ) -> Result<Outcome, PollError> {
+        let _permit = self
+            .mirror
+            .rendering
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
+        let previous = match &read {
+            Some(read) => self.read_snapshot(&read.current).await?,
+            None => None,
+        };
+        let published = PublishedShards::new(self.mirror.store.clone(), previous.as_ref(), self.damaged);
+        let published = Arc::new(published);
+        let rendering = self.pull(digest, published.clone(), report).await?;
+        match read {
+            Some(read)
+                if previous.as_ref().is_some_and(|previous| rendering.equals(previous)) && self.damaged.is_empty() =>
+            {
+                self.swap_source(read, digest, report).await
+            }
+            read => {
+                if !self.force {
+                    guard::check(&rendering, previous.as_ref())?;
+                }
+                let (snapshot, reference) = self.publish(rendering, &published, report).await?;
+                report.changes = Changes::between(previous.as_ref(), &snapshot);
+                self.commit(read, &snapshot, reference, digest, report).await
+            }
+        }
+    }
+
+    /// A Snapshot that is lost or unreadable is no reason not to publish a new one.
+    async fn read_snapshot(&self, current: &Current) -> Result<Option<Snapshot>, PollError> {
+        let key = Key::Snapshot(self.catalog.name.clone(), current.content_hash);
+        match self.mirror.store.read_document(&key).await {
+            Ok(found) => Ok(found.map(|(snapshot, _)| snapshot)),
+            Err(ReadError::Store(error)) => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%key, error = telemetry::chain(&error), "the published snapshot is unreadable");
+                Ok(None)
+            }
+        }
+    }
+
+    async fn publish(
+        &self,
+        rendering: Rendering,
+        published: &PublishedShards,
+        report: &mut Report,
+    ) -> Result<(Snapshot, SnapshotRef), PollError> {
+        let publisher = Publisher {
+            store: &self.mirror.store,
+            catalog: &self.catalog.name,
+            published,
+            identity: self.mirror.settings.identity,
+            written: Written::default(),
+        };
+        let result = publisher.publish(rendering).await;
+        report.objects_published += publisher.written.objects.load(Ordering::Relaxed);
+        report.bytes_published += publisher.written.bytes.load(Ordering::Relaxed);
+        result
+    }
+
+    async fn commit(
+        &self,
+        read: Option<Read>,
+        snapshot: &Snapshot,
+        reference: SnapshotRef,
+        digest: &Digest,
+        report: &mut Report,
+    ) -> Result<Outcome, PollError> {
+        let current = read.as_ref().map(|read| &read.current);
+        let next = Current {
+            serial: current.map_or(1, |current| current.serial + 1),
+            content_hash: snapshot.content_hash,
+            snapshot: reference,
+            source: self.source(digest),
+            render_version: RENDER_VERSION,
+            published_at: now(),
+            availability: self.catalog.availability,
+            previous: current.map(Current::as_previous).unwrap_or_default(),
+        };
+        let condition = match read {
+            Some(read) => Condition::Replace(read.version),
+            None => {
+                // Before the commit: a name without a catalog is harmless, a catalog without a name is never found.
+                add_name(&*self.mirror.store, &self.catalog.name).await?;
+                Condition::CreateOnly
+            }
+        };
+        self.write_current(&next, condition).await?;
+        report.describe(Some(&next));
+        Ok(Outcome::Published)
+    }
+
+    async fn write_current(&self, current: &Current, condition: Condition) -> Result<(), PollError> {
+        let key = Key::Current(self.catalog.name.clone());
+        self.mirror.store.write_document(&key, current, condition).await?;
+        Ok(())
+    }
+
+    fn source(&self, digest: &Digest) -> SourceRef {
+        SourceRef {
+            reference: self.catalog.source.to_string(),
+            digest: digest.to_string(),
+        }
+    }
+
+    async fn pull(
+        &self,
+        digest: &Digest,
+        published: Arc<PublishedShards>,
+        report: &mut Report,
+    ) -> Result<Rendering, PollError> {
+        crate::pull::pull(self.mirror, self.catalog, digest, published, report).await
+    }
+}
+
+impl Report {
+    fn describe(&mut self, current: Option<&Current>) {
+        self.content_hash = current.map(|current| current.content_hash);
+        self.serial = current.map(|current| current.serial);
+    }
+}
+
+/// Whole seconds, as documents write them.
+fn now() -> SystemTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
