@@ -62,6 +62,12 @@ async fn publish(store: &Arc<FolderStore>, shards: u32) -> Result<(), Box<dyn st
     Ok(())
 }
 
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("stat");
+    let fields: Vec<&str> = stat.split(' ').collect();
+    (fields[13].parse::<f64>().expect("n") + fields[14].parse::<f64>().expect("n")) * 10_000.0
+}
+
 /// The rate at which `work` is done by several tasks on all cores.
 async fn rate<F>(work: impl Fn(u32) -> F + Clone + Send + 'static) -> Result<u32, StoreError>
 where
@@ -69,6 +75,7 @@ where
 {
     const EACH: u32 = 20_000;
     let start = Instant::now();
+    let before = cpu();
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
             let work = work.clone();
@@ -83,6 +90,7 @@ where
     for task in tasks {
         task.await.map_err(std::io::Error::other).expect("no task panics")?;
     }
+    println!("  {:.2} us cpu each", (cpu() - before) / f64::from(TASKS * EACH));
     Ok((f64::from(TASKS * EACH) / start.elapsed().as_secs_f64()) as u32)
 }
 

@@ -2,10 +2,9 @@ use std::{fs::File, io, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::joined;
+use super::{Patience, joined};
 use crate::{Body, Operation, StoreError};
 
 /// The first chunk is read together with the opening of the file; most objects have no second one.
@@ -15,8 +14,8 @@ const FIRST: u64 = 64 << 10;
 const CHUNK: u64 = 256 << 10;
 
 /// Reads the first chunk of a file's range now and the others when they are asked for.
-pub(super) fn of_file(file: File, key: String, mut range: Range<u64>) -> io::Result<Body> {
-    let first = read(&file, take(&mut range, FIRST))?;
+pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, patience: Patience) -> io::Result<Body> {
+    let first = patience.read(&file, take(&mut range, FIRST))?;
     if range.is_empty() {
         return Ok(of_bytes(first));
     }
@@ -56,7 +55,7 @@ impl Chunks {
     fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
         let range = take(&mut self.rest, CHUNK);
         let file = Arc::clone(&self.file);
-        (!range.is_empty()).then(|| spawn_blocking(move || read(&file, range)))
+        (!range.is_empty()).then(|| spawn_blocking(move || Patience::Endless.read(&file, range)))
     }
 }
 
@@ -65,20 +64,6 @@ fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
     let start = range.start;
     range.start = range.end.min(start + most);
     start..range.start
-}
-
-/// Reads a whole chunk, into memory that is not cleared first.
-fn read(file: &File, mut range: Range<u64>) -> io::Result<Bytes> {
-    let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
-    let mut chunk = Vec::with_capacity(length);
-    while !range.is_empty() {
-        match pread(file, spare_capacity(&mut chunk), range.start)? {
-            0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
-            read => range.start += read as u64,
-        }
-    }
-    chunk.truncate(length);
-    Ok(chunk.into())
 }
 
 #[cfg(test)]
@@ -115,7 +100,7 @@ mod tests {
             let (file, content) = file(size);
             let expected = &content[range.start as usize..range.end as usize];
             assert!(
-                all(of_file(file, "k".into(), range.clone()).unwrap()).await == expected,
+                all(of_file(file, "k".into(), range.clone(), Patience::Endless).unwrap()).await == expected,
                 "{range:?}"
             );
         }
@@ -124,7 +109,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_is_cut_short_is_an_error() {
         let (file, _) = file(FIRST + 10);
-        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..FIRST + 10).unwrap();
+        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..FIRST + 10, Patience::Endless).unwrap();
         file.set_len(FIRST + 5).unwrap();
         let error = body.try_collect::<Vec<_>>().await.unwrap_err();
         assert!(

@@ -7,6 +7,7 @@ mod durable;
 mod known;
 mod list;
 mod open;
+mod patience;
 mod publish;
 mod read;
 mod staged;
@@ -21,7 +22,9 @@ use futures_util::stream::BoxStream;
 use layout::Key;
 use tokio::task::{JoinError, spawn_blocking};
 
-use self::{dir::Dir, durable::Unflushed, known::Known, staged::StagedFile, stamp::Stamp, temp::Temp};
+use self::{
+    dir::Dir, durable::Unflushed, known::Known, patience::Patience, staged::StagedFile, stamp::Stamp, temp::Temp,
+};
 use crate::{Condition, Fetched, Get, Listed, ObjectInfo, Operation, Staged, Store, StoreError, Version};
 
 /// A store in a folder. Clones share it; so do processes, on file systems with locks between processes.
@@ -51,17 +54,25 @@ impl Store for FolderStore {
         {
             return Ok(Fetched::NotModified);
         }
+        if let Ok(found) = self.inner.get(key, &get, Patience::None) {
+            return found;
+        }
         let work = {
             let key = key.clone();
-            move |inner: &Shared| inner.get(&key, &get)
+            move |inner: &Shared| inner.get(&key, &get, Patience::Endless)
         };
         self.blocking(Operation::Get, key, work).await?
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        let key = key.clone();
-        self.blocking(Operation::Get, &key.clone(), move |inner| inner.look(&key))
-            .await
+        if let Ok(info) = self.inner.look(key, Patience::None) {
+            return Ok(info);
+        }
+        let work = {
+            let key = key.clone();
+            move |inner: &Shared| inner.look(&key, Patience::Endless)
+        };
+        self.blocking(Operation::Get, key, work).await
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {

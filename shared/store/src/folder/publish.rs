@@ -3,7 +3,7 @@ use std::{fs::File, io};
 use layout::Key;
 use rustix::fs::{Mode, OFlags};
 
-use super::{Inner, Temp, split};
+use super::{Inner, Patience, Temp, split};
 use crate::{Condition, Version};
 
 /// How often a publication makes its folder anew. A folder that a delete empties is removed, maybe by another process
@@ -75,7 +75,7 @@ impl Inner {
     }
 
     fn version(&self, key: &Key) -> io::Result<Option<Version>> {
-        match self.look(key) {
+        match self.look(key, Patience::Endless) {
             Ok(info) => Ok(Some(info.version)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

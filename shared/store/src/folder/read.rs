@@ -1,18 +1,13 @@
-use std::{
-    fs::File,
-    io::{self, Read as _},
-    ops::Range,
-    time::SystemTime,
-};
+use std::{fs::File, io, ops::Range, time::SystemTime};
 
 use bytes::Bytes;
 use layout::Key;
 
-use super::{Inner, Stamp, body, split, temp::content_version};
+use super::{Inner, Patience, Stamp, body, temp::content_version};
 use crate::{Body, Fetched, Get, Object, ObjectInfo, StoreError, Version, range};
 
 /// A file opened under its key, or the whole content where only that tells the version.
-pub(super) enum Opened {
+enum Opened {
     /// An immutable object, of any size.
     File(File, ObjectInfo),
     /// A mutable object: a small document.
@@ -26,9 +21,9 @@ impl Opened {
         }
     }
 
-    fn body(self, key: &Key, range: Range<u64>) -> io::Result<Body> {
+    fn body(self, key: &Key, range: Range<u64>, patience: Patience) -> io::Result<Body> {
         match self {
-            Self::File(file, _) => body::of_file(file, key.to_string(), range),
+            Self::File(file, _) => body::of_file(file, key.to_string(), range, patience),
             Self::Content(content, _) => {
                 let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
                 Ok(body::of_bytes(content.slice(start..end)))
@@ -38,8 +33,9 @@ impl Opened {
 }
 
 impl Inner {
-    pub(super) fn get(&self, key: &Key, get: &Get) -> io::Result<Result<Fetched, StoreError>> {
-        let opened = self.open(key)?;
+    /// Reads an object. An error of the inner kind is final; one of the outer kind may be for lack of patience.
+    pub(super) fn get(&self, key: &Key, get: &Get, patience: Patience) -> io::Result<Result<Fetched, StoreError>> {
+        let opened = self.open(key, patience)?;
         let info = opened.info();
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Ok(Fetched::NotModified));
@@ -49,33 +45,30 @@ impl Inner {
             Err(error) => return Ok(Err(error)),
         };
         let info = info.clone();
-        let body = opened.body(key, range)?;
+        let body = opened.body(key, range, patience)?;
         Ok(Ok(Fetched::Object(Object { info, body })))
     }
 
     /// Opens an object. The handle keeps the content whole, whatever happens to the key.
-    pub(super) fn open(&self, key: &Key) -> io::Result<Opened> {
+    fn open(&self, key: &Key, patience: Patience) -> io::Result<Opened> {
         // Before the stamp is taken: what is read later cannot be older.
         let now = SystemTime::now();
-        let path = key.to_string();
-        let (folder, name) = split(&path);
-        let mut file = self.root.descend(folder)?.open(name)?;
+        let file = patience.open(&self.root, &key.to_string())?;
         let stamp = Stamp::of(&file.metadata()?);
         if key.is_immutable() {
             return Ok(Opened::File(file, stamp.info(stamp.version())));
         }
-        let mut content = Vec::new();
-        file.read_to_end(&mut content)?;
+        let content = patience.read(&file, 0..stamp.size())?;
         let version = content_version(&content);
         if stamp.is_settled(now) {
             self.known.learn(key, stamp, &version);
         }
-        Ok(Opened::Content(content.into(), stamp.info(version)))
+        Ok(Opened::Content(content, stamp.info(version)))
     }
 
-    /// What is known of an object, by the shortest way that is never wrong.
-    pub(super) fn look(&self, key: &Key) -> io::Result<ObjectInfo> {
-        Ok(self.open(key)?.info().clone())
+    /// What is known of an object. It is opened as for a read, so that both agree on what is an object.
+    pub(super) fn look(&self, key: &Key, patience: Patience) -> io::Result<ObjectInfo> {
+        Ok(self.open(key, patience)?.info().clone())
     }
 
     /// Whether the object certainly still has this version, told from one look at the file's stamp. The path may lead
