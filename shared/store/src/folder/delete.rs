@@ -7,6 +7,7 @@ use super::{Inner, durable::ancestors, split};
 impl Inner {
     /// Removes an object and the folders that this empties, as a store of objects has no folders.
     pub(super) fn delete(&self, key: &Key) -> io::Result<()> {
+        self.must_be_writable()?;
         let path = key.to_string();
         let (folder, name) = split(&path);
         let _turn = if key.is_immutable() { None } else { Some(self.turn()?) };

@@ -9,7 +9,7 @@ use super::Stamp;
 use crate::Version;
 
 /// The versions of the mutable objects as last read: while a file's stamp stays, its content need not be read again.
-/// It holds no more entries than the store has mutable objects.
+/// There are as few entries as mutable objects were seen.
 #[derive(Debug, Default)]
 pub(super) struct Known(RwLock<HashMap<Key, (Stamp, Version)>>);
 

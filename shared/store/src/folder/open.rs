@@ -36,7 +36,7 @@ impl FolderStore {
     }
 
     fn open_writable(path: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(path)?;
+        create(&std::path::absolute(path)?)?;
         let store = Self::open_at(path, true)?;
         let temp = store.inner.temp_folder()?;
         let names = store.inner.path.join(TEMP).read_dir()?;
@@ -63,13 +63,28 @@ impl Inner {
     /// Opened anew each time, so that a store lives on when somebody tidies it away. Closed to others, because a web
     /// server over the folder must not serve half an object.
     pub(super) fn temp_folder(&self) -> io::Result<Arc<Dir>> {
-        if !self.writable {
-            return Err(io::Error::new(
-                io::ErrorKind::ReadOnlyFilesystem,
-                "the store was opened for reading only",
-            ));
-        }
+        self.must_be_writable()?;
         self.root.create(TEMP, Mode::RWXU).map(Arc::new)
+    }
+
+    pub(super) fn must_be_writable(&self) -> io::Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        let why = "the store was opened for reading only";
+        Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, why))
+    }
+}
+
+/// Makes a folder and those above it, durably.
+fn create(path: &Path) -> io::Result<()> {
+    let Some(above) = path.parent().filter(|_| !path.is_dir()) else {
+        return Ok(());
+    };
+    create(above)?;
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Dir::root(above)?.sync(),
     }
 }
 

@@ -7,8 +7,8 @@ use super::{Inner, Patience, Temp, split};
 use crate::{Condition, Version};
 
 /// How often a publication makes its folder anew. A folder that a delete empties is removed, maybe by another process
-/// between our opening it and our putting the file there.
-const ATTEMPTS: u32 = 16;
+/// between our making it and our putting the file there; so many times in a row only if something else is wrong.
+const ATTEMPTS: u32 = 100;
 
 const LOCK: &str = "lock";
 
@@ -17,7 +17,9 @@ impl Inner {
     pub(super) fn put(&self, key: &Key, bytes: &[u8], condition: &Condition) -> io::Result<Option<Version>> {
         let folder = self.temp_folder()?;
         if *condition == Condition::CreateOnly && self.exists(key) {
-            self.remember(key)?;
+            if key.is_immutable() {
+                self.remember(key)?;
+            }
             return Ok(None);
         }
         let mut temp = Temp::create(folder)?;
@@ -40,7 +42,9 @@ impl Inner {
         };
         let done = self.publish_in_turn(&mut temp, key, condition)?;
         // Also after a conflict: the caller may now rely on an object that another process has not flushed yet.
-        self.remember(key)?;
+        if done || key.is_immutable() {
+            self.remember(key)?;
+        }
         Ok(done.then_some(version))
     }
 
@@ -56,21 +60,24 @@ impl Inner {
         self.place(temp, key, condition)
     }
 
+    /// Tries again when the folder has gone between two steps.
     fn place(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
         let path = key.to_string();
-        let (folder, name) = split(&path);
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let folder = self.root.descend_or_create(folder)?;
-            let placed = match condition {
-                Condition::CreateOnly => temp.publish_new(&folder, name),
-                Condition::Always | Condition::Replace(_) => temp.publish_over(&folder, name).map(|()| true),
-            };
-            match placed {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {}
+        for _ in 1..ATTEMPTS {
+            match self.place_once(temp, &path, condition) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 placed => return placed,
             }
+        }
+        self.place_once(temp, &path, condition)
+    }
+
+    fn place_once(&self, temp: &mut Temp, path: &str, condition: &Condition) -> io::Result<bool> {
+        let (folder, name) = split(path);
+        let folder = self.root.descend_or_create(folder)?;
+        match condition {
+            Condition::CreateOnly => temp.publish_new(&folder, name),
+            Condition::Always | Condition::Replace(_) => temp.publish_over(&folder, name).map(|()| true),
         }
     }
 

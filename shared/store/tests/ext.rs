@@ -1,0 +1,69 @@
+//! What callers do with every store.
+
+use layout::{Catalogs, DocumentError, Key};
+use store::{Condition, MemoryStore, ReadError, Store as _, StoreExt as _};
+
+#[tokio::test]
+async fn exactly_the_limit_is_read() {
+    let store = MemoryStore::new();
+    store
+        .put(&Key::Catalogs, vec![7; 50_000].into(), Condition::Always)
+        .await
+        .unwrap();
+    let (bytes, info) = store.read_all(&Key::Catalogs, 50_000).await.unwrap();
+    assert_eq!((bytes.len(), info.size), (50_000, 50_000));
+    let error = store.read_all(&Key::Catalogs, 49_999).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ReadError::TooLarge {
+                size: 50_000,
+                max: 49_999,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_document_is_written_read_and_replaced() {
+    let store = MemoryStore::new();
+    assert!(store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().is_none());
+    let first = Catalogs::from_iter(["a".parse().unwrap()]);
+    store
+        .write_document(&Key::Catalogs, &first, Condition::CreateOnly)
+        .await
+        .unwrap();
+    let (read, version) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
+    assert_eq!(read, first);
+    let second = Catalogs::default();
+    store
+        .write_document(&Key::Catalogs, &second, Condition::Replace(version))
+        .await
+        .unwrap();
+    assert_eq!(
+        store
+            .read_document::<Catalogs>(&Key::Catalogs)
+            .await
+            .unwrap()
+            .unwrap()
+            .0,
+        second
+    );
+}
+
+#[tokio::test]
+async fn a_broken_document_is_named_with_its_cause() {
+    let store = MemoryStore::new();
+    store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
+    let error = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap_err();
+    assert_eq!(error.to_string(), "catalogs.json cannot be used");
+    assert!(matches!(
+        error,
+        ReadError::Document {
+            source: DocumentError::Malformed { .. },
+            ..
+        }
+    ));
+}

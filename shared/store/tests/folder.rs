@@ -1,0 +1,215 @@
+//! What a folder has to do beyond what every store has to.
+
+use std::{error::Error as _, fs, io, os::unix::fs::symlink, path::Path, time::Duration};
+
+use futures_util::TryStreamExt as _;
+use layout::{CatalogName, Key, Sha256};
+use store::{Condition, Fetched, FolderStore, Get, Operation, Store as _, StoreError, StoreExt as _};
+
+fn name() -> CatalogName {
+    "a".parse().expect("a name")
+}
+
+fn shard() -> Key {
+    Key::Shard(Sha256::of(b"shard"))
+}
+
+async fn put(store: &FolderStore, key: &Key, bytes: &'static str) {
+    store
+        .put(key, bytes.into(), Condition::Always)
+        .await
+        .expect("it can be written");
+}
+
+/// What the file system said.
+fn kind(error: &StoreError) -> Option<io::ErrorKind> {
+    error.source()?.downcast_ref::<io::Error>().map(io::Error::kind)
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").file_name().into_string())
+        .collect();
+    names.sort();
+    names.into_iter().map(|name| name.expect("UTF-8")).collect()
+}
+
+#[tokio::test]
+async fn a_key_is_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path().join("made/too")).unwrap();
+    for key in [Key::Catalogs, Key::Current(name()), shard()] {
+        put(&store, &key, "x").await;
+        let path = folder.path().join("made/too").join(key.to_string());
+        assert_eq!(fs::read(path).unwrap(), b"x");
+    }
+}
+
+#[tokio::test]
+async fn nothing_temporary_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    put(&store, &shard(), "x").await;
+    store
+        .put(&shard(), "y".into(), Condition::CreateOnly)
+        .await
+        .unwrap_err();
+    let mut staged = store.stage().await.unwrap();
+    staged.write(vec![0; 1 << 20].into()).await.unwrap();
+    staged.commit(&shard(), Condition::CreateOnly).await.unwrap_err();
+    drop(store.stage().await.unwrap());
+    assert!(entries(&folder.path().join(".tmp")).is_empty());
+}
+
+#[tokio::test]
+async fn a_delete_removes_the_folders_that_it_empties() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    let snapshot = Key::Snapshot(name(), Sha256::of(b""));
+    put(&store, &Key::Current(name()), "x").await;
+    put(&store, &snapshot, "x").await;
+    store.delete(&snapshot).await.unwrap();
+    assert_eq!(entries(&folder.path().join("catalogs/a")), ["current.json"]);
+    store.delete(&Key::Current(name())).await.unwrap();
+    assert_eq!(entries(folder.path()), [".tmp"]);
+    store.flush().await.unwrap();
+    put(&store, &snapshot, "again").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn puts_and_deletes_of_neighbours_do_not_disturb_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    let tasks: Vec<_> = (0..4_u8)
+        .map(|task| {
+            let (store, key) = (store.clone(), Key::Snapshot(name(), Sha256::of(&[task])));
+            tokio::spawn(async move {
+                for _ in 0..100 {
+                    put(&store, &key, "x").await;
+                    store.delete(&key).await.expect("it can be deleted");
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+/// Once its stamp is old enough to be trusted too.
+#[tokio::test]
+async fn the_change_of_another_process_is_seen_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [reader, writer] = [(); 2].map(|()| FolderStore::open(folder.path()).unwrap());
+    put(&writer, &Key::Catalogs, "one").await;
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    for bytes in ["two", "six", "ten"] {
+        let (_, info) = reader.read_all(&Key::Catalogs, 10).await.unwrap();
+        let unless = Get {
+            unless: Some(info.version),
+            range: None,
+        };
+        let unchanged = reader.get(&Key::Catalogs, unless.clone()).await.unwrap();
+        assert!(matches!(unchanged, Fetched::NotModified));
+        put(&writer, &Key::Catalogs, bytes).await;
+        let changed = reader.get(&Key::Catalogs, unless).await.unwrap();
+        assert!(matches!(changed, Fetched::Object(_)), "{bytes}");
+        assert_eq!(reader.read_all(&Key::Catalogs, 10).await.unwrap().0, bytes);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_key_is_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    put(&store, &Key::Current(name()), "x").await;
+    fs::write(folder.path().join("README"), "x").unwrap();
+    fs::write(folder.path().join("catalogs/a/notes.txt"), "x").unwrap();
+    fs::create_dir_all(folder.path().join("catalogs/b/current.json")).unwrap();
+    symlink("../a", folder.path().join("catalogs/c")).unwrap();
+    symlink("current.json", folder.path().join("catalogs/a/status.json")).unwrap();
+    let listed: Vec<_> = store.list("").map_ok(|listed| listed.key).try_collect().await.unwrap();
+    assert_eq!(listed, [Key::Current(name())]);
+}
+
+#[tokio::test]
+async fn links_lead_nowhere() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("current.json"), "secret").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    fs::create_dir(folder.path().join("catalogs")).unwrap();
+    symlink(outside.path(), folder.path().join("catalogs/a")).unwrap();
+    let key = Key::Current(name());
+    for error in [
+        store.head(&key).await.unwrap_err(),
+        store.put(&key, "x".into(), Condition::Always).await.unwrap_err(),
+        store.delete(&key).await.unwrap_err(),
+    ] {
+        assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
+    }
+    assert!(store.get(&key, Get::default()).await.is_err());
+    assert_eq!(fs::read(outside.path().join("current.json")).unwrap(), b"secret");
+}
+
+#[tokio::test]
+async fn a_store_for_reading_only_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("catalogs.json"), "x").unwrap();
+    let store = FolderStore::open_read_only(folder.path()).unwrap();
+    assert_eq!(store.read_all(&Key::Catalogs, 10).await.unwrap().0, "x");
+    store.flush().await.unwrap();
+    for error in [
+        store.put(&shard(), "x".into(), Condition::Always).await.unwrap_err(),
+        store
+            .put(&Key::Catalogs, "x".into(), Condition::CreateOnly)
+            .await
+            .unwrap_err(),
+        store.stage().await.err().expect("nothing can be staged"),
+        store.delete(&Key::Catalogs).await.unwrap_err(),
+        store.delete(&shard()).await.unwrap_err(),
+    ] {
+        assert_eq!(kind(&error), Some(io::ErrorKind::ReadOnlyFilesystem), "{error:?}");
+    }
+    assert_eq!(entries(folder.path()), ["catalogs.json"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_cannot_be_opened_for_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nowhere");
+    let error = FolderStore::open_read_only(&path).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::Failed {
+                operation: Operation::Open,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    assert_eq!(error.to_string(), format!("cannot open {}", path.display()));
+    assert_eq!(error.source().unwrap().to_string(), "there is no such folder");
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_file_in_the_way_is_a_failure_with_its_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    fs::write(folder.path().join("packages"), "x").unwrap();
+    let error = store.put(&shard(), "x".into(), Condition::Always).await.unwrap_err();
+    assert_eq!(kind(&error), Some(io::ErrorKind::NotADirectory), "{error:?}");
+    assert!(FolderStore::open(folder.path().join("packages")).is_err());
+}
+
+#[tokio::test]
+async fn the_store_survives_a_tidy_administrator() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    fs::remove_dir_all(folder.path().join(".tmp")).unwrap();
+    put(&store, &Key::Catalogs, "x").await;
+    assert_eq!(store.read_all(&Key::Catalogs, 10).await.unwrap().0, "x");
+}
