@@ -120,13 +120,13 @@ impl FolderStore {
         let key = key.to_string();
         let inner = Arc::clone(&self.inner);
         let result = joined(spawn_blocking(move || work(&inner)).await);
-        result.map_err(|source| failed(operation, key, source))
+        result.map_err(|source| failed(operation, &key, source))
     }
 }
 
-fn failed(operation: Operation, key: String, source: io::Error) -> StoreError {
+fn failed(operation: Operation, key: &str, source: io::Error) -> StoreError {
     match operation {
-        Operation::Get if source.kind() == io::ErrorKind::NotFound => StoreError::NotFound { key },
+        Operation::Get if source.kind() == io::ErrorKind::NotFound => StoreError::not_found(&key),
         _ => StoreError::failed(operation, &key, source),
     }
 }

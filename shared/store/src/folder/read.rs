@@ -85,3 +85,31 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::{Condition, FolderStore, Store as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stamp_is_believed_only_once_it_has_settled() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open(folder.path()).unwrap();
+        let key = Key::Catalogs;
+        let version = store.put(&key, "x".into(), Condition::Always).await.unwrap();
+        store.head(&key).await.unwrap();
+        assert!(
+            !store.inner.certainly_has(&key, &version),
+            "its successor could look the same"
+        );
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        assert!(!store.inner.certainly_has(&key, &version), "it was not read since");
+        store.head(&key).await.unwrap();
+        assert!(store.inner.certainly_has(&key, &version));
+        store.delete(&key).await.unwrap();
+        assert!(!store.inner.certainly_has(&key, &version));
+    }
+}
