@@ -22,7 +22,7 @@ pub(crate) fn target(from: &Url, headers: &HeaderMap, settings: &Settings) -> Re
 /// Credentials and everything else go over TLS or to a listed host, and never to an address that only
 /// this machine's neighbourhood can mean, such as a cloud's metadata service.
 pub(crate) fn objection(to: &Url, already_plain: bool, settings: &Settings) -> Option<&'static str> {
-    let host = to.host_str()?;
+    let host = to.host_str().unwrap_or_default();
     let with_port = to.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     match to.scheme() {
         "https" => {}

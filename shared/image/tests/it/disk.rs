@@ -1,0 +1,96 @@
+//! Layouts and folders.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use image::{Error, ImageError, Images, LinkError, Settings, Source};
+use tempfile::TempDir;
+use testkit::{Layer, index};
+
+use crate::kit::{Collect, catalog, chain, small};
+
+async fn read(source: &str) -> Result<Vec<String>, Error> {
+    let images = Images::new(Settings::default())?;
+    let source: Source = source.parse().unwrap();
+    let digest = images.resolve(&source).await?;
+    let (sink, pull) = images.read(&source, &digest, &BTreeSet::new(), Collect::default()).await?;
+    assert_eq!((pull.bytes, pull.requests), (0, 0), "a disk is no wire");
+    Ok(sink.list())
+}
+
+fn layout(dir: &Path) -> String {
+    format!("oci:{}", dir.display())
+}
+
+#[tokio::test]
+async fn a_layout_is_read_by_tag_or_as_its_only_image() {
+    let dir = TempDir::new().unwrap();
+    small().write_layout(dir.path(), Some("v1"));
+    assert_eq!(read(&layout(dir.path())).await.unwrap(), ["a.yaml=a"]);
+    let other = catalog([Layer::new().file("configs/b", "b")]);
+    index(&[("linux/amd64", &other)]).write_layout(dir.path(), Some("v2"));
+    assert_eq!(read(&format!("{}:v1", layout(dir.path()))).await.unwrap(), ["a.yaml=a"]);
+    assert_eq!(read(&format!("{}:v2", layout(dir.path()))).await.unwrap(), ["b=b"]);
+    for (tag, says) in [("", "without a tag that is the only one; it has v1, v2"), (":v3", "tagged v3; it has v1, v2")] {
+        let error = read(&format!("{}{tag}", layout(dir.path()))).await.unwrap_err().to_string();
+        assert!(error.ends_with(says), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_layout_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let image = small();
+    image.write_layout(dir.path(), None);
+    let blob = dir.path().join("blobs/sha256").join(image.layers[0].trim_start_matches("sha256:"));
+    let mut bytes = fs::read(&blob).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&blob, bytes).unwrap();
+    assert!(matches!(read(&layout(dir.path())).await, Err(Error::Digest { what: "layer", .. })));
+    fs::remove_file(&blob).unwrap();
+    assert!(matches!(read(&layout(dir.path())).await, Err(Error::Io { .. })));
+    assert!(matches!(read("oci:/nonexistent").await, Err(Error::Io { .. })));
+}
+
+fn folder() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir_all(dir.path().join("a/b")).unwrap();
+    fs::write(dir.path().join("a/b/c.yaml"), "c").unwrap();
+    fs::write(dir.path().join(".indexignore"), "x").unwrap();
+    dir
+}
+
+#[tokio::test]
+async fn a_folder_is_read_as_it_is() {
+    let dir = folder();
+    let source = format!("dir:{}", dir.path().display());
+    assert_eq!(read(&source).await.unwrap(), [".indexignore=x", "a/b/c.yaml=c"]);
+    assert!(matches!(read("dir:/nonexistent").await, Err(Error::Io { .. })));
+}
+
+#[tokio::test]
+async fn a_folders_digest_is_that_of_its_paths_and_contents() {
+    let images = Images::new(Settings::default()).unwrap();
+    let (one, two) = (folder(), folder());
+    let source = |dir: &TempDir| Source::Dir(dir.path().to_owned());
+    let digest = images.resolve(&source(&one)).await.unwrap();
+    assert_eq!(digest, images.resolve(&source(&two)).await.unwrap());
+    fs::rename(two.path().join("a/b/c.yaml"), two.path().join("a/c.yaml")).unwrap();
+    assert_ne!(digest, images.resolve(&source(&two)).await.unwrap());
+    let result = images.read(&source(&two), &digest, &BTreeSet::new(), Collect::default()).await;
+    assert!(matches!(result, Err(Error::Image(ImageError::Changed(_)))));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folders_links_stay_inside() {
+    use std::os::unix::fs::symlink;
+    let dir = folder();
+    let source = format!("dir:{}", dir.path().display());
+    symlink("a/b/c.yaml", dir.path().join("link")).unwrap();
+    assert!(read(&source).await.unwrap().contains(&"link=-> a/b/c.yaml".to_owned()));
+    symlink("/etc/hostname", dir.path().join("out")).unwrap();
+    let error = read(&source).await.unwrap_err();
+    assert!(matches!(error, Error::Link { source: LinkError::Outside(_) | LinkError::Broken(_), .. }), "{}", chain(&error));
+}

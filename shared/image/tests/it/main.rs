@@ -1,0 +1,12 @@
+//! Everything that needs a registry, a layout or a folder.
+//!
+//! One binary, so that it is linked once.
+
+mod auth;
+mod disk;
+mod faults;
+mod images;
+mod kit;
+mod layers;
+mod limits;
+mod tls;

@@ -1,0 +1,42 @@
+//! Writes the OCI layout of the example catalog that the binary carries, from the FBC in `tests/catalogs`.
+//!
+//! ```sh
+//! cargo run -p testkit --example example_image
+//! ```
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use testkit::image::{ImageBuilder, Layer};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let layout = root.join("functions/local/example");
+    if layout.exists() {
+        fs::remove_dir_all(&layout).expect("the old layout can be removed");
+    }
+    for version in ["v1", "v2"] {
+        let fbc = root.join("tests/catalogs").join(version);
+        let image = ImageBuilder::catalog("/configs").layer(files(&fbc)).build();
+        image.write_layout(&layout, Some(version));
+    }
+}
+
+fn files(folder: &Path) -> Layer {
+    let mut paths = Vec::new();
+    list(folder, &mut paths);
+    paths.sort();
+    paths.iter().fold(Layer::new().dir("configs"), |layer, path| {
+        let name = path.strip_prefix(folder).expect("listed below the folder").display();
+        layer.file(&format!("configs/{name}"), fs::read(path).expect("a listed file can be read"))
+    })
+}
+
+fn list(folder: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the example catalog is part of the source").flatten() {
+        let path = entry.path();
+        if path.is_dir() { list(&path, paths) } else { paths.push(path) }
+    }
+}

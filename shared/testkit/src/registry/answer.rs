@@ -1,0 +1,153 @@
+//! Answering one request.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request as Incoming;
+use axum::http::header::{ACCEPT_RANGES, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HOST};
+use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::response::Builder;
+use axum::http::{Method, Response, StatusCode};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::image::digest;
+use crate::registry::{App, Fault, Inner, Kind, Request, Shared};
+
+/// The one handler: logs, delays, fails by script, else serves.
+pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
+    let shared = state.0;
+    let (request, method, form) = note(incoming).await;
+    let kind = request.kind;
+    let (fault, delay) = {
+        let mut state = shared.lock();
+        state.script.begin(kind);
+        state.script.requests.push(request.clone());
+        (state.script.next(kind), state.script.delay_of(kind))
+    };
+    let extra = if let Some(Fault::Delay(extra)) = fault { extra } else { Duration::ZERO };
+    sleep(delay + extra).await;
+    let response = respond(&shared, &request, &method, &form, fault);
+    shared.lock().script.end(kind);
+    response
+}
+
+async fn note(incoming: Incoming) -> (Request, Method, String) {
+    let (parts, body) = incoming.into_parts();
+    let form = to_bytes(body, 1 << 20).await.unwrap_or_default();
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
+    let path = parts.uri.path().to_owned();
+    let request = Request {
+        kind: kind(&parts.method, &path),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        range: header(RANGE),
+        authorization: header(AUTHORIZATION),
+        host: parts.uri.authority().map(ToString::to_string).or(header(HOST)).unwrap_or_default(),
+        path,
+    };
+    (request, parts.method, String::from_utf8_lossy(&form).into_owned())
+}
+
+fn kind(method: &Method, path: &str) -> Kind {
+    match path {
+        "/token" => Kind::Token,
+        path if path.contains("/blobs/") => Kind::Blob,
+        path if path.contains("/manifests/") && method == Method::HEAD => Kind::Head,
+        path if path.contains("/manifests/") => Kind::Manifest,
+        _ => Kind::Other,
+    }
+}
+
+fn respond(shared: &Shared, request: &Request, method: &Method, form: &str, fault: Option<Fault>) -> Response<Body> {
+    let mut state = shared.lock();
+    match &fault {
+        Some(Fault::Status(code, retry_after)) => {
+            let after = retry_after.iter().fold(status(*code), |builder, value| builder.header(RETRY_AFTER, value));
+            return finish(after, Body::empty());
+        }
+        Some(Fault::Redirect(to)) => return finish(status(307).header(LOCATION, to), Body::empty()),
+        Some(Fault::Body(body)) => return finish(status(200), Body::from(body.clone())),
+        Some(Fault::Cut(_) | Fault::Delay(_) | Fault::Digest(_)) | None => {}
+    }
+    if request.kind == Kind::Token {
+        return token(&mut state, request, form);
+    }
+    if let Some(challenge) = state.auth.refuse(request.authorization.as_deref(), &state.base) {
+        return finish(status(401).header(WWW_AUTHENTICATE, challenge), Body::empty());
+    }
+    match request.kind {
+        Kind::Head if state.has_no_head => finish(status(405), Body::empty()),
+        Kind::Head | Kind::Manifest => manifest(&state, request, method, fault),
+        Kind::Blob => blob(&state, request, fault),
+        Kind::Token | Kind::Other => finish(status(404), Body::empty()),
+    }
+}
+
+fn token(state: &mut Inner, request: &Request, form: &str) -> Response<Body> {
+    match state.auth.token(request.authorization.as_deref(), form) {
+        Some(token) => {
+            let body = json!({"token": token, "expires_in": state.auth.lifetime.as_secs().max(1)});
+            finish(status(200), Body::from(body.to_string()))
+        }
+        None => finish(status(401), Body::empty()),
+    }
+}
+
+fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<Fault>) -> Response<Body> {
+    let path = request.path.trim_start_matches("/v2/");
+    let Some((repository, reference)) = path.split_once("/manifests/") else {
+        return finish(status(404), Body::empty());
+    };
+    let Some((media_type, bytes)) = state.manifests.get(&(repository.to_owned(), reference.to_owned())) else {
+        return finish(status(404), Body::empty());
+    };
+    let promised = if let Some(Fault::Digest(lie)) = &fault { lie.clone() } else { digest(bytes) };
+    let mut response = status(200).header(CONTENT_TYPE, media_type).header(CONTENT_LENGTH, bytes.len());
+    // An empty lie is a registry that promises nothing.
+    if !promised.is_empty() {
+        response = response.header("docker-content-digest", promised);
+    }
+    let body = if method == Method::HEAD { Body::empty() } else { body(bytes.clone(), fault) };
+    finish(response, body)
+}
+
+fn blob(state: &Inner, request: &Request, fault: Option<Fault>) -> Response<Body> {
+    let digest = request.path.rsplit('/').next().unwrap_or_default();
+    let Some(bytes) = state.blobs.get(digest) else { return finish(status(404), Body::empty()) };
+    let from: Option<usize> =
+        request.range.as_deref().and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    match from {
+        Some(from) if !state.has_no_ranges && from < bytes.len() => {
+            let rest = bytes.slice(from..);
+            let range = format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
+            finish(status(206).header(CONTENT_RANGE, range).header(CONTENT_LENGTH, rest.len()), body(rest, fault))
+        }
+        _ => {
+            let response = status(200).header(ACCEPT_RANGES, "bytes").header(CONTENT_LENGTH, bytes.len());
+            finish(response, body(bytes.clone(), fault))
+        }
+    }
+}
+
+/// The bytes, or some of them and a broken connection.
+fn body(bytes: Bytes, fault: Option<Fault>) -> Body {
+    let Some(Fault::Cut(at)) = fault else { return Body::from(bytes) };
+    let start = bytes.slice(..at.min(bytes.len()));
+    let cut = async {
+        // Long enough for what came before to leave this machine's buffers.
+        sleep(Duration::from_millis(30)).await;
+        Err(io::Error::other("cut by script"))
+    };
+    Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
+}
+
+fn status(code: u16) -> Builder {
+    Response::builder().status(StatusCode::from_u16(code).expect("the script names a real status"))
+}
+
+fn finish(response: Builder, body: Body) -> Response<Body> {
+    response.body(body).expect("the headers are valid")
+}

@@ -1,0 +1,86 @@
+//! Basic credentials and a token service.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// What a registry wants.
+pub(crate) struct Auth {
+    kind: Kind,
+    /// The only `Authorization` that password holders send; none means anybody.
+    login: Option<String>,
+    password: String,
+    pub(crate) lifetime: Duration,
+    tokens: BTreeMap<String, Instant>,
+    count: usize,
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Nothing,
+    Basic,
+    Bearer,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self::new(Kind::Nothing, None)
+    }
+}
+
+impl Auth {
+    fn new(kind: Kind, login: Option<(&str, &str)>) -> Self {
+        let encode = |(user, password): (&str, &str)| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        Self {
+            kind,
+            login: login.map(encode),
+            password: login.map_or_else(String::new, |(_, password)| password.to_owned()),
+            lifetime: Duration::from_secs(60),
+            tokens: BTreeMap::new(),
+            count: 0,
+        }
+    }
+
+    pub(crate) fn basic(user: &str, password: &str) -> Self {
+        Self::new(Kind::Basic, Some((user, password)))
+    }
+
+    pub(crate) fn bearer(login: Option<(&str, &str)>) -> Self {
+        Self::new(Kind::Bearer, login)
+    }
+
+    pub(crate) fn revoke(&mut self) {
+        self.tokens.clear();
+    }
+
+    /// The challenge to answer with, unless the request may pass.
+    pub(crate) fn refuse(&self, authorization: Option<&str>, base: &str) -> Option<String> {
+        match self.kind {
+            Kind::Nothing => None,
+            Kind::Basic if authorization == self.login.as_deref() => None,
+            Kind::Basic => Some(r#"Basic realm="testkit""#.to_owned()),
+            Kind::Bearer if self.is_live(authorization) => None,
+            Kind::Bearer => Some(format!(r#"Bearer realm="{base}/token",service="testkit",scope="repository:x:pull""#)),
+        }
+    }
+
+    fn is_live(&self, authorization: Option<&str>) -> bool {
+        let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
+        token.and_then(|token| self.tokens.get(token)).is_some_and(|until| *until > Instant::now())
+    }
+
+    /// A new token, for the right login or, with the password as identity token, the right form.
+    pub(crate) fn token(&mut self, authorization: Option<&str>, form: &str) -> Option<String> {
+        let identity = format!("refresh_token={}", self.password);
+        let knows_token = !self.password.is_empty() && form.split('&').any(|pair| pair == identity);
+        if self.login.is_some() && authorization != self.login.as_deref() && !knows_token {
+            return None;
+        }
+        self.count += 1;
+        let token = format!("token-{}", self.count);
+        self.tokens.insert(token.clone(), Instant::now() + self.lifetime);
+        Some(token)
+    }
+}

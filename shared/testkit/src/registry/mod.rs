@@ -1,0 +1,227 @@
+//! A registry in this process.
+
+mod answer;
+mod auth;
+mod faults;
+mod tls;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use bytes::Bytes;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::image::Image;
+use auth::Auth;
+use faults::Script;
+
+pub use faults::{Fault, Kind, Request};
+
+/// A registry on a free port of 127.0.0.1, until it is dropped.
+pub struct Registry {
+    host: String,
+    ca_pem: Option<String>,
+    shared: Shared,
+    task: JoinHandle<()>,
+}
+
+/// Chooses what the registry wants and can.
+#[derive(Default)]
+pub struct Builder {
+    state: Inner,
+    tls_names: Option<Vec<String>>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Shared(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    auth: Auth,
+    /// `scheme://host:port` of this registry.
+    base: String,
+    has_no_head: bool,
+    has_no_ranges: bool,
+    /// By repository and tag or digest.
+    manifests: BTreeMap<(String, String), (String, Bytes)>,
+    blobs: BTreeMap<String, Bytes>,
+    script: Script,
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Builder {
+    /// Wants basic credentials.
+    #[must_use]
+    pub fn basic(mut self, user: &str, password: &str) -> Self {
+        self.state.auth = Auth::basic(user, password);
+        self
+    }
+
+    /// Wants a bearer token, which its own token service gives for these credentials.
+    #[must_use]
+    pub fn bearer(mut self, user: &str, password: &str) -> Self {
+        self.state.auth = Auth::bearer(Some((user, password)));
+        self
+    }
+
+    /// Wants a bearer token, which its own token service gives to anybody.
+    #[must_use]
+    pub fn anonymous_bearer(mut self) -> Self {
+        self.state.auth = Auth::bearer(None);
+        self
+    }
+
+    /// How long tokens are good. A minute if not said.
+    #[must_use]
+    pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
+        self.state.auth.lifetime = lifetime;
+        self
+    }
+
+    /// Answers HEAD with 405.
+    #[must_use]
+    pub fn without_head(mut self) -> Self {
+        self.state.has_no_head = true;
+        self
+    }
+
+    /// Ignores `Range`.
+    #[must_use]
+    pub fn without_ranges(mut self) -> Self {
+        self.state.has_no_ranges = true;
+        self
+    }
+
+    /// Speaks TLS with a certificate for 127.0.0.1, of a CA made for this registry alone.
+    #[must_use]
+    pub fn tls(self) -> Self {
+        self.tls_for(&["127.0.0.1"])
+    }
+
+    /// Speaks TLS with a certificate for other names.
+    #[must_use]
+    pub fn tls_for(mut self, names: &[&str]) -> Self {
+        self.tls_names = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        self
+    }
+
+    /// Listens.
+    pub async fn start(self) -> Registry {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        let host = listener.local_addr().expect("a bound socket has an address").to_string();
+        let shared = Shared(Arc::new(Mutex::new(self.state)));
+        let router = Router::new().fallback(answer::answer).with_state(shared.clone());
+        let (scheme, ca_pem, task) = match self.tls_names {
+            Some(names) => {
+                let (listener, ca_pem) = tls::listener(listener, &names);
+                ("https", Some(ca_pem), tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() }))
+            }
+            None => ("http", None, tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() })),
+        };
+        shared.lock().base = format!("{scheme}://{host}");
+        Registry { host, ca_pem, shared, task }
+    }
+}
+
+impl Registry {
+    /// Open to all, plain http.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// To choose more.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The CA that signed the certificate, in PEM.
+    ///
+    /// # Panics
+    /// If the registry speaks plain http.
+    pub fn ca_pem(&self) -> &str {
+        self.ca_pem.as_deref().expect("the registry speaks TLS")
+    }
+
+    /// A reference to `tag` as users write it.
+    pub fn reference(&self, repository: &str, tag: &str) -> String {
+        format!("{}/{repository}:{tag}", self.host)
+    }
+
+    /// Stores the image and points the tag to it, away from what it pointed to.
+    pub fn push(&self, repository: &str, tag: &str, image: &Image) {
+        let mut state = self.shared.lock();
+        for (digest, manifest) in &image.manifests {
+            state.manifests.insert((repository.to_owned(), digest.clone()), manifest.clone());
+        }
+        state.blobs.extend(image.blobs.clone());
+        let top = image.manifests[&image.digest].clone();
+        state.manifests.insert((repository.to_owned(), tag.to_owned()), top);
+    }
+
+    /// Takes the tag away.
+    pub fn remove_tag(&self, repository: &str, tag: &str) {
+        self.shared.lock().manifests.remove(&(repository.to_owned(), tag.to_owned()));
+    }
+
+    /// Serves these bytes under that digest from now on.
+    pub fn replace_blob(&self, digest: &str, bytes: impl Into<Bytes>) {
+        self.shared.lock().blobs.insert(digest.to_owned(), bytes.into());
+    }
+
+    /// The next request of that kind meets the fault; scripted faults queue up.
+    pub fn script(&self, kind: Kind, fault: Fault) {
+        self.shared.lock().script.push(kind, fault);
+    }
+
+    /// Every request of that kind takes this much longer.
+    pub fn delay(&self, kind: Kind, delay: Duration) {
+        self.shared.lock().script.delay(kind, delay);
+    }
+
+    /// All requests so far, in the order they came.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.lock().script.requests.clone()
+    }
+
+    /// How many requests of that kind came.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.requests().iter().filter(|request| request.kind == kind).count()
+    }
+
+    /// The most requests of that kind that were being answered at the same time.
+    pub fn most_at_once(&self, kind: Kind) -> usize {
+        self.shared.lock().script.most_at_once(kind)
+    }
+
+    /// Forgets the requests so far.
+    pub fn reset(&self) {
+        self.shared.lock().script.requests.clear();
+    }
+
+    /// No token given so far is good any more.
+    pub fn revoke_tokens(&self) {
+        self.shared.lock().auth.revoke();
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub(crate) type App = State<Shared>;

@@ -1,0 +1,57 @@
+//! A listener that speaks TLS, with a CA of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::serve::Listener;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+pub(crate) struct Tls {
+    tcp: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+/// Wraps `tcp`, and gives the CA's certificate in PEM.
+pub(crate) fn listener(tcp: TcpListener, names: &[String]) -> (Tls, String) {
+    let ca_key = KeyPair::generate().expect("a key can be made");
+    let mut ca = CertificateParams::default();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_pem = ca.self_signed(&ca_key).expect("a CA can sign itself").pem();
+    let issuer = Issuer::new(ca, ca_key);
+    let key = KeyPair::generate().expect("a key can be made");
+    let params = CertificateParams::new(names).expect("the names are names");
+    let certificate = params.signed_by(&key, &issuer).expect("a CA can sign");
+    let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a made key is a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks TLS")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("the key fits the certificate");
+    (Tls { tcp, acceptor: TlsAcceptor::from(Arc::new(config)) }, ca_pem)
+}
+
+impl Listener for Tls {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let Ok((stream, address)) = self.tcp.accept().await else { continue };
+            // A handshake that fails is the client's business.
+            if let Ok(stream) = self.acceptor.accept(stream).await {
+                return (stream, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.tcp.local_addr()
+    }
+}
