@@ -158,7 +158,8 @@ impl<R: Read> Chunks<R> {
                     Err(fault) if documents > 0 || matches!(fault.problem, Problem::JsonEnd) => {
                         return self.cut_at(json::raw_offset(&self.buffer, at), documents);
                     }
-                    Err(_) => return stream::yaml_start(&self.buffer, 0).map_or(Cut::Rest, Cut::Yaml),
+                    Err(fault) if fault.problem.is_final() => return Cut::Rest,
+                    Err(_) => return self.cut_space(),
                 }
                 documents += 1;
             }
@@ -172,6 +173,15 @@ impl<R: Read> Chunks<R> {
             documents += 1;
         }
         self.cut_at(at, documents)
+    }
+
+    /// The next document is no JSON: YAML may start after white space.
+    fn cut_space(&self) -> Cut {
+        match stream::yaml_start(&self.buffer, 0) {
+            Some(space) => Cut::Yaml(space),
+            None if stream::is_space(&self.buffer) => Cut::More(0),
+            None => Cut::Rest,
+        }
     }
 
     fn cut_at(&self, at: usize, documents: usize) -> Cut {

@@ -119,3 +119,10 @@ pub enum Problem {
     #[error("the value of {0:?} must be a string")]
     NotAString(String),
 }
+
+impl Problem {
+    /// Whether it would be no better if the JSON were read as YAML.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::NumberRange(_) | Self::Limit { .. })
+    }
+}

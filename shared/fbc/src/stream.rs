@@ -101,9 +101,8 @@ impl Decoder<'_> {
 
     /// After a JSON error: the rest may be YAML, as long as there was at most one JSON value.
     fn fall_back(&mut self, count: usize, at: usize, error: Error, sink: Sink<'_>) -> Result<(), Error> {
-        let own = matches!(error.problem(), Problem::NumberRange(_) | Problem::Limit { .. });
         match yaml_start(self.bytes, at) {
-            Some(start) if count < 2 && !own => self.yaml(start, Some(error), sink),
+            Some(start) if count < 2 && !error.problem().is_final() => self.yaml(start, Some(error), sink),
             _ => Err(error),
         }
     }
@@ -179,6 +178,12 @@ pub(crate) fn yaml_start(bytes: &[u8], mut at: usize) -> Option<usize> {
             return Some(at);
         }
     }
+}
+
+/// Whether there is nothing but white space, as far as can be told before the last character is
+/// complete.
+pub(crate) fn is_space(bytes: &[u8]) -> bool {
+    space_end(bytes) + "\u{2028}".len() > bytes.len()
 }
 
 /// Where the white space ends that `bytes` start with; Unicode's, as Go's `unicode.IsSpace` has it.

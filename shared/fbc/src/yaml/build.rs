@@ -82,7 +82,7 @@ impl<'c, 'a> Builder<'c, 'a> {
         match self.frames.last() {
             None => self.root(part),
             Some(Frame::Object { key: true, .. }) => self.key(part),
-            Some(_) if self.merging => self.merge(part),
+            Some(_) if self.merging => self.merge(&part),
             Some(_) => self.value(part),
         }
     }
@@ -169,16 +169,16 @@ impl<'c, 'a> Builder<'c, 'a> {
     }
 
     /// A value after a merge key: its entries go into the open object.
-    fn merge(&mut self, part: Part<'a>) -> Result<(), Problem> {
+    fn merge(&mut self, part: &Part<'a>) -> Result<(), Problem> {
         self.merging = false;
         if matches!(part, Part::Begin(Kind::Array)) {
             self.collected = Some(Collected::default());
             return Ok(());
         }
-        self.replay.check_mapping(&part)?;
+        self.replay.check_mapping(part)?;
         self.budget.node(self.replay.aliased())?;
         if let Part::Alias(id) = part {
-            self.replay.alias(id)?;
+            self.replay.alias(*id)?;
             self.merging = true;
         } else {
             let (merged, key) = (true, true);

@@ -50,7 +50,7 @@ fn spaces(line: &str) -> usize {
 /// The indentation of a block: what the source has more than the value.
 fn indent(value: &str, source: &str) -> Option<usize> {
     let filled = |line: &&str| !line.trim_matches(BLANK).is_empty();
-    let written = source.lines().skip(1).find(filled)?;
+    let written = source.lines().find(filled)?;
     let read = value.lines().find(filled)?;
     spaces(written).checked_sub(spaces(read))
 }

@@ -133,7 +133,10 @@ impl<'a> Source<'a> {
         if !self.separators {
             return Ok(value);
         }
-        let source = self.span.slice(self.text).unwrap_or_default();
+        let source = match style {
+            ScalarStyle::Literal | ScalarStyle::Folded => self.lines(),
+            _ => self.span.slice(self.text).unwrap_or_default(),
+        };
         if !source.contains(separator::is) {
             return Ok(value);
         }
@@ -141,6 +144,13 @@ impl<'a> Source<'a> {
             Some(value) => Ok(value.into()),
             None => Err(self.fault(Problem::Yaml("a line separator cannot stand here".into()))),
         }
+    }
+
+    /// The source of the last part, from the start of its first line on.
+    fn lines(&self) -> &'a str {
+        let range = self.span.byte_range().unwrap_or_default();
+        let start = self.text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+        &self.text[start..range.end]
     }
 
     /// `[a:]` is a list with the string `a:` for go-yaml, and with an object for the parser.
