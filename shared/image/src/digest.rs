@@ -89,7 +89,11 @@ impl FromStr for Digest {
             Some(("sha512", hex)) if is_hex(hex) => hex.len() == 128,
             _ => false,
         };
-        if length { Ok(Self(text.to_owned())) } else { Err(DigestError(text.to_owned())) }
+        if length {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(DigestError(text.to_owned()))
+        }
     }
 }
 

@@ -51,8 +51,15 @@ struct Walk {
 
 impl Walk {
     fn new(dir: &Path) -> Result<Self, Error> {
-        let root = dir.canonicalize().map_err(|source| Error::Io { path: dir.to_owned(), source })?;
-        Ok(Self { root, links: Vec::new(), hasher: Hasher::default() })
+        let root = dir.canonicalize().map_err(|source| Error::Io {
+            path: dir.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            root,
+            links: Vec::new(),
+            hasher: Hasher::default(),
+        })
     }
 
     fn run(mut self, sink: &mut impl FileSink) -> Result<Digest, Error> {
@@ -64,7 +71,12 @@ impl Walk {
             match self.resolve(link) {
                 Ok(target) => sink.link(link, &target).map_err(Error::Sink)?,
                 Err(_) if sink.excludes(link) => {}
-                Err(source) => return Err(Error::Link { path: link.clone(), source }),
+                Err(source) => {
+                    return Err(Error::Link {
+                        path: link.clone(),
+                        source,
+                    });
+                }
             }
         }
         Ok(self.hasher.finish())
@@ -72,7 +84,10 @@ impl Walk {
 
     fn failed(&self, error: walkdir::Error) -> Error {
         let path = error.path().unwrap_or(&self.root).to_owned();
-        Error::Io { path, source: error.into() }
+        Error::Io {
+            path,
+            source: error.into(),
+        }
     }
 
     fn entry(&mut self, entry: &DirEntry, sink: &mut impl FileSink) -> Result<(), Error> {
@@ -82,13 +97,19 @@ impl Walk {
         }
         let path = self.relative(entry.path())?;
         if kind.is_symlink() {
-            let target = entry.path().read_link().map_err(|source| io_error(entry.path(), source))?;
+            let target = entry
+                .path()
+                .read_link()
+                .map_err(|source| io_error(entry.path(), source))?;
             self.note(b'l', &path, &Digest::of(target.as_os_str().as_encoded_bytes()));
             self.links.push(path);
             return Ok(());
         }
         if !kind.is_file() {
-            return Err(io_error(entry.path(), io::Error::other("not a file, directory or link")));
+            return Err(io_error(
+                entry.path(),
+                io::Error::other("not a file, directory or link"),
+            ));
         }
         let content = feed(entry.path(), &path, sink)?;
         self.note(b'f', &path, &content);
@@ -105,8 +126,12 @@ impl Walk {
 
     fn resolve(&self, link: &str) -> Result<String, LinkError> {
         let path = self.root.join(link);
-        let shown = path.read_link().map_or_else(|_| String::new(), |target| target.display().to_string());
-        let Ok(real) = path.canonicalize() else { return Err(LinkError::Broken(shown)) };
+        let shown = path
+            .read_link()
+            .map_or_else(|_| String::new(), |target| target.display().to_string());
+        let Ok(real) = path.canonicalize() else {
+            return Err(LinkError::Broken(shown));
+        };
         if real.is_dir() {
             return Err(LinkError::Directory(shown));
         }
@@ -121,15 +146,21 @@ impl Walk {
 }
 
 fn io_error(path: &Path, source: io::Error) -> Error {
-    Error::Io { path: path.to_owned(), source }
+    Error::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// One file through the hash into the sink; what the sink leaves unread is hashed all the same.
 fn feed(file: &Path, path: &str, sink: &mut impl FileSink) -> Result<Digest, Error> {
     let opened = File::open(file).map_err(|source| io_error(file, source))?;
     let size = opened.metadata().map_err(|source| io_error(file, source))?.len();
-    let mut hashing = Hashing { file: opened, hasher: Hasher::default() };
-    let mut tap = Tap::new(&mut hashing);
+    let mut hashing = Hashing {
+        file: opened,
+        hasher: Hasher::default(),
+    };
+    let mut tap = Tap::new(&mut hashing, size);
     let outcome = sink.file(path, size, &mut tap);
     if let Some(source) = tap.failure() {
         return Err(io_error(file, source));

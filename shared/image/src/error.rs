@@ -131,7 +131,9 @@ pub enum ImageError {
     #[error("manifest {0} declares a negative size")]
     NegativeSize(Digest),
     /// Docker schema 1.
-    #[error("manifest {0} is a Docker schema 1 manifest, which is not supported: push the image again with a current tool")]
+    #[error(
+        "manifest {0} is a Docker schema 1 manifest, which is not supported: push the image again with a current tool"
+    )]
     Schema1(Digest),
     /// An artifact, such as a helm chart or a signature.
     #[error("manifest {digest} is not a container image but an artifact ({kind})")]
@@ -161,7 +163,9 @@ pub enum ImageError {
     #[error("the image has no label operators.operatorframework.io.index.configs.v1: it is not a file-based catalog")]
     NoLabel,
     /// Only the label of the old sqlite format is there.
-    #[error("the image is a sqlite catalog (label operators.operatorframework.io.index.database.v1), which is not supported: migrate it with `opm migrate`")]
+    #[error(
+        "the image is a sqlite catalog (label operators.operatorframework.io.index.database.v1), which is not supported: migrate it with `opm migrate`"
+    )]
     Sqlite,
     /// The FBC root climbs out of the image.
     #[error("the label operators.operatorframework.io.index.configs.v1 leads out of the image: `{0}`")]
@@ -219,7 +223,12 @@ pub enum LayerError {
     /// A whiteout that names nothing.
     #[error("holds the malformed whiteout {0}")]
     Whiteout(String),
-    /// The tar archive ends in the middle of a file.
-    #[error("ends in the middle of {0}")]
-    Truncated(String),
+    /// A file's content breaks off.
+    #[error("cannot be read to the end of {path}")]
+    Content {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
 }

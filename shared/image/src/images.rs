@@ -1,7 +1,7 @@
 //! The front door: a source to its digest, and a digest to its files.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::timeout;
@@ -48,7 +48,10 @@ impl Images {
     /// Sets up TLS, proxies and connections; fetches nothing.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let settings = Arc::new(settings);
-        Ok(Self { client: Client::new(Arc::clone(&settings))?, settings })
+        Ok(Self {
+            client: Client::new(Arc::clone(&settings))?,
+            settings,
+        })
     }
 
     /// The digest the source has now: of the top-level manifest or index. One HEAD for a tag,
@@ -128,7 +131,7 @@ impl Images {
         Err(ImageError::Nested(digest).into())
     }
 
-    fn layout(&self, dir: &PathBuf) -> Layout {
+    fn layout(&self, dir: &Path) -> Layout {
         Layout::new(dir, &self.settings.limits)
     }
 }

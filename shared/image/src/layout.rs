@@ -28,7 +28,10 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(dir: &Path, limits: &Limits) -> Self {
-        Self { dir: dir.to_owned(), limits: limits.clone() }
+        Self {
+            dir: dir.to_owned(),
+            limits: limits.clone(),
+        }
     }
 
     /// The digest that `index.json` names for `tag`, or its only one.
@@ -42,17 +45,25 @@ impl Layout {
     }
 
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
-        let body = self.small(digest, ("manifest_bytes", self.limits.manifest_bytes)).await?;
+        let body = self
+            .small(digest, ("manifest_bytes", self.limits.manifest_bytes))
+            .await?;
         let actual = digest.again(&body);
         if actual == *digest {
             Ok(body)
         } else {
-            Err(Error::Digest { what: "manifest", expected: digest.clone(), actual })
+            Err(Error::Digest {
+                what: "manifest",
+                expected: digest.clone(),
+                actual,
+            })
         }
     }
 
     pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {
-        let body = self.small(&blob.digest, ("config_bytes", self.limits.config_bytes)).await?;
+        let body = self
+            .small(&blob.digest, ("config_bytes", self.limits.config_bytes))
+            .await?;
         let mut check = Check::new("config", blob);
         check.update(&body)?;
         check.finish().map(|()| body)
@@ -80,18 +91,30 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 fn read_small(path: &Path, (name, limit): (&'static str, u64)) -> Result<Bytes, Error> {
-    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let failed = |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    };
     let mut body = Vec::new();
     let file = File::open(path).map_err(failed)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut body).map_err(failed)?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut body)
+        .map_err(failed)?;
     if body.len() as u64 > limit {
-        return Err(Error::Limit(Limit { name, limit, place: path.display().to_string() }));
+        return Err(Error::Limit(Limit {
+            name,
+            limit,
+            place: path.display().to_string(),
+        }));
     }
     Ok(body.into())
 }
 
 fn stream_file(path: &Path, blob: &Blob, to: &Sender<Bytes>) -> Result<Fetched, Error> {
-    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let failed = |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    };
     let mut file = File::open(path).map_err(failed)?;
     let mut check = Check::new("layer", blob);
     loop {
@@ -113,15 +136,33 @@ fn next_chunk(file: &mut File) -> io::Result<Bytes> {
 }
 
 fn pick(index: &OciImageIndex, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
-    let name = |at: usize| index.manifests[at].annotations.as_ref()?.get(REF_NAME).map(String::as_str);
+    let name = |at: usize| {
+        index.manifests[at]
+            .annotations
+            .as_ref()?
+            .get(REF_NAME)
+            .map(String::as_str)
+    };
     let fits = |at: &usize| tag.is_none() || name(*at) == tag;
     let fitting: Vec<_> = (0..index.manifests.len()).filter(fits).collect();
     let [at] = fitting.as_slice() else {
-        let tags: Vec<_> = (0..index.manifests.len()).map(|at| name(at).unwrap_or("(no tag)")).collect();
-        let found = if tags.is_empty() { "none".to_owned() } else { tags.join(", ") };
-        let wanted = tag.map_or_else(|| "without a tag that is the only one".to_owned(), |tag| format!("tagged {tag}"));
+        let tags: Vec<_> = (0..index.manifests.len())
+            .map(|at| name(at).unwrap_or("(no tag)"))
+            .collect();
+        let found = if tags.is_empty() {
+            "none".to_owned()
+        } else {
+            tags.join(", ")
+        };
+        let wanted = tag.map_or_else(
+            || "without a tag that is the only one".to_owned(),
+            |tag| format!("tagged {tag}"),
+        );
         return Err(ImageError::NoTag { wanted, found });
     };
     let parsed = index.manifests[*at].digest.parse();
-    parsed.map_err(|source| ImageError::Digest { manifest: digest.clone(), source })
+    parsed.map_err(|source| ImageError::Digest {
+        manifest: digest.clone(),
+        source,
+    })
 }

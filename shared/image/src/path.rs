@@ -8,9 +8,8 @@ pub(crate) fn clean(path: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {
-            "" | "." => {}
             ".." if parts.pop().is_none() && !absolute => return None,
-            ".." => {}
+            "" | "." | ".." => {}
             part => parts.push(part),
         }
     }

@@ -68,7 +68,12 @@ pub(crate) struct Check<'a> {
 
 impl<'a> Check<'a> {
     pub(crate) fn new(what: &'static str, blob: &'a Blob) -> Self {
-        Self { blob, what, hasher: blob.digest.hasher(), seen: 0 }
+        Self {
+            blob,
+            what,
+            hasher: blob.digest.hasher(),
+            seen: 0,
+        }
     }
 
     pub(crate) fn seen(&self) -> u64 {
@@ -94,11 +99,24 @@ impl<'a> Check<'a> {
             return Err(self.size());
         }
         let (expected, actual) = (self.blob.digest.clone(), self.hasher.finish());
-        if actual == expected { Ok(()) } else { Err(Error::Digest { what: self.what, expected, actual }) }
+        if actual == expected {
+            Ok(())
+        } else {
+            Err(Error::Digest {
+                what: self.what,
+                expected,
+                actual,
+            })
+        }
     }
 
     fn size(&self) -> Error {
         let digest = self.blob.digest.clone();
-        Error::Size { what: self.what, digest, declared: self.blob.size, actual: self.seen }
+        Error::Size {
+            what: self.what,
+            digest,
+            declared: self.blob.size,
+            actual: self.seen,
+        }
     }
 }

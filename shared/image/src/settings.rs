@@ -139,7 +139,10 @@ impl Default for Settings {
 
 impl Default for Platform {
     fn default() -> Self {
-        Self { os: "linux".to_owned(), architecture: "amd64".to_owned() }
+        Self {
+            os: "linux".to_owned(),
+            architecture: "amd64".to_owned(),
+        }
     }
 }
 
@@ -202,7 +205,10 @@ mod tests {
     #[test]
     fn plain_http_is_only_for_listed_hosts() {
         let plain_http = vec!["localhost:5000".to_owned(), "mirror".to_owned()];
-        let settings = Settings { plain_http, ..Settings::default() };
+        let settings = Settings {
+            plain_http,
+            ..Settings::default()
+        };
         for (host, plain) in [
             ("localhost:5000", true),
             ("localhost:5001", false),
@@ -218,7 +224,10 @@ mod tests {
     #[test]
     fn a_proxy_password_does_not_print() {
         let proxy = Proxy::Url("http://user:hunter2@proxy".to_owned());
-        let settings = Settings { proxy, ..Settings::default() };
+        let settings = Settings {
+            proxy,
+            ..Settings::default()
+        };
         assert!(!format!("{settings:?}").contains("hunter2"));
     }
 }

@@ -94,7 +94,11 @@ impl FromStr for Source {
 }
 
 fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
-    if path.is_empty() { Err(SourceError::NoPath(text.to_owned())) } else { Ok(PathBuf::from(path)) }
+    if path.is_empty() {
+        Err(SourceError::NoPath(text.to_owned()))
+    } else {
+        Ok(PathBuf::from(path))
+    }
 }
 
 fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
@@ -102,7 +106,10 @@ fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
         Some((dir, tag)) if !tag.contains('/') => (dir, Some(tag).filter(|tag| !tag.is_empty())),
         _ => (rest, None),
     };
-    Ok(Source::OciLayout { dir: folder(dir, text)?, tag: tag.map(ToOwned::to_owned) })
+    Ok(Source::OciLayout {
+        dir: folder(dir, text)?,
+        tag: tag.map(ToOwned::to_owned),
+    })
 }
 
 fn registry(text: &str) -> Result<Source, SourceError> {
@@ -116,11 +123,15 @@ fn registry(text: &str) -> Result<Source, SourceError> {
     if !path.contains([':', '@']) {
         return Err(SourceError::NoTag(text.to_owned()));
     }
-    let reference: Reference = text
-        .parse()
-        .map_err(|source| SourceError::Reference { text: text.to_owned(), source })?;
+    let reference: Reference = text.parse().map_err(|source| SourceError::Reference {
+        text: text.to_owned(),
+        source,
+    })?;
     let pinned = reference.digest().map(str::parse).transpose();
-    let pinned = pinned.map_err(|source| SourceError::Digest { text: text.to_owned(), source })?;
+    let pinned = pinned.map_err(|source| SourceError::Digest {
+        text: text.to_owned(),
+        source,
+    })?;
     Ok(Source::Registry { reference, pinned })
 }
 
@@ -192,7 +203,10 @@ mod tests {
             ("https://quay.io/ns/cat:v1", "docker://"),
             ("quay.io/ns/cat@sha256:1234", "not an image reference"),
             ("quay.io/NS/cat:v1", "not an image reference"),
-            ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "not an image reference"),
+            (
+                "quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e",
+                "not an image reference",
+            ),
         ] {
             let error = text.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");

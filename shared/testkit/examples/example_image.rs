@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use testkit::image::{ImageBuilder, Layer};
+use testkit::{ImageBuilder, Layer};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -30,13 +30,23 @@ fn files(folder: &Path) -> Layer {
     paths.sort();
     paths.iter().fold(Layer::new().dir("configs"), |layer, path| {
         let name = path.strip_prefix(folder).expect("listed below the folder").display();
-        layer.file(&format!("configs/{name}"), fs::read(path).expect("a listed file can be read"))
+        layer.file(
+            &format!("configs/{name}"),
+            fs::read(path).expect("a listed file can be read"),
+        )
     })
 }
 
 fn list(folder: &Path, paths: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the example catalog is part of the source").flatten() {
+    for entry in fs::read_dir(folder)
+        .expect("the example catalog is part of the source")
+        .flatten()
+    {
         let path = entry.path();
-        if path.is_dir() { list(&path, paths) } else { paths.push(path) }
+        if path.is_dir() {
+            list(&path, paths)
+        } else {
+            paths.push(path)
+        }
     }
 }

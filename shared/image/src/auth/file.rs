@@ -42,7 +42,10 @@ struct Entry {
 pub(crate) enum Found {
     Secret(Secret),
     /// Ask this helper about this server.
-    Helper { helper: String, server: String },
+    Helper {
+        helper: String,
+        server: String,
+    },
 }
 
 impl AuthFile {
@@ -70,15 +73,22 @@ impl AuthFile {
             if let Some(helper) = self.helper(&key) {
                 return Ok(Some(Found::Helper { helper, server: key }));
             }
-            if let Some(entry) = self.entry(&key) {
-                if let Some(secret) = self.secret(&key, entry)? {
-                    return Ok(Some(Found::Secret(secret)));
-                }
+            if let Some(entry) = self.entry(&key)
+                && let Some(secret) = self.secret(&key, entry)?
+            {
+                return Ok(Some(Found::Secret(secret)));
             }
         }
         let store = self.content.creds_store.as_deref().filter(|name| !name.is_empty());
-        let server = if is_docker_hub(registry) { "https://index.docker.io/v1/" } else { registry };
-        Ok(store.map(|name| Found::Helper { helper: program(name), server: server.to_owned() }))
+        let server = if is_docker_hub(registry) {
+            "https://index.docker.io/v1/"
+        } else {
+            registry
+        };
+        Ok(store.map(|name| Found::Helper {
+            helper: program(name),
+            server: server.to_owned(),
+        }))
     }
 
     fn helper(&self, key: &str) -> Option<String> {
@@ -90,7 +100,9 @@ impl AuthFile {
         let auths = self.content.auths.as_ref()?;
         // Old docker wrote URLs as keys.
         let same = |written: &str| !key.contains('/') && host_of(written) == key;
-        auths.get(key).or_else(|| auths.iter().find(|(written, _)| same(written)).map(|(_, entry)| entry))
+        auths
+            .get(key)
+            .or_else(|| auths.iter().find(|(written, _)| same(written)).map(|(_, entry)| entry))
     }
 
     fn secret(&self, key: &str, entry: &Entry) -> Result<Option<Secret>, CredentialsError> {
@@ -100,10 +112,16 @@ impl AuthFile {
         if let Some(auth) = entry.auth.as_ref().filter(|auth| !auth.is_empty()) {
             let why = || format!("`auth` of {key} is not base64 of user:password");
             let decoded = decode(auth);
-            return decoded.map(Some).ok_or_else(|| CredentialsError::Format { path: self.path.clone(), why: why() });
+            return decoded.map(Some).ok_or_else(|| CredentialsError::Format {
+                path: self.path.clone(),
+                why: why(),
+            });
         }
         Ok(match (&entry.username, &entry.password) {
-            (Some(user), Some(password)) => Some(Secret::Password { user: user.clone(), password: password.clone() }),
+            (Some(user), Some(password)) => Some(Secret::Password {
+                user: user.clone(),
+                password: password.clone(),
+            }),
             // An empty entry only says that the credentials are in the store.
             _ => None,
         })
@@ -139,7 +157,10 @@ fn decode(auth: &str) -> Option<Secret> {
     let bytes = GeneralPurpose::new(&STANDARD, lenient).decode(auth.trim()).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let (user, password) = text.split_once(':')?;
-    Some(Secret::Password { user: user.to_owned(), password: password.trim_end_matches('\0').to_owned() })
+    Some(Secret::Password {
+        user: user.to_owned(),
+        password: password.trim_end_matches('\0').to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -190,15 +211,24 @@ mod tests {
     #[test]
     fn a_broken_file_is_an_error_that_quotes_no_secret() {
         assert!(find("broken.io", "x").unwrap_err().to_string().contains("broken.io"));
-        let error = AuthFile::parse(PathBuf::from("a"), br#"{"auths": {"x": {"auth": 5, "password": "hunter2"}}}"#);
+        let error = AuthFile::parse(
+            PathBuf::from("a"),
+            br#"{"auths": {"x": {"auth": 5, "password": "hunter2"}}}"#,
+        );
         let error = error.err().unwrap().to_string();
         assert!(error.contains("line 1") && !error.contains("hunter2"), "{error}");
     }
 
     #[test]
     fn only_a_named_file_must_exist() {
-        let place = |is_required| Place { path: PathBuf::from("/nonexistent/auth.json"), is_required };
+        let place = |is_required| Place {
+            path: PathBuf::from("/nonexistent/auth.json"),
+            is_required,
+        };
         assert!(AuthFile::open(&place(false)).unwrap().is_none());
-        assert!(matches!(AuthFile::open(&place(true)), Err(CredentialsError::Read { .. })));
+        assert!(matches!(
+            AuthFile::open(&place(true)),
+            Err(CredentialsError::Read { .. })
+        ));
     }
 }

@@ -25,20 +25,33 @@ struct Answer {
 
 /// Asks `helper` about `server`. `None` if it knows nothing, which is not a failure.
 pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<Secret>, CredentialsError> {
-    let failed = |why: String| CredentialsError::Helper { helper: helper.to_owned(), why };
+    let failed = |why: String| CredentialsError::Helper {
+        helper: helper.to_owned(),
+        why,
+    };
     let running = timeout(LONGEST, run(helper, server)).await;
     let output = running.map_err(|_| failed(format!("no answer within {} s", LONGEST.as_secs())))?;
-    let output = output.map_err(|source| CredentialsError::Run { helper: helper.to_owned(), source })?;
+    let output = output.map_err(|source| CredentialsError::Run {
+        helper: helper.to_owned(),
+        source,
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stdout);
-        return if said.trim() == NOT_FOUND { Ok(None) } else { Err(failed(output.status.to_string())) };
+        return if said.trim() == NOT_FOUND {
+            Ok(None)
+        } else {
+            Err(failed(output.status.to_string()))
+        };
     }
     let answer: Answer =
         serde_json::from_slice(&output.stdout).map_err(|_| failed("its answer is not understood".to_owned()))?;
     Ok(Some(if answer.username == "<token>" {
         Secret::IdentityToken(answer.secret)
     } else {
-        Secret::Password { user: answer.username, password: answer.secret }
+        Secret::Password {
+            user: answer.username,
+            password: answer.secret,
+        }
     }))
 }
 

@@ -81,10 +81,18 @@ pub(crate) async fn find(
         let Some(file) = AuthFile::open(&place)? else { continue };
         let path = place.path.display();
         match file.find(registry, repository)? {
-            Some(Found::Secret(secret)) => return Ok(Some(Login { secret, origin: path.to_string() })),
+            Some(Found::Secret(secret)) => {
+                return Ok(Some(Login {
+                    secret,
+                    origin: path.to_string(),
+                }));
+            }
             Some(Found::Helper { helper, server }) => {
                 if let Some(secret) = helper::get(&helper, &server).await? {
-                    return Ok(Some(Login { secret, origin: format!("{helper} (named in {path})") }));
+                    return Ok(Some(Login {
+                        secret,
+                        origin: format!("{helper} (named in {path})"),
+                    }));
                 }
             }
             None => {}

@@ -13,7 +13,10 @@ pub(crate) struct Place {
 
 /// The files in the order they are asked: those that were named, else what the environment says.
 pub(crate) fn places(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -> Vec<Place> {
-    let required = |path: PathBuf| Place { path, is_required: true };
+    let required = |path: PathBuf| Place {
+        path,
+        is_required: true,
+    };
     if !named.is_empty() {
         return named.iter().cloned().map(required).collect();
     }
@@ -30,7 +33,14 @@ pub(crate) fn places(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) 
         config.map(|dir| dir.join("containers/auth.json")),
         docker.map(|dir| dir.join("config.json")),
     ];
-    usual.into_iter().flatten().map(|path| Place { path, is_required: false }).collect()
+    usual
+        .into_iter()
+        .flatten()
+        .map(|path| Place {
+            path,
+            is_required: false,
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -39,7 +49,11 @@ mod tests {
 
     fn paths(named: &[&str], env: &[(&str, &str)]) -> Vec<(String, bool)> {
         let named: Vec<_> = named.iter().map(PathBuf::from).collect();
-        let get = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+        let get = |name: &str| {
+            env.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| OsString::from(value))
+        };
         let show = |place: Place| (place.path.display().to_string(), place.is_required);
         places(&named, get).into_iter().map(show).collect()
     }
@@ -51,7 +65,11 @@ mod tests {
     #[test]
     fn the_order_is_that_of_podman() {
         let home = [("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/1")];
-        let usual = ["/run/1/containers/auth.json", "/h/.config/containers/auth.json", "/h/.docker/config.json"];
+        let usual = [
+            "/run/1/containers/auth.json",
+            "/h/.config/containers/auth.json",
+            "/h/.docker/config.json",
+        ];
         assert_eq!(paths(&[], &home), all(&usual, false));
         assert_eq!(paths(&[], &[("DOCKER_CONFIG", "/d")]), all(&["/d/config.json"], false));
         assert_eq!(paths(&[], &[("REGISTRY_AUTH_FILE", "/a"), home[0]]), all(&["/a"], true));

@@ -30,7 +30,10 @@ pub(crate) enum EntryKind {
 
 impl<S: FileSink> Baton<S> {
     pub(crate) fn new(sink: S) -> Self {
-        Self { overlay: Overlay::default(), sink }
+        Self {
+            overlay: Overlay::default(),
+            sink,
+        }
     }
 
     pub(crate) fn root(&self) -> RootState {
@@ -74,15 +77,13 @@ impl<S: FileSink> Baton<S> {
 
     fn feed(&mut self, scan: &Scan, path: &str, size: u64, content: &mut dyn Read) -> Result<(), Error> {
         scan.budget.file(path, size)?;
-        let mut tap = Tap::new(content);
+        let mut tap = Tap::new(content, size);
         let outcome = self.sink.file(path, size, &mut tap);
         if let Some(error) = tap.failure() {
-            return Err(scan.error(LayerError::Format(error)));
-        }
-        // The tar crate ends an entry early where the stream ends early.
-        let mut probe = [0];
-        if tap.count() < size && outcome.is_ok() && matches!(tap.read(&mut probe), Ok(0)) {
-            return Err(scan.error(LayerError::Truncated(path.to_owned())));
+            return Err(scan.error(LayerError::Content {
+                path: path.to_owned(),
+                source: error,
+            }));
         }
         outcome.map_err(Error::Sink)
     }
@@ -94,7 +95,12 @@ impl<S: FileSink> Baton<S> {
             match target {
                 Ok(target) => sink.link(path, &target).map_err(Error::Sink)?,
                 Err(_) if sink.excludes(path) => {}
-                Err(source) => return Err(Error::Link { path: path.to_owned(), source }),
+                Err(source) => {
+                    return Err(Error::Link {
+                        path: path.to_owned(),
+                        source,
+                    });
+                }
             }
         }
         Ok(sink)

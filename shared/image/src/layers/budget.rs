@@ -15,13 +15,19 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { limits: limits.clone(), bytes: AtomicU64::new(0), entries: AtomicU64::new(0) }
+        Self {
+            limits: limits.clone(),
+            bytes: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+        }
     }
 
     /// Counts decompressed bytes.
     pub(crate) fn bytes(&self, layer: &Digest, count: u64) -> Result<(), Limit> {
         let limit = self.limits.decompressed_bytes;
-        check(("decompressed_bytes", limit), add(&self.bytes, count), || format!("layer {layer}"))
+        check(("decompressed_bytes", limit), add(&self.bytes, count), || {
+            format!("layer {layer}")
+        })
     }
 
     /// Counts one tar entry.
@@ -34,7 +40,10 @@ impl Budget {
     pub(crate) fn path(&self, name: &[u8]) -> Result<(), Error> {
         let limit = self.limits.path_bytes as u64;
         let start = || String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
-        check(("path_bytes", limit), name.len() as u64, || format!("path {}...", start())).map_err(Error::Limit)
+        check(("path_bytes", limit), name.len() as u64, || {
+            format!("path {}...", start())
+        })
+        .map_err(Error::Limit)
     }
 
     pub(crate) fn file(&self, path: &str, size: u64) -> Result<(), Error> {
@@ -47,5 +56,13 @@ fn add(counter: &AtomicU64, count: u64) -> u64 {
 }
 
 fn check((name, limit): (&'static str, u64), used: u64, place: impl Fn() -> String) -> Result<(), Limit> {
-    if used <= limit { Ok(()) } else { Err(Limit { name, limit, place: place() }) }
+    if used <= limit {
+        Ok(())
+    } else {
+        Err(Limit {
+            name,
+            limit,
+            place: place(),
+        })
+    }
 }

@@ -80,7 +80,12 @@ impl Gauge {
 
 impl<'a, R> Metered<'a, R> {
     pub(crate) fn new(inner: R, budget: &'a Budget, layer: &'a Digest, gauge: Gauge) -> Self {
-        Self { inner, budget, layer, gauge }
+        Self {
+            inner,
+            budget,
+            layer,
+            gauge,
+        }
     }
 
     fn check(&self, count: u64) -> Result<(), Limit> {
@@ -89,7 +94,11 @@ impl<'a, R> Metered<'a, R> {
         state.at.set(state.at.get() + count);
         if state.bound.get().is_some_and(|bound| state.at.get() > bound) {
             let place = format!("headers of an entry of layer {}", self.layer);
-            return Err(Limit { name: "header_bytes", limit: self.budget.limits.header_bytes, place });
+            return Err(Limit {
+                name: "header_bytes",
+                limit: self.budget.limits.header_bytes,
+                place,
+            });
         }
         Ok(())
     }

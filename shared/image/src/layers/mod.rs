@@ -56,12 +56,24 @@ pub(crate) async fn read<S: FileSink + 'static>(
             continue;
         }
         let (next, behind) = oneshot::channel();
-        let scan = Scan { depth, layer: layer.digest.clone(), root: root.clone(), budget: Arc::clone(&budget) };
-        turns.push(Turn { layer, scan, baton: replace(&mut ahead, behind), next });
+        let scan = Scan {
+            depth,
+            layer: layer.digest.clone(),
+            root: root.clone(),
+            budget: Arc::clone(&budget),
+        };
+        turns.push(Turn {
+            layer,
+            scan,
+            baton: replace(&mut ahead, behind),
+            next,
+        });
     }
     let count = turns.len();
     first.send(Baton::new(sink)).ok();
-    let mut done = stream::iter(turns).map(|turn| turn.run(place)).buffered(settings.side_by_side.max(1));
+    let mut done = stream::iter(turns)
+        .map(|turn| turn.run(place))
+        .buffered(settings.side_by_side.max(1));
     let mut last = None;
     while let Some(read) = done.try_next().await? {
         pull.note(&read.layer, read.is_empty);
@@ -84,7 +96,12 @@ pub(crate) async fn read<S: FileSink + 'static>(
 /// A layer that occurs twice is read once, at its upper place: all the lower one holds is hidden by it.
 fn from_the_top(image: &Image) -> Vec<&Blob> {
     let mut seen = BTreeSet::new();
-    image.layers.iter().rev().filter(|layer| seen.insert(&layer.digest)).collect()
+    image
+        .layers
+        .iter()
+        .rev()
+        .filter(|layer| seen.insert(&layer.digest))
+        .collect()
 }
 
 /// Links come last: only now is it known where they lead.
@@ -124,11 +141,15 @@ impl<S: FileSink + 'static> Turn<'_, S> {
         tracing::debug!(layer = %self.layer.digest, bytes = self.layer.size, empty = scanned.is_empty(), "layer read");
         let is_empty = scanned.is_empty();
         let baton = match scanned {
-            Scanned::Touched(baton) => baton,
+            Scanned::Touched(baton) => *baton,
             Scanned::Untouched(baton) => baton.await.map_err(|_| Error::Abandoned)?,
         };
         let last = hand_on(baton, depth, self.next);
-        Ok(Read { layer: self.layer.digest.clone(), is_empty, last })
+        Ok(Read {
+            layer: self.layer.digest.clone(),
+            is_empty,
+            last,
+        })
     }
 }
 

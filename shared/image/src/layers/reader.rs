@@ -14,7 +14,10 @@ pub(crate) struct ChannelReader {
 
 impl ChannelReader {
     pub(crate) fn new(from: Receiver<Bytes>) -> Self {
-        Self { from, chunk: Bytes::new() }
+        Self {
+            from,
+            chunk: Bytes::new(),
+        }
     }
 
     /// Lets the rest pass unread, so that the fetch sees its end and can verify it.
@@ -49,16 +52,21 @@ impl Read for ChannelReader {
     }
 }
 
-/// Tells a failure of the content from a failure of whoever reads it: keeps the first error and the count.
+/// Tells a failure of the content from a failure of whoever reads it: keeps the content's error.
+/// A content that ends early is an error too, lest half a file pass for a whole one.
 pub(crate) struct Tap<'a> {
     inner: &'a mut dyn Read,
+    missing: u64,
     failure: Option<io::Error>,
-    count: u64,
 }
 
 impl<'a> Tap<'a> {
-    pub(crate) fn new(inner: &'a mut dyn Read) -> Self {
-        Self { inner, failure: None, count: 0 }
+    pub(crate) fn new(inner: &'a mut dyn Read, size: u64) -> Self {
+        Self {
+            inner,
+            missing: size,
+            failure: None,
+        }
     }
 
     /// The error the content itself ended with, if any.
@@ -66,25 +74,26 @@ impl<'a> Tap<'a> {
         self.failure.take()
     }
 
-    /// How many bytes were read.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
+    fn fail(&mut self, error: io::Error) -> io::Error {
+        let copy = io::Error::new(error.kind(), "the content cannot be read to its end");
+        self.failure.get_or_insert(error);
+        copy
     }
 }
 
 impl Read for Tap<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.inner.read(buffer) {
+            Ok(0) if self.missing > 0 && !buffer.is_empty() => {
+                let missing = format!("{} bytes are missing", self.missing);
+                Err(self.fail(io::Error::new(io::ErrorKind::UnexpectedEof, missing)))
+            }
             Ok(count) => {
-                self.count += count as u64;
+                self.missing = self.missing.saturating_sub(count as u64);
                 Ok(count)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                let copy = io::Error::new(error.kind(), "the content cannot be read to its end");
-                self.failure.get_or_insert(error);
-                Err(copy)
-            }
+            Err(error) => Err(self.fail(error)),
         }
     }
 }

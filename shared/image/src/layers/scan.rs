@@ -25,7 +25,10 @@ pub(crate) struct Scan {
 
 impl Scan {
     pub(crate) fn error(&self, source: LayerError) -> Error {
-        Error::Layer { layer: self.layer.clone(), source }
+        Error::Layer {
+            layer: self.layer.clone(),
+            source,
+        }
     }
 }
 
@@ -33,7 +36,7 @@ impl Scan {
 pub(crate) enum Scanned<S> {
     /// It holds nothing that matters, so its turn never came.
     Untouched(Receiver<Baton<S>>),
-    Touched(Baton<S>),
+    Touched(Box<Baton<S>>),
 }
 
 impl<S> Scanned<S> {
@@ -42,10 +45,10 @@ impl<S> Scanned<S> {
     }
 
     /// Waits for all upper layers to be done, at the first entry that matters.
-    fn baton(self) -> Result<Baton<S>, Error> {
+    fn baton(self) -> Result<Box<Baton<S>>, Error> {
         match self {
             Self::Touched(baton) => Ok(baton),
-            Self::Untouched(turn) => turn.blocking_recv().map_err(|_| Error::Abandoned),
+            Self::Untouched(turn) => turn.blocking_recv().map(Box::new).map_err(|_| Error::Abandoned),
         }
     }
 }
@@ -64,22 +67,25 @@ pub(crate) fn scan<S: FileSink>(
     scanned
 }
 
-fn entries<S: FileSink>(
-    scan: &Scan,
-    raw: &mut ChannelReader,
-    turn: Receiver<Baton<S>>,
-) -> Result<Scanned<S>, Error> {
+fn entries<S: FileSink>(scan: &Scan, raw: &mut ChannelReader, turn: Receiver<Baton<S>>) -> Result<Scanned<S>, Error> {
     let gauge = Gauge::default();
     let plain = decompress(raw).map_err(|error| scan.error(error))?;
     let mut archive = Archive::new(Metered::new(plain, &scan.budget, &scan.layer, gauge.clone()));
-    let broken = |error| gauge.exceeded().unwrap_or_else(|| scan.error(LayerError::Format(error)));
+    let broken = |error| {
+        gauge
+            .exceeded()
+            .unwrap_or_else(|| scan.error(LayerError::Format(error)))
+    };
     let header_bytes = scan.budget.limits.header_bytes;
     let mut scanned = Scanned::Untouched(turn);
     let mut entries = archive.entries().map_err(broken)?;
     gauge.bound(Some(header_bytes));
     while let Some(entry) = entries.next().transpose().map_err(broken)? {
         gauge.bound(None);
-        let end = entry.raw_file_position().saturating_add(stored_size(&entry)).saturating_add(header_bytes);
+        let end = entry
+            .raw_file_position()
+            .saturating_add(stored_size(&entry))
+            .saturating_add(header_bytes);
         scan.budget.entry(&scan.layer)?;
         if let Some(touch) = touch(scan, &entry)? {
             let mut baton = scanned.baton()?;
@@ -105,7 +111,11 @@ fn touch<R: Read>(scan: &Scan, entry: &tar::Entry<'_, R>) -> Result<Option<Touch
     let Ok(name) = std::str::from_utf8(&name) else {
         let shown = String::from_utf8_lossy(&name).into_owned();
         let matters = scan.root.may_hold(&name);
-        return if matters { Err(scan.error(LayerError::NotUtf8(shown))) } else { Ok(None) };
+        return if matters {
+            Err(scan.error(LayerError::NotUtf8(shown)))
+        } else {
+            Ok(None)
+        };
     };
     let touch = scan.root.touch(name, entry.header().entry_type().is_dir());
     Ok(Some(touch).filter(|touch| *touch != Touch::Nothing))
@@ -119,7 +129,15 @@ fn apply<R: Read, S: FileSink>(
 ) -> Result<(), Error> {
     let kind = kind(scan, &entry)?;
     let size = entry.size();
-    baton.apply(scan, touch, Entry { kind, size, content: &mut entry })
+    baton.apply(
+        scan,
+        touch,
+        Entry {
+            kind,
+            size,
+            content: &mut entry,
+        },
+    )
 }
 
 fn kind<R: Read>(scan: &Scan, entry: &tar::Entry<'_, R>) -> Result<EntryKind, Error> {

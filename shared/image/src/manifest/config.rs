@@ -28,7 +28,11 @@ pub(crate) fn root(digest: &Digest, body: &[u8]) -> Result<Vec<String>, ImageErr
     let config: Config = json("config", digest, body)?;
     let labels = config.config.and_then(|config| config.labels).unwrap_or_default();
     let Some(label) = labels.get(CONFIGS) else {
-        return Err(if labels.contains_key(DATABASE) { ImageError::Sqlite } else { ImageError::NoLabel });
+        return Err(if labels.contains_key(DATABASE) {
+            ImageError::Sqlite
+        } else {
+            ImageError::NoLabel
+        });
     };
     let parts = path::clean(label).ok_or_else(|| ImageError::RootEscapes(label.clone()))?;
     Ok(parts.into_iter().map(ToOwned::to_owned).collect())
@@ -46,17 +50,38 @@ mod tests {
 
     #[test]
     fn the_label_is_cleaned() {
-        for (label, want) in [("/configs", "configs"), ("/a//b/../c/", "a/c"), ("/", ""), ("configs", "configs")] {
+        for (label, want) in [
+            ("/configs", "configs"),
+            ("/a//b/../c/", "a/c"),
+            ("/", ""),
+            ("configs", "configs"),
+        ] {
             assert_eq!(root_of(serde_json::json!({ CONFIGS: label })).unwrap(), want, "{label}");
         }
-        assert!(root_of(serde_json::json!({ CONFIGS: "../x" })).unwrap_err().contains("leads out"));
+        assert!(
+            root_of(serde_json::json!({ CONFIGS: "../x" }))
+                .unwrap_err()
+                .contains("leads out")
+        );
     }
 
     #[test]
     fn a_missing_label_says_what_the_image_is_not() {
-        assert!(root_of(serde_json::json!({})).unwrap_err().contains("not a file-based catalog"));
-        assert!(root_of(serde_json::Value::Null).unwrap_err().contains("not a file-based catalog"));
-        assert!(root_of(serde_json::json!({ DATABASE: "/db" })).unwrap_err().contains("sqlite"));
+        assert!(
+            root_of(serde_json::json!({}))
+                .unwrap_err()
+                .contains("not a file-based catalog")
+        );
+        assert!(
+            root_of(serde_json::Value::Null)
+                .unwrap_err()
+                .contains("not a file-based catalog")
+        );
+        assert!(
+            root_of(serde_json::json!({ DATABASE: "/db" }))
+                .unwrap_err()
+                .contains("sqlite")
+        );
         assert!(root_of(serde_json::json!({ DATABASE: "/db", CONFIGS: "/c" })).is_ok());
         assert!(root(&Digest::of(b""), b"{}").is_err());
     }

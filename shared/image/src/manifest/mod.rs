@@ -62,7 +62,10 @@ pub(crate) fn parse(digest: &Digest, body: &[u8], limits: &Limits) -> Result<Doc
 
 fn unknown(digest: &Digest, outline: Outline) -> ImageError {
     match outline.artifact_type.or(outline.media_type) {
-        Some(kind) => ImageError::Artifact { digest: digest.clone(), kind },
+        Some(kind) => ImageError::Artifact {
+            digest: digest.clone(),
+            kind,
+        },
         None => ImageError::Unknown(digest.clone()),
     }
 }
@@ -71,13 +74,21 @@ fn image(digest: &Digest, outline: &Outline, body: &[u8], limits: &Limits) -> Re
     let manifest: OciImageManifest = json("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
         let kind = outline.artifact_type.clone().unwrap_or(manifest.config.media_type);
-        return Err(ImageError::Artifact { digest: digest.clone(), kind }.into());
+        return Err(ImageError::Artifact {
+            digest: digest.clone(),
+            kind,
+        }
+        .into());
     }
     if manifest.layers.len() > limits.layers {
         return Err(limit("layers", limits.layers as u64, digest));
     }
     let config = blob(digest, &manifest.config)?;
-    let layers = manifest.layers.iter().map(|layer| layer_blob(digest, layer)).collect::<Result<Vec<_>, _>>()?;
+    let layers = manifest
+        .layers
+        .iter()
+        .map(|layer| layer_blob(digest, layer))
+        .collect::<Result<Vec<_>, _>>()?;
     let total = layers.iter().try_fold(0u64, |sum, layer| sum.checked_add(layer.size));
     if total.is_none_or(|total| total > limits.compressed_bytes) {
         return Err(limit("compressed_bytes", limits.compressed_bytes, digest));
@@ -86,7 +97,11 @@ fn image(digest: &Digest, outline: &Outline, body: &[u8], limits: &Limits) -> Re
 }
 
 fn limit(name: &'static str, limit: u64, digest: &Digest) -> Error {
-    Error::Limit(Limit { name, limit, place: format!("manifest {digest}") })
+    Error::Limit(Limit {
+        name,
+        limit,
+        place: format!("manifest {digest}"),
+    })
 }
 
 fn is_image_config(media_type: &str) -> bool {
@@ -101,14 +116,20 @@ fn layer_blob(manifest: &Digest, layer: &OciDescriptor) -> Result<Blob, ImageErr
     if known || layer.media_type.is_empty() {
         Ok(blob)
     } else {
-        Err(ImageError::LayerType { layer: blob.digest, media_type: layer.media_type.clone() })
+        Err(ImageError::LayerType {
+            layer: blob.digest,
+            media_type: layer.media_type.clone(),
+        })
     }
 }
 
 fn blob(manifest: &Digest, descriptor: &OciDescriptor) -> Result<Blob, ImageError> {
     let size = u64::try_from(descriptor.size).map_err(|_| ImageError::NegativeSize(manifest.clone()))?;
     let digest = descriptor.digest.parse();
-    let digest = digest.map_err(|source| ImageError::Digest { manifest: manifest.clone(), source })?;
+    let digest = digest.map_err(|source| ImageError::Digest {
+        manifest: manifest.clone(),
+        source,
+    })?;
     Ok(Blob { digest, size })
 }
 
@@ -117,7 +138,11 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(
     digest: &Digest,
     body: &'a [u8],
 ) -> Result<T, ImageError> {
-    serde_json::from_slice(body).map_err(|source| ImageError::Json { what, digest: digest.to_string(), source })
+    serde_json::from_slice(body).map_err(|source| ImageError::Json {
+        what,
+        digest: digest.to_string(),
+        source,
+    })
 }
 
 #[cfg(test)]
@@ -149,7 +174,10 @@ mod tests {
         for config in [OCI, DOCKER] {
             assert!(matches!(read(&manifest(config, TAR, 1)), Ok(Document::Image(_))));
         }
-        assert!(matches!(read(&json!({"schemaVersion": 2, "manifests": []})), Ok(Document::Index(_))));
+        assert!(matches!(
+            read(&json!({"schemaVersion": 2, "manifests": []})),
+            Ok(Document::Index(_))
+        ));
     }
 
     #[test]
@@ -157,9 +185,15 @@ mod tests {
         let helm = "application/vnd.cncf.helm.config.v1+json";
         for (body, says) in [
             (json!({"schemaVersion": 1, "fsLayers": []}), "schema 1"),
-            (manifest(helm, TAR, 1), "artifact (application/vnd.cncf.helm.config.v1+json)"),
+            (
+                manifest(helm, TAR, 1),
+                "artifact (application/vnd.cncf.helm.config.v1+json)",
+            ),
             (manifest(OCI, "application/vnd.in-toto+json", 1), "in-toto"),
-            (manifest(OCI, "application/vnd.oci.image.layer.v1.tar+gzip+encrypted", 1), "encrypted"),
+            (
+                manifest(OCI, "application/vnd.oci.image.layer.v1.tar+gzip+encrypted", 1),
+                "encrypted",
+            ),
             (manifest(OCI, TAR, -1), "negative"),
             (json!({"schemaVersion": 2}), "neither"),
             (json!({"schemaVersion": 2, "layers": [], "manifests": []}), "neither"),
@@ -174,7 +208,11 @@ mod tests {
     fn the_limits_pass_exactly() {
         let body = manifest(OCI, TAR, 10).to_string();
         let digest = Digest::of(body.as_bytes());
-        let limits = |layers, compressed_bytes| Limits { layers, compressed_bytes, ..Limits::default() };
+        let limits = |layers, compressed_bytes| Limits {
+            layers,
+            compressed_bytes,
+            ..Limits::default()
+        };
         assert!(parse(&digest, body.as_bytes(), &limits(1, 10)).is_ok());
         for (limits, name) in [(limits(0, 10), "layers"), (limits(1, 9), "compressed_bytes")] {
             let error = parse(&digest, body.as_bytes(), &limits).unwrap_err();

@@ -11,12 +11,14 @@ use crate::settings::Platform;
 pub(crate) fn choose(index: &OciImageIndex, digest: &Digest, wanted: &Platform) -> Result<Digest, ImageError> {
     let images: Vec<_> = index.manifests.iter().filter(|entry| is_image(entry)).collect();
     let fitting = images.iter().find(|entry| name(entry) == wanted.to_string());
-    let chosen = match (fitting, images.as_slice()) {
-        (Some(entry), _) | (None, [entry]) => entry,
-        (None, _) => return Err(absent(&images, digest, wanted)),
+    let ((Some(chosen), _) | (None, [chosen])) = (fitting, images.as_slice()) else {
+        return Err(absent(&images, digest, wanted));
     };
     let parsed = chosen.digest.parse();
-    parsed.map_err(|source| ImageError::Digest { manifest: digest.clone(), source })
+    parsed.map_err(|source| ImageError::Digest {
+        manifest: digest.clone(),
+        source,
+    })
 }
 
 /// Build tools add attestations to an index, as manifests of an unknown platform.
@@ -29,13 +31,24 @@ fn is_image(entry: &ImageIndexEntry) -> bool {
 
 fn name(entry: &ImageIndexEntry) -> String {
     let platform = entry.platform.as_ref();
-    platform.map_or_else(|| "any".to_owned(), |platform| format!("{}/{}", platform.os, platform.architecture))
+    platform.map_or_else(
+        || "any".to_owned(),
+        |platform| format!("{}/{}", platform.os, platform.architecture),
+    )
 }
 
 fn absent(images: &[&ImageIndexEntry], digest: &Digest, wanted: &Platform) -> ImageError {
     let names: Vec<_> = images.iter().map(|entry| name(entry)).collect();
-    let found = if names.is_empty() { "no image at all".to_owned() } else { names.join(", ") };
-    ImageError::Platform { index: digest.clone(), wanted: wanted.to_string(), found }
+    let found = if names.is_empty() {
+        "no image at all".to_owned()
+    } else {
+        names.join(", ")
+    };
+    ImageError::Platform {
+        index: digest.clone(),
+        wanted: wanted.to_string(),
+        found,
+    }
 }
 
 #[cfg(test)]
@@ -43,7 +56,11 @@ mod tests {
     use super::*;
 
     fn pick(platforms: &[&str], wanted: &str) -> Result<usize, ImageError> {
-        let digests: Vec<_> = platforms.iter().enumerate().map(|(at, _)| Digest::of(&[at as u8])).collect();
+        let digests: Vec<_> = platforms
+            .iter()
+            .enumerate()
+            .map(|(at, _)| Digest::of(&[at as u8]))
+            .collect();
         let entries = platforms.iter().zip(&digests).map(|(platform, digest)| {
             let (os, architecture) = platform.split_once('/').unwrap();
             serde_json::json!({
@@ -53,7 +70,10 @@ mod tests {
         });
         let body = serde_json::json!({"schemaVersion": 2, "manifests": entries.collect::<Vec<_>>()});
         let (os, architecture) = wanted.split_once('/').unwrap();
-        let wanted = Platform { os: os.to_owned(), architecture: architecture.to_owned() };
+        let wanted = Platform {
+            os: os.to_owned(),
+            architecture: architecture.to_owned(),
+        };
         let chosen = choose(&serde_json::from_value(body).unwrap(), &Digest::of(b"index"), &wanted)?;
         Ok(digests.iter().position(|digest| *digest == chosen).unwrap())
     }
@@ -62,8 +82,18 @@ mod tests {
     fn the_platform_is_explicit_and_a_lone_image_fits_all() {
         assert_eq!(pick(&["linux/arm64", "linux/amd64"], "linux/amd64").unwrap(), 1);
         assert_eq!(pick(&["linux/s390x", "unknown/unknown"], "linux/amd64").unwrap(), 0);
-        let error = pick(&["linux/arm64", "linux/s390x"], "linux/amd64").unwrap_err().to_string();
-        assert!(error.ends_with("no image for linux/amd64; it has linux/arm64, linux/s390x"), "{error}");
-        assert!(pick(&[], "linux/amd64").unwrap_err().to_string().contains("no image at all"));
+        let error = pick(&["linux/arm64", "linux/s390x"], "linux/amd64")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.ends_with("no image for linux/amd64; it has linux/arm64, linux/s390x"),
+            "{error}"
+        );
+        assert!(
+            pick(&[], "linux/amd64")
+                .unwrap_err()
+                .to_string()
+                .contains("no image at all")
+        );
     }
 }

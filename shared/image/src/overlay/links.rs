@@ -66,7 +66,10 @@ impl<'a> Links<'a> {
     /// A hard link means the content as it was when its layer was made, so a newer one will not do.
     fn hard(&self, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
         let outside = || LinkError::Outside(target.to_owned());
-        let path = self.root.relative(&clean(target).ok_or_else(outside)?).ok_or_else(outside)?;
+        let path = self
+            .root
+            .relative(&clean(target).ok_or_else(outside)?)
+            .ok_or_else(outside)?;
         match self.overlay.nodes.get(&path) {
             Some(node) if node.depth >= depth => self.follow(&path, hops),
             None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
@@ -111,7 +114,10 @@ struct Walk {
 impl Walk {
     fn from(root: &Root, dir: &str, target: &str) -> Self {
         let dir = dir.split('/').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
-        let mut walk = Self { here: root.parts().to_vec(), ahead: VecDeque::new() };
+        let mut walk = Self {
+            here: root.parts().to_vec(),
+            ahead: VecDeque::new(),
+        };
         walk.here.extend(dir);
         walk.turn(target);
         walk

@@ -47,7 +47,9 @@ impl Root {
     /// Classifies the entry `name`, a path as a tar archive spells it.
     pub(crate) fn touch(&self, name: &str, is_dir: bool) -> Touch {
         // What climbs out of the image is dropped, as containerd and catalogd do.
-        let Some(mut parts) = clean(name) else { return Touch::Nothing };
+        let Some(mut parts) = clean(name) else {
+            return Touch::Nothing;
+        };
         let Some(last) = parts.last().copied() else {
             return if self.0.is_empty() { Touch::Root } else { Touch::Nothing };
         };
@@ -74,7 +76,11 @@ impl Root {
     fn whiteout<'a>(&self, mut parts: Vec<&'a str>, hidden: &'a str, name: &str) -> Touch {
         if matches!(hidden, "" | "." | "..") {
             let matters = self.relative(&parts).is_some() || self.is_above(&parts);
-            return if matters { Touch::Malformed(name.to_owned()) } else { Touch::Nothing };
+            return if matters {
+                Touch::Malformed(name.to_owned())
+            } else {
+                Touch::Nothing
+            };
         }
         parts.push(hidden);
         self.hides(&parts, Touch::Whiteout)
@@ -133,7 +139,11 @@ mod tests {
             ("configs", "configs/a/.wh.b", Touch::Whiteout("a/b".to_owned())),
             ("configs", "configs/.wh..wh.plnk", Touch::Nothing),
             ("configs", "configs/.wh.", Touch::Malformed("configs/.wh.".to_owned())),
-            ("configs", "configs/a/.wh...", Touch::Malformed("configs/a/.wh...".to_owned())),
+            (
+                "configs",
+                "configs/a/.wh...",
+                Touch::Malformed("configs/a/.wh...".to_owned()),
+            ),
             ("configs", "etc/.wh.", Touch::Nothing),
             ("/", "any/thing", entry("any/thing")),
             ("/", "./", Touch::Root),

@@ -43,13 +43,25 @@ fn the_upper_layer_wins() {
         ("a whiteout hides a folder", &[&["-d"], &["d/a", "d/e/b"]], &[]),
         ("a whiteout spares its own layer", &[&["-a", "a"], &["a"]], &["a@0"]),
         ("a whiteout spares upper layers", &[&["a"], &["-a"], &["a"]], &["a@0"]),
-        ("an opaque folder hides what is below", &[&["!d", "d/new"], &["d/old", "x"]], &["d/new@0", "x@1"]),
+        (
+            "an opaque folder hides what is below",
+            &[&["!d", "d/new"], &["d/old", "x"]],
+            &["d/new@0", "x@1"],
+        ),
         ("a file replaces a folder", &[&["d"], &["d/a"]], &["d@0"]),
         ("a folder replaces a file", &[&["d/a"], &["d"]], &["d/a@0"]),
         ("an empty folder replaces a file", &[&["d/"], &["d"]], &[]),
-        ("a hidden file ends the folder below it", &[&["d/a"], &["d"], &["d/b"]], &["d/a@0"]),
+        (
+            "a hidden file ends the folder below it",
+            &[&["d/a"], &["d"], &["d/b"]],
+            &["d/a@0"],
+        ),
         ("a whiteout in the middle", &[&["x"], &["-d"], &["d/a"]], &["x@0"]),
-        ("names that only share a prefix", &[&["-d"], &["d2/a", "d.yaml"]], &["d2/a@1", "d.yaml@1"]),
+        (
+            "names that only share a prefix",
+            &[&["-d"], &["d2/a", "d.yaml"]],
+            &["d2/a@1", "d.yaml@1"],
+        ),
     ];
     for (what, layers, want) in cases {
         assert_eq!(stack(layers).1, *want, "{what}");
@@ -58,7 +70,14 @@ fn the_upper_layer_wins() {
 
 #[test]
 fn one_layer_must_not_contradict_itself() {
-    for entries in [["a", "a"], ["a/", "a"], ["a", "a/b"], ["a/b", "a"], ["a", "a/"], ["a>x", "a"]] {
+    for entries in [
+        ["a", "a"],
+        ["a/", "a"],
+        ["a", "a/b"],
+        ["a/b", "a"],
+        ["a", "a/"],
+        ["a>x", "a"],
+    ] {
         let mut overlay = Overlay::default();
         let results: Vec<_> = entries.iter().map(|entry| claim(&mut overlay, 0, entry)).collect();
         assert_eq!(results[1], Err(Contradiction), "{entries:?}");
@@ -82,7 +101,10 @@ fn the_root_is_what_the_uppermost_layer_says() {
     assert_eq!(overlay.root(), RootState::Missing);
     overlay.claim_root(0, RootState::Directory);
     overlay.claim_root(1, RootState::NotDirectory);
-    assert_eq!((overlay.root(), overlay.is_closed_below(1)), (RootState::Directory, true));
+    assert_eq!(
+        (overlay.root(), overlay.is_closed_below(1)),
+        (RootState::Directory, true)
+    );
 }
 
 #[test]
@@ -125,7 +147,10 @@ fn a_hard_link_is_the_content_of_its_own_layer() {
     assert_eq!(follow(&[&["f", "l=fbc/f"]]), Ok("f".to_owned()));
     assert_eq!(follow(&[&["l=/fbc/f"], &["f"]]), Ok("f".to_owned()));
     assert_eq!(follow(&[&["f"], &["f", "l=fbc/f"]]), Err(LinkError::Replaced(target())));
-    assert_eq!(follow(&[&["-f"], &["f", "l=fbc/f"]]), Err(LinkError::Replaced(target())));
+    assert_eq!(
+        follow(&[&["-f"], &["f", "l=fbc/f"]]),
+        Err(LinkError::Replaced(target()))
+    );
     assert_eq!(follow(&[&["l=fbc/f"]]), Err(LinkError::Broken(target())));
     assert_eq!(follow(&[&["l=etc/f"]]), Err(LinkError::Outside("etc/f".to_owned())));
 }

@@ -41,7 +41,13 @@ impl Session {
     async fn part(&self, blob: &Blob, check: &mut Check<'_>, to: &Sender<Bytes>) -> Result<Fetched, Error> {
         let what = format!("layer {}", blob.digest);
         let (path, from) = (format!("blobs/{}", blob.digest), check.seen());
-        let ask = Ask { method: Method::GET, path, accept: None, from, what: &what };
+        let ask = Ask {
+            method: Method::GET,
+            path,
+            accept: None,
+            from,
+            what: &what,
+        };
         let mut response = self.send(&ask).await?;
         let mut skip = self.offset(&response, blob, from)?;
         while let Some(mut chunk) = response.chunk().await.map_err(|error| self.failed(Fault::of(error)))? {
@@ -57,20 +63,29 @@ impl Session {
         if check.is_complete() {
             return Ok(Fetched::Verified);
         }
-        Err(self.failed(Fault::Cut { got: check.seen(), want: blob.size }))
+        Err(self.failed(Fault::Cut {
+            got: check.seen(),
+            want: blob.size,
+        }))
     }
 
     /// How many bytes of the answer are known already: none of a partial one, all up to `from` of a whole one.
     fn offset(&self, response: &Response, blob: &Blob, from: u64) -> Result<u64, Error> {
         if response.status() == StatusCode::PARTIAL_CONTENT {
-            let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+            let range = response
+                .headers()
+                .get(CONTENT_RANGE)
+                .and_then(|value| value.to_str().ok());
             let starts = range.is_some_and(|range| range.starts_with(&format!("bytes {from}-")));
             return if starts { Ok(0) } else { Err(self.failed(Fault::Range)) };
         }
         match response.content_length() {
-            Some(actual) if actual > blob.size => {
-                Err(Error::Size { what: "layer", digest: blob.digest.clone(), declared: blob.size, actual })
-            }
+            Some(actual) if actual > blob.size => Err(Error::Size {
+                what: "layer",
+                digest: blob.digest.clone(),
+                declared: blob.size,
+                actual,
+            }),
             _ => Ok(from),
         }
     }

@@ -8,7 +8,10 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 pub(crate) enum Challenge {
     Basic,
     /// Fetch a token from `realm`.
-    Bearer { realm: Url, service: Option<String> },
+    Bearer {
+        realm: Url,
+        service: Option<String>,
+    },
 }
 
 impl Challenge {
@@ -16,7 +19,10 @@ impl Challenge {
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
         let all: Vec<_> = values.filter_map(|value| value.to_str().ok()).flat_map(parse).collect();
-        all.iter().find(|challenge| matches!(challenge, Self::Bearer { .. })).or(all.first()).cloned()
+        all.iter()
+            .find(|challenge| matches!(challenge, Self::Bearer { .. }))
+            .or(all.first())
+            .cloned()
     }
 }
 
@@ -36,7 +42,10 @@ fn understand(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
         let found = challenge.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.to_unescaped())
     };
-    Some(Challenge::Bearer { realm: Url::parse(&param("realm")?).ok()?, service: param("service") })
+    Some(Challenge::Bearer {
+        realm: Url::parse(&param("realm")?).ok()?,
+        service: param("service"),
+    })
 }
 
 #[cfg(test)]

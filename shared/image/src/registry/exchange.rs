@@ -41,9 +41,16 @@ impl Session {
 
     /// Waits before the next attempt, or gives the error back if there is to be none.
     pub(crate) async fn pause(&self, waits: &mut Waits, error: Error) -> Result<(), Error> {
-        let Error::Registry(error) = error else { return Err(error) };
+        let Error::Registry(error) = error else {
+            return Err(error);
+        };
         let delay = waits.after(error.fault).map_err(|fault| self.failed(fault))?;
-        tracing::debug!(registry = self.registry, repository = self.repository, delay_ms = delay.as_millis(), "retrying");
+        tracing::debug!(
+            registry = self.registry,
+            repository = self.repository,
+            delay_ms = delay.as_millis(),
+            "retrying"
+        );
         sleep(delay).await;
         Ok(())
     }
@@ -70,7 +77,11 @@ impl Session {
         let mut url = home.clone();
         for _ in 0..=MOST_REDIRECTS {
             let request = self.request(ask, &url);
-            let request = if hop::same_origin(&home, &url) { pass.apply(request) } else { request };
+            let request = if hop::same_origin(&home, &url) {
+                pass.apply(request)
+            } else {
+                request
+            };
             let response = self.exchange(request).await?;
             if !is_redirect(response.status()) {
                 return Ok(response);
@@ -78,7 +89,10 @@ impl Session {
             url = hop::target(&url, response.headers(), self.settings()).map_err(|fault| self.failed(fault))?;
         }
         let to = url.host_str().unwrap_or("nowhere").to_owned();
-        Err(self.failed(Fault::Redirect { to, why: "there are too many redirects" }))
+        Err(self.failed(Fault::Redirect {
+            to,
+            why: "there are too many redirects",
+        }))
     }
 
     fn request(&self, ask: &Ask<'_>, url: &Url) -> RequestBuilder {
@@ -105,7 +119,11 @@ impl Session {
             Ok(login) => login.map(|login| login.origin.clone()),
             Err(error) => return error,
         };
-        self.failed(if forbidden { Fault::Forbidden { login } } else { Fault::Unauthorized { login } })
+        self.failed(if forbidden {
+            Fault::Forbidden { login }
+        } else {
+            Fault::Unauthorized { login }
+        })
     }
 
     pub(crate) fn fault(&self, status: StatusCode, headers: &HeaderMap, what: &str) -> Fault {

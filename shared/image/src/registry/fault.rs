@@ -19,7 +19,11 @@ pub struct RegistryError {
 
 impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "registry {}, repository {}: {}", self.registry, self.repository, self.fault)?;
+        write!(
+            f,
+            "registry {}, repository {}: {}",
+            self.registry, self.repository, self.fault
+        )?;
         match self.fault.hint(&self.registry) {
             Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
@@ -160,13 +164,17 @@ impl Fault {
 
     fn hint(&self, registry: &str) -> Option<String> {
         match self {
-            Self::Unauthorized { .. } => {
-                Some(format!("log in with `podman login {registry}` or set REGISTRY_AUTH_FILE to a file that has credentials for it"))
-            }
+            Self::Unauthorized { .. } => Some(format!(
+                "log in with `podman login {registry}` or set REGISTRY_AUTH_FILE to a file that has credentials for it"
+            )),
             Self::Forbidden { .. } => Some("ask its owner for the right to pull, or use another account".to_owned()),
-            Self::NotFound { .. } => Some("check the name and the tag; some registries also answer so without credentials".to_owned()),
+            Self::NotFound { .. } => {
+                Some("check the name and the tag; some registries also answer so without credentials".to_owned())
+            }
             Self::RateLimited { .. } => Some("poll less often, or log in to be granted more".to_owned()),
-            Self::Tls(_) => Some("if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle".to_owned()),
+            Self::Tls(_) => {
+                Some("if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle".to_owned())
+            }
             Self::PlainHttp => Some(format!("if that is intended list {registry} under plainHttp")),
             _ => None,
         }

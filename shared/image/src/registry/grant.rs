@@ -43,10 +43,14 @@ impl Pass {
     pub(crate) fn apply(&self, request: RequestBuilder) -> RequestBuilder {
         match &self.kind {
             PassKind::Nothing => request,
-            PassKind::Basic(Login { secret: Secret::Password { user, password }, .. }) => {
-                request.basic_auth(user, Some(password))
-            }
-            PassKind::Basic(Login { secret: Secret::IdentityToken(token), .. }) => {
+            PassKind::Basic(Login {
+                secret: Secret::Password { user, password },
+                ..
+            }) => request.basic_auth(user, Some(password)),
+            PassKind::Basic(Login {
+                secret: Secret::IdentityToken(token),
+                ..
+            }) => {
                 // What docker sends where a registry wants basic and only a token is stored.
                 request.basic_auth("<token>", Some(token))
             }
@@ -61,7 +65,10 @@ impl Session {
         let mut grant = self.grant.lock().await;
         let kind = match &grant.challenge {
             None => PassKind::Nothing,
-            Some(Challenge::Basic) => self.login().await?.map_or(PassKind::Nothing, |login| PassKind::Basic(login.clone())),
+            Some(Challenge::Basic) => self
+                .login()
+                .await?
+                .map_or(PassKind::Nothing, |login| PassKind::Basic(login.clone())),
             Some(Challenge::Bearer { realm, service }) => {
                 let live = grant.token.as_ref().filter(|token| token.expires > Instant::now());
                 let token = match live {
@@ -75,7 +82,10 @@ impl Session {
                 PassKind::Bearer(token.text)
             }
         };
-        Ok(Pass { generation: grant.generation, kind })
+        Ok(Pass {
+            generation: grant.generation,
+            kind,
+        })
     }
 
     /// Takes a 401's challenge and makes the next `pass` satisfy it.

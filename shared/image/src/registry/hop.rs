@@ -11,8 +11,13 @@ use crate::settings::Settings;
 /// The target of a redirect, if it may be followed.
 pub(crate) fn target(from: &Url, headers: &HeaderMap, settings: &Settings) -> Result<Url, Fault> {
     let refused = |to: &str, why| Fault::Redirect { to: to.to_owned(), why };
-    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let to = from.join(location).map_err(|_| refused("nowhere", "the location is not a URL"))?;
+    let location = headers
+        .get(LOCATION)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let to = from
+        .join(location)
+        .map_err(|_| refused("nowhere", "the location is not a URL"))?;
     match objection(&to, from.scheme() == "http", settings) {
         Some(why) => Err(refused(to.host_str().unwrap_or("nowhere"), why)),
         None => Ok(to),
@@ -23,7 +28,9 @@ pub(crate) fn target(from: &Url, headers: &HeaderMap, settings: &Settings) -> Re
 /// this machine's neighbourhood can mean, such as a cloud's metadata service.
 pub(crate) fn objection(to: &Url, already_plain: bool, settings: &Settings) -> Option<&'static str> {
     let host = to.host_str().unwrap_or_default();
-    let with_port = to.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    let with_port = to
+        .port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     match to.scheme() {
         "https" => {}
         "http" if settings.is_plain(&with_port) => {}
@@ -60,7 +67,10 @@ mod tests {
 
     #[test]
     fn redirects_stay_on_trusted_ground() {
-        let settings = Settings { plain_http: vec!["mirror:5000".to_owned()], ..Settings::default() };
+        let settings = Settings {
+            plain_http: vec!["mirror:5000".to_owned()],
+            ..Settings::default()
+        };
         let from = Url::parse("https://quay.io/v2/a/blobs/x").unwrap();
         for (location, ok) in [
             ("https://cdn.quay.io/x?sig=1", true),

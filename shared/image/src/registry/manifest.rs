@@ -35,7 +35,11 @@ impl Session {
         match promised {
             Some(expected) if expected.again(&body) != expected => {
                 let actual = expected.again(&body);
-                Err(Error::Digest { what: "manifest", expected, actual })
+                Err(Error::Digest {
+                    what: "manifest",
+                    expected,
+                    actual,
+                })
             }
             Some(digest) => Ok(digest),
             None => Ok(Digest::of(&body)),
@@ -55,7 +59,9 @@ impl Session {
     }
 
     fn promised(&self, response: &Response) -> Result<Option<Digest>, Error> {
-        let Some(value) = response.headers().get(DIGEST_HEADER) else { return Ok(None) };
+        let Some(value) = response.headers().get(DIGEST_HEADER) else {
+            return Ok(None);
+        };
         let digest = value.to_str().unwrap_or_default().parse();
         digest.map(Some).map_err(|error| self.failed(Fault::Digest(error)))
     }
@@ -69,15 +75,27 @@ impl Session {
         if actual == *digest {
             Ok(body)
         } else {
-            Err(Error::Digest { what: "manifest", expected: digest.clone(), actual })
+            Err(Error::Digest {
+                what: "manifest",
+                expected: digest.clone(),
+                actual,
+            })
         }
     }
 
     pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {
         let what = format!("config {}", blob.digest);
         let path = format!("blobs/{}", blob.digest);
-        let ask = Ask { method: Method::GET, path, accept: None, from: 0, what: &what };
-        let body = self.whole(&ask, ("config_bytes", self.settings().limits.config_bytes)).await?;
+        let ask = Ask {
+            method: Method::GET,
+            path,
+            accept: None,
+            from: 0,
+            what: &what,
+        };
+        let body = self
+            .whole(&ask, ("config_bytes", self.settings().limits.config_bytes))
+            .await?;
         let mut check = Check::new("config", blob);
         check.update(&body)?;
         check.finish().map(|()| body)
@@ -97,5 +115,11 @@ impl Session {
 }
 
 fn ask<'a>(method: Method, reference: &str, what: &'a str) -> Ask<'a> {
-    Ask { method, path: format!("manifests/{reference}"), accept: Some(ACCEPT), from: 0, what }
+    Ask {
+        method,
+        path: format!("manifests/{reference}"),
+        accept: Some(ACCEPT),
+        from: 0,
+        what,
+    }
 }

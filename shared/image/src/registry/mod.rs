@@ -31,10 +31,14 @@ pub use fault::{Fault, RegistryError};
 #[derive(Clone)]
 pub(crate) struct Client(Arc<Shared>);
 
+/// Held while a token is fetched, so that requests side by side share it.
+type SharedGrant = Arc<tokio::sync::Mutex<Grant>>;
+
 struct Shared {
     http: reqwest::Client,
     settings: Arc<Settings>,
-    grants: Mutex<BTreeMap<(String, String), Arc<tokio::sync::Mutex<Grant>>>>,
+    /// By host and repository.
+    grants: Mutex<BTreeMap<(String, String), SharedGrant>>,
     headless: Mutex<BTreeSet<String>>,
 }
 
@@ -46,7 +50,7 @@ pub(crate) struct Session {
     /// Where its API is.
     host: String,
     repository: String,
-    grant: Arc<tokio::sync::Mutex<Grant>>,
+    grant: SharedGrant,
     login: OnceCell<Option<Login>>,
     bytes: AtomicU64,
     requests: AtomicU64,
@@ -68,7 +72,12 @@ impl Client {
             Proxy::Url(url) => builder.proxy(reqwest::Proxy::all(url).map_err(SettingsError::Proxy)?),
         };
         let http = builder.build().map_err(SettingsError::Client)?;
-        Ok(Self(Arc::new(Shared { http, settings, grants: Mutex::default(), headless: Mutex::default() })))
+        Ok(Self(Arc::new(Shared {
+            http,
+            settings,
+            grants: Mutex::default(),
+            headless: Mutex::default(),
+        })))
     }
 
     pub(crate) fn session(&self, reference: &Reference) -> Session {
@@ -92,7 +101,10 @@ impl Client {
 impl Session {
     /// Bytes received and requests sent so far.
     pub(crate) fn traffic(&self) -> (u64, u64) {
-        (self.bytes.load(Ordering::Relaxed), self.requests.load(Ordering::Relaxed))
+        (
+            self.bytes.load(Ordering::Relaxed),
+            self.requests.load(Ordering::Relaxed),
+        )
     }
 
     fn settings(&self) -> &Settings {
@@ -105,7 +117,11 @@ impl Session {
 
     fn failed(&self, fault: Fault) -> Error {
         let (registry, repository) = (self.registry.clone(), self.repository.clone());
-        Error::Registry(Box::new(RegistryError { registry, repository, fault }))
+        Error::Registry(Box::new(RegistryError {
+            registry,
+            repository,
+            fault,
+        }))
     }
 
     /// The credentials for this repository, if any are configured. A broken configuration is an error:
@@ -116,18 +132,28 @@ impl Session {
     }
 
     fn url(&self, path: &str) -> Result<reqwest::Url, Error> {
-        let scheme = if self.settings().is_plain(&self.host) { "http" } else { "https" };
+        let scheme = if self.settings().is_plain(&self.host) {
+            "http"
+        } else {
+            "https"
+        };
         let url = format!("{scheme}://{}/v2/{}/{path}", self.host, self.repository);
         reqwest::Url::parse(&url).map_err(|_| self.failed(Fault::Url(url)))
     }
 
     fn has_no_head(&self) -> bool {
         let headless = &self.client.0.headless;
-        headless.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.host)
+        headless
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&self.host)
     }
 
     fn learn_no_head(&self) {
         let headless = &self.client.0.headless;
-        headless.lock().unwrap_or_else(PoisonError::into_inner).insert(self.host.clone());
+        headless
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(self.host.clone());
     }
 }

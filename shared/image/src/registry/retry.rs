@@ -22,7 +22,10 @@ impl Waits {
             .with_max_delay(retry.longest)
             .with_max_times(retry.attempts.saturating_sub(1))
             .build();
-        Self { delays, deadline: Instant::now() + retry.total }
+        Self {
+            delays,
+            deadline: Instant::now() + retry.total,
+        }
     }
 
     /// How long to wait before the next attempt, or the fault if there is no point in one.
@@ -30,10 +33,16 @@ impl Waits {
         if !fault.is_transient() {
             return Err(fault);
         }
-        let Some(delay) = self.delays.next() else { return Err(fault) };
+        let Some(delay) = self.delays.next() else {
+            return Err(fault);
+        };
         // Never sooner than asked, and some jitter on top, lest all clients come back at once.
         let delay = fault.retry_after().map_or(delay, |asked| asked + delay / 4);
-        if Instant::now() + delay > self.deadline { Err(fault) } else { Ok(delay) }
+        if Instant::now() + delay > self.deadline {
+            Err(fault)
+        } else {
+            Ok(delay)
+        }
     }
 }
 
@@ -52,16 +61,25 @@ mod tests {
     use super::*;
 
     fn limited(seconds: Option<u64>) -> Fault {
-        Fault::RateLimited { retry_after: seconds.map(Duration::from_secs) }
+        Fault::RateLimited {
+            retry_after: seconds.map(Duration::from_secs),
+        }
     }
 
     #[test]
     fn attempts_and_total_time_are_bounded() {
-        let retry = Retry { attempts: 3, total: Duration::from_secs(60), ..Retry::default() };
+        let retry = Retry {
+            attempts: 3,
+            total: Duration::from_secs(60),
+            ..Retry::default()
+        };
         let mut waits = Waits::new(&retry);
         assert!(waits.after(limited(None)).unwrap() < Duration::from_secs(1));
         let asked = waits.after(limited(Some(5))).unwrap();
-        assert!(asked >= Duration::from_secs(5) && asked < Duration::from_secs(9), "{asked:?}");
+        assert!(
+            asked >= Duration::from_secs(5) && asked < Duration::from_secs(9),
+            "{asked:?}"
+        );
         assert!(waits.after(limited(None)).is_err());
         assert!(Waits::new(&retry).after(limited(Some(61))).is_err());
         assert!(Waits::new(&retry).after(Fault::PlainHttp).is_err());

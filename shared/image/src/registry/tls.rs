@@ -34,11 +34,18 @@ fn system_roots() -> RootCertStore {
 }
 
 fn add(roots: &mut RootCertStore, path: &PathBuf) -> Result<(), SettingsError> {
-    let broken = |source| SettingsError::CaFile { path: path.clone(), source };
+    let broken = |source| SettingsError::CaFile {
+        path: path.clone(),
+        source,
+    };
     let mut found = false;
     for certificate in CertificateDer::pem_file_iter(path).map_err(broken)? {
         roots.add(certificate.map_err(broken)?)?;
         found = true;
     }
-    if found { Ok(()) } else { Err(SettingsError::NoCertificate(path.clone())) }
+    if found {
+        Ok(())
+    } else {
+        Err(SettingsError::NoCertificate(path.clone()))
+    }
 }

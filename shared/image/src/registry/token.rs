@@ -28,9 +28,17 @@ struct Answer {
 /// A fresh token to pull from the session's repository, for its login or for anybody.
 pub(crate) async fn fetch(session: &Session, realm: &Url, service: Option<&str>) -> Result<Token, Error> {
     let host = realm.host_str().unwrap_or("nowhere");
-    let wrong = |why| session.failed(Fault::TokenService { service: host.to_owned(), why });
+    let wrong = |why| {
+        session.failed(Fault::TokenService {
+            service: host.to_owned(),
+            why,
+        })
+    };
     if let Some(why) = hop::objection(realm, false, session.settings()) {
-        return Err(session.failed(Fault::Redirect { to: host.to_owned(), why }));
+        return Err(session.failed(Fault::Redirect {
+            to: host.to_owned(),
+            why,
+        }));
     }
     let asked = Instant::now();
     let response = session.exchange(request(session, realm, service).await?).await?;
@@ -52,7 +60,10 @@ fn token(answer: Answer, asked: Instant) -> Option<Token> {
     let usable = lifetime - (lifetime / 10).min(MOST_MARGIN);
     // A lifetime beyond what a clock can hold is as good as a day.
     let expires = asked.checked_add(usable).unwrap_or(asked + Duration::from_secs(86_400));
-    Some(Token { text: Arc::from(text), expires })
+    Some(Token {
+        text: Arc::from(text),
+        expires,
+    })
 }
 
 async fn request(session: &Session, realm: &Url, service: Option<&str>) -> Result<RequestBuilder, Error> {
@@ -67,11 +78,17 @@ async fn request(session: &Session, realm: &Url, service: Option<&str>) -> Resul
             http.get(with_query(realm, &pairs)).basic_auth(user, Some(password))
         }
         Some(Secret::IdentityToken(identity)) => {
-            pairs.extend([("grant_type", "refresh_token"), ("client_id", "catalog-mirror"), ("refresh_token", identity)]);
+            pairs.extend([
+                ("grant_type", "refresh_token"),
+                ("client_id", "catalog-mirror"),
+                ("refresh_token", identity),
+            ]);
             let mut form = realm.clone();
             form.set_query(None);
             let body = with_query(&form, &pairs).query().unwrap_or_default().to_owned();
-            http.post(realm.clone()).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(body)
+            http.post(realm.clone())
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                .body(body)
         }
     })
 }

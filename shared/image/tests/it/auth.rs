@@ -19,7 +19,11 @@ fn client(registry: &Registry, auth: &str) -> Client {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("auth.json");
     fs::write(&file, auth.replace("HOST", registry.host())).unwrap();
-    let images = Images::new(Settings { auth_files: vec![file], ..settings(registry) }).unwrap();
+    let images = Images::new(Settings {
+        auth_files: vec![file],
+        ..settings(registry)
+    })
+    .unwrap();
     Client { images, dir }
 }
 
@@ -41,7 +45,10 @@ async fn basic_and_bearer_work() {
         Registry::builder().anonymous_bearer(),
     ] {
         let registry = start(builder).await;
-        assert_eq!(pull(&client(&registry, GOOD).images, &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+        assert_eq!(
+            pull(&client(&registry, GOOD).images, &registry).await.unwrap().0.list(),
+            ["a.yaml=a"]
+        );
     }
 }
 
@@ -52,14 +59,31 @@ async fn a_token_is_kept_between_polls() {
     for _ in 0..3 {
         client.images.resolve(&source(&registry)).await.unwrap();
     }
-    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Token)), (4, 1), "the first HEAD is challenged");
-    let token = registry.requests().into_iter().find(|request| request.kind == Kind::Token).unwrap();
-    assert!(token.query.contains("scope=repository%3Ans%2Fcat%3Apull"), "{}", token.query);
+    assert_eq!(
+        (registry.count(Kind::Head), registry.count(Kind::Token)),
+        (4, 1),
+        "the first HEAD is challenged"
+    );
+    let token = registry
+        .requests()
+        .into_iter()
+        .find(|request| request.kind == Kind::Token)
+        .unwrap();
+    assert!(
+        token.query.contains("scope=repository%3Ans%2Fcat%3Apull"),
+        "{}",
+        token.query
+    );
 }
 
 #[tokio::test]
 async fn an_expired_token_is_renewed_before_it_is_refused() {
-    let registry = start(Registry::builder().bearer("user", "secret").token_lifetime(Duration::from_secs(1))).await;
+    let registry = start(
+        Registry::builder()
+            .bearer("user", "secret")
+            .token_lifetime(Duration::from_secs(1)),
+    )
+    .await;
     let client = client(&registry, GOOD);
     client.images.resolve(&source(&registry)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -70,20 +94,29 @@ async fn an_expired_token_is_renewed_before_it_is_refused() {
 #[tokio::test]
 async fn a_token_that_ends_in_the_middle_of_a_pull_is_renewed_once_for_all_layers() {
     let registry = start(Registry::builder().bearer("user", "secret")).await;
-    push(&registry, &catalog((0..3).map(|at| Layer::new().file(&format!("configs/{at}"), "x"))));
+    push(
+        &registry,
+        &catalog((0..3).map(|at| Layer::new().file(&format!("configs/{at}"), "x"))),
+    );
     let client = client(&registry, GOOD);
     let digest = client.images.resolve(&source(&registry)).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(50));
     registry.revoke_tokens();
-    let sink = crate::kit::Collect::default();
-    let read = client.images.read(&source(&registry), &digest, &std::collections::BTreeSet::new(), sink);
+    let (source, none) = (source(&registry), std::collections::BTreeSet::new());
+    let read = client
+        .images
+        .read(&source, &digest, &none, crate::kit::Collect::default());
     let revoke = async {
         tokio::time::sleep(Duration::from_millis(75)).await;
         registry.revoke_tokens();
     };
     let (read, ()) = tokio::join!(read, revoke);
     assert_eq!(read.unwrap().0.files.len(), 3);
-    assert_eq!(registry.count(Kind::Token), 3, "the first, one for the manifest and one for all layers");
+    assert_eq!(
+        registry.count(Kind::Token),
+        3,
+        "the first, one for the manifest and one for all layers"
+    );
 }
 
 #[tokio::test]
@@ -113,7 +146,10 @@ async fn a_403_is_not_a_401() {
     client.images.resolve(&source(&registry)).await.unwrap();
     registry.script(Kind::Head, Fault::Status(403, None));
     let (told, text) = fault(client.images.resolve(&source(&registry)).await);
-    assert!(matches!(told, Told::Forbidden { .. }) && text.contains("403, the account from"), "{text}");
+    assert!(
+        matches!(told, Told::Forbidden { .. }) && text.contains("403, the account from"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -121,7 +157,11 @@ async fn corrected_credentials_are_read_for_the_next_pull() {
     let registry = start(Registry::builder().bearer("user", "secret")).await;
     let client = client(&registry, BAD);
     assert!(client.images.resolve(&source(&registry)).await.is_err());
-    fs::write(client.dir.path().join("auth.json"), GOOD.replace("HOST", registry.host())).unwrap();
+    fs::write(
+        client.dir.path().join("auth.json"),
+        GOOD.replace("HOST", registry.host()),
+    )
+    .unwrap();
     client.images.resolve(&source(&registry)).await.unwrap();
 }
 
@@ -129,7 +169,11 @@ async fn corrected_credentials_are_read_for_the_next_pull() {
 async fn an_identity_token_is_exchanged() {
     let registry = start(Registry::builder().bearer("user", "secret")).await;
     let auth = r#"{"auths": {"HOST": {"auth": "PHRva2VuPjo=", "identitytoken": "secret"}}}"#;
-    client(&registry, auth).images.resolve(&source(&registry)).await.unwrap();
+    client(&registry, auth)
+        .images
+        .resolve(&source(&registry))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -137,7 +181,11 @@ async fn the_credentials_of_the_namespace_win() {
     let registry = start(Registry::builder().basic("user", "secret")).await;
     let auth = r#"{"auths": {"HOST": {"username": "user", "password": "wrong"},
         "HOST/ns": {"username": "user", "password": "secret"}}}"#;
-    client(&registry, auth).images.resolve(&source(&registry)).await.unwrap();
+    client(&registry, auth)
+        .images
+        .resolve(&source(&registry))
+        .await
+        .unwrap();
 }
 
 #[cfg(unix)]
@@ -145,10 +193,24 @@ async fn the_credentials_of_the_namespace_win() {
 async fn a_helper_is_asked_and_its_failure_is_not_anonymity() {
     let registry = start(Registry::builder().anonymous_bearer()).await;
     let auth = r#"{"credHelpers": {"HOST": "no-such-helper-here"}}"#;
-    let error = client(&registry, auth).images.resolve(&source(&registry)).await.unwrap_err();
-    assert!(matches!(error, Error::Credentials(CredentialsError::Run { .. })), "{error}");
-    let error = client(&registry, "{ broken").images.resolve(&source(&registry)).await.unwrap_err();
-    assert!(matches!(error, Error::Credentials(CredentialsError::Format { .. })), "{error}");
+    let error = client(&registry, auth)
+        .images
+        .resolve(&source(&registry))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Credentials(CredentialsError::Run { .. })),
+        "{error}"
+    );
+    let error = client(&registry, "{ broken")
+        .images
+        .resolve(&source(&registry))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Credentials(CredentialsError::Format { .. })),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -161,20 +223,37 @@ async fn credentials_go_nowhere_else() {
     let file = dir.path().join("auth.json");
     fs::write(&file, GOOD.replace("HOST", registry.host())).unwrap();
     let plain_http = vec!["127.0.0.1".to_owned()];
-    let images = Images::new(Settings { auth_files: vec![file], plain_http, ..settings(&registry) }).unwrap();
+    let images = Images::new(Settings {
+        auth_files: vec![file],
+        plain_http,
+        ..settings(&registry)
+    })
+    .unwrap();
     images.resolve(&source(&registry)).await.unwrap();
-    registry.script(Kind::Blob, Fault::Redirect(format!("http://{}/v2/ns/cat/blobs/x", other.host())));
+    registry.script(
+        Kind::Blob,
+        Fault::Redirect(format!("http://{}/v2/ns/cat/blobs/x", other.host())),
+    );
     let error = pull(&images, &registry).await.unwrap_err();
     assert!(error.to_string().contains("404"), "{error}");
     assert!(other.requests().iter().all(|request| request.authorization.is_none()));
-    assert!(registry.requests().iter().any(|request| request.authorization.is_some()));
+    assert!(
+        registry
+            .requests()
+            .iter()
+            .any(|request| request.authorization.is_some())
+    );
 }
 
 #[tokio::test]
 async fn a_token_service_that_fails_or_babbles_is_no_reason_to_go_on_as_nobody() {
     let registry = start(Registry::builder().anonymous_bearer()).await;
     registry.script(Kind::Token, Fault::Status(503, None));
-    client(&registry, NONE).images.resolve(&source(&registry)).await.unwrap();
+    client(&registry, NONE)
+        .images
+        .resolve(&source(&registry))
+        .await
+        .unwrap();
     for body in ["<html>", "{}", r#"{"token": ""}"#] {
         registry.script(Kind::Token, Fault::Body(body.to_owned()));
         let (told, text) = fault(client(&registry, NONE).images.resolve(&source(&registry)).await);

@@ -14,7 +14,9 @@ async fn read(source: &str) -> Result<Vec<String>, Error> {
     let images = Images::new(Settings::default())?;
     let source: Source = source.parse().unwrap();
     let digest = images.resolve(&source).await?;
-    let (sink, pull) = images.read(&source, &digest, &BTreeSet::new(), Collect::default()).await?;
+    let (sink, pull) = images
+        .read(&source, &digest, &BTreeSet::new(), Collect::default())
+        .await?;
     assert_eq!((pull.bytes, pull.requests), (0, 0), "a disk is no wire");
     Ok(sink.list())
 }
@@ -32,8 +34,14 @@ async fn a_layout_is_read_by_tag_or_as_its_only_image() {
     index(&[("linux/amd64", &other)]).write_layout(dir.path(), Some("v2"));
     assert_eq!(read(&format!("{}:v1", layout(dir.path()))).await.unwrap(), ["a.yaml=a"]);
     assert_eq!(read(&format!("{}:v2", layout(dir.path()))).await.unwrap(), ["b=b"]);
-    for (tag, says) in [("", "without a tag that is the only one; it has v1, v2"), (":v3", "tagged v3; it has v1, v2")] {
-        let error = read(&format!("{}{tag}", layout(dir.path()))).await.unwrap_err().to_string();
+    for (tag, says) in [
+        ("", "without a tag that is the only one; it has v1, v2"),
+        (":v3", "tagged v3; it has v1, v2"),
+    ] {
+        let error = read(&format!("{}{tag}", layout(dir.path())))
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.ends_with(says), "{error}");
     }
 }
@@ -43,11 +51,17 @@ async fn a_damaged_layout_is_refused() {
     let dir = TempDir::new().unwrap();
     let image = small();
     image.write_layout(dir.path(), None);
-    let blob = dir.path().join("blobs/sha256").join(image.layers[0].trim_start_matches("sha256:"));
+    let blob = dir
+        .path()
+        .join("blobs/sha256")
+        .join(image.layers[0].trim_start_matches("sha256:"));
     let mut bytes = fs::read(&blob).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&blob, bytes).unwrap();
-    assert!(matches!(read(&layout(dir.path())).await, Err(Error::Digest { what: "layer", .. })));
+    assert!(matches!(
+        read(&layout(dir.path())).await,
+        Err(Error::Digest { what: "layer", .. })
+    ));
     fs::remove_file(&blob).unwrap();
     assert!(matches!(read(&layout(dir.path())).await, Err(Error::Io { .. })));
     assert!(matches!(read("oci:/nonexistent").await, Err(Error::Io { .. })));
@@ -78,7 +92,9 @@ async fn a_folders_digest_is_that_of_its_paths_and_contents() {
     assert_eq!(digest, images.resolve(&source(&two)).await.unwrap());
     fs::rename(two.path().join("a/b/c.yaml"), two.path().join("a/c.yaml")).unwrap();
     assert_ne!(digest, images.resolve(&source(&two)).await.unwrap());
-    let result = images.read(&source(&two), &digest, &BTreeSet::new(), Collect::default()).await;
+    let result = images
+        .read(&source(&two), &digest, &BTreeSet::new(), Collect::default())
+        .await;
     assert!(matches!(result, Err(Error::Image(ImageError::Changed(_)))));
 }
 
@@ -92,5 +108,15 @@ async fn a_folders_links_stay_inside() {
     assert!(read(&source).await.unwrap().contains(&"link=-> a/b/c.yaml".to_owned()));
     symlink("/etc/hostname", dir.path().join("out")).unwrap();
     let error = read(&source).await.unwrap_err();
-    assert!(matches!(error, Error::Link { source: LinkError::Outside(_) | LinkError::Broken(_), .. }), "{}", chain(&error));
+    assert!(
+        matches!(
+            error,
+            Error::Link {
+                source: LinkError::Outside(_) | LinkError::Broken(_),
+                ..
+            }
+        ),
+        "{}",
+        chain(&error)
+    );
 }

@@ -29,7 +29,10 @@ async fn a_pinned_digest_is_never_polled() {
     let images = client(&registry);
     let digest = images.resolve(&source).await.unwrap();
     assert_eq!((digest.as_str(), registry.requests().len()), (image.digest.as_str(), 0));
-    let (sink, _) = images.read(&source, &digest, &BTreeSet::new(), Collect::default()).await.unwrap();
+    let (sink, _) = images
+        .read(&source, &digest, &BTreeSet::new(), Collect::default())
+        .await
+        .unwrap();
     assert_eq!(sink.list(), ["a.yaml=a"]);
 }
 
@@ -39,7 +42,10 @@ async fn a_registry_without_head_is_asked_once_and_remembered() {
     push(&registry, &small());
     let images = client(&registry);
     for _ in 0..3 {
-        assert_eq!(images.resolve(&source(&registry)).await.unwrap().as_str(), small().digest);
+        assert_eq!(
+            images.resolve(&source(&registry)).await.unwrap().as_str(),
+            small().digest
+        );
     }
     assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (1, 3));
 }
@@ -50,7 +56,10 @@ async fn a_missing_digest_header_is_made_up_for() {
     push(&registry, &small());
     registry.script(Kind::Head, Fault::Digest(String::new()));
     registry.script(Kind::Manifest, Fault::Digest(String::new()));
-    assert_eq!(client(&registry).resolve(&source(&registry)).await.unwrap().as_str(), small().digest);
+    assert_eq!(
+        client(&registry).resolve(&source(&registry)).await.unwrap().as_str(),
+        small().digest
+    );
 }
 
 #[tokio::test]
@@ -68,7 +77,13 @@ async fn a_lying_digest_header_is_found_out() {
     let registry = Registry::start().await;
     push(&registry, &small());
     registry.script(Kind::Head, Fault::Digest(lie));
-    assert!(pull(&client(&registry), &registry).await.unwrap_err().to_string().contains("404"));
+    assert!(
+        pull(&client(&registry), &registry)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("404")
+    );
 }
 
 #[tokio::test]
@@ -98,19 +113,35 @@ async fn an_index_gives_the_image_of_the_platform() {
     let both = index(&[("linux/arm64", &arm), ("linux/amd64", &amd), ("unknown/unknown", &arm)]);
     assert_eq!(read_image(&both).await.unwrap(), ["a.yaml=a"]);
     assert_eq!(read_image(&index(&[("linux/arm64", &arm)])).await.unwrap(), ["arm=arm"]);
-    assert_eq!(read_image(&index(&[("linux/amd64", &both)])).await.unwrap(), ["a.yaml=a"]);
+    assert_eq!(
+        read_image(&index(&[("linux/amd64", &both)])).await.unwrap(),
+        ["a.yaml=a"]
+    );
     let registry = Registry::start().await;
     push(&registry, &both);
-    let platform = Platform { os: "linux".to_owned(), architecture: "s390x".to_owned() };
-    let images = Images::new(Settings { platform, ..settings(&registry) }).unwrap();
+    let platform = Platform {
+        os: "linux".to_owned(),
+        architecture: "s390x".to_owned(),
+    };
+    let images = Images::new(Settings {
+        platform,
+        ..settings(&registry)
+    })
+    .unwrap();
     let error = pull(&images, &registry).await.unwrap_err().to_string();
-    assert!(error.ends_with("no image for linux/s390x; it has linux/arm64, linux/amd64"), "{error}");
+    assert!(
+        error.ends_with("no image for linux/s390x; it has linux/arm64, linux/amd64"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn indexes_are_not_followed_for_ever() {
     let nested = (0..5).fold(small(), |inner, _| index(&[("linux/amd64", &inner)]));
-    assert!(matches!(read_image(&nested).await.unwrap_err(), Error::Image(ImageError::Nested(_))));
+    assert!(matches!(
+        read_image(&nested).await.unwrap_err(),
+        Error::Image(ImageError::Nested(_))
+    ));
 }
 
 #[tokio::test]
@@ -118,9 +149,14 @@ async fn what_is_no_catalog_image_says_so() {
     let layer = || Layer::new().file("configs/a", "a");
     let unlabelled = ImageBuilder::new().layer(layer()).build();
     let database = "operators.operatorframework.io.index.database.v1";
-    let sqlite = ImageBuilder::new().label(database, "/database/index.db").layer(layer()).build();
+    let sqlite = ImageBuilder::new()
+        .label(database, "/database/index.db")
+        .layer(layer())
+        .build();
     let escaping = ImageBuilder::catalog("../x").layer(layer()).build();
-    let helm = ImageBuilder::new().config_type("application/vnd.cncf.helm.config.v1+json").build();
+    let helm = ImageBuilder::new()
+        .config_type("application/vnd.cncf.helm.config.v1+json")
+        .build();
     let schema1 = Image::of_manifest("application/json", Bytes::from(r#"{"schemaVersion":1,"fsLayers":[]}"#));
     let foreign = catalog([layer().media_type("application/vnd.wasm.content.layer.v1+wasm")]);
     for (image, says) in [
@@ -132,6 +168,10 @@ async fn what_is_no_catalog_image_says_so() {
         (foreign, "media type application/vnd.wasm"),
     ] {
         let error = read_image(&image).await.unwrap_err();
-        assert!(matches!(error, Error::Image(_)) && chain(&error).contains(says), "{}", chain(&error));
+        assert!(
+            matches!(error, Error::Image(_)) && chain(&error).contains(says),
+            "{}",
+            chain(&error)
+        );
     }
 }

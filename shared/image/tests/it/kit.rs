@@ -29,7 +29,10 @@ impl FileSink for Collect {
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         let old = self.files.insert(path.to_owned(), format!("-> {target}"));
         assert_eq!(old, None, "{path} came twice");
-        assert!(self.files.contains_key(target), "{path} links to {target}, which did not come");
+        assert!(
+            self.files.contains_key(target),
+            "{path} links to {target}, which did not come"
+        );
         Ok(())
     }
 
@@ -53,7 +56,11 @@ pub(crate) fn settings(registry: &Registry) -> Settings {
         proxy: Proxy::Off,
         connect_timeout: Duration::from_secs(5),
         read_timeout: Duration::from_secs(5),
-        retry: Retry { first: Duration::from_millis(5), longest: Duration::from_millis(20), ..Retry::default() },
+        retry: Retry {
+            first: Duration::from_millis(5),
+            longest: Duration::from_millis(20),
+            ..Retry::default()
+        },
         ..Settings::default()
     }
 }
@@ -77,7 +84,10 @@ pub(crate) fn push(registry: &Registry, image: &Image) {
 
 /// A catalog under /configs of these layers, the lowest first.
 pub(crate) fn catalog(layers: impl IntoIterator<Item = Layer>) -> Image {
-    layers.into_iter().fold(ImageBuilder::catalog("/configs"), ImageBuilder::layer).build()
+    layers
+        .into_iter()
+        .fold(ImageBuilder::catalog("/configs"), ImageBuilder::layer)
+        .build()
 }
 
 /// One small file.

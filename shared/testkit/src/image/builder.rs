@@ -65,7 +65,10 @@ impl ImageBuilder {
     /// Declares the config as something else, as artifacts do.
     #[must_use]
     pub fn config_type(self, media_type: &str) -> Self {
-        Self { config_type: Some(media_type.to_owned()), ..self }
+        Self {
+            config_type: Some(media_type.to_owned()),
+            ..self
+        }
     }
 
     /// The finished image.
@@ -76,7 +79,9 @@ impl ImageBuilder {
         let mut image = Image::of_manifest(self.media_type(), manifest.to_string().into());
         image.layers = packed.iter().map(|layer| digest(&layer.bytes)).collect();
         image.blobs.insert(digest(&config), config);
-        image.blobs.extend(packed.into_iter().map(|layer| (digest(&layer.bytes), layer.bytes)));
+        image
+            .blobs
+            .extend(packed.into_iter().map(|layer| (digest(&layer.bytes), layer.bytes)));
         image
     }
 
@@ -91,8 +96,14 @@ impl ImageBuilder {
     }
 
     fn manifest(&self, config: &Bytes, layers: &[Packed]) -> Value {
-        let layers: Vec<_> = layers.iter().map(|layer| descriptor(&self.layer_type(layer), &layer.bytes)).collect();
-        let config = descriptor(self.config_type.as_deref().unwrap_or(self.default_config_type()), config);
+        let layers: Vec<_> = layers
+            .iter()
+            .map(|layer| descriptor(&self.layer_type(layer), &layer.bytes))
+            .collect();
+        let config = descriptor(
+            self.config_type.as_deref().unwrap_or(self.default_config_type()),
+            config,
+        );
         let mut manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
         if self.format != Format::Untyped {
             manifest["mediaType"] = json!(self.media_type());
@@ -122,7 +133,11 @@ impl ImageBuilder {
             Format::Docker => ("application/vnd.docker.image.rootfs.diff.tar", "."),
             Format::Oci | Format::Untyped => ("application/vnd.oci.image.layer.v1.tar", "+"),
         };
-        if layer.suffix.is_empty() { base.to_owned() } else { format!("{base}{separator}{}", layer.suffix) }
+        if layer.suffix.is_empty() {
+            base.to_owned()
+        } else {
+            format!("{base}{separator}{}", layer.suffix)
+        }
     }
 }
 

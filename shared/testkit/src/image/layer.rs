@@ -98,7 +98,10 @@ impl Layer {
             let mut header = Header::new_gnu();
             header.set_entry_type(kind);
             header.set_size(text.len() as u64 + 1);
-            fill(&mut header.as_gnu_mut().expect("the header is a GNU one").name, b"././@LongLink");
+            fill(
+                &mut header.as_gnu_mut().expect("the header is a GNU one").name,
+                b"././@LongLink",
+            );
             self.append(header, &[text, b"\0"].concat());
         }
     }
@@ -113,25 +116,37 @@ impl Layer {
     /// Not compressed.
     #[must_use]
     pub fn plain(self) -> Self {
-        Self { packing: Packing::Plain, ..self }
+        Self {
+            packing: Packing::Plain,
+            ..self
+        }
     }
 
     /// Compressed with zstd.
     #[must_use]
     pub fn zstd(self) -> Self {
-        Self { packing: Packing::Zstd, ..self }
+        Self {
+            packing: Packing::Zstd,
+            ..self
+        }
     }
 
     /// Stored as exactly these bytes.
     #[must_use]
     pub fn raw(self, bytes: impl Into<Bytes>) -> Self {
-        Self { packing: Packing::Raw(bytes.into()), ..self }
+        Self {
+            packing: Packing::Raw(bytes.into()),
+            ..self
+        }
     }
 
     /// Declared as this, true or not.
     #[must_use]
     pub fn media_type(self, media_type: &str) -> Self {
-        Self { media_type: Some(media_type.to_owned()), ..self }
+        Self {
+            media_type: Some(media_type.to_owned()),
+            ..self
+        }
     }
 
     /// The tar archive, with its end.
@@ -145,10 +160,18 @@ impl Layer {
         let (bytes, suffix) = match &self.packing {
             Packing::Plain => (tar.into(), ""),
             Packing::Gzip => (gzip(&tar).into(), "gzip"),
-            Packing::Zstd => (zstd::encode_all(tar.as_slice(), 3).expect("memory takes all").into(), "zstd"),
+            Packing::Zstd => (
+                zstd::encode_all(tar.as_slice(), 3).expect("memory takes all").into(),
+                "zstd",
+            ),
             Packing::Raw(bytes) => (bytes.clone(), "gzip"),
         };
-        Packed { bytes, diff_id, suffix, media_type: self.media_type.clone() }
+        Packed {
+            bytes,
+            diff_id,
+            suffix,
+            media_type: self.media_type.clone(),
+        }
     }
 }
 

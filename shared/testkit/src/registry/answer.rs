@@ -28,9 +28,13 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
         state.script.requests.push(request.clone());
         (state.script.next(kind), state.script.delay_of(kind))
     };
-    let extra = if let Some(Fault::Delay(extra)) = fault { extra } else { Duration::ZERO };
+    let extra = if let Some(Fault::Delay(extra)) = fault {
+        extra
+    } else {
+        Duration::ZERO
+    };
     sleep(delay + extra).await;
-    let response = respond(&shared, &request, &method, &form, fault);
+    let response = respond(&shared, &request, &method, &form, fault.as_ref());
     shared.lock().script.end(kind);
     response
 }
@@ -38,14 +42,25 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
 async fn note(incoming: Incoming) -> (Request, Method, String) {
     let (parts, body) = incoming.into_parts();
     let form = to_bytes(body, 1 << 20).await.unwrap_or_default();
-    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
+    let header = |name| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(ToOwned::to_owned)
+    };
     let path = parts.uri.path().to_owned();
     let request = Request {
         kind: kind(&parts.method, &path),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         range: header(RANGE),
         authorization: header(AUTHORIZATION),
-        host: parts.uri.authority().map(ToString::to_string).or(header(HOST)).unwrap_or_default(),
+        host: parts
+            .uri
+            .authority()
+            .map(ToString::to_string)
+            .or(header(HOST))
+            .unwrap_or_default(),
         path,
     };
     (request, parts.method, String::from_utf8_lossy(&form).into_owned())
@@ -61,11 +76,13 @@ fn kind(method: &Method, path: &str) -> Kind {
     }
 }
 
-fn respond(shared: &Shared, request: &Request, method: &Method, form: &str, fault: Option<Fault>) -> Response<Body> {
+fn respond(shared: &Shared, request: &Request, method: &Method, form: &str, fault: Option<&Fault>) -> Response<Body> {
     let mut state = shared.lock();
-    match &fault {
+    match fault {
         Some(Fault::Status(code, retry_after)) => {
-            let after = retry_after.iter().fold(status(*code), |builder, value| builder.header(RETRY_AFTER, value));
+            let after = retry_after
+                .iter()
+                .fold(status(*code), |builder, value| builder.header(RETRY_AFTER, value));
             return finish(after, Body::empty());
         }
         Some(Fault::Redirect(to)) => return finish(status(307).header(LOCATION, to), Body::empty()),
@@ -96,7 +113,7 @@ fn token(state: &mut Inner, request: &Request, form: &str) -> Response<Body> {
     }
 }
 
-fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<Fault>) -> Response<Body> {
+fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fault>) -> Response<Body> {
     let path = request.path.trim_start_matches("/v2/");
     let Some((repository, reference)) = path.split_once("/manifests/") else {
         return finish(status(404), Body::empty());
@@ -104,37 +121,60 @@ fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<Fau
     let Some((media_type, bytes)) = state.manifests.get(&(repository.to_owned(), reference.to_owned())) else {
         return finish(status(404), Body::empty());
     };
-    let promised = if let Some(Fault::Digest(lie)) = &fault { lie.clone() } else { digest(bytes) };
-    let mut response = status(200).header(CONTENT_TYPE, media_type).header(CONTENT_LENGTH, bytes.len());
+    let promised = if let Some(Fault::Digest(lie)) = fault {
+        lie.clone()
+    } else {
+        digest(bytes)
+    };
+    let mut response = status(200)
+        .header(CONTENT_TYPE, media_type)
+        .header(CONTENT_LENGTH, bytes.len());
     // An empty lie is a registry that promises nothing.
     if !promised.is_empty() {
         response = response.header("docker-content-digest", promised);
     }
-    let body = if method == Method::HEAD { Body::empty() } else { body(bytes.clone(), fault) };
+    let body = if method == Method::HEAD {
+        Body::empty()
+    } else {
+        body(bytes.clone(), fault)
+    };
     finish(response, body)
 }
 
-fn blob(state: &Inner, request: &Request, fault: Option<Fault>) -> Response<Body> {
+fn blob(state: &Inner, request: &Request, fault: Option<&Fault>) -> Response<Body> {
     let digest = request.path.rsplit('/').next().unwrap_or_default();
-    let Some(bytes) = state.blobs.get(digest) else { return finish(status(404), Body::empty()) };
-    let from: Option<usize> =
-        request.range.as_deref().and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    let Some(bytes) = state.blobs.get(digest) else {
+        return finish(status(404), Body::empty());
+    };
+    let from: Option<usize> = request
+        .range
+        .as_deref()
+        .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
     match from {
         Some(from) if !state.has_no_ranges && from < bytes.len() => {
             let rest = bytes.slice(from..);
             let range = format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
-            finish(status(206).header(CONTENT_RANGE, range).header(CONTENT_LENGTH, rest.len()), body(rest, fault))
+            finish(
+                status(206)
+                    .header(CONTENT_RANGE, range)
+                    .header(CONTENT_LENGTH, rest.len()),
+                body(rest, fault),
+            )
         }
         _ => {
-            let response = status(200).header(ACCEPT_RANGES, "bytes").header(CONTENT_LENGTH, bytes.len());
+            let response = status(200)
+                .header(ACCEPT_RANGES, "bytes")
+                .header(CONTENT_LENGTH, bytes.len());
             finish(response, body(bytes.clone(), fault))
         }
     }
 }
 
 /// The bytes, or some of them and a broken connection.
-fn body(bytes: Bytes, fault: Option<Fault>) -> Body {
-    let Some(Fault::Cut(at)) = fault else { return Body::from(bytes) };
+fn body(bytes: Bytes, fault: Option<&Fault>) -> Body {
+    let Some(&Fault::Cut(at)) = fault else {
+        return Body::from(bytes);
+    };
     let start = bytes.slice(..at.min(bytes.len()));
     let cut = async {
         // Long enough for what came before to leave this machine's buffers.

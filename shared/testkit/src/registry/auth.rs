@@ -32,7 +32,8 @@ impl Default for Auth {
 
 impl Auth {
     fn new(kind: Kind, login: Option<(&str, &str)>) -> Self {
-        let encode = |(user, password): (&str, &str)| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        let encode =
+            |(user, password): (&str, &str)| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         Self {
             kind,
             login: login.map(encode),
@@ -62,13 +63,17 @@ impl Auth {
             Kind::Basic if authorization == self.login.as_deref() => None,
             Kind::Basic => Some(r#"Basic realm="testkit""#.to_owned()),
             Kind::Bearer if self.is_live(authorization) => None,
-            Kind::Bearer => Some(format!(r#"Bearer realm="{base}/token",service="testkit",scope="repository:x:pull""#)),
+            Kind::Bearer => Some(format!(
+                r#"Bearer realm="{base}/token",service="testkit",scope="repository:x:pull""#
+            )),
         }
     }
 
     fn is_live(&self, authorization: Option<&str>) -> bool {
         let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
-        token.and_then(|token| self.tokens.get(token)).is_some_and(|until| *until > Instant::now())
+        token
+            .and_then(|token| self.tokens.get(token))
+            .is_some_and(|until| *until > Instant::now())
     }
 
     /// A new token, for the right login or, with the password as identity token, the right form.

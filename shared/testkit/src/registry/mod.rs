@@ -116,19 +116,37 @@ impl Builder {
 
     /// Listens.
     pub async fn start(self) -> Registry {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
-        let host = listener.local_addr().expect("a bound socket has an address").to_string();
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("loopback has a free port");
+        let host = listener
+            .local_addr()
+            .expect("a bound socket has an address")
+            .to_string();
         let shared = Shared(Arc::new(Mutex::new(self.state)));
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let (scheme, ca_pem, task) = match self.tls_names {
             Some(names) => {
                 let (listener, ca_pem) = tls::listener(listener, &names);
-                ("https", Some(ca_pem), tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() }))
+                (
+                    "https",
+                    Some(ca_pem),
+                    tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() }),
+                )
             }
-            None => ("http", None, tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() })),
+            None => (
+                "http",
+                None,
+                tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() }),
+            ),
         };
         shared.lock().base = format!("{scheme}://{host}");
-        Registry { host, ca_pem, shared, task }
+        Registry {
+            host,
+            ca_pem,
+            shared,
+            task,
+        }
     }
 }
 
@@ -165,7 +183,9 @@ impl Registry {
     pub fn push(&self, repository: &str, tag: &str, image: &Image) {
         let mut state = self.shared.lock();
         for (digest, manifest) in &image.manifests {
-            state.manifests.insert((repository.to_owned(), digest.clone()), manifest.clone());
+            state
+                .manifests
+                .insert((repository.to_owned(), digest.clone()), manifest.clone());
         }
         state.blobs.extend(image.blobs.clone());
         let top = image.manifests[&image.digest].clone();
@@ -174,7 +194,10 @@ impl Registry {
 
     /// Takes the tag away.
     pub fn remove_tag(&self, repository: &str, tag: &str) {
-        self.shared.lock().manifests.remove(&(repository.to_owned(), tag.to_owned()));
+        self.shared
+            .lock()
+            .manifests
+            .remove(&(repository.to_owned(), tag.to_owned()));
     }
 
     /// Serves these bytes under that digest from now on.

@@ -34,7 +34,13 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String]) -> (Tls, String) {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .expect("the key fits the certificate");
-    (Tls { tcp, acceptor: TlsAcceptor::from(Arc::new(config)) }, ca_pem)
+    (
+        Tls {
+            tcp,
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+        },
+        ca_pem,
+    )
 }
 
 impl Listener for Tls {
@@ -43,7 +49,9 @@ impl Listener for Tls {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
-            let Ok((stream, address)) = self.tcp.accept().await else { continue };
+            let Ok((stream, address)) = self.tcp.accept().await else {
+                continue;
+            };
             // A handshake that fails is the client's business.
             if let Ok(stream) = self.acceptor.accept(stream).await {
                 return (stream, address);
