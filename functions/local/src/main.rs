@@ -1,1 +1,26 @@
-fn main() {}
+//! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
+
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod output;
+mod server;
+mod version;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    telemetry::init(cli.log_format.into(), cli.log_filter());
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("error: {}", telemetry::chain(error.as_ref()));
+            exit::Exit::Failed.into()
+        }
+    }
+}

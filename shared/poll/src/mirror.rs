@@ -1,12 +1,12 @@
 use std::{sync::Arc, time::Instant};
 
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use image::Images;
 use layout::Outcome;
 use store::Store;
 use tokio::sync::Semaphore;
 
-use crate::{Catalog, Metrics, PollError, Report, status, turn};
+use crate::{Catalog, Metrics, PollError, Progress, Report, status, turn};
 
 /// How the mirror works.
 #[derive(Debug, Clone)]
@@ -42,6 +42,7 @@ pub struct Mirror {
     pub(crate) settings: Settings,
     pub(crate) rendering: Semaphore,
     pub(crate) resolving: Semaphore,
+    pub(crate) progress: Arc<Progress>,
     metrics: Metrics,
 }
 
@@ -56,19 +57,33 @@ impl Mirror {
             settings,
             rendering,
             resolving,
+            progress: Arc::default(),
             metrics,
         }
     }
 
+    /// How far the turns are.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.progress.clone()
+    }
+
     /// One turn of one catalog. `force` pulls although the digest is known and publishes although packages are gone.
-    pub async fn turn(&self, catalog: &Catalog, force: bool) -> Report {
+    ///
+    /// Boxed, because the state of a whole turn is large and callers hold many.
+    pub fn turn<'a>(&'a self, catalog: &'a Catalog, force: bool) -> BoxFuture<'a, Report> {
+        self.run_turn(catalog, force).boxed()
+    }
+
+    async fn run_turn(&self, catalog: &Catalog, force: bool) -> Report {
         let started = Instant::now();
+        self.progress.start();
         let mut report = Report::new(catalog.name.clone());
         match turn::run(self, catalog, force, &mut report).await {
             Ok(outcome) => report.outcome = outcome,
             Err(error @ PollError::Suspicious(_)) => (report.outcome, report.error) = (Outcome::Refused, Some(error)),
             Err(error) => (report.outcome, report.error) = (Outcome::Failed, Some(error)),
         }
+        self.progress.end();
         report.duration = started.elapsed();
         log(catalog, &report);
         self.metrics.count(&report);
@@ -79,7 +94,10 @@ impl Mirror {
     /// One turn of every catalog, side by side; the reports come in the order of the catalogs.
     pub async fn turn_all(&self, catalogs: &[Catalog], force: bool) -> Vec<Report> {
         let turns: Vec<_> = catalogs.iter().map(|catalog| self.turn(catalog, force)).collect();
-        stream::iter(turns).buffered(self.settings.resolves.max(1)).collect().await
+        stream::iter(turns)
+            .buffered(self.settings.resolves.max(1))
+            .collect()
+            .await
     }
 }
 
@@ -88,7 +106,7 @@ fn log(catalog: &Catalog, report: &Report) {
     let outcome = report.outcome.as_str();
     match report.error_text() {
         Some(error) => {
-            tracing::error!(catalog = %catalog.name, source = %catalog.source, outcome, duration_ms, error, "poll")
+            tracing::error!(catalog = %catalog.name, source = %catalog.source, outcome, duration_ms, error, "poll");
         }
         None => tracing::info!(
             catalog = %catalog.name,

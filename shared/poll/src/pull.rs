@@ -10,7 +10,7 @@ use render::{Renderer, Rendering};
 use store::{Condition, ReadError, Store, StoreExt};
 use telemetry::chain;
 
-use crate::{Catalog, Mirror, PollError, Report, published::PublishedShards};
+use crate::{Catalog, Mirror, PollError, Progress, Report, published::PublishedShards};
 
 /// Pulls and renders one image. Files are rendered as they stream by.
 pub(crate) async fn pull(
@@ -23,26 +23,34 @@ pub(crate) async fn pull(
     let key = Key::Layers(catalog.name.clone());
     let layers = known_layers(&*mirror.store, &key).await?;
     let renderer = Renderer::start(mirror.settings.render.clone(), published);
+    let sink = RenderSink {
+        renderer,
+        progress: mirror.progress(),
+    };
     let (sink, pull) = mirror
         .images
-        .read(&catalog.source, digest, &parse(&layers), RenderSink(renderer))
+        .read(&catalog.source, digest, &parse(&layers), sink)
         .await?;
     report.bytes_pulled += pull.bytes;
     report.layers_fetched += pull.layers_fetched;
     report.layers_skipped += pull.layers_skipped;
     remember(&*mirror.store, &key, &layers, &pull.empty_layers).await;
-    Ok(tokio::task::spawn_blocking(move || sink.0.finish()).await??)
+    Ok(tokio::task::spawn_blocking(move || sink.renderer.finish()).await??)
 }
 
-struct RenderSink(Renderer);
+struct RenderSink {
+    renderer: Renderer,
+    progress: Arc<Progress>,
+}
 
 impl FileSink for RenderSink {
-    fn file(&mut self, path: &str, _: u64, content: &mut dyn Read) -> io::Result<()> {
-        self.0.file(path, content)
+    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
+        self.progress.file(size);
+        self.renderer.file(path, content)
     }
 
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
-        self.0.link(path, target);
+        self.renderer.link(path, target);
         Ok(())
     }
 }

@@ -71,9 +71,9 @@ pub(crate) async fn read<S: FileSink + 'static>(
     }
     let count = turns.len();
     first.send(Baton::new(sink)).ok();
-    let mut done = stream::iter(turns)
-        .map(|turn| turn.run(place))
-        .buffered(settings.side_by_side.max(1));
+    // Collected first: a closure inside the stream would keep the whole future from being `Send`.
+    let turns: Vec<_> = turns.into_iter().map(|turn| turn.run(place)).collect();
+    let mut done = stream::iter(turns).buffered(settings.side_by_side.max(1));
     let mut last = None;
     while let Some(read) = done.try_next().await? {
         pull.note(&read.layer, read.is_empty);

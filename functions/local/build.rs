@@ -1,0 +1,77 @@
+//! Records how the binary is built, and packs the example catalog image into it.
+
+use std::{
+    env,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn main() {
+    fact("BUILD_COMMIT", &commit());
+    fact(
+        "BUILD_RUSTC",
+        &said(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default(),
+    );
+    fact("BUILD_TARGET", &variable("TARGET"));
+    fact("BUILD_PROFILE", &variable("PROFILE"));
+    pack_example(Path::new("example"));
+}
+
+fn fact(name: &str, value: &str) {
+    println!("cargo::rustc-env={name}={value}");
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+/// The commit, marked when the tree differs from it. A source archive has none.
+fn commit() -> String {
+    println!("cargo::rerun-if-changed=../../.git/HEAD");
+    println!("cargo::rerun-if-changed=../../.git/refs/heads");
+    let described = said(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]));
+    let date = said(Command::new("git").args(["show", "--no-patch", "--format=%cs", "HEAD"]));
+    match (described, date) {
+        (Some(described), Some(date)) => format!("commit {described}, {date}"),
+        _ => "commit unknown".to_owned(),
+    }
+}
+
+fn said(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Writes a table of the files of the OCI layout: relative path and bytes.
+fn pack_example(root: &Path) {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut files = Vec::new();
+    list(root, &mut files);
+    files.sort();
+    let mut table = String::from("&[\n");
+    for file in files {
+        let name = file.strip_prefix(root).expect("listed below the root");
+        let path = fs::canonicalize(&file).expect("a listed file exists");
+        writeln!(table, "    ({name:?}, include_bytes!({path:?})),").expect("a String takes everything");
+    }
+    table.push(']');
+    let target = Path::new(&variable("OUT_DIR")).join("example.rs");
+    fs::write(target, table).expect("cargo's OUT_DIR can be written");
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder)
+        .expect("the example is part of the source")
+        .flatten()
+    {
+        let path = entry.path();
+        if path.is_dir() {
+            list(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use image::Source;
+use layout::CatalogName;
+
+use crate::{config::Pair, version};
+
+/// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
+///
+/// A catalog image is pulled only when its digest has changed, and published to a store as compressed `all.json`, one
+/// shard per package and one content hash. Everything is served with ETags, and catalogd's API works unchanged.
+#[derive(Debug, Parser)]
+#[command(name = "catalog-mirror", version = version::LONG, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// How log lines on standard error look.
+    #[arg(long, global = true, value_enum, default_value_t, env = "CATALOG_MIRROR_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+
+    /// Log more; twice for everything. RUST_LOG overrides it.
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    verbose: u8,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  catalog-mirror demo
+  catalog-mirror serve --catalog operatorhubio=quay.io/operatorhubio/catalog:latest
+  catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
+  catalog-mirror render oci:./layout:v1 | jq -r .name
+
+Exit codes:
+  0   all is well; after a poll: nothing has changed for readers
+  1   something failed, was refused or is damaged
+  2   the command line is wrong
+  10  a poll published something";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Poll the configured catalogs at their intervals and serve them.
+    Serve(Serve),
+    /// Poll once, publish what has changed, and exit: 0 unchanged, 10 changed, 1 failed.
+    Poll(Poll),
+    /// Print a catalog's canonical JSON lines, without any store.
+    Render(Render),
+    /// List what the store publishes.
+    Ls(Ls),
+    /// Hash everything again that the published catalogs and their earlier publications name.
+    Verify(Verify),
+    /// Take a catalog out of the store.
+    Rm(Rm),
+    /// Publish, serve and update a small example catalog, without network or configuration.
+    Demo(Demo),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) catalogs: CatalogArgs,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Serve what the store has and poll nothing; a read-only folder will do.
+    #[arg(long)]
+    pub(crate) no_poll: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Poll {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) catalogs: CatalogArgs,
+    /// Pull although the digest is known, and publish although many packages are gone.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Poll only these catalogs of the configuration.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Render {
+    /// An image reference, `oci:DIR[:TAG]`, `dir:PATH`, or just a folder.
+    #[arg(value_name = "SOURCE", value_parser = source)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List the packages of this catalog instead of the catalogs.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Verify only these catalogs.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rm {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The catalogs to remove.
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// When the example catalog is updated.
+    #[arg(long, default_value = "20s", value_parser = humantime::parse_duration)]
+    pub(crate) update_after: Duration,
+    /// Stop after the update instead of serving on.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Where the objects live: a folder. Default: the configuration's `store`, else ./store.
+    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatalogArgs {
+    /// The configuration: catalogs.yaml and ClusterCatalog manifests, mixed as one likes. May be repeated.
+    #[arg(long, env = "CATALOG_MIRROR_CONFIG", value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    /// A catalog to mirror, such as operatorhubio=quay.io/operatorhubio/catalog:latest. May be repeated.
+    #[arg(long = "catalog", value_name = "NAME=SOURCE")]
+    pub(crate) pairs: Vec<Pair>,
+    /// How often catalogs are polled whose configuration does not say.
+    #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
+    pub(crate) interval: Duration,
+    /// Store a plain all.json too, for static file servers that cannot decompress.
+    #[arg(long)]
+    pub(crate) identity: bool,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Registries")]
+pub(crate) struct RegistryArgs {
+    /// A file with credentials, as `podman login --authfile` writes it. May be repeated.
+    /// Default: REGISTRY_AUTH_FILE, else where podman and docker keep theirs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) auth_file: Vec<PathBuf>,
+    /// A bundle of certificates to trust besides the system's. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Vec<PathBuf>,
+    /// A registry that is spoken to without TLS. May be repeated.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) plain_http: Vec<String>,
+    /// Which image of a multi-platform index to read; catalogs hold the same FBC for all.
+    #[arg(long, value_name = "OS/ARCH")]
+    pub(crate) platform: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListenArgs {
+    /// Where to listen.
+    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Memory for hot shards, indexes and catalogs, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    pub(crate) cache_size: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl From<LogFormat> for telemetry::Format {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
+impl Cli {
+    /// A server tells what it does; other commands print results and only warn.
+    pub(crate) const fn log_filter(&self) -> &'static str {
+        match (&self.command, self.verbose) {
+            (Command::Serve(_), 0) | (_, 1) => "info",
+            (_, 0) => "warn",
+            _ => "debug",
+        }
+    }
+}
+
+/// For `render`, a folder needs no prefix: that is what users of `opm render` write.
+fn source(text: &str) -> Result<Source, image::SourceError> {
+    if std::path::Path::new(text).is_dir() {
+        return Ok(Source::Dir(text.into()));
+    }
+    text.parse()
+}

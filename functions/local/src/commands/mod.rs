@@ -1,0 +1,44 @@
+//! One file per command.
+
+mod demo;
+mod example;
+mod ls;
+mod poll;
+mod render;
+mod rm;
+mod serve;
+mod verify;
+
+use std::io;
+
+use clap::CommandFactory;
+
+use crate::{
+    cli::{Cli, Command},
+    exit::Exit,
+};
+
+/// Runs the command on a runtime of its own.
+pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let exit = runtime.block_on(dispatch(cli.command));
+    // Nobody waits for a pull that was abandoned.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn dispatch(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Serve(args) => serve::run(args).await,
+        Command::Poll(args) => poll::run(args).await,
+        Command::Render(args) => render::run(args).await,
+        Command::Ls(args) => ls::run(args).await,
+        Command::Verify(args) => verify::run(args).await,
+        Command::Rm(args) => rm::run(args).await,
+        Command::Demo(args) => demo::run(args).await,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "catalog-mirror", &mut io::stdout());
+            Ok(Exit::Fine)
+        }
+    }
+}

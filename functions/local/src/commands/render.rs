@@ -1,0 +1,51 @@
+use std::{
+    collections::BTreeSet,
+    io::{self, BufWriter, Read, Write},
+    sync::Arc,
+};
+
+use ::render::{Nothing, RenderError, Renderer, Settings, Sinks};
+use anyhow::Context;
+use image::{FileSink, Images};
+
+use crate::{
+    cli::Render,
+    config::{self, Problems},
+    exit::Exit,
+};
+
+pub(crate) async fn run(args: Render) -> anyhow::Result<Exit> {
+    let mut problems = Problems::default();
+    let settings = config::images(config::Registries::default(), &args.registries, &mut problems);
+    let images = Images::new(problems.none_or(settings)?)?;
+    let digest = images.resolve(&args.source).await?;
+    let sink = Sink(Renderer::start(Settings::default(), Arc::new(Nothing)));
+    let (sink, _) = images.read(&args.source, &digest, &BTreeSet::new(), sink).await?;
+    tokio::task::spawn_blocking(move || print(sink.0)).await?
+}
+
+struct Sink(Renderer);
+
+impl FileSink for Sink {
+    fn file(&mut self, path: &str, _: u64, content: &mut dyn Read) -> io::Result<()> {
+        self.0.file(path, content)
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        self.0.link(path, target);
+        Ok(())
+    }
+}
+
+fn print(renderer: Renderer) -> anyhow::Result<Exit> {
+    let rendering = renderer.finish()?;
+    let output: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
+    match rendering.write_all(Sinks {
+        identity: Some(output),
+        ..Sinks::default()
+    }) {
+        // `catalog-mirror render ... | head` is no failure.
+        Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Fine),
+        written => written.map(|_| Exit::Fine).context("cannot print the catalog"),
+    }
+}

@@ -1,0 +1,21 @@
+use anyhow::Context;
+
+use crate::{cli::Rm, config::Config, exit::Exit};
+
+pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
+    let store = args.store.open(&Config::default())?;
+    let mut exit = Exit::Fine;
+    for name in &args.names {
+        let removed = keep::remove(&*store, name)
+            .await
+            .with_context(|| format!("cannot remove {name}"))?;
+        ::poll::remove_name(&*store, name).await?;
+        if removed == 0 {
+            eprintln!("{name}: the store has no such catalog");
+            exit = Exit::Failed;
+        } else {
+            println!("{name}: removed {removed} objects; shards stay, as other catalogs may share them");
+        }
+    }
+    Ok(exit)
+}

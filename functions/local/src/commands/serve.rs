@@ -1,0 +1,66 @@
+use std::sync::Arc;
+
+use ::poll::Schedule;
+use prometheus_client::registry::Registry;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::Serve,
+    config::Config,
+    exit::Exit,
+    server::{self, MetricsPage},
+    wiring,
+};
+
+pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
+    let config = Config::load(&args.catalogs)?;
+    if config.catalogs.is_empty() && !args.no_poll {
+        anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
+    }
+    let store = if args.no_poll {
+        args.store.open_to_read(&config)?
+    } else {
+        args.store.open(&config)?
+    };
+    let mut registry = Registry::with_prefix("catalog_mirror");
+    let polls = ::poll::Metrics::register(&mut registry);
+    let requests = ::serve::Metrics::register(&mut registry);
+    let catalogs = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
+
+    let listener = server::bind(args.listen.listen).await?;
+    tracing::info!(address = %listener.local_addr()?, store = %args.store.path(&config).display(), "listening");
+    let stop = server::stop_on_signals()?;
+    let polling = (!args.no_poll)
+        .then(|| start_polling(&args, &config, &store, polls.clone(), &stop))
+        .transpose()?;
+
+    let settings = ::serve::Settings {
+        cache_bytes: args.listen.cache_size << 20,
+        ..::serve::Settings::default()
+    };
+    let page = MetricsPage {
+        registry,
+        polls,
+        catalogs,
+    };
+    let router = ::serve::router(store, settings, requests).merge(page.route());
+    let served = server::serve(listener, router, stop.clone()).await;
+    stop.cancel();
+    if let Some(polling) = polling {
+        polling.await?;
+    }
+    served.map(|()| Exit::Fine)
+}
+
+fn start_polling(
+    args: &Serve,
+    config: &Config,
+    store: &Arc<dyn Store>,
+    metrics: ::poll::Metrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+    let mirror = Arc::new(wiring::mirror(&args.catalogs, config, store.clone(), metrics)?);
+    let schedule = Schedule::new(mirror, config.catalogs.clone());
+    Ok(tokio::spawn(schedule.run(stop.clone())))
+}

@@ -1,0 +1,151 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use layout::Availability;
+use poll::Catalog;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Problems, checked_interval, cluster_catalog};
+
+/// What all files say together.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    pub(crate) store: Option<PathBuf>,
+    pub(crate) registries: Registries,
+    /// With the place where each is configured.
+    pub(crate) catalogs: Vec<(String, Catalog)>,
+}
+
+/// `catalogs.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Document {
+    store: Option<PathBuf>,
+    #[serde(default)]
+    registries: Registries,
+    interval: Option<String>,
+    #[serde(default)]
+    catalogs: Vec<Value>,
+}
+
+/// How registries are reached.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Registries {
+    #[serde(default)]
+    pub(crate) auth_files: Vec<PathBuf>,
+    #[serde(default)]
+    pub(crate) ca_files: Vec<PathBuf>,
+    #[serde(default)]
+    pub(crate) plain_http: Vec<String>,
+    pub(crate) platform: Option<String>,
+}
+
+/// One of its catalogs, not checked yet, so that all its problems can be told.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Entry {
+    name: String,
+    source: String,
+    interval: Option<String>,
+    #[serde(default)]
+    availability_mode: Availability,
+}
+
+/// Adds one file: documents of `catalogs.yaml` and `ClusterCatalog` manifests.
+pub(crate) fn read(path: &Path, interval: Duration, merged: &mut Merged, problems: &mut Problems) {
+    let place = path.display().to_string();
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => return problems.add(place, format!("cannot be read: {error}")),
+    };
+    match serde_saphyr::from_multiple::<Value>(&text) {
+        Err(error) => problems.add(place, format!("is not valid YAML: {error}")),
+        Ok(documents) => {
+            for (at, document) in documents.into_iter().enumerate() {
+                let place = if at == 0 {
+                    place.clone()
+                } else {
+                    format!("{place}, document {}", at + 1)
+                };
+                add(document, &place, interval, merged, problems);
+            }
+        }
+    }
+}
+
+fn add(document: Value, place: &str, interval: Duration, merged: &mut Merged, problems: &mut Problems) {
+    if document.is_null() {
+        return;
+    }
+    if document.get("kind").is_some() || document.get("apiVersion").is_some() {
+        return cluster_catalog::add(document, place, &mut merged.catalogs, problems);
+    }
+    match serde_json::from_value::<Document>(document) {
+        Err(error) => problems.add(place, error),
+        Ok(document) => merged.add(document, place, interval, problems),
+    }
+}
+
+impl Merged {
+    fn add(&mut self, document: Document, place: &str, interval: Duration, problems: &mut Problems) {
+        let interval =
+            duration(document.interval.as_deref(), &format!("{place}, interval"), problems).unwrap_or(interval);
+        self.store = document.store.or(self.store.take());
+        self.registries.extend(document.registries);
+        for (at, entry) in document.catalogs.into_iter().enumerate() {
+            let place = entry_place(place, at, &entry);
+            match serde_json::from_value::<Entry>(entry) {
+                Err(error) => problems.add(place, error),
+                Ok(entry) => {
+                    let catalog = entry.check(&place, interval, problems);
+                    self.catalogs.extend(catalog.map(|catalog| (place, catalog)));
+                }
+            }
+        }
+    }
+}
+
+fn entry_place(place: &str, at: usize, entry: &Value) -> String {
+    match entry.get("name").and_then(Value::as_str) {
+        Some(name) => format!("{place}, catalog {name}"),
+        None => format!("{place}, catalog number {}", at + 1),
+    }
+}
+
+impl Entry {
+    fn check(self, place: &str, interval: Duration, problems: &mut Problems) -> Option<Catalog> {
+        let name = self.name.parse().map_err(|error| problems.add(place, error)).ok();
+        let source = self.source.parse().map_err(|error| problems.add(place, error)).ok();
+        let own = duration(self.interval.as_deref(), place, problems);
+        Some(Catalog {
+            name: name?,
+            source: source?,
+            availability: self.availability_mode,
+            interval: Some(own.unwrap_or(interval)),
+        })
+    }
+}
+
+fn duration(text: Option<&str>, place: &str, problems: &mut Problems) -> Option<Duration> {
+    let text = text?;
+    let parsed =
+        humantime::parse_duration(text).map_err(|error| format!("{text:?} is no duration such as 10m: {error}"));
+    parsed
+        .and_then(checked_interval)
+        .map_err(|problem| problems.add(place, problem))
+        .ok()
+}
+
+impl Registries {
+    fn extend(&mut self, other: Self) {
+        self.auth_files.extend(other.auth_files);
+        self.ca_files.extend(other.ca_files);
+        self.plain_http.extend(other.plain_http);
+        self.platform = other.platform.or(self.platform.take());
+    }
+}

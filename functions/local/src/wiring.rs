@@ -1,0 +1,61 @@
+//! From settings to the parts that do the work.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Context;
+use image::Images;
+use poll::Mirror;
+use store::{FolderStore, Store};
+
+use crate::{
+    cli::{CatalogArgs, StoreArgs},
+    config::Config,
+};
+
+const DEFAULT_STORE: &str = "store";
+
+impl StoreArgs {
+    /// The folder that the command line or else the configuration names.
+    pub(crate) fn path(&self, config: &Config) -> PathBuf {
+        self.store
+            .clone()
+            .or_else(|| config.store.clone())
+            .unwrap_or_else(|| DEFAULT_STORE.into())
+    }
+
+    /// Opens the store to read only.
+    pub(crate) fn open_to_read(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+        open_to_read(&self.path(config))
+    }
+
+    /// Opens the store, making the folder if need be.
+    pub(crate) fn open(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+        Ok(Arc::new(
+            FolderStore::open(self.path(config)).context("cannot open the store")?,
+        ))
+    }
+}
+
+fn open_to_read(path: &Path) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(
+        FolderStore::open_read_only(path).context("cannot open the store")?,
+    ))
+}
+
+/// The mirror that the arguments and the configuration describe.
+pub(crate) fn mirror(
+    args: &CatalogArgs,
+    config: &Config,
+    store: Arc<dyn Store>,
+    metrics: poll::Metrics,
+) -> anyhow::Result<Mirror> {
+    let images = Images::new(config.images.clone()).context("cannot set up the registry client")?;
+    let settings = poll::Settings {
+        identity: args.identity,
+        ..poll::Settings::default()
+    };
+    Ok(Mirror::new(images, store, settings, metrics))
+}
