@@ -78,7 +78,6 @@ impl<R: Read> Chunks<R> {
     /// Reads until the buffer holds `size` bytes or the file ends.
     fn fill(&mut self, size: usize) -> io::Result<()> {
         let missing = size.saturating_sub(self.buffer.len());
-        self.buffer.reserve_exact(missing);
         let mut reader = self.reader.by_ref().take(missing as u64);
         self.end = reader.read_to_end(&mut self.buffer)? < missing;
         Ok(())

@@ -58,8 +58,9 @@ impl<'c, 'a> Builder<'c, 'a> {
     /// Builds one document; false if it is null.
     pub(super) fn build(mut self, source: &mut Source<'a>) -> Result<bool, Fault> {
         loop {
-            let aliased = self.replay.aliased();
-            let part = match self.replay.next() {
+            let replayed = self.replay.next();
+            let aliased = replayed.is_some() && self.replay.aliased();
+            let part = match replayed {
                 Some(part) => part,
                 None => match source.part()? {
                     None => return Ok(!self.null),
