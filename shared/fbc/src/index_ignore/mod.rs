@@ -58,3 +58,55 @@ impl IndexIgnore {
         decided == Some(Match::Exclude)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::IndexIgnore;
+
+    /// The files that are left of a small catalog.
+    fn left(patterns: &[(&str, &str)]) -> String {
+        let files = patterns.iter().map(|(path, lines)| ((*path).into(), (*lines).into()));
+        let ignore = IndexIgnore::new(files).expect("no line is too long");
+        let paths = [
+            "README.md",
+            "a.yaml",
+            "d/a.yaml",
+            "d/e/a.yaml",
+            "d/keep.yaml",
+            "skip/a.yaml",
+        ];
+        let left = paths.into_iter().filter(|path| !ignore.excludes(path));
+        left.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn patterns_mean_what_the_go_library_makes_of_them() {
+        let all = "README.md a.yaml d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml";
+        let table = [
+            ("", all),
+            ("*", ""),
+            ("# c\n\n  *.md  \nskip/\r\n", "a.yaml d/a.yaml d/e/a.yaml d/keep.yaml"),
+            ("a.yaml/", all),
+            ("?.yaml", "README.md d/keep.yaml"),
+            ("d/*\n!d/keep.yaml", "README.md a.yaml d/keep.yaml skip/a.yaml"),
+            ("/a.yaml", "README.md d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml"),
+            ("**/e/**", "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml"),
+            ("d**", "README.md a.yaml skip/a.yaml"),
+            ("d/**x", all),
+            ("[", all),
+            ("[^a].yaml", all),
+            ("[a-c].yaml", "README.md d/keep.yaml"),
+            ("\\a.yaml", "README.md d/keep.yaml"),
+        ];
+        for (lines, expected) in table {
+            assert_eq!(left(&[(".indexignore", lines)]), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_patterns_rules_its_own_folder() {
+        let patterns = [("d/.indexignore", "/a.yaml\n!keep.yaml"), (".indexignore", "keep.yaml")];
+        assert_eq!(left(&patterns), "README.md a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml");
+        assert!(IndexIgnore::default().excludes("d/.indexignore"));
+    }
+}

@@ -193,3 +193,137 @@ fn is_decimal(text: &str) -> bool {
     let exponent = &exponent[sign(exponent)..];
     !exponent.is_empty() && digits(exponent) == exponent.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Scalar, Tag, Value, resolve};
+
+    fn plain(value: &str, tag: Tag) -> Result<Value<'_>, String> {
+        let value = value.into();
+        let plain = true;
+        resolve(Scalar { value, plain, tag }).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn words_are_yaml_1_1() {
+        for word in ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"] {
+            assert_eq!(plain(word, Tag::None), Ok(Value::Bool(true)), "{word}");
+        }
+        for word in [
+            "n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE",
+        ] {
+            assert_eq!(plain(word, Tag::None), Ok(Value::Bool(false)), "{word}");
+        }
+        for word in ["", "~", "null", "Null", "NULL"] {
+            assert_eq!(plain(word, Tag::None), Ok(Value::Null), "{word}");
+        }
+    }
+
+    #[test]
+    fn integers_are_read_as_go_reads_them() {
+        let table = [
+            ("0777", 511),
+            ("012", 10),
+            ("0o17", 15),
+            ("-0o17", -15),
+            ("0x1F", 31),
+            ("0b101", 5),
+            ("0b+1", 1),
+            ("1_000", 1000),
+            ("0x_ff", 255),
+            ("1_", 1),
+            ("-0", 0),
+            ("+12", 12),
+            ("-9223372036854775808", i128::from(i64::MIN)),
+            ("18446744073709551615", i128::from(u64::MAX)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(plain(text, Tag::None), Ok(Value::Int(expected)), "{text}");
+        }
+        for text in ["18446744073709551616", "-9223372036854775809"] {
+            assert_eq!(plain(text, Tag::None), Ok(Value::Big(text.into())));
+        }
+    }
+
+    #[test]
+    fn floats_are_read_as_go_reads_them() {
+        let table = [
+            ("08", 8.0),
+            ("1.", 1.0),
+            (".5", 0.5),
+            (".1_0", 0.1),
+            ("+.5", 0.5),
+            ("12e03", 12000.0),
+            ("1_0e1", 100.0),
+            ("1e-400", 0.0),
+            (".inf", f64::INFINITY),
+            ("-.INF", f64::NEG_INFINITY),
+        ];
+        for (text, expected) in table {
+            assert_eq!(plain(text, Tag::None), Ok(Value::Float(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_rest_stays_a_string() {
+        let table = [
+            "tRUE",
+            "nUll",
+            "0o8",
+            "0xZ",
+            "0b2",
+            "_1",
+            "1e",
+            "1e400",
+            ".iNf",
+            "..",
+            "-",
+            "+",
+            "1.5.2",
+            "1:30",
+            "190:20:30",
+            "2020-01-01",
+            "2001-12-14 21:59:43.10 -5",
+            "2020-13-45",
+            "<<",
+            "=",
+            "._5",
+            "inf",
+            "0x1p4",
+        ];
+        for text in table {
+            assert_eq!(plain(text, Tag::None), Ok(Value::String(text.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tag_says_what_a_scalar_must_be() {
+        let string = |text: &str| Ok(Value::String(text.to_owned().into()));
+        let table = [
+            (Tag::Str, "1", string("1")),
+            (Tag::Other, "foo", string("foo")),
+            (Tag::Other, "1", string("1")),
+            (Tag::Bang, "1", string("1")),
+            (Tag::Float, "1", Ok(Value::Float(1.0))),
+            (Tag::Int, "0x10", Ok(Value::Int(16))),
+            (Tag::Binary, "aGVs\nbG8=", string("hello")),
+            (Tag::Binary, "//8=", string("\u{fffd}\u{fffd}")),
+            (Tag::Timestamp, "2020-01-01", string("2020-01-01")),
+            (Tag::Null, "", Ok(Value::Null)),
+        ];
+        for (tag, text, expected) in table {
+            assert_eq!(plain(text, tag), expected, "{tag:?} {text}");
+        }
+        for (tag, text) in [
+            (Tag::Int, "1.5"),
+            (Tag::Int, "a"),
+            (Tag::Bool, "1"),
+            (Tag::Null, "a"),
+            (Tag::Float, "18446744073709551615"),
+            (Tag::Timestamp, "2020"),
+            (Tag::Binary, "a"),
+        ] {
+            assert!(plain(text, tag).is_err(), "{tag:?} {text}");
+        }
+    }
+}
