@@ -226,6 +226,7 @@ fn what_catalogd_loses_is_kept_or_refused() {
         ("{a: 1} {b: 2}\n", "invalid"),
         ("---\n{a: 1}}\n", "invalid YAML"),
         ("v: [a:]\n", "white space is needed"),
+        ("v: [?a]\n", "white space is needed"),
     ]);
 }
 

@@ -53,6 +53,8 @@ pub(super) struct Source<'a> {
     separators: bool,
     parser: Parser<'a, StrInput<'a>>,
     span: Span,
+    /// How deep in `[]` and `{}` the last part is.
+    flow: usize,
 }
 
 impl<'a> Source<'a> {
@@ -70,6 +72,7 @@ impl<'a> Source<'a> {
                 || memmem::find(text.as_bytes(), b"\xE2\x80\xA9").is_some(),
             parser: Parser::new_from_str_with_options(text, options),
             span: Span::empty(Marker::new(0, 1, 0)),
+            flow: 0,
         }
     }
 
@@ -101,9 +104,18 @@ impl<'a> Source<'a> {
                     let value = self.check(value, style)?;
                     (scalar(value, style, tag), anchor)
                 }
-                Event::MappingStart(_, anchor, _) => (Part::Begin(Kind::Object), anchor),
-                Event::SequenceStart(_, anchor, _) => (Part::Begin(Kind::Array), anchor),
-                Event::MappingEnd | Event::SequenceEnd => (Part::End, 0),
+                Event::MappingStart(style, anchor, _) => {
+                    self.flow += usize::from(self.flow > 0 || style == StructureStyle::Flow);
+                    (Part::Begin(Kind::Object), anchor)
+                }
+                Event::SequenceStart(style, anchor, _) => {
+                    self.flow += usize::from(self.flow > 0 || style == StructureStyle::Flow);
+                    (Part::Begin(Kind::Array), anchor)
+                }
+                Event::MappingEnd | Event::SequenceEnd => {
+                    self.flow = self.flow.saturating_sub(1);
+                    (Part::End, 0)
+                }
                 Event::Alias(id) => (Part::Alias(id), 0),
                 Event::DocumentEnd => return Ok(None),
                 Event::Anchor(_, name) if !is_name(&name) => {
@@ -128,6 +140,10 @@ impl<'a> Source<'a> {
     fn check(&self, value: Cow<'a, str>, style: ScalarStyle) -> Result<Cow<'a, str>, Fault> {
         if style == ScalarStyle::Plain && self.colon_follows() {
             let what = "white space is needed between a colon and what follows it";
+            return Err(self.fault(Problem::Yaml(what.into())));
+        }
+        if style == ScalarStyle::Plain && self.flow > 0 && value.starts_with('?') {
+            let what = "white space is needed between a question mark and what follows it";
             return Err(self.fault(Problem::Yaml(what.into())));
         }
         if !self.separators {
