@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag as YamlTag, options};
+use granit_parser::{
+    Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag as YamlTag, options,
+};
 use memchr::memmem;
 
 use crate::canon::Kind;
