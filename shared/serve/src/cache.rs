@@ -35,13 +35,13 @@ pub(crate) enum BodyKey {
 }
 
 impl Caches {
-    /// Six eighths for bodies, in four shards so that one of an eighth of all still fits; one for indexes (16 bytes
-    /// of the default are enough for 100,000 Metas in it), one for snapshots.
+    /// Five eighths for bodies, in four parts so that one of an eighth of all still fits; two for indexes, each in
+    /// one piece (100,000 Metas take 8 MB); one for snapshots.
     pub(crate) fn new(settings: &Settings) -> Self {
         let eighth = settings.cache_bytes / 8;
         Self {
-            bodies: cache(6 * eighth, 4),
-            indexes: cache(eighth, 1),
+            bodies: cache(5 * eighth, 4),
+            indexes: cache(2 * eighth, 1),
             published: cache(eighth, 1),
             body_max: eighth,
         }

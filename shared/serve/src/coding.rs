@@ -189,3 +189,52 @@ impl Encoder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Vec<u8> {
+        (0_u32..200_000).flat_map(u32::to_be_bytes).collect()
+    }
+
+    fn body(bytes: &[u8], chunk: usize) -> Chunks {
+        let pieces: Vec<_> = bytes
+            .chunks(chunk)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .collect();
+        stream::iter(pieces).boxed()
+    }
+
+    async fn decoded(bytes: &[u8], chunk: usize) -> Option<Vec<u8>> {
+        let decoding = decode(body(bytes, chunk), Key::Catalogs).unwrap();
+        chunks::collect(decoding, 0).await.ok()
+    }
+
+    #[tokio::test]
+    async fn what_was_compressed_comes_back_whatever_the_chunks() {
+        for chunk in [1 << 10, 100 << 10, 10 << 20] {
+            let encoded = encode(body(&lines(), chunk), Coding::Zstd, Key::Catalogs).unwrap();
+            let encoded = chunks::collect(encoded, 0).await.unwrap();
+            assert!(decoded(&encoded, chunk).await == Some(lines()), "{chunk}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_frame_has_to_be_whole_and_alone() {
+        let frame = encode_all(&lines(), Coding::Zstd).unwrap();
+        assert_eq!(decoded(&frame[..frame.len() - 1], 1000).await, None);
+        assert_eq!(decoded(&[&frame[..], b"x"].concat(), 1 << 20).await, None);
+        assert_eq!(decoded(b"", 1).await, None);
+        assert_eq!(decoded(b"no zstd", 1).await, None);
+        assert!(decode_all(&frame, 800_000).is_ok());
+        assert!(decode_all(&frame, 799_999).is_err() && decode_all(&frame, 800_001).is_err());
+    }
+
+    #[test]
+    fn exactly_the_limit_is_allowed() {
+        let frame = encode_all(&lines(), Coding::Zstd).unwrap();
+        assert!(decode_at_most(&frame, 800_000).is_ok());
+        assert!(decode_at_most(&frame, 799_999).is_err());
+    }
+}

@@ -4,7 +4,7 @@ use layout::{Index, IndexedMeta, Snapshot};
 
 use crate::fields::Query;
 
-/// The index of a snapshot for lookups: every text once, 28 bytes for a Meta and 4 in each of three orders.
+/// The index of a snapshot for lookups: every text once, 24 bytes for a Meta and 4 in each of three orders.
 #[derive(Debug)]
 pub(crate) struct CatalogIndex {
     texts: Texts,
@@ -43,7 +43,7 @@ impl CatalogIndex {
             let mut end = 0;
             for meta in &indexed.metas {
                 metas.push(entry(meta, start, end, &mut texts)?);
-                end += meta.length;
+                end = meta.length.checked_add(end).ok_or(Mismatch)?;
             }
             (end == shard.size).then_some(()).ok_or(Mismatch)?;
             start += end;
@@ -193,5 +193,101 @@ impl Texts {
         }
         let found = self.sorted.binary_search_by(|&number| self.get(number).cmp(text));
         found.ok().map(|at| Some(self.sorted[at]))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "ranges are what is compared")]
+mod tests {
+    use layout::{IndexedShard, RENDER_VERSION, Sha256, ShardRef, Stored, Whole};
+
+    use super::*;
+
+    const STORED: Stored = Stored {
+        size: 0,
+        sha256: Sha256::from_bytes([0; 32]),
+    };
+
+    fn meta(schema: &str, package: &str, name: &str, offset: u64) -> IndexedMeta {
+        let [schema, package, name] = [schema, package, name].map(str::to_owned);
+        IndexedMeta {
+            schema,
+            package,
+            name,
+            offset,
+            length: 10,
+        }
+    }
+
+    fn shard(name: &str, metas: u64) -> ShardRef {
+        ShardRef {
+            name: name.into(),
+            sha256: Sha256::of(name.as_bytes()),
+            size: 10 * metas,
+            metas,
+            stored: STORED,
+        }
+    }
+
+    /// Two shards of three lines of ten bytes.
+    fn published() -> (Index, Snapshot) {
+        let of = |name: &str| IndexedShard {
+            sha256: Sha256::of(name.as_bytes()),
+            metas: vec![
+                meta("p", "", name, 0),
+                meta("b", name, "x", 10),
+                meta("", name, "x", 20),
+            ],
+        };
+        let snapshot = Snapshot {
+            render_version: RENDER_VERSION,
+            content_hash: Sha256::of(b""),
+            size: 60,
+            metas: 6,
+            all: Whole {
+                zstd: STORED,
+                gzip: STORED,
+                identity: None,
+            },
+            index: STORED,
+            global: None,
+            packages: vec![shard("a", 3), shard("c", 3)],
+        };
+        let shards = vec![of("a"), of("c")];
+        (Index { shards }, snapshot)
+    }
+
+    fn select(schema: &str, package: &str, name: &str) -> Vec<Range<u64>> {
+        let (index, snapshot) = published();
+        let index = CatalogIndex::new(&index, &snapshot).unwrap();
+        let [schema, package, name] = [schema, package, name].map(str::to_owned);
+        index.select(&Query { schema, package, name })
+    }
+
+    #[test]
+    fn lines_are_found_by_each_filter_and_by_all() {
+        assert_eq!(select("b", "", ""), [10..20, 40..50]);
+        assert_eq!(select("", "c", ""), [40..50]);
+        assert_eq!(select("", "", "x"), [10..20, 40..50]);
+        assert_eq!(select("b", "a", "x"), [10..20]);
+        assert_eq!(select("p", "a", ""), []);
+        assert_eq!(select("q", "", ""), []);
+        // A package's name is the package of none.
+        assert_eq!(select("", "", "c"), [30..40]);
+    }
+
+    #[test]
+    fn an_index_that_does_not_fit_is_refused() {
+        let spoil = |spoil: fn(&mut Index)| {
+            let (mut index, snapshot) = published();
+            spoil(&mut index);
+            CatalogIndex::new(&index, &snapshot).map(|_| ())
+        };
+        assert_eq!(spoil(|_| {}), Ok(()));
+        assert_eq!(spoil(|index| drop(index.shards.pop())), Err(Mismatch));
+        assert_eq!(spoil(|index| index.shards.swap(0, 1)), Err(Mismatch));
+        assert_eq!(spoil(|index| drop(index.shards[0].metas.pop())), Err(Mismatch));
+        assert_eq!(spoil(|index| index.shards[0].metas[1].offset = 11), Err(Mismatch));
+        assert_eq!(spoil(|index| index.shards[0].metas[2].length = u64::MAX), Err(Mismatch));
     }
 }

@@ -116,11 +116,17 @@ impl App {
         Catalogs::from_bytes(&bytes).map_err(|source| Error::corrupt(&key, Corruption::Document(source)))
     }
 
-    /// Nothing of a catalog that is not served, or has not been published for the first time.
+    /// Nothing of a catalog that is not served, has not been published for the first time, or is broken: the others
+    /// are not to be hidden by it.
     async fn entry(self: &Arc<Self>, name: CatalogName) -> Result<Option<CatalogEntry>, Error> {
         match self.published(name.as_str()).await {
             Ok(published) => Ok(Some(CatalogEntry::new(&published))),
             Err(Error::UnknownCatalog(_)) => Ok(None),
+            Err(error @ Error::Corrupt { .. }) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(error, catalog = name.as_str(), "a catalog is left out of the list");
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }

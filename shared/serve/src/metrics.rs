@@ -110,3 +110,35 @@ impl Default for Metrics {
 fn histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.000_016, 4.0, 10))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_route_and_status() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        for status in [StatusCode::OK, StatusCode::NOT_MODIFIED, StatusCode::NOT_MODIFIED] {
+            metrics.answered(Route::All, status, Duration::from_micros(20));
+        }
+        metrics.bytes(Route::All).inc_by(7);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            "http_requests_total{route=\"all\",status=\"200\"} 1",
+            "http_requests_total{route=\"all\",status=\"304\"} 2",
+            "http_response_body_bytes_total{route=\"all\"} 7",
+            "http_request_duration_seconds_count{route=\"all\"} 3",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn routes_are_where_their_number_says() {
+        for (at, route) in Route::ALL.into_iter().enumerate() {
+            assert_eq!(route as usize, at);
+        }
+    }
+}

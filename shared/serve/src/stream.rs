@@ -101,6 +101,7 @@ pub(crate) async fn collect(mut chunks: Chunks, length: u64) -> Result<Vec<u8>, 
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "ranges are what is compared")]
 mod tests {
     use super::*;
 

@@ -89,11 +89,9 @@ impl Accepted {
 
     /// `None` if it is refused; zero for an identity that nobody mentioned.
     fn weight(&self, coding: Coding) -> Option<u16> {
-        match (self.named[coding as usize].or(self.others), coding) {
-            (Some(0), _) => None,
-            (Some(weight), _) => Some(weight),
-            (None, Coding::Identity) => Some(0),
-            (None, Coding::Zstd | Coding::Gzip) => None,
+        match self.named[coding as usize].or(self.others) {
+            Some(weight) => (weight > 0).then_some(weight),
+            None => (coding == Coding::Identity).then_some(0),
         }
     }
 }

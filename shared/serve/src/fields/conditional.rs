@@ -125,9 +125,7 @@ mod tests {
 
     fn headers(fields: &[(&str, &str)]) -> HeaderMap {
         let parse = |&(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
-        let mut headers = HeaderMap::new();
-        headers.extend(fields.iter().map(parse).map(|(name, value)| (Some(name), value)));
-        headers
+        fields.iter().map(parse).collect()
     }
 
     #[rstest]

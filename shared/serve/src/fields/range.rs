@@ -71,6 +71,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "ranges are what is compared")]
 mod tests {
     use rstest::rstest;
 

@@ -1,0 +1,14 @@
+//! Every row of the contract, from request to status, headers and body.
+
+mod documents;
+mod errors;
+mod faults;
+mod fixture;
+mod large;
+mod metas;
+mod openapi;
+mod ranges;
+mod rows;
+mod states;
+mod whole;
+mod world;

@@ -1,0 +1,48 @@
+//! The description of the contract.
+
+use crate::world::World;
+
+#[tokio::test]
+async fn every_path_is_described() {
+    let world = World::new().await;
+    let document: serde_json::Value = serde_json::from_str(&world.get("/openapi.json", &[]).await.text()).unwrap();
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    insta::assert_debug_snapshot!(paths, @r#"
+    [
+        "/catalogs",
+        "/catalogs.json",
+        "/catalogs/{catalog}/all.json",
+        "/catalogs/{catalog}/api/v1/all",
+        "/catalogs/{catalog}/api/v1/metas",
+        "/catalogs/{catalog}/content-hash",
+        "/catalogs/{catalog}/current.json",
+        "/catalogs/{catalog}/packages",
+        "/catalogs/{catalog}/packages/{package}",
+        "/catalogs/{catalog}/status.json",
+        "/catalogs/{catalog}/{contentHash}/all.json",
+        "/catalogs/{catalog}/{contentHash}/all.json.gz",
+        "/catalogs/{catalog}/{contentHash}/all.json.zst",
+        "/catalogs/{catalog}/{contentHash}/index.json.zst",
+        "/catalogs/{catalog}/{contentHash}/snapshot.json",
+        "/healthz",
+        "/openapi.json",
+        "/packages/sha256/{hash}.json.zst",
+        "/readyz",
+    ]
+    "#);
+}
+
+#[tokio::test]
+async fn every_reference_leads_somewhere() {
+    let world = World::new().await;
+    let text = world.get("/openapi.json", &[]).await.text();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    for reference in text
+        .split("\"$ref\": \"#")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+    {
+        assert!(document.pointer(reference).is_some(), "{reference}");
+    }
+}
