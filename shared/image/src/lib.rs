@@ -4,6 +4,7 @@ mod auth;
 mod digest;
 mod dir;
 mod error;
+mod grammar;
 mod images;
 mod layers;
 mod layout;

@@ -8,6 +8,7 @@ use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::grammar;
 
 /// A catalog's source, as a user writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,13 +58,13 @@ pub enum SourceError {
     /// A scheme that is not known.
     #[error("`{0}` has an unknown scheme: write docker://, oci: or dir:, or no scheme at all")]
     Scheme(String),
-    /// Anything else.
-    #[error("`{text}` is not an image reference")]
-    Reference {
+    /// A part that the grammar of references does not allow.
+    #[error("`{text}` is not an image reference: {what}")]
+    Grammar {
         /// What was written.
         text: String,
-        /// What is wrong with it.
-        source: oci_client::ParseError,
+        /// Which part is wrong.
+        what: &'static str,
     },
 }
 
@@ -123,14 +124,19 @@ fn registry(text: &str) -> Result<Source, SourceError> {
     if !path.contains([':', '@']) {
         return Err(SourceError::NoTag(text.to_owned()));
     }
-    let reference: Reference = text.parse().map_err(|source| SourceError::Reference {
-        text: text.to_owned(),
-        source,
-    })?;
-    let pinned = reference.digest().map(str::parse).transpose();
+    let (path, digest) = match path.split_once('@') {
+        Some((path, digest)) => (path, Some(digest)),
+        None => (path, None),
+    };
+    let pinned = digest.map(str::parse).transpose();
     let pinned = pinned.map_err(|source| SourceError::Digest {
         text: text.to_owned(),
         source,
+    })?;
+    let reference = grammar::reference(host, path, digest);
+    let reference = reference.map_err(|what| SourceError::Grammar {
+        text: text.to_owned(),
+        what,
     })?;
     Ok(Source::Registry { reference, pinned })
 }
@@ -201,12 +207,9 @@ mod tests {
             ("dir:", "dir:PATH"),
             ("oci::tag", "oci:DIR"),
             ("https://quay.io/ns/cat:v1", "docker://"),
-            ("quay.io/ns/cat@sha256:1234", "not an image reference"),
+            ("quay.io/ns/cat@sha256:1234", "digest of"),
             ("quay.io/NS/cat:v1", "not an image reference"),
-            (
-                "quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e",
-                "not an image reference",
-            ),
+            ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "digest of"),
         ] {
             let error = text.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");

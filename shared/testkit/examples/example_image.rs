@@ -44,9 +44,9 @@ fn list(folder: &Path, paths: &mut Vec<PathBuf>) {
     {
         let path = entry.path();
         if path.is_dir() {
-            list(&path, paths)
+            list(&path, paths);
         } else {
-            paths.push(path)
+            paths.push(path);
         }
     }
 }

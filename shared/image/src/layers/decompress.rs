@@ -13,6 +13,9 @@ use crate::layers::budget::Budget;
 /// zstd's own default bound of the window, 128 MiB: what any decoder accepts without being asked to take more.
 const MOST_WINDOW_LOG: u32 = 27;
 
+/// Tar archives are made of such blocks.
+const BLOCK_BYTES: u64 = 512;
+
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// Skippable zstd frames start with 0x184D2A50 to 0x184D2A5F, in little endian.
@@ -63,6 +66,7 @@ pub(crate) struct Gauge(Rc<GaugeState>);
 struct GaugeState {
     at: Cell<u64>,
     bound: Cell<Option<u64>>,
+    content_end: Cell<u64>,
     exceeded: Cell<Option<Limit>>,
 }
 
@@ -70,6 +74,21 @@ impl Gauge {
     /// Headers may go on until `bound`.
     pub(crate) fn bound(&self, bound: Option<u64>) {
         self.0.bound.set(bound);
+    }
+
+    /// The content of the last entry ends here; what may still come of it is padding.
+    pub(crate) fn content_end(&self, end: u64) {
+        self.0.content_end.set(end);
+    }
+
+    /// Zeros that make up for a last block which was not padded. Some tools leave that and the end of
+    /// the archive out, and Go reads such archives.
+    fn padding(&self) -> usize {
+        let at = self.0.at.get();
+        if at < self.0.content_end.get() {
+            return 0;
+        }
+        (at.next_multiple_of(BLOCK_BYTES) - at) as usize
     }
 
     /// The limit that ended the stream, if one did.
@@ -106,7 +125,11 @@ impl<'a, R> Metered<'a, R> {
 
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
+        let mut count = self.inner.read(buffer)?;
+        if count == 0 {
+            count = self.gauge.padding().min(buffer.len());
+            buffer[..count].fill(0);
+        }
         self.check(count as u64).map_err(|limit| {
             self.gauge.0.exceeded.set(Some(limit));
             io::Error::other("a limit was exceeded")

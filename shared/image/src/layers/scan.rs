@@ -82,10 +82,8 @@ fn entries<S: FileSink>(scan: &Scan, raw: &mut ChannelReader, turn: Receiver<Bat
     gauge.bound(Some(header_bytes));
     while let Some(entry) = entries.next().transpose().map_err(broken)? {
         gauge.bound(None);
-        let end = entry
-            .raw_file_position()
-            .saturating_add(stored_size(&entry))
-            .saturating_add(header_bytes);
+        let end = entry.raw_file_position().saturating_add(stored_size(&entry));
+        gauge.content_end(end);
         scan.budget.entry(&scan.layer)?;
         if let Some(touch) = touch(scan, &entry)? {
             let mut baton = scanned.baton()?;
@@ -93,7 +91,7 @@ fn entries<S: FileSink>(scan: &Scan, raw: &mut ChannelReader, turn: Receiver<Bat
             applied.map_err(|error| gauge.exceeded().unwrap_or(error))?;
             scanned = Scanned::Touched(baton);
         }
-        gauge.bound(Some(end));
+        gauge.bound(Some(end.saturating_add(header_bytes)));
     }
     Ok(scanned)
 }

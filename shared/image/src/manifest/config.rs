@@ -42,7 +42,7 @@ pub(crate) fn root(digest: &Digest, body: &[u8]) -> Result<Vec<String>, ImageErr
 mod tests {
     use super::*;
 
-    fn root_of(labels: serde_json::Value) -> Result<String, String> {
+    fn root_of(labels: &serde_json::Value) -> Result<String, String> {
         let body = serde_json::json!({"config": {"Labels": labels}}).to_string();
         let parts = root(&Digest::of(b""), body.as_bytes()).map_err(|error| error.to_string())?;
         Ok(parts.join("/"))
@@ -56,10 +56,14 @@ mod tests {
             ("/", ""),
             ("configs", "configs"),
         ] {
-            assert_eq!(root_of(serde_json::json!({ CONFIGS: label })).unwrap(), want, "{label}");
+            assert_eq!(
+                root_of(&serde_json::json!({ CONFIGS: label })).unwrap(),
+                want,
+                "{label}"
+            );
         }
         assert!(
-            root_of(serde_json::json!({ CONFIGS: "../x" }))
+            root_of(&serde_json::json!({ CONFIGS: "../x" }))
                 .unwrap_err()
                 .contains("leads out")
         );
@@ -68,21 +72,21 @@ mod tests {
     #[test]
     fn a_missing_label_says_what_the_image_is_not() {
         assert!(
-            root_of(serde_json::json!({}))
+            root_of(&serde_json::json!({}))
                 .unwrap_err()
                 .contains("not a file-based catalog")
         );
         assert!(
-            root_of(serde_json::Value::Null)
+            root_of(&serde_json::Value::Null)
                 .unwrap_err()
                 .contains("not a file-based catalog")
         );
         assert!(
-            root_of(serde_json::json!({ DATABASE: "/db" }))
+            root_of(&serde_json::json!({ DATABASE: "/db" }))
                 .unwrap_err()
                 .contains("sqlite")
         );
-        assert!(root_of(serde_json::json!({ DATABASE: "/db", CONFIGS: "/c" })).is_ok());
+        assert!(root_of(&serde_json::json!({ DATABASE: "/db", CONFIGS: "/c" })).is_ok());
         assert!(root(&Digest::of(b""), b"{}").is_err());
     }
 }

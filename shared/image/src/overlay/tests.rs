@@ -34,9 +34,12 @@ fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<Stri
     Ok(overlay.claim(depth, path, kind)?.then(|| path.to_owned()))
 }
 
+/// What is shown, the layers and what is fed.
+type Case<'a> = (&'a str, &'a [&'a [&'a str]], &'a [&'a str]);
+
 #[test]
 fn the_upper_layer_wins() {
-    let cases: &[(&str, &[&[&str]], &[&str])] = &[
+    let cases: &[Case<'_>] = &[
         ("a file replaces a file", &[&["a"], &["a", "b"]], &["a@0", "b@1"]),
         ("folders merge", &[&["d/a"], &["d/b"]], &["d/a@0", "d/b@1"]),
         ("a whiteout hides a file", &[&["-a"], &["a", "b"]], &["b@1"]),

@@ -64,6 +64,14 @@ async fn compressions_are_found_out_not_believed() {
 }
 
 #[tokio::test]
+async fn an_archive_without_padding_and_end_is_whole() {
+    let tar = Layer::new().file("configs/a", "a").file("configs/b", "b").tar();
+    // What umoci writes: header, block, header, one byte.
+    let bare = Layer::new().raw(gzip(&tar[..512 * 3 + 1]));
+    assert_eq!(files([bare]).await.unwrap(), ["a=a", "b=b"]);
+}
+
+#[tokio::test]
 async fn links_inside_the_root_are_resolved() {
     let lower = Layer::new()
         .file("configs/a/f", "f")
