@@ -22,7 +22,8 @@ use crate::{
 const WORTH_CODING: u64 = 1 << 10;
 
 impl App {
-    /// What a plain GET of the target is answered with.
+    /// What a plain GET of the target is answered with. Here and elsewhere a future that is rarely needed is boxed, to
+    /// keep the one of every request small: it is moved more than once.
     pub(crate) async fn represent(
         self: &Arc<Self>,
         target: Target<'_>,
@@ -33,12 +34,12 @@ impl App {
             Target::Health => Ok(text("ok\n")),
             Target::Ready => self.ready().await,
             Target::OpenApi => Ok(document(crate::openapi::document(), CachePolicy::Pointer)),
-            Target::Catalogs => self.listing().await,
-            Target::Document(key) => self.document(&key).await,
+            Target::Catalogs => Box::pin(self.listing()).await,
+            Target::Document(key) => Box::pin(self.document(&key)).await,
             Target::Current(name) => Ok(current(&*self.published(&name).await?)),
             Target::Immutable(key) => self.immutable(key).await,
             Target::All(name) => all(&*self.published(&name).await?, headers),
-            Target::Metas(name) => self.metas(&name, query, headers).await,
+            Target::Metas(name) => Box::pin(self.metas(&name, query, headers)).await,
             Target::Packages(name) => Ok(self.packages(&*self.published(&name).await?)),
             Target::Package(name, package) => package_of(&*self.published(&name).await?, &package, headers),
             Target::ContentHash(name) => Ok(content_hash(&*self.published(&name).await?)),
@@ -68,7 +69,7 @@ impl App {
         let tag = immutable_tag(&key);
         let source = match self.caches.bodies.get(&BodyKey::Object(key.clone())) {
             Some(bytes) => Source::Memory(bytes),
-            None => Source::Object(self.find_object(&key).await?),
+            None => Source::Object(Box::pin(self.find_object(&key)).await?),
         };
         Ok(Representation {
             tag,

@@ -72,14 +72,17 @@ impl App {
 
     /// An immutable object that fits the cache, from it or into it, verified once.
     pub(crate) async fn cached(&self, key: &Key, stored: Option<Stored>) -> Result<Bytes, Error> {
+        let entry = BodyKey::Object(key.clone());
+        if let Some(bytes) = self.caches.bodies.get(&entry) {
+            return Ok(bytes);
+        }
         let load = async {
             let bytes = self.read(key).await?;
             let (key, copy) = (key.clone(), bytes.clone());
             blocking(move || verify(&key, &copy, stored)).await?;
             Ok(bytes)
         };
-        let entry = BodyKey::Object(key.clone());
-        self.caches.bodies.get_or_insert_async(&entry, load).await
+        Box::pin(self.caches.bodies.get_or_insert_async(&entry, load)).await
     }
 }
 

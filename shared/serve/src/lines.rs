@@ -62,7 +62,7 @@ impl App {
             let published = Arc::clone(published);
             blocking(move || parse(&key, &stored, &published).map(Arc::new)).await
         };
-        self.caches.indexes.get_or_insert_async(&hash, load).await
+        Box::pin(self.caches.indexes.get_or_insert_async(&hash, load)).await
     }
 
     /// Reads lines from the shards that hold them, or, if they are in most of them, from one read of the whole.

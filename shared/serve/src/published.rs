@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use layout::{CatalogName, Current, Document, Key, Sha256, ShardRef, Snapshot};
-use store::{Fetched, Get, Version};
+use store::{Fetched, Get, Object, Version};
 
 use crate::{
     app::App,
@@ -88,11 +88,7 @@ impl App {
                 Ok(known)
             }
             (Ok(Fetched::NotModified), None) => Err(Error::corrupt(&key, Corruption::Mismatch)),
-            (Ok(Fetched::Object(object)), known) => {
-                let version = object.info.version.clone();
-                let document = self.collect(&key, object).await?;
-                self.load(&key, document, version, known).await
-            }
+            (Ok(Fetched::Object(object)), known) => Box::pin(self.load(&key, object, known)).await,
             (Err(error), _) if error.is_not_found() => {
                 self.caches.published.remove(name);
                 Err(Error::UnknownCatalog(name.to_owned()))
@@ -101,13 +97,9 @@ impl App {
         }
     }
 
-    async fn load(
-        &self,
-        key: &Key,
-        document: Bytes,
-        version: Version,
-        known: Option<Arc<Published>>,
-    ) -> Result<Arc<Published>, Error> {
+    async fn load(&self, key: &Key, object: Object, known: Option<Arc<Published>>) -> Result<Arc<Published>, Error> {
+        let version = object.info.version.clone();
+        let document = self.collect(key, object).await?;
         let unreadable = |source| Error::corrupt(key, Corruption::Document(source));
         let current = Current::from_bytes(&document).map_err(unreadable)?;
         let snapshot = match known {

@@ -16,7 +16,7 @@ use crate::{
     error::Error,
     fields::{Modified, Outcome, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
     route::Route,
-    settings::Large,
+    settings::{Large, Locate},
     source::{Content, Source},
     stream::Chunks,
 };
@@ -98,7 +98,9 @@ impl App {
             Outcome::NotModified => return Ok(representation.not_modified()),
             Outcome::Failed => return Err(Error::PreconditionFailed),
         }
-        if let Some(redirect) = self.redirect(&representation).await? {
+        if let Large::Redirect { above, to } = &self.settings.large
+            && let Some(redirect) = Box::pin(redirect(&representation, *above, to.as_ref())).await?
+        {
             return Ok(redirect);
         }
         let ranged = asked.method == Method::GET && if_range_holds(asked.headers, representation.validators());
@@ -115,7 +117,7 @@ impl App {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         match range.map_or(Ranges::Whole, |range| parse_ranges(range.as_bytes(), length)) {
             Ranges::Whole => self.whole(asked, response, content).await,
-            Ranges::Parts(parts) => self.partial(asked, response, content, parts).await,
+            Ranges::Parts(parts) => Box::pin(self.partial(asked, response, content, parts)).await,
             Ranges::Unsatisfiable => Err(Error::Range(length)),
         }
     }
@@ -129,34 +131,10 @@ impl App {
         if asked.method == Method::GET {
             *response.body_mut() = match content.memory() {
                 Some(bytes) => self.sent(asked.route, bytes.clone()),
-                None => self.streamed(asked.route, self.chunks(content).await?),
+                None => self.streamed(asked.route, Box::pin(self.chunks(content)).await?),
             };
         }
         Ok(response)
-    }
-
-    /// Sends those elsewhere who ask for more than can be answered inline and can get the very same bytes there.
-    async fn redirect(&self, representation: &Representation) -> Result<Option<Response<Body>>, Error> {
-        let (Large::Redirect { above, to }, Some(key)) = (&self.settings.large, representation.source.key()) else {
-            return Ok(None);
-        };
-        if representation.source.length().is_none_or(|length| length <= *above) {
-            return Ok(None);
-        }
-        let unknown = |source| Error::Locate {
-            key: key.clone(),
-            source,
-        };
-        let location = to.locate(key).await.map_err(unknown)?;
-        let url = HeaderValue::try_from(location.url).map_err(|source| unknown(source.into()))?;
-        let max_age = match location.max_age.as_secs() {
-            0 => HeaderValue::from_static("no-store"),
-            seconds => HeaderValue::try_from(format!("public, max-age={seconds}")).expect("digits are visible ASCII"),
-        };
-        let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT);
-        response.headers_mut().insert(LOCATION, url);
-        response.headers_mut().insert(CACHE_CONTROL, max_age);
-        Ok(Some(response))
     }
 
     fn check_inline(&self, content: &Content) -> Result<(), Error> {
@@ -191,6 +169,32 @@ impl App {
                 }),
         )
     }
+}
+
+/// Sends those elsewhere who ask for more than can be answered inline and can get the very same bytes there.
+async fn redirect(
+    representation: &Representation,
+    above: u64,
+    to: &dyn Locate,
+) -> Result<Option<Response<Body>>, Error> {
+    let large = representation.source.length().is_some_and(|length| length > above);
+    let Some(key) = representation.source.key().filter(|_| large) else {
+        return Ok(None);
+    };
+    let unknown = |source| Error::Locate {
+        key: key.clone(),
+        source,
+    };
+    let location = to.locate(key).await.map_err(unknown)?;
+    let url = HeaderValue::try_from(location.url).map_err(|source| unknown(source.into()))?;
+    let max_age = match location.max_age.as_secs() {
+        0 => HeaderValue::from_static("no-store"),
+        seconds => HeaderValue::try_from(format!("public, max-age={seconds}")).expect("digits are visible ASCII"),
+    };
+    let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT);
+    response.headers_mut().insert(LOCATION, url);
+    response.headers_mut().insert(CACHE_CONTROL, max_age);
+    Ok(Some(response))
 }
 
 /// No bytes, without saying so beforehand.

@@ -82,3 +82,18 @@ impl App {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is moved into a box for every request.
+    #[test]
+    fn the_future_of_a_request_is_small() {
+        let store = Arc::new(store::MemoryStore::new());
+        let app = Arc::new(App::new(store, Settings::default(), Metrics::default()));
+        let (request, ()) = http::Request::new(()).into_parts();
+        let size = size_of_val(&app.answer(&request));
+        assert!(size <= 2048, "{size} bytes");
+    }
+}

@@ -217,24 +217,30 @@ impl App {
             coding,
         } = recoded;
         let entry = BodyKey::Made(content, coding);
+        if let Some(bytes) = self.caches.bodies.get(&entry) {
+            return Ok(bytes);
+        }
         let make = async {
             let stored = self.cached(&object.key, object.stored).await?;
             let recode = move || decode_all(&stored, size).and_then(|lines| recode(lines, coding));
             blocking(recode).await.map_err(stream::coding(&object.key))
         };
-        self.caches.bodies.get_or_insert_async(&entry, make).await
+        Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
     }
 
     /// Few lines in a coding, kept.
     async fn gathered(self: &Arc<Self>, lines: Lines, coding: Coding) -> Result<Bytes, Error> {
         let entry = BodyKey::Made(lines.identity, coding);
+        if let Some(bytes) = self.caches.bodies.get(&entry) {
+            return Ok(bytes);
+        }
         let make = async {
             let (key, length) = (lines.key(), lines.length);
             let plain = stream::collect(self.lines(lines).await?, length).await?;
             let coded = blocking(move || recode(plain.into(), coding)).await;
             coded.map_err(stream::coding(&key))
         };
-        self.caches.bodies.get_or_insert_async(&entry, make).await
+        Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
     }
 
     /// The bytes of a body. The first read has happened when this returns, so that a failure still gets its status.
