@@ -1,1 +1,12 @@
-//! Journeys.
+//! Journeys through the public doors: the binary as a user runs it, and the rooms as the doors wire them.
+
+mod arrows;
+mod binary;
+mod config;
+mod demo;
+mod http;
+mod licences;
+mod protocol;
+mod readme;
+mod support;
+mod updates;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ring::digest::{Context, SHA256, SHA512, digest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256, Sha512};
 
 /// A validated content digest: `sha256:<64 hex>` or `sha512:<128 hex>`, lower case.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct DigestError(String);
 impl Digest {
     /// The sha256 digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(format!("sha256:{}", hex(&Sha256::digest(bytes))))
+        Self(format!("sha256:{}", hex(digest(&SHA256, bytes).as_ref())))
     }
 
     /// The whole text, `algorithm:hex`.
@@ -46,37 +46,38 @@ impl Digest {
 
     pub(crate) fn hasher(&self) -> Hasher {
         match self.algorithm() {
-            "sha512" => Hasher::Sha512(Sha512::new()),
+            "sha512" => Hasher {
+                algorithm: "sha512",
+                context: Context::new(&SHA512),
+            },
             _ => Hasher::default(),
         }
     }
 }
 
-/// A running hash of one of the algorithms a digest may name.
-pub(crate) enum Hasher {
-    Sha256(Sha256),
-    Sha512(Sha512),
+/// A running hash of one of the algorithms a digest may name. *ring* is twice as fast as the portable crates on the
+/// many cloud machines whose processors have no SHA instructions.
+pub(crate) struct Hasher {
+    algorithm: &'static str,
+    context: Context,
 }
 
 impl Default for Hasher {
     fn default() -> Self {
-        Self::Sha256(Sha256::new())
+        Self {
+            algorithm: "sha256",
+            context: Context::new(&SHA256),
+        }
     }
 }
 
 impl Hasher {
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Sha256(hasher) => hasher.update(bytes),
-            Self::Sha512(hasher) => hasher.update(bytes),
-        }
+        self.context.update(bytes);
     }
 
     pub(crate) fn finish(self) -> Digest {
-        Digest(match self {
-            Self::Sha256(hasher) => format!("sha256:{}", hex(&hasher.finalize())),
-            Self::Sha512(hasher) => format!("sha512:{}", hex(&hasher.finalize())),
-        })
+        Digest(format!("{}:{}", self.algorithm, hex(self.context.finish().as_ref())))
     }
 }
 

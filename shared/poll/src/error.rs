@@ -1,4 +1,3 @@
-use layout::Sha256;
 use render::RenderError;
 use store::{ReadError, StoreError};
 
@@ -37,12 +36,12 @@ pub enum PollError {
 }
 
 impl PollError {
-    /// The published Shard that is to be written anew, if that is the trouble.
-    pub(crate) const fn damaged_shard(&self) -> Option<Sha256> {
-        match self {
-            Self::Render(RenderError::Damaged { sha256 } | RenderError::Published { sha256, .. }) => Some(*sha256),
-            _ => None,
-        }
+    /// Whether something published cannot be read back.
+    pub(crate) const fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Render(RenderError::Damaged { .. } | RenderError::Published { .. })
+        )
     }
 
     /// Whether trying again at once may help.

@@ -1,8 +1,4 @@
-use std::{
-    collections::{HashMap, HashSet},
-    io,
-    sync::Arc,
-};
+use std::{collections::HashMap, io, sync::Arc};
 
 use layout::{Key, Sha256, Snapshot, Stored};
 use store::{Store, StoreExt};
@@ -16,16 +12,14 @@ pub(crate) struct PublishedShards {
 }
 
 impl PublishedShards {
-    /// Must be called inside a runtime. `damaged` Shards are taken as not published.
-    pub(crate) fn new(store: Arc<dyn Store>, snapshot: Option<&Snapshot>, damaged: &HashSet<Sha256>) -> Self {
+    /// Must be called inside a runtime.
+    pub(crate) fn new(store: Arc<dyn Store>, snapshot: Option<&Snapshot>) -> Self {
         let shards = snapshot.into_iter().flat_map(Snapshot::shards);
-        let shards = shards
-            .filter(|shard| !damaged.contains(&shard.sha256))
-            .map(|shard| (shard.sha256, shard.stored));
+        let shards = shards.map(|shard| (shard.sha256, shard.stored)).collect();
         Self {
             store,
             runtime: Handle::current(),
-            shards: shards.collect(),
+            shards,
         }
     }
 

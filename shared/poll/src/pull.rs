@@ -53,6 +53,10 @@ impl FileSink for RenderSink {
         self.renderer.link(path, target);
         Ok(())
     }
+
+    fn excludes(&self, path: &str) -> bool {
+        self.renderer.excludes(path)
+    }
 }
 
 /// What is remembered saves work and is never needed.

@@ -1,11 +1,10 @@
 use std::{
-    collections::HashSet,
     sync::{Arc, atomic::Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use image::Digest;
-use layout::{Current, Key, Outcome, RENDER_VERSION, Sha256, Snapshot, SnapshotRef, SourceRef};
+use layout::{Current, Key, Outcome, RENDER_VERSION, Snapshot, SnapshotRef, SourceRef};
 use render::Rendering;
 use store::{Condition, ReadError, StoreExt, Version};
 
@@ -25,26 +24,23 @@ pub(crate) async fn run(
     force: bool,
     report: &mut Report,
 ) -> Result<Outcome, PollError> {
-    let mut damaged = HashSet::new();
+    let mut trusted = true;
     for attempt in 0..mirror.settings.attempts {
         let turn = Turn {
             mirror,
             catalog,
             force,
-            damaged: &damaged,
+            trusted,
         };
         match turn.run(report).await {
             Err(error) if error.is_race() => {
                 tracing::info!(catalog = %catalog.name, attempt, error = telemetry::chain(&error), "starting again");
                 tokio::time::sleep(jittered(RACE_PAUSE * 2_u32.pow(attempt))).await;
             }
-            Err(error) => match error.damaged_shard() {
-                // A Shard that stays damaged cannot be read, and that is the error to report.
-                Some(sha256) if damaged.insert(sha256) => {
-                    tracing::warn!(catalog = %catalog.name, shard = %sha256, "a published shard is damaged");
-                }
-                _ => return Err(error),
-            },
+            Err(error) if trusted && error.is_damage() => {
+                tracing::warn!(catalog = %catalog.name, error = telemetry::chain(&error), "everything is written anew");
+                trusted = false;
+            }
             done => return done,
         }
     }
@@ -57,8 +53,8 @@ struct Turn<'a> {
     mirror: &'a Mirror,
     catalog: &'a Catalog,
     force: bool,
-    /// Published Shards that cannot be read back.
-    damaged: &'a HashSet<Sha256>,
+    /// Whether what is published can be relied on: one damaged Shard, and all are made and checked again.
+    trusted: bool,
 }
 
 /// The pointer as it was read, to be replaced.
@@ -138,13 +134,11 @@ impl Turn<'_> {
             Some(read) => self.read_snapshot(&read.current).await?,
             None => None,
         };
-        let published = PublishedShards::new(self.mirror.store.clone(), previous.as_ref(), self.damaged);
+        let published = PublishedShards::new(self.mirror.store.clone(), previous.as_ref().filter(|_| self.trusted));
         let published = Arc::new(published);
         let rendering = self.pull(digest, published.clone(), report).await?;
         match read {
-            Some(read)
-                if previous.as_ref().is_some_and(|previous| rendering.equals(previous)) && self.damaged.is_empty() =>
-            {
+            Some(read) if previous.as_ref().is_some_and(|previous| rendering.equals(previous)) && self.trusted => {
                 self.swap_source(read, digest, report).await
             }
             read => {

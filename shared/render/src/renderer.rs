@@ -99,6 +99,11 @@ impl Renderer {
         self.links.insert(path.to_owned(), target.to_owned());
     }
 
+    /// Whether the `.indexignore` files that have come so far exclude a path.
+    pub fn excludes(&self, path: &str) -> bool {
+        IndexIgnore::new(self.ignore_files.clone()).is_ok_and(|ignore| ignore.excludes(path))
+    }
+
     fn send(&self, job: Job) -> io::Result<()> {
         let stopped = || io::Error::other("the render workers have stopped");
         self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())

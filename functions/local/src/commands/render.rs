@@ -19,9 +19,17 @@ pub(crate) async fn run(args: Render) -> anyhow::Result<Exit> {
     let settings = config::images(config::Registries::default(), &args.registries, &mut problems);
     let images = Images::new(problems.none_or(settings)?)?;
     let digest = images.resolve(&args.source).await?;
-    let sink = Sink(Renderer::start(Settings::default(), Arc::new(Nothing)));
+    let sink = Sink(Renderer::start(quick(), Arc::new(Nothing)));
     let (sink, _) = images.read(&args.source, &digest, &BTreeSet::new(), sink).await?;
     tokio::task::spawn_blocking(move || print(sink.0)).await?
+}
+
+/// The shards are only passed through, so they are not compressed well.
+fn quick() -> Settings {
+    Settings {
+        shard_level: 1,
+        ..Settings::default()
+    }
 }
 
 struct Sink(Renderer);
@@ -34,6 +42,10 @@ impl FileSink for Sink {
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.0.link(path, target);
         Ok(())
+    }
+
+    fn excludes(&self, path: &str) -> bool {
+        self.0.excludes(path)
     }
 }
 

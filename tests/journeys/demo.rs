@@ -1,0 +1,29 @@
+//! The first thing that a newcomer runs.
+
+use crate::support::{
+    binary::{Server, run},
+    http,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_publishes_serves_and_updates() {
+    let server = Server::start(["demo", "--update-after", "3s"]);
+    let catalog = format!("{}/catalogs/demo", server.url);
+    let first = http::text(&format!("{catalog}/content-hash")).await;
+    let etag = http::field(&http::get(&format!("{catalog}/api/v1/all"), &[]).await, "etag");
+    let again = http::get(&format!("{catalog}/api/v1/all"), &[("if-none-match", &etag)]).await;
+    assert_eq!(again.status(), 304);
+    server.wait_for(|line| line.contains("Ask again").then_some(()));
+    assert_ne!(http::text(&format!("{catalog}/content-hash")).await, first);
+    let changed = http::get(&format!("{catalog}/api/v1/all"), &[("if-none-match", &etag)]).await;
+    assert_eq!(changed.status(), 200);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn the_demo_can_end_by_itself() {
+    let ran = run(["demo", "--once", "--update-after", "0s", "--listen", "127.0.0.1:0"]).exits(0);
+    for part in ["published", "unchanged", "curl -s", "+1 -1 ~1"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}

@@ -1,0 +1,64 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use testkit::{Image, ImageBuilder, Layer};
+
+use super::cargo;
+
+/// The FBC of one of the two versions of the small catalog that the repository carries.
+pub(crate) fn folder(version: &str) -> PathBuf {
+    cargo::root().join("tests/catalogs").join(version)
+}
+
+/// The OCI layout that the demo carries, with both versions.
+pub(crate) fn example_layout() -> PathBuf {
+    cargo::root().join("functions/local/example")
+}
+
+/// Files by their path below the FBC root.
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
+
+/// The files of a folder.
+pub(crate) fn files(folder: &Path) -> Files {
+    let mut found = Vec::new();
+    list(folder, folder, &mut found);
+    found.sort();
+    found
+}
+
+fn list(root: &Path, folder: &Path, found: &mut Files) {
+    for entry in fs::read_dir(folder).expect("the folder can be read").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            list(root, &path, found);
+        } else {
+            let name = path
+                .strip_prefix(root)
+                .expect("listed below the root")
+                .display()
+                .to_string();
+            found.push((name, fs::read(&path).expect("the file can be read")));
+        }
+    }
+}
+
+/// An image with these files under `/configs`.
+pub(crate) fn image(files: &[(String, Vec<u8>)]) -> Image {
+    let layer = files.iter().fold(Layer::new().dir("configs"), |layer, (path, bytes)| {
+        layer.file(&format!("configs/{path}"), bytes)
+    });
+    ImageBuilder::catalog("/configs").layer(layer).build()
+}
+
+/// The file of a package with as many bundles as asked for.
+pub(crate) fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
+    let mut text = format!("schema: olm.package\nname: {name}\ndefaultChannel: stable\n");
+    for version in 0..bundles {
+        text.push_str(&format!(
+            "---\nschema: olm.bundle\nname: {name}.v{version}.0.0\npackage: {name}\n"
+        ));
+    }
+    (format!("{name}/catalog.yaml"), text.into_bytes())
+}

@@ -1,0 +1,6 @@
+//! What the journeys share.
+
+pub(crate) mod binary;
+pub(crate) mod cargo;
+pub(crate) mod catalogs;
+pub(crate) mod http;
