@@ -146,7 +146,10 @@ impl Verification {
     }
 
     async fn objects(&mut self, store: &dyn Store, expected: BTreeMap<Key, Expected>) -> Result<(), StoreError> {
-        let checks: Vec<_> = expected.into_iter().map(|(key, expected)| check(store, key, expected)).collect();
+        let checks: Vec<_> = expected
+            .into_iter()
+            .map(|(key, expected)| check(store, key, expected))
+            .collect();
         let mut checks = stream::iter(checks).buffer_unordered(SIDE_BY_SIDE);
         while let Some((bytes, finding)) = checks.try_next().await? {
             self.objects += 1;
