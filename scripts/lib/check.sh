@@ -1,0 +1,51 @@
+# One line per check on standard output: `ok ...` or `not ok ...`. Results add up in $RESULTS over all parts.
+# shellcheck shell=bash
+
+ok() {
+  printf 'ok %s\n' "$*"
+  printf 'ok\n' >>"$RESULTS"
+}
+
+not_ok() {
+  printf 'not ok %s\n' "$1"
+  printf 'not ok\n' >>"$RESULTS"
+  shift
+  # What is known of the failure follows as comments, so that a reader of the log need not run it again.
+  for detail in "$@"; do printf '%s\n' "$detail" | head -c 2000 | head -20 | sed 's/^/#   /'; done
+}
+
+# is NAME ACTUAL EXPECTED
+is() {
+  if [[ $2 == "$3" ]]; then ok "$1"; else not_ok "$1" "is:       $2" "expected: $3"; fi
+}
+
+# matches NAME ACTUAL REGEX
+matches() {
+  if [[ $2 =~ $3 ]]; then ok "$1"; else not_ok "$1" "is:       $2" "expected: $3"; fi
+}
+
+# same_lines NAME ACTUAL EXPECTED: as sets of lines, told as a difference.
+same_lines() {
+  local difference
+  if difference=$(diff <(sort <<<"$2") <(sort <<<"$3")); then
+    ok "$1"
+  else
+    not_ok "$1" "< is, > expected:" "$difference"
+  fi
+}
+
+# succeeds NAME COMMAND...
+succeeds() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$*" "$output"; fi
+}
+
+# tally: the closing line, alone; fails if anything did, or if nothing was checked at all.
+tally() {
+  local passed failed
+  passed=$(grep -cx ok "$RESULTS" || true)
+  failed=$(grep -cx 'not ok' "$RESULTS" || true)
+  printf '%s passed, %s failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
+}

@@ -1,0 +1,68 @@
+# What every script here needs: where things are, a temporary folder that goes away, processes that end with the script.
+# shellcheck shell=bash
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+export ROOT
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$(basename "$0"): $*"; exit 1; }
+
+# Makes WORK, and removes it when the script ends, however it ends.
+use_work_folder() {
+  WORK=$(mktemp -d)
+  export WORK
+  STARTED=()
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+clean_up() {
+  local status=$?
+  trap - EXIT
+  for process in "${STARTED[@]}"; do kill "$process" 2>/dev/null || true; done
+  for process in "${STARTED[@]}"; do wait "$process" 2>/dev/null || true; done
+  rm -rf "$WORK"
+  return "$status"
+}
+
+# start LOG COMMAND...: runs a server in the background; its process is $STARTED_PID.
+start() {
+  local log=$1
+  shift
+  "$@" >>"$log" 2>&1 &
+  STARTED_PID=$!
+  STARTED+=("$STARTED_PID")
+}
+
+# free_port: a port that nothing listens on now.
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+  local tries=$(($1 * 20))
+  shift
+  for ((i = 0; i < tries; i++)); do
+    if "$@" >/dev/null 2>&1; then return 0; fi
+    sleep 0.05
+  done
+  say "gave up waiting for: $*"
+  return 1
+}
+
+# The program under test: $CATALOG_MIRROR, or a release build of this checkout.
+use_binary() {
+  if [[ -z ${CATALOG_MIRROR:-} ]]; then
+    local target
+    (cd "$ROOT" && cargo build --quiet --release --bin catalog-mirror)
+    target=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)
+    CATALOG_MIRROR=$target/release/catalog-mirror
+  fi
+  [[ -x $CATALOG_MIRROR ]] || die "$CATALOG_MIRROR is no program"
+  export CATALOG_MIRROR
+}
+
+sha256() { sha256sum "$@" | cut -d' ' -f1; }
+now_ms() { date +%s%3N; }

@@ -1,0 +1,36 @@
+# Images made of the series, as umoci lays them out.
+# shellcheck shell=bash
+
+# build_series_images: LAYOUT:step-000, step-001 ...; every step is one more layer over the one before.
+build_series_images() {
+  local step name last=base
+  LAYOUT=$WORK/layout
+  new_image "$LAYOUT:base"
+  for step in $(steps); do
+    name=$(printf %03d "$step")
+    step_layer "$step" "$SERIES/$name" "$WORK/step"
+    add_layer "$LAYOUT:$last" "$WORK/step" "step-$name"
+    last=step-$name
+    rm -r "$WORK/step"
+  done
+  LAST_STEP=$step LAST_TAG=$last
+}
+
+# step_layer STEP SOURCE TARGET: the files of a step, and whiteouts for those that it removed.
+step_layer() {
+  local file
+  mkdir -p "$3/configs"
+  if [[ -d $2/configs ]]; then cp -r "$2/configs" "$3"; fi
+  jq -r --argjson step "$1" '.[$step].removed[]' "$SERIES/steps.json" | while read -r file; do
+    mkdir -p "$3/configs/$(dirname "$file")"
+    : >"$3/configs/$(dirname "$file")/.wh.$(basename "$file")"
+  done
+}
+
+# lay_over STEP FOLDER: the step on a folder that holds the ones before: the image's files without any image.
+lay_over() {
+  local source file
+  source=$SERIES/$(printf %03d "$1")/configs
+  if [[ -d $source ]]; then cp -r "$source/." "$2"; fi
+  jq -r --argjson step "$1" '.[$step].removed[]' "$SERIES/steps.json" | while read -r file; do rm "$2/$file"; done
+}

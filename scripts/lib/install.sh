@@ -1,0 +1,38 @@
+# Installs what is missing; what cannot be installed is an error, never a skip.
+# shellcheck shell=bash
+
+as_root() {
+  if ((EUID == 0)); then "$@"; else sudo -n "$@"; fi
+}
+
+# need_debian COMMAND=PACKAGE...: installs the packages whose commands are missing.
+need_debian() {
+  local missing=() pair
+  export PATH=$PATH:/usr/sbin
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null || missing+=("${pair##*=}")
+  done
+  ((${#missing[@]})) || return 0
+  say "installing ${missing[*]}"
+  # Packages that start a service must not: the suite starts its own, on its own ports.
+  as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null || die "${pair##*=} is installed, but there is no ${pair%%=*}"
+  done
+}
+
+# need_python COMMAND PACKAGE: puts a package into a virtual environment that later runs use again.
+need_python() {
+  local venv=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/venv
+  if [[ ! -x $venv/bin/$1 ]]; then
+    say "installing $2"
+    python3 -m venv "$venv" || { need_debian_venv && python3 -m venv --clear "$venv"; }
+    "$venv/bin/pip" install --quiet --disable-pip-version-check "$2"
+  fi
+  export PATH=$PATH:$venv/bin
+}
+
+need_debian_venv() {
+  as_root apt-get install -qq -y python3-venv >/dev/null
+}

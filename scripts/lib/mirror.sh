@@ -1,0 +1,58 @@
+# The program under test, as the parts use it, and what a store looks like from outside.
+# shellcheck shell=bash
+
+# poll STORE NAME=SOURCE [OPTION...]: prints the report of the one catalog; the exit code is the poll's.
+poll() {
+  local store=$1 pair=$2
+  shift 2
+  "$CATALOG_MIRROR" poll --json --store "$store" --catalog "$pair" \
+    --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "$@" | jq -c '.[0]'
+}
+
+# outcome STORE NAME=SOURCE [OPTION...]: `outcome exit-code`. Errors go to $WORK/poll.err.
+outcome() {
+  local report code=0
+  report=$(poll "$@" 2>"$WORK/poll.err") || code=$?
+  printf '%s %s\n' "$(jq -r .outcome <<<"$report" 2>/dev/null)" "$code"
+}
+
+# serve STORE [OPTION...]: URL, SERVER_LOG and SERVER_PID are set afterwards.
+serve() {
+  local port
+  port=$(free_port)
+  URL=http://127.0.0.1:$port
+  SERVER_LOG=$WORK/serve-$port.log
+  start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$1" --listen "127.0.0.1:$port" "${@:2}"
+  SERVER_PID=$STARTED_PID
+  wait_for 10 curl -sf "$URL/healthz"
+}
+
+# content_hash STORE NAME; snapshot STORE NAME
+content_hash() { jq -r .contentHash "$1/catalogs/$2/current.json"; }
+snapshot() { cat "$1/$(jq -r .snapshot.key "$1/catalogs/$2/current.json")"; }
+
+# shards STORE NAME: `package sha256` of every shard of the published snapshot.
+shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.sha256)"' | sort; }
+
+# listing STORE: every file with what changes when it is written again.
+listing() { (cd "$1" && find . -type f -printf '%P %i %T@\n' | sort); }
+
+# written BEFORE AFTER: the keys that are new or were written between two listings.
+written() { comm -13 <(printf '%s\n' "$1") <(printf '%s\n' "$2") | cut -d' ' -f1; }
+
+# fetch CODING URL [CURL-OPTION...]: a body as its plain bytes, as the client of that coding sees them.
+fetch() {
+  case $1 in
+    identity) curl -sSf "${@:3}" "$2" ;;
+    gzip) curl -sSf -H 'Accept-Encoding: gzip' "${@:3}" "$2" | gzip -dc ;;
+    zstd) curl -sSf -H 'Accept-Encoding: zstd' "${@:3}" "$2" | zstd -qdc ;;
+  esac
+}
+
+# field URL NAME [CURL-OPTION...]: a header of the answer.
+field() {
+  curl -sS -o /dev/null -D - "${@:3}" "$1" | tr -d '\r' | sed -n "s/^$2: //Ip"
+}
+
+# status URL [CURL-OPTION...]: the status of the answer.
+status() { curl -sS -o /dev/null -w '%{http_code}' "${@:2}" "$1"; }

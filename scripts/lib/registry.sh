@@ -1,0 +1,80 @@
+# Debian's docker-registry with TLS and a password, and images pushed to it.
+# shellcheck shell=bash
+
+FBC_LABEL=operators.operatorframework.io.index.configs.v1=/configs
+REGISTRY_USER=mirror REGISTRY_PASSWORD=correct-horse-battery-staple
+
+# make_certificates DIR: a certification authority of its own, and the registry's certificate for 127.0.0.1.
+make_certificates() {
+  mkdir -p "$1"
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=Test authority" \
+    -addext basicConstraints=critical,CA:TRUE -keyout "$1/ca.key" -out "$1/ca.crt" 2>/dev/null
+  openssl req -newkey rsa:2048 -nodes -subj "/CN=registry" -keyout "$1/tls.key" -out "$1/tls.csr" 2>/dev/null
+  openssl x509 -req -days 2 -in "$1/tls.csr" -CA "$1/ca.crt" -CAkey "$1/ca.key" -CAcreateserial \
+    -extfile <(echo "subjectAltName=IP:127.0.0.1") -out "$1/tls.crt" 2>/dev/null
+}
+
+# start_registry: REGISTRY (host:port), REGISTRY_LOG, REGISTRY_CA and REGISTRY_AUTH_FILE are set afterwards.
+start_registry() {
+  local home=$WORK/registry port
+  port=$(free_port)
+  make_certificates "$home/tls"
+  htpasswd -Bbn "$REGISTRY_USER" "$REGISTRY_PASSWORD" >"$home/htpasswd"
+  cat >"$home/config.yml" <<YAML
+version: 0.1
+log: {level: warn}
+storage: {filesystem: {rootdirectory: $home/data}}
+auth: {htpasswd: {realm: test, path: $home/htpasswd}}
+http:
+  addr: 127.0.0.1:$port
+  tls: {certificate: $home/tls/tls.crt, key: $home/tls/tls.key}
+YAML
+  REGISTRY=127.0.0.1:$port REGISTRY_LOG=$home/log REGISTRY_CA=$home/tls/ca.crt
+  AUTH_FILE=$home/auth.json
+  # The registry takes every variable REGISTRY_* for a setting, so it starts with a clean environment.
+  start "$REGISTRY_LOG" env -i PATH="$PATH" docker-registry serve "$home/config.yml"
+  wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$REGISTRY/v2/"
+  skopeo login --authfile "$AUTH_FILE" --tls-verify=false \
+    -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$REGISTRY" >/dev/null
+}
+
+# start_plain_registry: without TLS and password, for measurements. PLAIN_REGISTRY is set afterwards.
+start_plain_registry() {
+  local home=$WORK/plain-registry port
+  port=$(free_port)
+  mkdir -p "$home"
+  cat >"$home/config.yml" <<YAML
+version: 0.1
+log: {level: warn, accesslog: {disabled: true}}
+storage: {filesystem: {rootdirectory: $home/data}}
+http: {addr: 127.0.0.1:$port}
+YAML
+  PLAIN_REGISTRY=127.0.0.1:$port
+  start "$home/log" env -i PATH="$PATH" docker-registry serve "$home/config.yml"
+  wait_for 20 curl -sf "http://$PLAIN_REGISTRY/v2/"
+}
+
+# new_image LAYOUT:TAG: an empty image that says where its FBC will be.
+new_image() {
+  [[ -d ${1%:*} ]] || umoci init --layout "${1%:*}"
+  umoci new --image "$1"
+  umoci config --image "$1" --config.label "$FBC_LABEL"
+}
+
+# add_layer LAYOUT:TAG FOLDER [NEW-TAG]: what the folder holds becomes the image's next layer.
+add_layer() {
+  local tar=$WORK/layer.tar
+  tar -C "$2" --owner=0 --group=0 -cf "$tar" .
+  umoci raw add-layer --image "$1" ${3:+--tag "$3"} "$tar"
+  rm "$tar"
+}
+
+# copy_image FROM TO [OPTION...]: skopeo, with the suite's credentials.
+copy_image() {
+  skopeo copy --quiet --authfile "$AUTH_FILE" --src-tls-verify=false --dest-tls-verify=false "${@:3}" "$1" "$2"
+}
+
+# registry_curl ARGUMENT...: curl to the registry itself.
+registry_curl() {
+  curl -sS --cacert "$REGISTRY_CA" -u "$REGISTRY_USER:$REGISTRY_PASSWORD" "$@"
+}

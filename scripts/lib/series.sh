@@ -1,0 +1,100 @@
+# A catalog and its updates, one after the other: real ones where there are any, generated ones for everyone else.
+# shellcheck shell=bash
+
+# The folder with real catalogs, empty if there is none.
+data_folder() {
+  local folder=${CATALOG_MIRROR_DATA:-$ROOT/../shared/data}
+  if [[ -d $folder ]]; then (cd "$folder" && pwd); fi
+}
+
+# unpack FILE TARGET: a .tar.zst, also one made with a long window.
+unpack() {
+  mkdir -p "$2"
+  zstd -qdc --long=27 "$1" | tar -x -C "$2"
+}
+
+# make_series: SERIES is a folder with 000/configs, 001/configs ... and steps.json, which tells for each step
+# which files below configs it changed and which it removed. A step holds only what it changed.
+make_series() {
+  local data
+  data=$(data_folder)
+  if [[ -n $data ]]; then
+    unpack "$data/community-v4.20-updates.tar.zst" "$WORK/series"
+    SERIES=$(dirname "$(find "$WORK/series" -name steps.json)")
+  else
+    SERIES=$WORK/series
+    generate_series
+  fi
+}
+
+# twenty updates of the example catalog: packages appear, change and go.
+generate_series() {
+  local v1=$ROOT/tests/catalogs/v1 v2=$ROOT/tests/catalogs/v2 step removed=()
+  : >"$WORK/steps"
+  mkdir -p "$SERIES/000" "$SERIES/001"
+  cp -r "$v1" "$SERIES/000/configs"
+  cp -r "$v2" "$SERIES/001/configs"
+  mapfile -t removed < <(comm -23 <(files "$v1") <(files "$v2"))
+  step_line 0 >>"$WORK/steps"
+  step_line 1 "${removed[@]}" >>"$WORK/steps"
+  for step in $(seq 2 20); do
+    generate_step "$step" >>"$WORK/steps"
+  done
+  jq -s . "$WORK/steps" >"$SERIES/steps.json"
+}
+
+# Every step rewrites one of four packages; every seventh removes the one that the step before wrote.
+generate_step() {
+  local package=generated-$(($1 % 4)) folder
+  folder=$SERIES/$(printf %03d "$1")/configs
+  mkdir -p "$folder"
+  if (($1 % 7 == 0)); then
+    step_line "$1" "generated-$((($1 - 1) % 4))/catalog.yaml"
+    return
+  fi
+  mkdir "$folder/$package"
+  generated_package "$package" "$1" >"$folder/$package/catalog.yaml"
+  step_line "$1"
+}
+
+generated_package() {
+  cat <<YAML
+schema: olm.package
+name: $1
+defaultChannel: stable
+description: Rewritten in step $2.
+---
+schema: olm.channel
+package: $1
+name: stable
+entries:
+- name: $1.v0.$2.0
+---
+schema: olm.bundle
+package: $1
+name: $1.v0.$2.0
+image: registry.example/$1:v0.$2.0
+properties:
+- type: olm.package
+  value: {packageName: $1, version: 0.$2.0}
+YAML
+}
+
+files() { (cd "$1" && find . -name 'catalog.*' -printf '%P\n' | sort); }
+
+# step_line STEP [REMOVED-FILE...]: a step as steps.json has it. A copied file that is the same as before counts as unchanged.
+step_line() {
+  local folder before changed
+  folder=$SERIES/$(printf %03d "$1")/configs
+  before=$SERIES/$(printf %03d $(($1 ? $1 - 1 : 0)))/configs
+  changed=$(files "$folder" | while read -r file; do
+    if (($1 != 1)) || ! cmp -s "$folder/$file" "$before/$file"; then echo "$file"; fi
+  done)
+  jq -nc --argjson step "$1" --arg changed "$changed" \
+    '{step: $step, changed: ($changed / "\n" | map(select(. != ""))), removed: $ARGS.positional}' --args "${@:2}"
+}
+
+# steps: the numbers of all steps; changed STEP, removed STEP: the packages of a step.
+steps() { jq -r '.[].step' "$SERIES/steps.json"; }
+changed() { jq -r --argjson step "$1" '.[$step].changed | arrays | .[] | split("/")[0]' "$SERIES/steps.json"; }
+removed() { jq -r --argjson step "$1" '.[$step].removed[] | split("/")[0]' "$SERIES/steps.json"; }
