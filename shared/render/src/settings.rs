@@ -7,7 +7,8 @@ pub struct Settings {
     pub workers: usize,
     /// Files are cut into chunks of about this many bytes. Default: 2 MiB, several times the biggest usual Package.
     pub chunk_bytes: usize,
-    /// Compressed Shards that are kept in memory, in bytes; more goes to a temporary file. Default: 24 MiB.
+    /// Compressed Shards that are kept in memory, in bytes; more goes to a temporary file. Default: 16 MiB, 300 MB
+    /// of catalog.
     pub memory_bytes: usize,
     /// Where that temporary file is made. Default: the system's folder for temporary files.
     pub scratch_dir: PathBuf,
@@ -26,7 +27,7 @@ impl Default for Settings {
         Self {
             workers: thread::available_parallelism().map_or(2, NonZero::get),
             chunk_bytes: 2 << 20,
-            memory_bytes: 24 << 20,
+            memory_bytes: 16 << 20,
             scratch_dir: std::env::temp_dir(),
             shard_level: 6,
             zstd_level: 9,

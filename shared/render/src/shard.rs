@@ -136,11 +136,13 @@ fn load(published: &dyn Published, sha256: &Sha256) -> Result<Vec<u8>, RenderErr
     })
 }
 
-/// A zstd encoder that writes one frame with the content size in its header.
+/// A zstd encoder that writes one frame with the content size in its header and a checksum at its end, by which every
+/// reader notices flipped bits.
 pub(crate) fn encoder<W: Write>(sink: W, level: i32, size: u64) -> io::Result<zstd::Encoder<'static, W>> {
     let mut encoder = zstd::Encoder::new(sink, level)?;
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
+    encoder.include_checksum(true)?;
     Ok(encoder)
 }
 

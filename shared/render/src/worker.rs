@@ -51,6 +51,7 @@ impl Shop {
     /// Renders chunks until there are no more.
     pub(crate) fn work(&self, jobs: &Mutex<Receiver<Job>>) -> io::Result<()> {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
+        compressor.include_checksum(true)?;
         while let Some(job) = next(jobs) {
             match self.render(&job, &mut compressor) {
                 Ok(fragments) => self.results().fragments.extend(fragments),
