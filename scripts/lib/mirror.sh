@@ -34,8 +34,8 @@ snapshot() { cat "$1/$(jq -r .snapshot.key "$1/catalogs/$2/current.json")"; }
 # shards STORE NAME: `package sha256` of every shard of the published snapshot.
 shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.sha256)"' | sort; }
 
-# listing STORE: every file with what changes when it is written again.
-listing() { (cd "$1" && find . -type f -printf '%P %i %T@\n' | sort); }
+# listing STORE: every object with what changes when it is written again; .tmp holds no objects.
+listing() { (cd "$1" && find . -name .tmp -prune -o -type f -printf '%P %i %T@\n' | sort); }
 
 # written BEFORE AFTER: the keys that are new or were written between two listings.
 written() { comm -13 <(printf '%s\n' "$1") <(printf '%s\n' "$2") | cut -d' ' -f1; }

@@ -1,0 +1,59 @@
+# nginx over the store's folder is a mirror: every key of the published snapshot, fetched from it, has the hash it should.
+# shellcheck shell=bash
+
+STORE=$WORK/store
+
+start_nginx() {
+  local port
+  port=$(free_port)
+  # The workers may run as another user.
+  chmod 755 "$(dirname "$WORK")" "$WORK"
+  cat >"$WORK/nginx.conf" <<CONF
+daemon off;
+pid $WORK/nginx.pid;
+error_log $WORK/nginx.log;
+events {}
+http {
+  access_log off;
+  client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
+  uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
+  server { listen 127.0.0.1:$port; root $STORE; }
+}
+CONF
+  start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"
+  MIRROR=http://127.0.0.1:$port
+  wait_for 10 curl -sf "$MIRROR/catalogs.json"
+}
+
+# stored KEY: the sha256 of an object as the static server sends it.
+stored() { curl -sSf "$MIRROR/$1" | sha256; }
+
+# A client knows one URL: from the pointer it follows hashes to everything else.
+follow() {
+  local key snapshot hash prefix bad=0 count=0 package plain packed
+  key=$(curl -sSf "$MIRROR/catalogs/s/current.json" | jq -r .snapshot.key)
+  hash=$(curl -sSf "$MIRROR/catalogs/s/current.json" | jq -r .contentHash)
+  is "current.json gives the snapshot's hash" "$(stored "$key")" \
+    "$(curl -sSf "$MIRROR/catalogs/s/current.json" | jq -r .snapshot.sha256)"
+  snapshot=$(curl -sSf "$MIRROR/$key")
+  prefix=$(dirname "$key")
+  is "all.json.zst is as the snapshot says" "$(stored "$prefix/all.json.zst")" "$(jq -r .all.zstd.sha256 <<<"$snapshot")"
+  is "all.json.gz is as the snapshot says" "$(stored "$prefix/all.json.gz")" "$(jq -r .all.gzip.sha256 <<<"$snapshot")"
+  is "all.json is as the snapshot says" "$(stored "$prefix/all.json")" "$(jq -r .all.identity.sha256 <<<"$snapshot")"
+  is "all.json has the content hash" "$(stored "$prefix/all.json")" "$hash"
+  is "index.json.zst is as the snapshot says" "$(stored "$prefix/index.json.zst")" "$(jq -r .index.sha256 <<<"$snapshot")"
+  while read -r package plain packed; do
+    count=$((count + 1))
+    curl -sSf "$MIRROR/packages/sha256/$plain.json.zst" >"$WORK/shard" || true
+    [[ $(sha256 "$WORK/shard") == "$packed" && $(zstd -qdc "$WORK/shard" | sha256) == "$plain" ]] || {
+      bad=$((bad + 1))
+      say "$package is not as the snapshot says"
+    }
+  done < <(jq -r '.packages[] | "\(.name) \(.sha256) \(.stored.sha256)"' <<<"$snapshot")
+  is "all $count shards are as the snapshot says" "$bad" 0
+}
+
+is "a catalog with a plain all.json is published" "$(outcome "$STORE" "s=oci:$LAYOUT:$LAST_TAG" --identity)" "published 10"
+start_nginx
+is "catalogs.json names the catalog" "$(curl -sSf "$MIRROR/catalogs.json" | jq -c '[.. | strings]')" '["s"]'
+follow
