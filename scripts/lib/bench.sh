@@ -1,0 +1,109 @@
+# Catalogs to measure with, medians, and the rows of the table.
+# shellcheck shell=bash
+
+# row WHAT FIGURE FLOOR ITS-FIGURE [NUMBER FLOOR-NUMBER]
+row() {
+  local ratio=''
+  if [[ -n ${6:-} ]]; then ratio=$(awk -v a="$5" -v b="$6" 'BEGIN {if (b > 0) printf "%.2f", a / b}'); fi
+  printf '%-44s %16s   %-34s %16s %7s\n' "$1" "$2" "$3" "$4" "$ratio"
+}
+
+# measure RUNS PREPARE COMMAND...: `wall cpu peak`, and one of them, for people.
+measure() { python3 "$HERE/lib/measure.py" "$@"; }
+wall() { cut -d' ' -f1 <<<"$1"; }
+cpu() { cut -d' ' -f2 <<<"$1"; }
+peak() { cut -d' ' -f3 <<<"$1"; }
+ms() { awk -v s="$1" 'BEGIN {printf "%.1f ms", s * 1000}'; }
+mb() { awk -v m="$1" 'BEGIN {printf "%.1f MB", m}'; }
+
+runs() { case $1 in huge) echo 1 ;; *) if [[ -n $QUICK ]]; then echo 3; else echo 5; fi ;; esac }
+
+# The canonical bytes of a published catalog, in MB.
+lines_mb() { snapshot "$1" c | jq '.size / 1048576'; }
+
+# publish STORE CATALOG
+publish() { "${POLL[@]}" --store "$1" --catalog "c=$PLAIN_REGISTRY/ns/$2:v1" >/dev/null; }
+
+# make_catalogs: small (YAML, the series' first state), and of many packages as JSON: large (150 MB), huge (1.5 GB).
+make_catalogs() {
+  local data
+  SMALL=small SERVED=small CATALOGS=(small)
+  AUTH_FILE=$WORK/no-auth.json
+  echo '{}' >"$AUTH_FILE"
+  push_folder small "$SERIES/000/configs"
+  data=$(data_folder)
+  if [[ -z $data ]]; then
+    say "no data folder: only the small example catalog is measured"
+    return
+  fi
+  [[ -n $QUICK ]] && return
+  unpack "$data/community-full.tar.zst" "$WORK/full"
+  make_catalog large 150000000
+  make_catalog huge 1500000000
+  rm -r "$WORK/full"
+}
+
+make_catalog() {
+  CATALOGS+=("$1")
+  say "making the $1 catalog"
+  python3 "$HERE/lib/multiply.py" "$WORK/full/configs" "$WORK/$1" "$2"
+  push_folder "$1" "$WORK/$1"
+  rm -r "$WORK/${1:?}"
+}
+
+# push_folder NAME FOLDER: as an image of one layer.
+push_folder() {
+  local layout=$WORK/$1-layout tree=$WORK/$1-tree
+  new_image "$layout:v1"
+  mkdir -p "$tree"
+  cp -rl "$2" "$tree/configs" 2>/dev/null || cp -r "$2" "$tree/configs"
+  add_layer "$layout:v1" "$tree"
+  copy_image "oci:$layout:v1" "docker://$PLAIN_REGISTRY/ns/$1:v1"
+  rm -r "$layout" "$tree"
+}
+
+# serve_static FOLDER: nginx, tuned as one would for static files. STATIC is its URL.
+serve_static() {
+  local port
+  port=$(free_port)
+  mkdir -p "$1"
+  chmod 755 "$WORK" "$1"
+  cat >"$WORK/nginx.conf" <<CONF
+daemon off;
+pid $WORK/nginx.pid;
+worker_processes 2;
+error_log $WORK/nginx.log;
+events { worker_connections 512; }
+http {
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
+  client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
+  uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
+  server { listen 127.0.0.1:$port; root $1; }
+}
+CONF
+  start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"
+  STATIC=http://127.0.0.1:$port
+  wait_for 10 curl -s "$STATIC/"
+}
+
+# size_of PATH CODING: the bytes of an answer.
+size_of() { curl -sSf -H "Accept-Encoding: $2" "$URL/$1" | wc -c; }
+
+# compare WHAT FILE PATH HEADER: requests a second for the path, and for the same bytes as a static file of nginx.
+compare() {
+  local ours theirs header=$4
+  curl -sSf "$URL/$3" -H "${4/If-None-Match:*/X-None: x}" >"$WORK/static/$2"
+  ours=$(rate "$URL/$3" "$header")
+  # nginx has its own tags.
+  if [[ $header == If-None-Match:* ]]; then header="If-None-Match: $(field "$STATIC/$2" etag)"; fi
+  theirs=$(rate "$STATIC/$2" "$header")
+  row "$1" "$ours/s" "nginx" "$theirs/s" "$ours" "$theirs"
+}
+
+# rate URL HEADER: wrk's requests a second; answers that are errors end the run.
+rate() {
+  local output
+  output=$(wrk -t2 -c16 -d"$([[ -n $QUICK ]] && echo 2 || echo 5)s" -H "$2" "$1")
+  if grep -q 'Non-2xx or 3xx' <<<"$output"; then die "errors from $1: $output"; fi
+  awk '/Requests\/sec/ {print $2}' <<<"$output"
+}
