@@ -18,9 +18,14 @@ use crate::{
     exit::Exit,
 };
 
+/// Enough for two catalogs whose layers are scanned three at a time and for writes meanwhile. The default of 512 lets
+/// a burst of writes start a thread each, and every one of them keeps memory.
+const BLOCKING_THREADS: usize = 24;
+
 /// Runs the command on a runtime of its own.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
     let exit = runtime.block_on(dispatch(cli.command));
     // Nobody waits for a pull that was abandoned.
     runtime.shutdown_background();
