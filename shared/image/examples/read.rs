@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release -p image --example read -- SOURCE [PLAIN_HTTP_HOST]`
 
-use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
 use std::io::{self, Read};
@@ -40,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let digest = images.resolve(&source).await?;
     let resolve_ms = started.elapsed().as_millis();
     let (count, pull) = images
-        .read(&source, &digest, &BTreeSet::new(), Count::default())
+        .read(&source, &digest, &image::EmptyLayers::default(), Count::default())
         .await?;
     let total_ms = started.elapsed().as_millis();
     println!("{digest}");

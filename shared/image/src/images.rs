@@ -41,7 +41,16 @@ pub struct Pull {
     /// Layers that were not, being known as empty or hidden by an upper layer.
     pub layers_skipped: usize,
     /// Layers of this image that hold nothing under the FBC root, known before or found now.
-    pub empty_layers: BTreeSet<Digest>,
+    pub empty_layers: EmptyLayers,
+}
+
+/// Layers that hold nothing of a catalog whose FBC lies under one root: under another root they may.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct EmptyLayers {
+    /// The root, without a slash in front.
+    pub root: String,
+    /// The layers.
+    pub digests: BTreeSet<Digest>,
 }
 
 impl Images {
@@ -76,7 +85,7 @@ impl Images {
         &self,
         source: &Source,
         digest: &Digest,
-        empty: &BTreeSet<Digest>,
+        empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let limit = self.settings.pull_timeout;
@@ -88,7 +97,7 @@ impl Images {
         &self,
         source: &Source,
         digest: &Digest,
-        empty: &BTreeSet<Digest>,
+        empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let place = match source {
@@ -107,14 +116,18 @@ impl Images {
         &self,
         place: &Place,
         digest: &Digest,
-        empty: &BTreeSet<Digest>,
+        empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let image = self.image(place, digest).await?;
         let config = place.config(&image.config).await?;
         let root = Root::new(manifest::root(&image.config.digest, &config)?);
+        let path = root.path();
+        let none = BTreeSet::new();
+        let empty = if empty.root == path { &empty.digests } else { &none };
         let (sink, mut pull) = layers::read(place, (&image, root), empty, sink, &self.settings).await?;
         (pull.bytes, pull.requests) = place.traffic();
+        pull.empty_layers.root = path;
         Ok((sink, pull))
     }
 
@@ -139,13 +152,13 @@ impl Images {
 impl Pull {
     pub(crate) fn skip(&mut self, layer: &Digest) {
         self.layers_skipped += 1;
-        self.empty_layers.insert(layer.clone());
+        self.empty_layers.digests.insert(layer.clone());
     }
 
     pub(crate) fn note(&mut self, layer: &Digest, is_empty: bool) {
         self.layers_fetched += 1;
         if is_empty {
-            self.empty_layers.insert(layer.clone());
+            self.empty_layers.digests.insert(layer.clone());
         }
     }
 }

@@ -20,7 +20,7 @@ mod source;
 pub use crate::auth::CredentialsError;
 pub use crate::digest::{Digest, DigestError};
 pub use crate::error::{Error, ImageError, LayerError, Limit};
-pub use crate::images::{Images, Pull};
+pub use crate::images::{EmptyLayers, Images, Pull};
 pub use crate::overlay::LinkError;
 pub use crate::registry::{Fault, RegistryError};
 pub use crate::settings::{Limits, Platform, Proxy, Retry, Settings, SettingsError};

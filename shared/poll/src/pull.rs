@@ -1,10 +1,9 @@
 use std::{
-    collections::BTreeSet,
     io::{self, Read},
     sync::Arc,
 };
 
-use image::{Digest, FileSink};
+use image::{Digest, EmptyLayers, FileSink};
 use layout::{Key, Layers};
 use render::{Renderer, Rendering};
 use store::{Condition, ReadError, Store, StoreExt};
@@ -68,15 +67,22 @@ async fn known_layers(store: &dyn Store, key: &Key) -> Result<Layers, PollError>
     }
 }
 
-fn parse(layers: &Layers) -> BTreeSet<Digest> {
-    layers.empty.iter().filter_map(|digest| digest.parse().ok()).collect()
+fn parse(layers: &Layers) -> EmptyLayers {
+    let digests = layers.empty.iter().filter_map(|digest| digest.parse().ok()).collect();
+    EmptyLayers {
+        root: layers.root.clone(),
+        digests,
+    }
 }
 
 /// Layers of earlier images are forgotten, so the list never grows beyond one image's.
-async fn remember(store: &dyn Store, key: &Key, before: &Layers, empty: &BTreeSet<Digest>) {
+async fn remember(store: &dyn Store, key: &Key, before: &Layers, empty: &EmptyLayers) {
+    if empty.digests.is_empty() && before.empty.is_empty() {
+        return;
+    }
     let layers = Layers {
-        empty: empty.iter().map(ToString::to_string).collect(),
-        ..before.clone()
+        root: empty.root.clone(),
+        empty: empty.digests.iter().map(ToString::to_string).collect(),
     };
     if layers == *before {
         return;

@@ -1,12 +1,11 @@
 use std::{
-    collections::BTreeSet,
     io::{self, BufWriter, Read, Write},
     sync::Arc,
 };
 
 use ::render::{Nothing, RenderError, Renderer, Settings, Sinks};
 use anyhow::Context;
-use image::{FileSink, Images};
+use image::{EmptyLayers, FileSink, Images};
 
 use crate::{
     cli::Render,
@@ -20,7 +19,9 @@ pub(crate) async fn run(args: Render) -> anyhow::Result<Exit> {
     let images = Images::new(problems.none_or(settings)?)?;
     let digest = images.resolve(&args.source).await?;
     let sink = Sink(Renderer::start(quick(), Arc::new(Nothing)));
-    let (sink, _) = images.read(&args.source, &digest, &BTreeSet::new(), sink).await?;
+    let (sink, _) = images
+        .read(&args.source, &digest, &EmptyLayers::default(), sink)
+        .await?;
     tokio::task::spawn_blocking(move || print(sink.0)).await?
 }
 

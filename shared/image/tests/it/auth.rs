@@ -102,7 +102,7 @@ async fn a_token_that_ends_in_the_middle_of_a_pull_is_renewed_once_for_all_layer
     let digest = client.images.resolve(&source(&registry)).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(50));
     registry.revoke_tokens();
-    let (source, none) = (source(&registry), std::collections::BTreeSet::new());
+    let (source, none) = (source(&registry), image::EmptyLayers::default());
     let read = client
         .images
         .read(&source, &digest, &none, crate::kit::Collect::default());

@@ -1,6 +1,5 @@
 //! Layouts and folders.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -15,7 +14,7 @@ async fn read(source: &str) -> Result<Vec<String>, Error> {
     let source: Source = source.parse().unwrap();
     let digest = images.resolve(&source).await?;
     let (sink, pull) = images
-        .read(&source, &digest, &BTreeSet::new(), Collect::default())
+        .read(&source, &digest, &image::EmptyLayers::default(), Collect::default())
         .await?;
     assert_eq!((pull.bytes, pull.requests), (0, 0), "a disk is no wire");
     Ok(sink.list())
@@ -93,7 +92,12 @@ async fn a_folders_digest_is_that_of_its_paths_and_contents() {
     fs::rename(two.path().join("a/b/c.yaml"), two.path().join("a/c.yaml")).unwrap();
     assert_ne!(digest, images.resolve(&source(&two)).await.unwrap());
     let result = images
-        .read(&source(&two), &digest, &BTreeSet::new(), Collect::default())
+        .read(
+            &source(&two),
+            &digest,
+            &image::EmptyLayers::default(),
+            Collect::default(),
+        )
         .await;
     assert!(matches!(result, Err(Error::Image(ImageError::Changed(_)))));
 }

@@ -173,7 +173,7 @@ async fn silence_and_slowness_end() {
     let digest = small().digest.parse().unwrap();
     let sink = crate::kit::Collect::default();
     let result = images
-        .read(&source(&registry), &digest, &std::collections::BTreeSet::new(), sink)
+        .read(&source(&registry), &digest, &image::EmptyLayers::default(), sink)
         .await;
     assert!(matches!(result.err(), Some(Error::Timeout(_))));
 }

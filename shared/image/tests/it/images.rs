@@ -1,7 +1,5 @@
 //! Resolving, manifests, indexes and configs.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use image::{Error, ImageError, Images, Platform, Settings};
 use testkit::{Fault, Format, Image, ImageBuilder, Kind, Layer, Registry, index};
@@ -30,7 +28,7 @@ async fn a_pinned_digest_is_never_polled() {
     let digest = images.resolve(&source).await.unwrap();
     assert_eq!((digest.as_str(), registry.requests().len()), (image.digest.as_str(), 0));
     let (sink, _) = images
-        .read(&source, &digest, &BTreeSet::new(), Collect::default())
+        .read(&source, &digest, &image::EmptyLayers::default(), Collect::default())
         .await
         .unwrap();
     assert_eq!(sink.list(), ["a.yaml=a"]);

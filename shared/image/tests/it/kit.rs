@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use image::{Digest, Error, Fault, FileSink, Images, Proxy, Pull, Retry, Settings, Source};
+use image::{Error, Fault, FileSink, Images, Proxy, Pull, Retry, Settings, Source};
 use testkit::{Image, ImageBuilder, Layer, Registry};
 
 /// Keeps all files in memory, by path.
@@ -97,13 +97,13 @@ pub(crate) fn small() -> Image {
 
 /// Resolves and reads `ns/cat:v1`.
 pub(crate) async fn pull(images: &Images, registry: &Registry) -> Result<(Collect, Pull), Error> {
-    pull_but(images, registry, &BTreeSet::new()).await
+    pull_but(images, registry, &image::EmptyLayers::default()).await
 }
 
 pub(crate) async fn pull_but(
     images: &Images,
     registry: &Registry,
-    empty: &BTreeSet<Digest>,
+    empty: &image::EmptyLayers,
 ) -> Result<(Collect, Pull), Error> {
     let source = source(registry);
     let digest = images.resolve(&source).await?;

@@ -110,7 +110,7 @@ async fn links_that_lead_nowhere_are_errors_unless_excluded() {
     };
     let digest = image.digest.parse().unwrap();
     let (sink, _) = client(&registry)
-        .read(&source(&registry), &digest, &BTreeSet::new(), sink)
+        .read(&source(&registry), &digest, &image::EmptyLayers::default(), sink)
         .await
         .unwrap();
     assert_eq!(sink.list(), ["f=f"]);
@@ -201,7 +201,11 @@ async fn a_layer_known_as_empty_is_not_fetched_again() {
     let images = client(&registry);
     let (_, first) = pull(&images, &registry).await.unwrap();
     assert_eq!(
-        (first.layers_fetched, first.layers_skipped, first.empty_layers.len()),
+        (
+            first.layers_fetched,
+            first.layers_skipped,
+            first.empty_layers.digests.len()
+        ),
         (2, 0, 1)
     );
     registry.reset();
@@ -276,7 +280,7 @@ async fn a_sinks_error_comes_out_as_it_went_in() {
     let images = client(&registry);
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = images
-        .read(&source(&registry), &digest, &BTreeSet::new(), Refuses)
+        .read(&source(&registry), &digest, &image::EmptyLayers::default(), Refuses)
         .await;
     let Err(Error::Sink(error)) = result else {
         panic!("not the sink's error")
@@ -297,7 +301,7 @@ async fn a_broken_blob_explains_more_than_what_came_of_it() {
     let images = client(&registry);
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = images
-        .read(&source(&registry), &digest, &BTreeSet::new(), Refuses)
+        .read(&source(&registry), &digest, &image::EmptyLayers::default(), Refuses)
         .await;
     assert!(matches!(result.err(), Some(Error::Digest { what: "layer", .. })));
 }
@@ -310,4 +314,28 @@ fn layer_errors_name_no_source_twice() {
 
 fn tar_type(byte: u8) -> tar::EntryType {
     tar::EntryType::new(byte)
+}
+
+#[tokio::test]
+async fn what_is_empty_under_one_root_is_fetched_for_another() {
+    let registry = Registry::start().await;
+    let images = client(&registry);
+    let elsewhere = Layer::new().file("other/a.yaml", "a");
+    let here = Layer::new().file("configs/b.yaml", "b");
+    let build = |root: &str| {
+        ImageBuilder::catalog(root)
+            .layer(elsewhere.clone())
+            .layer(here.clone())
+            .build()
+    };
+    registry.push("ns/cat", "v1", &build("/configs"));
+    let (_, first) = pull(&images, &registry).await.unwrap();
+    assert_eq!(
+        (first.empty_layers.root.as_str(), first.empty_layers.digests.len()),
+        ("configs", 1)
+    );
+    registry.push("ns/cat", "v1", &build("/other"));
+    let (sink, second) = pull_but(&images, &registry, &first.empty_layers).await.unwrap();
+    assert_eq!(second.layers_fetched, 2);
+    assert!(sink.files.contains_key("a.yaml"));
 }
