@@ -26,6 +26,8 @@ pub(crate) struct Cli {
     verbose: u8,
 }
 
+const REGISTRIES: &str = "Registries";
+
 const EXAMPLES: &str = "\
 Examples:
   catalog-mirror demo
@@ -173,20 +175,19 @@ pub(crate) struct CatalogArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Registries")]
 pub(crate) struct RegistryArgs {
     /// A file with credentials, as `podman login --authfile` writes it. May be repeated.
     /// Default: REGISTRY_AUTH_FILE, else where podman and docker keep theirs.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
     pub(crate) auth_file: Vec<PathBuf>,
     /// A bundle of certificates to trust besides the system's. May be repeated.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
     pub(crate) ca_file: Vec<PathBuf>,
     /// A registry that is spoken to without TLS. May be repeated.
-    #[arg(long, value_name = "HOST[:PORT]")]
+    #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]")]
     pub(crate) plain_http: Vec<String>,
     /// Which image of a multi-platform index to read; catalogs hold the same FBC for all.
-    #[arg(long, value_name = "OS/ARCH")]
+    #[arg(long, help_heading = REGISTRIES, value_name = "OS/ARCH")]
     pub(crate) platform: Option<String>,
 }
 
