@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bytes::Bytes;
 use ring::digest::{Context, SHA256, SHA512, digest};
+
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 
 /// A validated content digest: `sha256:<64 hex>` or `sha512:<128 hex>`, lower case.
@@ -37,11 +40,19 @@ impl Digest {
         self.0.split_once(':').map_or("", |(_, hex)| hex)
     }
 
-    /// The digest of `bytes` with the same algorithm as this one.
-    pub(crate) fn again(&self, bytes: &[u8]) -> Self {
+    /// Passes `bytes` on if this is their digest.
+    pub(crate) fn verify(&self, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
         let mut hasher = self.hasher();
-        hasher.update(bytes);
-        hasher.finish()
+        hasher.update(&bytes);
+        let actual = hasher.finish();
+        if actual == *self {
+            return Ok(bytes);
+        }
+        Err(Error::Digest {
+            what,
+            expected: self.clone(),
+            actual,
+        })
     }
 
     pub(crate) fn hasher(&self) -> Hasher {
@@ -152,6 +163,7 @@ mod tests {
         let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Digest::of(b"").as_str(), empty);
         let long: Digest = format!("sha512:{}", "0".repeat(128)).parse().unwrap();
-        assert_eq!(long.again(b"").algorithm(), "sha512");
+        assert!(long.hasher().finish().as_str().starts_with("sha512:cf83e135"));
+        assert!(matches!(long.verify("blob", Bytes::new()), Err(Error::Digest { .. })));
     }
 }

@@ -48,16 +48,7 @@ impl Layout {
         let body = self
             .small(digest, ("manifest_bytes", self.limits.manifest_bytes))
             .await?;
-        let actual = digest.again(&body);
-        if actual == *digest {
-            Ok(body)
-        } else {
-            Err(Error::Digest {
-                what: "manifest",
-                expected: digest.clone(),
-                actual,
-            })
-        }
+        digest.verify("manifest", body)
     }
 
     pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {

@@ -33,15 +33,7 @@ impl Session {
         let promised = self.promised(&response)?;
         let body = self.small_body(response, "manifest").await?;
         match promised {
-            Some(expected) if expected.again(&body) != expected => {
-                let actual = expected.again(&body);
-                Err(Error::Digest {
-                    what: "manifest",
-                    expected,
-                    actual,
-                })
-            }
-            Some(digest) => Ok(digest),
+            Some(digest) => digest.verify("manifest", body).map(|_| digest),
             None => Ok(Digest::of(&body)),
         }
     }
@@ -71,16 +63,7 @@ impl Session {
         let what = format!("manifest {digest}");
         let limit = ("manifest_bytes", self.settings().limits.manifest_bytes);
         let body = self.whole(&ask(Method::GET, digest.as_str(), &what), limit).await?;
-        let actual = digest.again(&body);
-        if actual == *digest {
-            Ok(body)
-        } else {
-            Err(Error::Digest {
-                what: "manifest",
-                expected: digest.clone(),
-                actual,
-            })
-        }
+        digest.verify("manifest", body)
     }
 
     pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {
