@@ -96,7 +96,7 @@ impl Session {
     }
 
     fn request(&self, ask: &Ask<'_>, url: &Url) -> RequestBuilder {
-        let mut request = self.client.0.http.request(ask.method.clone(), url.clone());
+        let mut request = self.client.0.http.to(url).request(ask.method.clone(), url.clone());
         if let Some(accept) = ask.accept {
             request = request.header(ACCEPT, accept);
         }
@@ -132,6 +132,7 @@ impl Session {
             404 => Fault::NotFound { what: what.to_owned() },
             429 => Fault::RateLimited { retry_after },
             408 | 500 | 502 | 503 | 504 => Fault::Unavailable { status, retry_after },
+            400 if self.settings().is_plain(&self.host) => Fault::PlainRefused,
             _ => Fault::Status(status),
         }
     }

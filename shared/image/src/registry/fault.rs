@@ -82,6 +82,9 @@ pub enum Fault {
     /// The registry speaks plain http.
     #[error("it does not speak TLS")]
     PlainHttp,
+    /// 400 to plain http, which is what a server says that expects TLS.
+    #[error("400, it refuses plain http")]
+    PlainRefused,
     /// No connection at all.
     #[error("cannot connect")]
     Connect(#[source] reqwest::Error),
@@ -145,6 +148,7 @@ impl Fault {
             | Self::Status(_)
             | Self::Tls(_)
             | Self::PlainHttp
+            | Self::PlainRefused
             | Self::Range
             | Self::Digest(_)
             | Self::Redirect { .. }
@@ -176,6 +180,7 @@ impl Fault {
                 Some("if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle".to_owned())
             }
             Self::PlainHttp => Some(format!("if that is intended list {registry} under plainHttp")),
+            Self::PlainRefused => Some(format!("if it speaks TLS take {registry} off plainHttp (--plain-http)")),
             _ => None,
         }
     }

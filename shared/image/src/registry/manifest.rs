@@ -43,6 +43,7 @@ impl Session {
         match self.send(&ask(Method::HEAD, tag, &what)).await {
             Ok(response) => self.promised(&response),
             Err(Error::Registry(error)) => match error.fault {
+                Fault::PlainRefused => Ok(None),
                 Fault::Status(status) if matches!(status.as_u16(), 400 | 405 | 501) => Ok(None),
                 _ => Err(Error::Registry(error)),
             },

@@ -3,6 +3,7 @@
 
 mod blob;
 mod challenge;
+mod connections;
 mod exchange;
 mod fault;
 mod grant;
@@ -21,8 +22,9 @@ use tokio::sync::OnceCell;
 
 use crate::auth::{self, Login};
 use crate::error::Error;
-use crate::settings::{Proxy, Settings, SettingsError};
+use crate::settings::{Settings, SettingsError};
 
+use connections::Connections;
 use grant::Grant;
 
 pub use fault::{Fault, RegistryError};
@@ -35,7 +37,7 @@ pub(crate) struct Client(Arc<Shared>);
 type SharedGrant = Arc<tokio::sync::Mutex<Grant>>;
 
 struct Shared {
-    http: reqwest::Client,
+    http: Connections,
     settings: Arc<Settings>,
     /// By host and repository.
     grants: Mutex<BTreeMap<(String, String), SharedGrant>>,
@@ -58,20 +60,7 @@ pub(crate) struct Session {
 
 impl Client {
     pub(crate) fn new(settings: Arc<Settings>) -> Result<Self, SettingsError> {
-        let builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config(&settings.ca_files)?)
-            .user_agent(&settings.user_agent)
-            .connect_timeout(settings.connect_timeout)
-            .read_timeout(settings.read_timeout)
-            // Redirects are followed here, hop by hop, to judge where they lead and what they may carry.
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false);
-        let builder = match &settings.proxy {
-            Proxy::Environment => builder,
-            Proxy::Off => builder.no_proxy(),
-            Proxy::Url(url) => builder.proxy(reqwest::Proxy::all(url).map_err(SettingsError::Proxy)?),
-        };
-        let http = builder.build().map_err(SettingsError::Client)?;
+        let http = Connections::new(&settings)?;
         Ok(Self(Arc::new(Shared {
             http,
             settings,

@@ -11,19 +11,23 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::settings::SettingsError;
 
 /// A configuration of its own rather than a process-wide provider, so that no other crate's choice matters.
-pub(crate) fn config(ca_files: &[PathBuf]) -> Result<ClientConfig, SettingsError> {
-    let mut roots = system_roots();
-    for path in ca_files {
-        add(&mut roots, path)?;
-    }
+pub(crate) fn config(roots: RootCertStore) -> Result<ClientConfig, SettingsError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// A machine without roots is no reason to fail: plain http, a layout or an own CA need none.
-fn system_roots() -> RootCertStore {
+/// The operator's own CA certificates.
+pub(crate) fn roots(ca_files: &[PathBuf]) -> Result<RootCertStore, SettingsError> {
     let mut roots = RootCertStore::empty();
+    for path in ca_files {
+        add(&mut roots, path)?;
+    }
+    Ok(roots)
+}
+
+/// A machine without roots is no reason to fail: an own CA needs none.
+pub(crate) fn with_system_roots(mut roots: RootCertStore) -> RootCertStore {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
         tracing::warn!(error = %error, "cannot load some of the system's CA certificates");

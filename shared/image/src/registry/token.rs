@@ -68,7 +68,7 @@ fn token(answer: Answer, asked: Instant) -> Option<Token> {
 
 async fn request(session: &Session, realm: &Url, service: Option<&str>) -> Result<RequestBuilder, Error> {
     let scope = format!("repository:{}:pull", session.repository);
-    let http = &session.client.0.http;
+    let http = session.client.0.http.to(realm);
     let mut pairs = vec![("scope", scope.as_str())];
     pairs.extend(service.map(|service| ("service", service)));
     Ok(match session.login().await?.map(|login| &login.secret) {
