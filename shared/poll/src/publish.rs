@@ -49,10 +49,12 @@ impl Written {
 }
 
 impl Publisher<'_> {
-    pub(crate) async fn publish(&self, mut rendering: Rendering) -> Result<(Snapshot, SnapshotRef), PollError> {
-        let new_shards = self.put_shards(&rendering).await?;
-        let (returned, facts, whole) = self.put_all(rendering).await?;
-        rendering = returned;
+    pub(crate) async fn publish(&self, rendering: Rendering) -> Result<(Snapshot, SnapshotRef), PollError> {
+        let rendering = Arc::new(rendering);
+        // Shards wait for the disk or the network while the whole keeps the processor busy.
+        let (new_shards, (facts, whole)) =
+            tokio::try_join!(self.put_shards(&rendering), self.put_all(rendering.clone()))?;
+        let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
         let index = self.put_index(&mut rendering, facts.content_hash).await?;
         let stored = |sha256: &Sha256| {
             let stored = new_shards
@@ -80,7 +82,7 @@ impl Publisher<'_> {
     }
 
     /// The compressing threads write into staged objects, which get their keys once the content hash is known.
-    async fn put_all(&self, rendering: Rendering) -> Result<(Rendering, AllFacts, Whole), PollError> {
+    async fn put_all(&self, rendering: Arc<Rendering>) -> Result<(AllFacts, Whole), PollError> {
         let (zstd, zstd_staging) = self.stage().await?;
         let (gzip, gzip_staging) = self.stage().await?;
         let identity = if self.identity { Some(self.stage().await?) } else { None };
@@ -90,11 +92,8 @@ impl Publisher<'_> {
             gzip: Some(Box::new(gzip)),
             identity: identity.map(boxed),
         };
-        let writing = tokio::task::spawn_blocking(move || {
-            let facts = rendering.write_all(sinks);
-            (rendering, facts)
-        });
-        let (rendering, facts) = writing.await?;
+        let writing = tokio::task::spawn_blocking(move || rendering.write_all(sinks));
+        let facts = writing.await?;
         // A store that failed made the writing fail: its error is the cause.
         let zstd = zstd_staging.await??;
         let gzip = gzip_staging.await??;
@@ -111,7 +110,7 @@ impl Publisher<'_> {
                 None => None,
             },
         };
-        Ok((rendering, facts, whole))
+        Ok((facts, whole))
     }
 
     async fn stage(&self) -> Result<(StagedWriter, Staging), PollError> {
