@@ -1,14 +1,12 @@
 //! From settings to the parts that do the work.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use image::Images;
+use layout::{CatalogName, Catalogs, Key};
 use poll::Mirror;
-use store::{FolderStore, Store};
+use store::{FolderStore, Store, StoreExt};
 
 use crate::{
     cli::{CatalogArgs, StoreArgs},
@@ -28,7 +26,8 @@ impl StoreArgs {
 
     /// Opens the store to read only.
     pub(crate) fn open_to_read(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-        open_to_read(&self.path(config))
+        let store = FolderStore::open_read_only(self.path(config));
+        Ok(Arc::new(store.context("cannot open the store")?))
     }
 
     /// Opens the store, making the folder if need be.
@@ -37,12 +36,6 @@ impl StoreArgs {
             FolderStore::open(self.path(config)).context("cannot open the store")?,
         ))
     }
-}
-
-fn open_to_read(path: &Path) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(Arc::new(
-        FolderStore::open_read_only(path).context("cannot open the store")?,
-    ))
 }
 
 /// The mirror that the arguments and the configuration describe.
@@ -58,4 +51,10 @@ pub(crate) fn mirror(
         ..poll::Settings::default()
     };
     Ok(Mirror::new(images, store, settings, metrics))
+}
+
+/// The names of all catalogs of a store.
+pub(crate) async fn names(store: &dyn Store) -> anyhow::Result<BTreeSet<CatalogName>> {
+    let names = store.read_document::<Catalogs>(&Key::Catalogs).await?;
+    Ok(names.map(|(names, _)| names.catalogs).unwrap_or_default())
 }

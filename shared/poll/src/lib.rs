@@ -24,5 +24,6 @@ pub use metrics::Metrics;
 pub use mirror::{Mirror, Settings};
 pub use names::{add_name, remove_name};
 pub use progress::{Progress, Seen};
+pub use pull::RenderSink;
 pub use report::{Changes, Report};
 pub use schedule::{Schedule, jittered};

@@ -5,7 +5,7 @@ use std::{
 
 use image::{Digest, EmptyLayers, FileSink};
 use layout::{Key, Layers};
-use render::{Renderer, Rendering};
+use render::{RenderError, Renderer, Rendering};
 use store::{Condition, ReadError, Store, StoreExt};
 use telemetry::chain;
 
@@ -22,10 +22,7 @@ pub(crate) async fn pull(
     let key = Key::Layers(catalog.name.clone());
     let layers = known_layers(&*mirror.store, &key).await?;
     let renderer = Renderer::start(mirror.settings.render.clone(), published);
-    let sink = RenderSink {
-        renderer,
-        progress: mirror.progress(),
-    };
+    let sink = RenderSink::new(renderer, mirror.progress());
     let (sink, pull) = mirror
         .images
         .read(&catalog.source, digest, &parse(&layers), sink)
@@ -34,12 +31,28 @@ pub(crate) async fn pull(
     report.layers_fetched += pull.layers_fetched;
     report.layers_skipped += pull.layers_skipped;
     remember(&*mirror.store, &key, &layers, &pull.empty_layers).await;
-    Ok(tokio::task::spawn_blocking(move || sink.renderer.finish()).await??)
+    Ok(tokio::task::spawn_blocking(move || sink.finish()).await??)
 }
 
-struct RenderSink {
+/// Renders the files of an image as they stream by.
+pub struct RenderSink {
     renderer: Renderer,
     progress: Arc<Progress>,
+}
+
+impl RenderSink {
+    /// Feeds `renderer` and tells `progress`.
+    pub const fn new(renderer: Renderer, progress: Arc<Progress>) -> Self {
+        Self { renderer, progress }
+    }
+
+    /// What was rendered, once the image was read to its end.
+    ///
+    /// # Errors
+    /// As [`Renderer::finish`].
+    pub fn finish(self) -> Result<Rendering, RenderError> {
+        self.renderer.finish()
+    }
 }
 
 impl FileSink for RenderSink {

@@ -66,7 +66,7 @@ struct Read {
 impl Turn<'_> {
     async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
         let read = self.read_current().await?;
-        let digest = self.digest(read.as_ref()).await?;
+        let digest = self.digest().await?;
         report.digest = Some(digest.to_string());
         report.describe(read.as_ref().map(|read| &read.current));
         match read {
@@ -82,7 +82,7 @@ impl Turn<'_> {
     }
 
     /// A pinned digest is believed, not looked up.
-    async fn digest(&self, read: Option<&Read>) -> Result<Digest, PollError> {
+    async fn digest(&self) -> Result<Digest, PollError> {
         if let Some(pinned) = self.catalog.source.pinned() {
             return Ok(pinned.clone());
         }
@@ -92,10 +92,7 @@ impl Turn<'_> {
             .acquire()
             .await
             .expect("the semaphore is never closed");
-        let known = read.map(|read| read.current.source.digest.as_str());
-        let digest = self.mirror.images.resolve(&self.catalog.source).await?;
-        tracing::debug!(catalog = %self.catalog.name, %digest, known, "resolved");
-        Ok(digest)
+        Ok(self.mirror.images.resolve(&self.catalog.source).await?)
     }
 
     fn is_known(&self, current: &Current, digest: &Digest) -> bool {

@@ -1,7 +1,6 @@
 use std::io::Read;
 
-use layout::{Form, Key, Sha256, Stored};
-use sha2::Digest;
+use layout::{Form, Hasher, Key, Sha256, Stored};
 
 use crate::{
     error::{Corruption, Error},
@@ -30,7 +29,7 @@ pub(crate) fn verify(key: &Key, bytes: &[u8], stored: Option<Stored>) -> Result<
 fn decodes_to(key: &Key, reader: std::io::Result<impl Read>, expected: Option<Sha256>) -> Result<(), Error> {
     let unreadable = |source| Error::corrupt(key, Corruption::Coding(source));
     let mut reader = reader.map_err(unreadable)?;
-    let mut hasher = sha2::Sha256::new();
+    let mut hasher = Hasher::new();
     let mut chunk = vec![0; 64 << 10];
     loop {
         match reader.read(&mut chunk).map_err(unreadable)? {
@@ -39,9 +38,7 @@ fn decodes_to(key: &Key, reader: std::io::Result<impl Read>, expected: Option<Sh
         }
     }
     match expected {
-        Some(expected) if expected != Sha256::from_bytes(hasher.finalize().into()) => {
-            Err(Error::corrupt(key, Corruption::Hash))
-        }
+        Some(expected) if expected != hasher.finish() => Err(Error::corrupt(key, Corruption::Hash)),
         _ => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
 use anyhow::Context;
-use layout::{CatalogName, Catalogs, Current, Key, Snapshot, Status};
+use layout::{CatalogName, Current, Key, Snapshot, Status};
 use store::{Store, StoreExt};
 
 use crate::{
@@ -7,6 +7,7 @@ use crate::{
     config::Config,
     exit::Exit,
     output::{self, catalogs::Row},
+    wiring,
 };
 
 pub(crate) async fn run(args: Ls) -> anyhow::Result<Exit> {
@@ -19,9 +20,8 @@ pub(crate) async fn run(args: Ls) -> anyhow::Result<Exit> {
 }
 
 async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
-    let names = store.read_document::<Catalogs>(&Key::Catalogs).await?;
     let mut rows = Vec::new();
-    for name in names.into_iter().flat_map(|(names, _)| names.catalogs) {
+    for name in wiring::names(store).await? {
         let current = current(store, &name).await?;
         let snapshot = match &current {
             Some(current) => snapshot(store, &name, current).await?,

@@ -1,11 +1,12 @@
 use std::{
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, Write},
     sync::Arc,
 };
 
+use ::poll::RenderSink;
 use ::render::{Nothing, RenderError, Renderer, Settings, Sinks};
 use anyhow::Context;
-use image::{EmptyLayers, FileSink, Images};
+use image::{EmptyLayers, Images};
 
 use crate::{
     cli::Render,
@@ -18,11 +19,11 @@ pub(crate) async fn run(args: Render) -> anyhow::Result<Exit> {
     let settings = config::images(config::Registries::default(), &args.registries, &mut problems);
     let images = Images::new(problems.none_or(settings)?)?;
     let digest = images.resolve(&args.source).await?;
-    let sink = Sink(Renderer::start(quick(), Arc::new(Nothing)));
+    let sink = RenderSink::new(Renderer::start(quick(), Arc::new(Nothing)), Arc::default());
     let (sink, _) = images
         .read(&args.source, &digest, &EmptyLayers::default(), sink)
         .await?;
-    tokio::task::spawn_blocking(move || print(sink.0)).await?
+    tokio::task::spawn_blocking(move || print(sink)).await?
 }
 
 /// The shards are only passed through, so they are not compressed well.
@@ -33,25 +34,8 @@ fn quick() -> Settings {
     }
 }
 
-struct Sink(Renderer);
-
-impl FileSink for Sink {
-    fn file(&mut self, path: &str, _: u64, content: &mut dyn Read) -> io::Result<()> {
-        self.0.file(path, content)
-    }
-
-    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
-        self.0.link(path, target);
-        Ok(())
-    }
-
-    fn excludes(&self, path: &str) -> bool {
-        self.0.excludes(path)
-    }
-}
-
-fn print(renderer: Renderer) -> anyhow::Result<Exit> {
-    let rendering = renderer.finish()?;
+fn print(sink: RenderSink) -> anyhow::Result<Exit> {
+    let rendering = sink.finish()?;
     let output: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
     match rendering.write_all(Sinks {
         identity: Some(output),

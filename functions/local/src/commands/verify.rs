@@ -1,12 +1,9 @@
-use layout::{CatalogName, Catalogs, Key};
-use store::{Store, StoreExt};
-
-use crate::{cli::Verify, config::Config, exit::Exit, output};
+use crate::{cli::Verify, config::Config, exit::Exit, output, wiring};
 
 pub(crate) async fn run(args: Verify) -> anyhow::Result<Exit> {
     let store = args.store.open_to_read(&Config::default())?;
     let names = if args.names.is_empty() {
-        all(&*store).await?
+        wiring::names(&*store).await?.into_iter().collect()
     } else {
         args.names
     };
@@ -22,11 +19,4 @@ pub(crate) async fn run(args: Verify) -> anyhow::Result<Exit> {
     }
     let sound = results.iter().all(|(_, verification)| verification.findings.is_empty());
     Ok(if sound { Exit::Fine } else { Exit::Failed })
-}
-
-async fn all(store: &dyn Store) -> anyhow::Result<Vec<CatalogName>> {
-    let names = store.read_document::<Catalogs>(&Key::Catalogs).await?;
-    Ok(names
-        .map(|(names, _)| names.catalogs.into_iter().collect())
-        .unwrap_or_default())
 }
