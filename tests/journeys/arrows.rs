@@ -12,8 +12,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("telemetry", &[]),
     ("render", &["fbc", "layout"]),
     ("store", &["layout"]),
+    ("store-s3", &["layout", "store"]),
     ("keep", &["layout", "store", "telemetry"]),
     ("poll", &["image", "keep", "layout", "render", "store", "telemetry"]),
+    ("notify", &["keep", "layout", "poll", "store", "telemetry"]),
+    ("config", &["image", "layout", "poll"]),
     ("serve", &["layout", "store", "telemetry"]),
     ("testkit", &[]),
 ];
@@ -25,6 +28,21 @@ const ABSENT: &[(&str, &[&str])] = &[
     ("render", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("store", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),
     ("keep", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),
+    ("store-s3", &["reqwest", "fbc", "image", "granit-parser", "aws-lc-rs"]),
+    (
+        "reader",
+        &[
+            "reqwest",
+            "oci-client",
+            "fbc",
+            "image",
+            "render",
+            "poll",
+            "granit-parser",
+            "aws-lc-rs",
+        ],
+    ),
+    ("poller", &["serve", "axum", "aws-lc-rs"]),
     (
         "serve",
         &["reqwest", "oci-client", "fbc", "image", "render", "granit-parser"],

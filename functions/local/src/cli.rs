@@ -2,10 +2,11 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use config::{Pair, Registries};
 use image::Source;
 use layout::CatalogName;
 
-use crate::{config::Pair, version};
+use crate::version;
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
@@ -174,7 +175,7 @@ pub(crate) struct CatalogArgs {
     pub(crate) registries: RegistryArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RegistryArgs {
     /// A file with credentials, as `podman login --authfile` writes it. May be repeated.
     /// Default: REGISTRY_AUTH_FILE, else where podman and docker keep theirs.
@@ -215,6 +216,17 @@ impl From<LogFormat> for telemetry::Format {
         match format {
             LogFormat::Text => Self::Text,
             LogFormat::Json => Self::Json,
+        }
+    }
+}
+
+impl From<RegistryArgs> for Registries {
+    fn from(args: RegistryArgs) -> Self {
+        Self {
+            auth_files: args.auth_file,
+            ca_files: args.ca_file,
+            plain_http: args.plain_http,
+            platform: args.platform,
         }
     }
 }

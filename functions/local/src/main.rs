@@ -2,7 +2,6 @@
 
 mod cli;
 mod commands;
-mod config;
 mod exit;
 mod output;
 mod server;

@@ -1,6 +1,7 @@
 //! From settings to the parts that do the work.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use config::{Config, Problems, Reader};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use image::Images;
@@ -8,10 +9,7 @@ use layout::{CatalogName, Catalogs, Key};
 use poll::Mirror;
 use store::{FolderStore, Store, StoreExt};
 
-use crate::{
-    cli::{CatalogArgs, StoreArgs},
-    config::Config,
-};
+use crate::cli::{CatalogArgs, RegistryArgs, StoreArgs};
 
 const DEFAULT_STORE: &str = "store";
 
@@ -20,7 +18,7 @@ impl StoreArgs {
     pub(crate) fn path(&self, config: &Config) -> PathBuf {
         self.store
             .clone()
-            .or_else(|| config.store.clone())
+            .or_else(|| config.store.clone().map(PathBuf::from))
             .unwrap_or_else(|| DEFAULT_STORE.into())
     }
 
@@ -36,6 +34,22 @@ impl StoreArgs {
             FolderStore::open(self.path(config)).context("cannot open the store")?,
         ))
     }
+}
+
+/// What the files and the command line say together.
+pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
+    let mut reader = Reader::new(args.interval);
+    args.config.iter().for_each(|path| reader.file(path));
+    args.pairs.iter().for_each(|pair| reader.pair(pair));
+    reader.registries(args.registries.clone().into());
+    reader.finish()
+}
+
+/// How registries are reached where only the command line says.
+pub(crate) fn images(args: RegistryArgs) -> Result<image::Settings, Problems> {
+    let mut reader = Reader::new(Duration::ZERO);
+    reader.registries(args.into());
+    reader.finish().map(|config| config.images)
 }
 
 /// The mirror that the arguments and the configuration describe.

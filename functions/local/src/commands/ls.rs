@@ -1,10 +1,10 @@
 use anyhow::Context;
+use config::Config;
 use layout::{CatalogName, Current, Key, Snapshot, Status};
 use store::{Store, StoreExt};
 
 use crate::{
     cli::Ls,
-    config::Config,
     exit::Exit,
     output::{self, catalogs::Row},
     wiring,

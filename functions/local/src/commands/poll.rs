@@ -1,12 +1,13 @@
+use config::Config;
 use std::collections::BTreeSet;
 
 use ::poll::{Catalog, Report};
 use layout::{CatalogName, Outcome};
 
-use crate::{cli::Poll, config::Config, exit::Exit, output, wiring};
+use crate::{cli::Poll, exit::Exit, output, wiring};
 
 pub(crate) async fn run(args: Poll) -> anyhow::Result<Exit> {
-    let config = Config::load(&args.catalogs)?;
+    let config = wiring::config(&args.catalogs)?;
     let catalogs = chosen(&config, &args.names)?;
     let store = args.store.open(&config)?;
     let mirror = wiring::mirror(&args.catalogs, &config, store, ::poll::Metrics::default())?;

@@ -8,16 +8,10 @@ use ::render::{Nothing, RenderError, Renderer, Settings, Sinks};
 use anyhow::Context;
 use image::{EmptyLayers, Images};
 
-use crate::{
-    cli::Render,
-    config::{self, Problems},
-    exit::Exit,
-};
+use crate::{cli::Render, exit::Exit, wiring};
 
 pub(crate) async fn run(args: Render) -> anyhow::Result<Exit> {
-    let mut problems = Problems::default();
-    let settings = config::images(config::Registries::default(), &args.registries, &mut problems);
-    let images = Images::new(problems.none_or(settings)?)?;
+    let images = Images::new(wiring::images(args.registries)?)?;
     let digest = images.resolve(&args.source).await?;
     let sink = RenderSink::new(Renderer::start(quick(), Arc::new(Nothing)), Arc::default());
     let (sink, _) = images

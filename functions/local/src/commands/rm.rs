@@ -1,6 +1,7 @@
 use anyhow::Context;
+use config::Config;
 
-use crate::{cli::Rm, config::Config, exit::Exit};
+use crate::{cli::Rm, exit::Exit};
 
 pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
     let store = args.store.open(&Config::default())?;

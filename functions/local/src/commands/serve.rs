@@ -1,3 +1,4 @@
+use config::Config;
 use std::sync::Arc;
 
 use ::poll::Schedule;
@@ -7,14 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::Serve,
-    config::Config,
     exit::Exit,
     server::{self, MetricsPage},
     wiring,
 };
 
 pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
-    let config = Config::load(&args.catalogs)?;
+    let config = wiring::config(&args.catalogs)?;
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }

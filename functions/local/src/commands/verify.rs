@@ -1,4 +1,5 @@
-use crate::{cli::Verify, config::Config, exit::Exit, output, wiring};
+use crate::{cli::Verify, exit::Exit, output, wiring};
+use config::Config;
 
 pub(crate) async fn run(args: Verify) -> anyhow::Result<Exit> {
     let store = args.store.open_to_read(&Config::default())?;

@@ -1,8 +1,4 @@
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use layout::Availability;
 use poll::Catalog;
@@ -14,7 +10,7 @@ use super::{Problems, checked_interval, cluster_catalog};
 /// What all files say together.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    pub(crate) store: Option<PathBuf>,
+    pub(crate) store: Option<String>,
     pub(crate) registries: Registries,
     /// With the place where each is configured.
     pub(crate) catalogs: Vec<(String, Catalog)>,
@@ -24,7 +20,7 @@ pub(crate) struct Merged {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Document {
-    store: Option<PathBuf>,
+    store: Option<String>,
     #[serde(default)]
     registries: Registries,
     interval: Option<String>,
@@ -35,14 +31,18 @@ struct Document {
 /// How registries are reached.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Registries {
+pub struct Registries {
+    /// Files with credentials, as `podman login --authfile` writes them.
     #[serde(default)]
-    pub(crate) auth_files: Vec<PathBuf>,
+    pub auth_files: Vec<PathBuf>,
+    /// Bundles of certificates to trust besides the system's.
     #[serde(default)]
-    pub(crate) ca_files: Vec<PathBuf>,
+    pub ca_files: Vec<PathBuf>,
+    /// Registries that are spoken to without TLS, as `HOST[:PORT]`.
     #[serde(default)]
-    pub(crate) plain_http: Vec<String>,
-    pub(crate) platform: Option<String>,
+    pub plain_http: Vec<String>,
+    /// Which image of a multi-platform index is read, as `OS/ARCH`.
+    pub platform: Option<String>,
 }
 
 /// One of its catalogs, not checked yet, so that all its problems can be told.
@@ -56,19 +56,14 @@ struct Entry {
     availability_mode: Availability,
 }
 
-/// Adds one file: documents of `catalogs.yaml` and `ClusterCatalog` manifests.
-pub(crate) fn read(path: &Path, interval: Duration, merged: &mut Merged, problems: &mut Problems) {
-    let place = path.display().to_string();
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => return problems.add(place, format!("cannot be read: {error}")),
-    };
-    match serde_saphyr::from_multiple::<Value>(&text) {
+/// Adds one text: documents of `catalogs.yaml` and `ClusterCatalog` manifests.
+pub(crate) fn read(text: &str, place: &str, interval: Duration, merged: &mut Merged, problems: &mut Problems) {
+    match serde_saphyr::from_multiple::<Value>(text) {
         Err(error) => problems.add(place, format!("is not valid YAML: {error}")),
         Ok(documents) => {
             for (at, document) in documents.into_iter().enumerate() {
                 let place = if at == 0 {
-                    place.clone()
+                    place.to_owned()
                 } else {
                     format!("{place}, document {}", at + 1)
                 };
@@ -142,7 +137,8 @@ fn duration(text: Option<&str>, place: &str, problems: &mut Problems) -> Option<
 }
 
 impl Registries {
-    fn extend(&mut self, other: Self) {
+    /// Adds what another one says; it wins where there can be only one.
+    pub(crate) fn extend(&mut self, other: Self) {
         self.auth_files.extend(other.auth_files);
         self.ca_files.extend(other.ca_files);
         self.plain_http.extend(other.plain_http);

@@ -1,62 +1,42 @@
-//! What to mirror: files and command line together, all problems reported at once.
+#![doc = include_str!("../README.md")]
 
 mod cluster_catalog;
 mod file;
 mod pair;
 mod problems;
+mod reader;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use poll::Catalog;
 
-pub(crate) use file::Registries;
-pub(crate) use pair::Pair;
-pub(crate) use problems::Problems;
-
-use crate::cli::{CatalogArgs, RegistryArgs};
+pub use file::Registries;
+pub use pair::Pair;
+pub use problems::Problems;
+pub use reader::Reader;
 
 /// The whole configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Config {
-    pub(crate) store: Option<PathBuf>,
-    pub(crate) catalogs: Vec<Catalog>,
-    pub(crate) images: image::Settings,
+pub struct Config {
+    /// Where the objects live, as the texts say it: a folder or `s3://BUCKET/PREFIX`.
+    pub store: Option<String>,
+    /// What is mirrored, in the order of the names.
+    pub catalogs: Vec<Catalog>,
+    /// How registries are reached.
+    pub images: image::Settings,
 }
 
-impl Config {
-    /// Reads the files, then adds what the command line says.
-    pub(crate) fn load(args: &CatalogArgs) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
-        let mut files = file::Merged::default();
-        for path in &args.config {
-            file::read(path, args.interval, &mut files, &mut problems);
-        }
-        files.catalogs.extend(
-            args.pairs
-                .iter()
-                .map(|pair| ("--catalog".to_owned(), pair.catalog(args.interval))),
-        );
-        let catalogs = unique(files.catalogs, &mut problems);
-        let images = images(files.registries, &args.registries, &mut problems);
-        problems.none_or(Self {
-            store: files.store,
-            catalogs,
-            images,
-        })
-    }
-}
-
-/// How registries are reached, from the files and the command line.
-pub(crate) fn images(file: file::Registries, args: &RegistryArgs, problems: &mut Problems) -> image::Settings {
+/// How registries are reached.
+fn images(registries: Registries, problems: &mut Problems) -> image::Settings {
     let mut settings = image::Settings {
         user_agent: user_agent(),
         ..image::Settings::default()
     };
-    settings.auth_files = [file.auth_files, args.auth_file.clone()].concat();
-    settings.ca_files = [file.ca_files, args.ca_file.clone()].concat();
-    settings.plain_http = [file.plain_http, args.plain_http.clone()].concat();
-    if let Some(text) = args.platform.as_ref().or(file.platform.as_ref()) {
-        match platform(text) {
+    settings.auth_files = registries.auth_files;
+    settings.ca_files = registries.ca_files;
+    settings.plain_http = registries.plain_http;
+    if let Some(text) = registries.platform {
+        match platform(&text) {
             Some(platform) => settings.platform = platform,
             None => problems.add("platform", format!("{text:?} is not OS/ARCH, such as linux/amd64")),
         }

@@ -6,7 +6,7 @@ use poll::Catalog;
 
 /// `NAME=SOURCE` on the command line.
 #[derive(Debug, Clone)]
-pub(crate) struct Pair {
+pub struct Pair {
     name: CatalogName,
     source: Source,
 }

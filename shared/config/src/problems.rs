@@ -2,7 +2,7 @@ use std::fmt;
 
 /// Everything that is wrong with a configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(Vec<String>);
+pub struct Problems(Vec<String>);
 
 impl Problems {
     /// Notes what is wrong at a place: a file, a document in it, a field.

@@ -1,0 +1,3 @@
+//! The poller.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The reader.
+
+fn main() {}
