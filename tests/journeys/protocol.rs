@@ -102,6 +102,7 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
             Key::Current(_) => "current",
             Key::Status(_) => "status",
             Key::Layers(_) => "layers",
+            Key::Notified(_) => "notified",
             Key::Snapshot(..) => "snapshot",
             Key::Index(..) => "index",
             Key::All(..) => "all",

@@ -13,6 +13,8 @@ pub enum Key {
     Status(CatalogName),
     /// The layers of a catalog's image that are known to hold no FBC.
     Layers(CatalogName),
+    /// Up to which publication the receivers of change notifications have been told.
+    Notified(CatalogName),
     /// One published state, by content hash.
     Snapshot(CatalogName, Sha256),
     /// Where each Meta of a published state lies.
@@ -88,6 +90,7 @@ impl Key {
             ["catalogs", name, "current.json"] => Some(Self::Current(name.parse().ok()?)),
             ["catalogs", name, "status.json"] => Some(Self::Status(name.parse().ok()?)),
             ["catalogs", name, "layers.json"] => Some(Self::Layers(name.parse().ok()?)),
+            ["catalogs", name, "notified.json"] => Some(Self::Notified(name.parse().ok()?)),
             ["catalogs", name, hash, file] => Self::parse_snapshot(name.parse().ok()?, hash.parse().ok()?, file),
             _ => None,
         }
@@ -111,6 +114,7 @@ impl Key {
             Self::Current(name)
             | Self::Status(name)
             | Self::Layers(name)
+            | Self::Notified(name)
             | Self::Snapshot(name, _)
             | Self::Index(name, _)
             | Self::All(name, _, _) => Some(name),
@@ -126,7 +130,7 @@ impl Key {
     pub const fn cache_policy(&self) -> CachePolicy {
         match self {
             Self::Catalogs | Self::Current(_) => CachePolicy::Pointer,
-            Self::Status(_) | Self::Layers(_) => CachePolicy::NoStore,
+            Self::Status(_) | Self::Layers(_) | Self::Notified(_) => CachePolicy::NoStore,
             Self::Snapshot(..) | Self::Index(..) | Self::All(..) | Self::Shard(_) => CachePolicy::Immutable,
         }
     }
@@ -139,6 +143,7 @@ impl Key {
             | Self::Current(_)
             | Self::Status(_)
             | Self::Layers(_)
+            | Self::Notified(_)
             | Self::Snapshot(..)
             | Self::Index(..) => "application/json",
         }
@@ -149,7 +154,12 @@ impl Key {
         match self {
             Self::All(_, _, form) => form.content_encoding(),
             Self::Index(..) | Self::Shard(_) => Form::Zstd.content_encoding(),
-            Self::Catalogs | Self::Current(_) | Self::Status(_) | Self::Layers(_) | Self::Snapshot(..) => None,
+            Self::Catalogs
+            | Self::Current(_)
+            | Self::Status(_)
+            | Self::Layers(_)
+            | Self::Notified(_)
+            | Self::Snapshot(..) => None,
         }
     }
 }
@@ -162,6 +172,7 @@ impl fmt::Display for Key {
             Self::Current(name) => write!(f, "catalogs/{name}/current.json"),
             Self::Status(name) => write!(f, "catalogs/{name}/status.json"),
             Self::Layers(name) => write!(f, "catalogs/{name}/layers.json"),
+            Self::Notified(name) => write!(f, "catalogs/{name}/notified.json"),
             Self::Snapshot(name, hash) => write!(f, "catalogs/{name}/{hash}/snapshot.json"),
             Self::Index(name, hash) => write!(f, "catalogs/{name}/{hash}/index.json.zst"),
             Self::All(name, hash, form) => write!(f, "catalogs/{name}/{hash}/{}", form.file_name()),
@@ -182,6 +193,7 @@ mod tests {
             Key::Current(name.clone()),
             Key::Status(name.clone()),
             Key::Layers(name.clone()),
+            Key::Notified(name.clone()),
             Key::Snapshot(name.clone(), hash),
             Key::Index(name.clone(), hash),
             Key::Shard(hash),

@@ -7,6 +7,7 @@ mod hash;
 mod index;
 mod key;
 mod name;
+mod notified;
 mod snapshot;
 mod status;
 
@@ -17,5 +18,6 @@ pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use index::{Index, IndexedMeta, IndexedShard};
 pub use key::{CachePolicy, Form, Key};
 pub use name::{CatalogName, CatalogNameError};
+pub use notified::{Mark, Notified};
 pub use snapshot::{RENDER_VERSION, ShardRef, Snapshot, Stored, Whole};
 pub use status::{Layers, Outcome, Status};

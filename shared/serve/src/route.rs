@@ -62,8 +62,8 @@ impl<'a> Target<'a> {
         match Key::parse(path) {
             Some(key @ Key::Status(_)) => Ok(Self::Document(key)),
             Some(key @ (Key::Snapshot(..) | Key::Index(..) | Key::All(..) | Key::Shard(_))) => Ok(Self::Immutable(key)),
-            // What the poller remembers of layers is no business of readers; the others are matched before.
-            Some(Key::Layers(_) | Key::Catalogs | Key::Current(_)) | None => Err(Error::UnknownPath),
+            // What the poller remembers for itself is no business of readers; the others are matched before.
+            Some(Key::Layers(_) | Key::Notified(_) | Key::Catalogs | Key::Current(_)) | None => Err(Error::UnknownPath),
         }
     }
 
@@ -191,6 +191,7 @@ mod tests {
             "/catalogs/a",
             "/catalogs/a/",
             "/catalogs/a/layers.json",
+            "/catalogs/a/notified.json",
             "/catalogs/a/packages/",
             "/catalogs/a/packages/b/c",
             "/catalogs/a/0/all.json",

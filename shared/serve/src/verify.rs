@@ -15,7 +15,7 @@ pub(crate) fn verify(key: &Key, bytes: &[u8], stored: Option<Stored>) -> Result<
         Key::All(_, hash, Form::Identity) => decodes_to(key, Ok(bytes), Some(*hash)),
         Key::Index(..) => decodes_to(key, zstd_reader(bytes), None),
         Key::Snapshot(..) => parse_snapshot(key, bytes).map(|_| ()),
-        Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) => Ok(()),
+        Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) | Key::Notified(_) => Ok(()),
     }?;
     match stored {
         Some(stored) if matches!(key, Key::Index(..)) && Sha256::of(bytes) != stored.sha256 => {
