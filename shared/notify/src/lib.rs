@@ -1,7 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod event;
+mod marks;
+mod metrics;
+mod notifier;
+mod outbox;
 mod receiver;
+mod settings;
+mod waits;
 
 pub use event::{Data, Event};
+pub use metrics::Metrics;
+pub use notifier::Notifier;
 pub use receiver::{Receiver, SendError};
+pub use settings::Settings;
