@@ -1,1 +1,20 @@
 #![doc = include_str!("../README.md")]
+
+mod attempts;
+mod body;
+mod fault;
+mod list;
+mod place;
+mod probe;
+mod read;
+mod sdk;
+mod settings;
+mod staged;
+mod store;
+mod trust;
+mod write;
+
+pub use place::{Place, PlaceError};
+pub use sdk::sdk_config;
+pub use settings::{OpenError, Settings};
+pub use store::S3Store;

@@ -77,16 +77,28 @@ impl StoreError {
     }
 }
 
+/// For stores to make them.
 impl StoreError {
-    pub(crate) fn not_found(key: &dyn fmt::Display) -> Self {
+    /// There is no object under `key`.
+    pub fn not_found(key: &dyn fmt::Display) -> Self {
         Self::NotFound { key: key.to_string() }
     }
 
-    pub(crate) fn conflict(key: &dyn fmt::Display) -> Self {
+    /// The condition of a put to `key` did not hold.
+    pub fn conflict(key: &dyn fmt::Display) -> Self {
         Self::Conflict { key: key.to_string() }
     }
 
-    pub(crate) fn failed(
+    /// The object under `key` has only `size` bytes.
+    pub fn range_not_satisfiable(key: &dyn fmt::Display, size: u64) -> Self {
+        Self::RangeNotSatisfiable {
+            key: key.to_string(),
+            size,
+        }
+    }
+
+    /// `operation` on `key` failed because of `source`.
+    pub fn failed(
         operation: Operation,
         key: &dyn fmt::Display,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,

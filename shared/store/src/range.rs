@@ -7,10 +7,7 @@ pub(crate) fn resolve(range: Option<&Range<u64>>, size: u64, key: &dyn Display) 
     match range {
         None => Ok(0..size),
         Some(range) if range.start < size => Ok(range.start..range.end.clamp(range.start, size)),
-        Some(_) => Err(StoreError::RangeNotSatisfiable {
-            key: key.to_string(),
-            size,
-        }),
+        Some(_) => Err(StoreError::range_not_satisfiable(key, size)),
     }
 }
 

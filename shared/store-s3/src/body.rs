@@ -1,0 +1,43 @@
+use aws_sdk_s3::primitives::ByteStream;
+use futures_util::{StreamExt as _, stream};
+use layout::Key;
+use store::{Body, Operation, StoreError};
+
+/// A body that is not the one that was announced.
+#[derive(Debug, thiserror::Error)]
+#[error("the body has {found} bytes, {announced} were announced")]
+struct WrongLength {
+    announced: u64,
+    found: u64,
+}
+
+struct Reading {
+    key: Key,
+    stream: ByteStream,
+    announced: u64,
+    found: u64,
+}
+
+/// The bytes of an answer. The SDK compares them with the checksum that came with them, if one did.
+pub(crate) fn body(key: Key, stream: ByteStream, announced: u64) -> Body {
+    let reading = Reading {
+        key,
+        stream,
+        announced,
+        found: 0,
+    };
+    stream::try_unfold(reading, next).boxed()
+}
+
+async fn next(mut reading: Reading) -> Result<Option<(bytes::Bytes, Reading)>, StoreError> {
+    let chunk = reading.stream.next().await.transpose();
+    let chunk = chunk.map_err(|error| StoreError::failed(Operation::Get, &reading.key, error))?;
+    reading.found += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+    let ended_early = chunk.is_none() && reading.found < reading.announced;
+    if ended_early || reading.found > reading.announced {
+        let (announced, found) = (reading.announced, reading.found);
+        let wrong = WrongLength { announced, found };
+        return Err(StoreError::failed(Operation::Get, &reading.key, wrong));
+    }
+    Ok(chunk.map(|chunk| (chunk, reading)))
+}
