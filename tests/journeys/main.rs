@@ -8,5 +8,6 @@ mod http;
 mod licences;
 mod protocol;
 mod readme;
+mod rollback;
 mod support;
 mod updates;

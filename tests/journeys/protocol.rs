@@ -2,98 +2,18 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use image::{Images, Settings as ImageSettings};
-use layout::{Availability, CatalogName, Current, Key, Outcome, Snapshot};
-use poll::{Catalog, Metrics, Mirror, PollError, Report, Settings};
+use layout::{Current, Key, Outcome};
+use poll::PollError;
 use store::{
-    Condition, MemoryStore, Store, StoreExt,
+    Condition,
     memory::{Action, Answer, Moment},
 };
-use testkit::{Image, Kind, Registry};
+use testkit::Kind;
 
-use crate::support::catalogs::{self, Files};
-
-struct Site {
-    registry: Registry,
-    store: MemoryStore,
-    mirror: Mirror,
-    catalog: Catalog,
-}
-
-impl Site {
-    async fn start() -> Self {
-        let registry = Registry::builder().start().await;
-        let store = MemoryStore::new();
-        let images = ImageSettings {
-            plain_http: vec![registry.host().to_owned()],
-            ..ImageSettings::default()
-        };
-        let mirror = Mirror::new(
-            Images::new(images).unwrap(),
-            Arc::new(store.clone()),
-            Settings::default(),
-            Metrics::default(),
-        );
-        let source = registry.reference("ns/catalog", "latest").parse().unwrap();
-        let name: CatalogName = "site".parse().unwrap();
-        let catalog = Catalog {
-            name,
-            source,
-            availability: Availability::Available,
-            interval: None,
-        };
-        Self {
-            registry,
-            store,
-            mirror,
-            catalog,
-        }
-    }
-
-    fn push(&self, files: &Files) {
-        self.push_image(&catalogs::image(files));
-    }
-
-    fn push_image(&self, image: &Image) {
-        self.registry.push("ns/catalog", "latest", image);
-    }
-
-    async fn turn(&self) -> Report {
-        self.mirror.turn(&self.catalog, false).await
-    }
-
-    async fn current(&self) -> Current {
-        let key = Key::Current(self.catalog.name.clone());
-        self.store
-            .read_document(&key)
-            .await
-            .unwrap()
-            .expect("the catalog is published")
-            .0
-    }
-
-    /// Everything that the current publication names is whole, whatever earlier ones name.
-    async fn is_sound_now(&self) {
-        let key = Key::Snapshot(self.catalog.name.clone(), self.current().await.content_hash);
-        let (snapshot, _) = self.store.read_document::<Snapshot>(&key).await.unwrap().unwrap();
-        for shard in snapshot.shards() {
-            let examined = keep::examine(&self.store, &Key::Shard(shard.sha256)).await.unwrap();
-            assert_eq!((examined.stored, examined.content), (shard.stored, Some(shard.sha256)));
-        }
-    }
-
-    async fn is_sound(&self) {
-        let found = keep::verify(&self.store as &dyn Store, &self.catalog.name)
-            .await
-            .unwrap();
-        assert_eq!(found.findings, [], "{found:?}");
-    }
-}
-
-/// Ten packages, so that one may go.
-fn ten() -> Files {
-    (0..10).map(|at| catalogs::package(&format!("p{at}"), 3)).collect()
-}
+use crate::support::{
+    catalogs,
+    site::{Site, ten},
+};
 
 fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     keys.into_iter()

@@ -1,6 +1,6 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use config::{Pair, Registries};
 use image::Source;
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Hash everything again that the published catalogs and their earlier publications name.
     Verify(Verify),
+    /// Publish an earlier content of a catalog again; it stays until its source moves or a poll is forced.
+    Rollback(Rollback),
     /// Take a catalog out of the store.
     Rm(Rm),
     /// Publish, serve and update a small example catalog, without network or configuration.
@@ -126,6 +128,25 @@ pub(crate) struct Verify {
     /// Verify only these catalogs.
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true))]
+pub(crate) struct Rollback {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Go back to the publication before the current one.
+    #[arg(long, group = "target")]
+    pub(crate) previous: bool,
+    /// The catalog.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: CatalogName,
+    /// The content to publish again; its first digits will do.
+    #[arg(value_name = "CONTENT_HASH", group = "target")]
+    pub(crate) content_hash: Option<String>,
 }
 
 #[derive(Debug, Args)]

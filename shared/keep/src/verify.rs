@@ -55,6 +55,14 @@ pub enum Problem {
         /// The size that the Snapshot records.
         recorded_size: u64,
     },
+    /// It has another size than the Snapshot recorded.
+    #[error("has {found} bytes, the snapshot says {recorded}")]
+    Size {
+        /// The size that was found.
+        found: u64,
+        /// The size that the Snapshot records.
+        recorded: u64,
+    },
     /// A document that cannot be read.
     #[error("cannot be used: {0}")]
     Document(String),
@@ -65,8 +73,8 @@ pub enum Problem {
 
 /// What an object should be.
 #[derive(Debug, Clone, Copy)]
-struct Expected {
-    stored: Stored,
+pub(crate) struct Expected {
+    pub(crate) stored: Stored,
     content: Option<Sha256>,
 }
 
@@ -211,7 +219,7 @@ async fn index_problem(store: &dyn Store, key: &Key) -> Result<Option<Problem>, 
         .map(|error| Problem::Document(chain(&error))))
 }
 
-fn note(catalog: &CatalogName, hash: Sha256, snapshot: &Snapshot, expected: &mut BTreeMap<Key, Expected>) {
+pub(crate) fn note(catalog: &CatalogName, hash: Sha256, snapshot: &Snapshot, expected: &mut BTreeMap<Key, Expected>) {
     for form in Form::ALL {
         if let Some(stored) = snapshot.all.form(form) {
             expected.insert(

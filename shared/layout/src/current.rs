@@ -15,9 +15,12 @@ pub struct Current {
     pub content_hash: Sha256,
     /// The published Snapshot.
     pub snapshot: SnapshotRef,
-    /// What was read to make it. The only part that changes when an image is rebuilt around the same FBC.
+    /// What the source was last seen at, which is what was read to make this content unless it was rolled back: then it
+    /// stays what it was, so that a poll does not undo the rollback until the source moves. The only part that changes
+    /// when an image is rebuilt around the same FBC.
     pub source: SourceRef,
-    /// The version of the canonical form under which the source was read: a newer program reads it again.
+    /// The version of the canonical form under which the source was read: a newer program reads it again, even after a
+    /// rollback.
     pub render_version: u32,
     /// When this content was published: RFC 3339, UTC, whole seconds.
     #[serde(with = "timestamp")]

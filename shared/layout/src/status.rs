@@ -26,6 +26,9 @@ pub struct Status {
     pub failures: u64,
     /// How long the poll took, in milliseconds.
     pub duration_ms: u64,
+    /// How long the last poll took that pulled the image, in milliseconds: what the next one may need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_ms: Option<u64>,
     /// Bytes that came over the wire.
     pub bytes_pulled: u64,
     /// Bytes that were written to the store.

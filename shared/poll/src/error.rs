@@ -1,7 +1,10 @@
+use std::time::Duration;
+
+use image::Fault;
 use render::RenderError;
 use store::{ReadError, StoreError};
 
-use crate::Suspicion;
+use crate::{RollbackError, Suspicion};
 
 /// Why a turn did not succeed. What was published before stays served.
 #[derive(Debug, thiserror::Error)]
@@ -30,12 +33,26 @@ pub enum PollError {
         /// How often it was tried.
         attempts: u32,
     },
+    /// The turn did not end in the time that it was given.
+    #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
+    OutOfTime(Duration),
+    /// An earlier content cannot be published again.
+    #[error("cannot roll back")]
+    Rollback(#[from] RollbackError),
     /// A worker thread died.
     #[error("a worker thread failed")]
     Worker(#[from] tokio::task::JoinError),
 }
 
 impl PollError {
+    /// Whether a registry refused the credentials, or wanted some where there were none.
+    pub fn is_refused_login(&self) -> bool {
+        let Self::Image(image::Error::Registry(error)) = self else {
+            return false;
+        };
+        matches!(error.fault, Fault::Unauthorized { .. } | Fault::Forbidden { .. })
+    }
+
     /// Whether something published cannot be read back.
     pub(crate) const fn is_damage(&self) -> bool {
         matches!(

@@ -1,12 +1,18 @@
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use image::Images;
-use layout::Outcome;
+use layout::{Outcome, Status};
 use store::Store;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{Catalog, Metrics, PollError, Progress, Report, status, turn};
+use crate::{
+    Catalog, Metrics, PollError, Progress, Report, status,
+    turn::{self, Seen},
+};
 
 /// How the mirror works.
 #[derive(Debug, Clone)]
@@ -33,6 +39,30 @@ impl Default for Settings {
             attempts: 6,
         }
     }
+}
+
+/// What a turn may do, and what its caller knows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Pull although the digest is known, and publish although packages are gone.
+    pub force: bool,
+    /// The longest that it may take, writing `status.json` aside. A turn that runs out of time fails.
+    pub time: Option<Duration>,
+    /// What `status.json` says, if that is known: a turn that succeeds does not read it, and so would forget how long
+    /// the last pull took.
+    pub before: Option<&'a Status>,
+}
+
+/// What a [`Mirror::look`] found.
+#[derive(Debug)]
+pub enum Look {
+    /// Nothing has to be pulled, or looking failed: this is all there is to do now.
+    Done(Box<Report>),
+    /// A turn would pull.
+    Changed {
+        /// The digest that the source has now.
+        digest: String,
+    },
 }
 
 /// Turns catalogs into what a store publishes.
@@ -71,23 +101,64 @@ impl Mirror {
     ///
     /// Boxed, because the state of a whole turn is large and callers hold many.
     pub fn turn<'a>(&'a self, catalog: &'a Catalog, force: bool) -> BoxFuture<'a, Report> {
-        self.run_turn(catalog, force).boxed()
+        let options = Options {
+            force,
+            ..Options::default()
+        };
+        self.turn_with(catalog, options)
     }
 
-    async fn run_turn(&self, catalog: &Catalog, force: bool) -> Report {
+    /// The same, with more said about it.
+    pub fn turn_with<'a>(&'a self, catalog: &'a Catalog, options: Options<'a>) -> BoxFuture<'a, Report> {
+        self.run_turn(catalog, options).boxed()
+    }
+
+    /// The cheap part of a turn: resolves the source and compares. Whatever needs no pull is done and reported, all else
+    /// is left as it is for a turn, which may run later and elsewhere. `before` is as in [`Options`].
+    pub fn look<'a>(&'a self, catalog: &'a Catalog, before: Option<&'a Status>) -> BoxFuture<'a, Look> {
+        self.run_look(catalog, before).boxed()
+    }
+
+    async fn run_turn(&self, catalog: &Catalog, options: Options<'_>) -> Report {
         let started = Instant::now();
         self.progress.start();
         let mut report = Report::new(catalog.name.clone());
-        match turn::run(self, catalog, force, &mut report).await {
-            Ok(outcome) => report.outcome = outcome,
-            Err(error @ PollError::Suspicious(_)) => (report.outcome, report.error) = (Outcome::Refused, Some(error)),
-            Err(error) => (report.outcome, report.error) = (Outcome::Failed, Some(error)),
-        }
+        let turn = turn::run(self, catalog, options.force, &mut report);
+        let ended = match options.time {
+            None => turn.await,
+            Some(time) => timeout(time, turn).await.unwrap_or(Err(PollError::OutOfTime(time))),
+        };
         self.progress.end();
-        report.duration = started.elapsed();
+        self.end(catalog, options.before, report, ended, started).await
+    }
+
+    async fn run_look(&self, catalog: &Catalog, before: Option<&Status>) -> Look {
+        let started = Instant::now();
+        let mut report = Report::new(catalog.name.clone());
+        let ended = match turn::look(self, catalog, &mut report).await {
+            Ok(Seen::New(_, digest)) => {
+                return Look::Changed {
+                    digest: digest.to_string(),
+                };
+            }
+            Ok(Seen::Known(outcome)) => Ok(outcome),
+            Err(error) => Err(error),
+        };
+        Look::Done(Box::new(self.end(catalog, before, report, ended, started).await))
+    }
+
+    async fn end(
+        &self,
+        catalog: &Catalog,
+        before: Option<&Status>,
+        mut report: Report,
+        ended: Result<Outcome, PollError>,
+        started: Instant,
+    ) -> Report {
+        report.end(ended, started.elapsed());
         log(catalog, &report);
         self.metrics.count(&report);
-        status::record(&*self.store, catalog, &report).await;
+        status::record(&*self.store, catalog, before, &report).await;
         report
     }
 

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use layout::{CatalogName, Outcome, Sha256, Snapshot};
+use serde::{Serialize, Serializer};
 
 use crate::PollError;
 
@@ -36,7 +37,7 @@ pub struct Report {
 }
 
 /// Packages that a publication added, removed and changed, in byte order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Changes {
     /// New packages.
     pub added: Vec<String>,
@@ -65,9 +66,59 @@ impl Report {
         }
     }
 
+    /// Notes how it ended, and after how long.
+    pub(crate) fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
+        (self.outcome, self.error) = match ended {
+            Ok(outcome) => (outcome, None),
+            Err(error @ PollError::Suspicious(_)) => (Outcome::Refused, Some(error)),
+            Err(error) => (Outcome::Failed, Some(error)),
+        };
+        self.duration = duration;
+    }
+
     /// The error and its causes on one line.
     pub fn error_text(&self) -> Option<String> {
         self.error.as_ref().map(|error| telemetry::chain(error))
+    }
+}
+
+/// A report as programs read it: the one shape for all doors.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    catalog: &'a str,
+    outcome: &'static str,
+    error: Option<String>,
+    digest: Option<&'a str>,
+    content_hash: Option<Sha256>,
+    serial: Option<u64>,
+    changes: &'a Changes,
+    layers_fetched: usize,
+    layers_skipped: usize,
+    bytes_pulled: u64,
+    objects_published: u64,
+    bytes_published: u64,
+    duration_ms: u128,
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let line = Line {
+            catalog: self.catalog.as_str(),
+            outcome: self.outcome.as_str(),
+            error: self.error_text(),
+            digest: self.digest.as_deref(),
+            content_hash: self.content_hash,
+            serial: self.serial,
+            changes: &self.changes,
+            layers_fetched: self.layers_fetched,
+            layers_skipped: self.layers_skipped,
+            bytes_pulled: self.bytes_pulled,
+            objects_published: self.objects_published,
+            bytes_published: self.bytes_published,
+            duration_ms: self.duration.as_millis(),
+        };
+        line.serialize(serializer)
     }
 }
 

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Catalog, Mirror};
+use crate::{Catalog, Mirror, Report};
 
 /// The first wait after a poll that did not succeed; it doubles up to the catalog's interval.
 const RETRY_FIRST: Duration = Duration::from_secs(15);
@@ -14,29 +14,47 @@ const RETRY_LONGEST: Duration = Duration::from_secs(600);
 pub struct Schedule {
     mirror: Arc<Mirror>,
     catalogs: Vec<Catalog>,
+    after: Arc<After>,
 }
+
+/// What is to be done with each report. It must not block: the next poll of the catalog waits for it.
+type After = dyn Fn(&Report) + Send + Sync;
 
 impl Schedule {
     /// A schedule for `catalogs`, each at its own interval.
-    pub const fn new(mirror: Arc<Mirror>, catalogs: Vec<Catalog>) -> Self {
-        Self { mirror, catalogs }
+    pub fn new(mirror: Arc<Mirror>, catalogs: Vec<Catalog>) -> Self {
+        Self {
+            mirror,
+            catalogs,
+            after: Arc::new(|_| ()),
+        }
+    }
+
+    /// The same, handing the report of every turn to `after`, which must not block.
+    #[must_use]
+    pub fn after_each(self, after: impl Fn(&Report) + Send + Sync + 'static) -> Self {
+        Self {
+            after: Arc::new(after),
+            ..self
+        }
     }
 
     /// Runs until `stop`; a turn under way is then abandoned, which leaves the old state served.
     pub async fn run(self, stop: CancellationToken) {
         let mut polls = JoinSet::new();
         for catalog in self.catalogs {
-            let poll = keep_polling(self.mirror.clone(), catalog);
+            let poll = keep_polling(self.mirror.clone(), catalog, self.after.clone());
             polls.spawn(stop.clone().run_until_cancelled_owned(poll));
         }
         while polls.join_next().await.is_some() {}
     }
 }
 
-async fn keep_polling(mirror: Arc<Mirror>, catalog: Catalog) {
+async fn keep_polling(mirror: Arc<Mirror>, catalog: Catalog, after: Arc<After>) {
     let mut failures = 0;
     loop {
         let report = mirror.turn(&catalog, false).await;
+        after(&report);
         failures = if report.outcome.is_success() { 0 } else { failures + 1 };
         match wait(catalog.poll_interval(), failures) {
             Some(wait) => tokio::time::sleep(jittered(wait)).await,
@@ -50,8 +68,14 @@ fn wait(interval: Option<Duration>, failures: u32) -> Option<Duration> {
     if failures == 0 {
         return interval;
     }
-    let backoff = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
-    Some(backoff.min(interval.unwrap_or(RETRY_LONGEST)))
+    Some(backoff(failures, interval))
+}
+
+/// How long to wait after so many failures in a row: twice as long each time, but never longer than the catalog's
+/// interval, where it has one.
+pub fn backoff(failures: u32, interval: Option<Duration>) -> Duration {
+    let wait = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
+    wait.min(interval.unwrap_or(RETRY_LONGEST))
 }
 
 /// A wait, up to a tenth shorter or longer, so that thousands of mirrors do not ask at the same moment.

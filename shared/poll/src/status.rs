@@ -1,28 +1,38 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use layout::{Key, Status};
+use layout::{Key, Outcome, Status};
 use store::{Condition, Store, StoreExt};
 use telemetry::chain;
 
-use crate::{Catalog, Report};
+use crate::{Catalog, PollError, Report};
 
 /// Writes `status.json`. Nothing depends on it, so a failure is logged and that is all.
-pub(crate) async fn record(store: &dyn Store, catalog: &Catalog, report: &Report) {
+pub(crate) async fn record(store: &dyn Store, catalog: &Catalog, before: Option<&Status>, report: &Report) {
     let key = Key::Status(catalog.name.clone());
-    let status = status(store, catalog, report, &key).await;
+    let status = match before {
+        Some(before) => status(catalog, Some(before), report),
+        None if report.outcome.is_success() => status(catalog, None, report),
+        // Only a failure needs to know what was before it.
+        None => status(catalog, read(store, &key).await.as_ref(), report),
+    };
     if let Err(error) = store.write_document(&key, &status, Condition::Always).await {
         tracing::warn!(catalog = %catalog.name, error = chain(&error), "cannot write the status");
     }
 }
 
-/// Only a failure needs to know what was before it.
-async fn status(store: &dyn Store, catalog: &Catalog, report: &Report, key: &Key) -> Status {
+/// One that cannot be read is as good as none.
+async fn read(store: &dyn Store, key: &Key) -> Option<Status> {
+    let before = store.read_document(key).await.ok().flatten();
+    before.map(|(before, _)| before)
+}
+
+/// The last success and the time of a pull are those of before, where this poll has none.
+fn status(catalog: &Catalog, before: Option<&Status>, report: &Report) -> Status {
     let now = SystemTime::now();
     let (last_success, failures) = if report.outcome.is_success() {
         (Some(now), 0)
     } else {
-        let before = store.read_document::<Status>(key).await.ok().flatten();
-        before.map_or((None, 1), |(before, _)| (before.last_success, before.failures + 1))
+        before.map_or((None, 1), |before| (before.last_success, before.failures + 1))
     };
     Status {
         source: catalog.source.to_string(),
@@ -31,8 +41,22 @@ async fn status(store: &dyn Store, catalog: &Catalog, report: &Report, key: &Key
         last_success,
         error: report.error_text(),
         failures,
-        duration_ms: report.duration.as_millis().try_into().unwrap_or(u64::MAX),
+        duration_ms: milliseconds(report.duration),
+        pull_ms: pull_ms(report).or(before.and_then(|before| before.pull_ms)),
         bytes_pulled: report.bytes_pulled,
         bytes_published: report.bytes_published,
     }
+}
+
+/// A pull that failed says nothing of how long one takes, unless time is what it ran out of.
+fn pull_ms(report: &Report) -> Option<u64> {
+    let told = match report.outcome {
+        Outcome::Failed => matches!(report.error, Some(PollError::OutOfTime(_))),
+        _ => report.bytes_pulled > 0,
+    };
+    told.then(|| milliseconds(report.duration))
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    duration.as_millis().try_into().unwrap_or(u64::MAX)
 }

@@ -4,7 +4,7 @@ use std::{
 };
 
 use image::Digest;
-use layout::{Current, Key, Outcome, RENDER_VERSION, Snapshot, SnapshotRef, SourceRef};
+use layout::{CatalogName, Current, Key, Outcome, RENDER_VERSION, Snapshot, SnapshotRef, SourceRef};
 use render::Rendering;
 use store::{Condition, ReadError, StoreExt, Version};
 
@@ -16,6 +16,33 @@ use crate::{
 
 /// The wait before a lost race is run again.
 const RACE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the cheap part of a turn found.
+pub(crate) enum Seen {
+    /// The digest is known: the turn has ended.
+    Known(Outcome),
+    /// It is not, or not to be relied on: the image has to be pulled.
+    New(Option<Box<Read>>, Digest),
+}
+
+/// Only the cheap part of a turn: nothing is pulled.
+pub(crate) async fn look(mirror: &Mirror, catalog: &Catalog, report: &mut Report) -> Result<Seen, PollError> {
+    let turn = Turn {
+        mirror,
+        catalog,
+        force: false,
+        trusted: true,
+    };
+    for attempt in 0..mirror.settings.attempts {
+        match turn.look(report).await {
+            Err(error) if error.is_race() => pause(&catalog.name, attempt, &error).await,
+            done => return done,
+        }
+    }
+    Err(PollError::Contended {
+        attempts: mirror.settings.attempts,
+    })
+}
 
 /// One turn, started again when another writer was faster or something published turned out to be damaged.
 pub(crate) async fn run(
@@ -33,10 +60,7 @@ pub(crate) async fn run(
             trusted,
         };
         match turn.run(report).await {
-            Err(error) if error.is_race() => {
-                tracing::info!(catalog = %catalog.name, attempt, error = telemetry::chain(&error), "starting again");
-                tokio::time::sleep(jittered(RACE_PAUSE * 2_u32.pow(attempt))).await;
-            }
+            Err(error) if error.is_race() => pause(&catalog.name, attempt, &error).await,
             Err(error) if trusted && error.is_damage() => {
                 tracing::warn!(catalog = %catalog.name, error = telemetry::chain(&error), "everything is written anew");
                 trusted = false;
@@ -49,6 +73,12 @@ pub(crate) async fn run(
     })
 }
 
+/// Waits before a lost race is run again, a little longer each time.
+pub(crate) async fn pause(catalog: &CatalogName, attempt: u32, error: &PollError) {
+    tracing::info!(%catalog, attempt, error = telemetry::chain(error), "starting again");
+    tokio::time::sleep(jittered(RACE_PAUSE * 2_u32.pow(attempt))).await;
+}
+
 struct Turn<'a> {
     mirror: &'a Mirror,
     catalog: &'a Catalog,
@@ -58,20 +88,29 @@ struct Turn<'a> {
 }
 
 /// The pointer as it was read, to be replaced.
-struct Read {
+pub(crate) struct Read {
     current: Current,
     version: Version,
 }
 
 impl Turn<'_> {
     async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        match self.look(report).await? {
+            Seen::Known(outcome) => Ok(outcome),
+            Seen::New(read, digest) => self.pull_and_publish(read.map(|read| *read), &digest, report).await,
+        }
+    }
+
+    async fn look(&self, report: &mut Report) -> Result<Seen, PollError> {
         let read = self.read_current().await?;
         let digest = self.digest().await?;
         report.digest = Some(digest.to_string());
         report.describe(read.as_ref().map(|read| &read.current));
         match read {
-            Some(read) if self.is_known(&read.current, &digest) => self.swap_source(read, &digest, report).await,
-            read => self.pull_and_publish(read, &digest, report).await,
+            Some(read) if self.is_known(&read.current, &digest) => {
+                self.swap_source(read, &digest, report).await.map(Seen::Known)
+            }
+            read => Ok(Seen::New(read.map(Box::new), digest)),
         }
     }
 
@@ -237,14 +276,14 @@ impl Turn<'_> {
 }
 
 impl Report {
-    fn describe(&mut self, current: Option<&Current>) {
+    pub(crate) fn describe(&mut self, current: Option<&Current>) {
         self.content_hash = current.map(|current| current.content_hash);
         self.serial = current.map(|current| current.serial);
     }
 }
 
 /// Whole seconds, as documents write them.
-fn now() -> SystemTime {
+pub(crate) fn now() -> SystemTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs())
 }

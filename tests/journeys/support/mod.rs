@@ -4,3 +4,4 @@ pub(crate) mod binary;
 pub(crate) mod cargo;
 pub(crate) mod catalogs;
 pub(crate) mod http;
+pub(crate) mod site;

@@ -6,6 +6,7 @@ mod ls;
 mod poll;
 mod render;
 mod rm;
+mod rollback;
 mod serve;
 mod verify;
 
@@ -39,6 +40,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => render::run(args).await,
         Command::Ls(args) => ls::run(args).await,
         Command::Verify(args) => verify::run(args).await,
+        Command::Rollback(args) => rollback::run(args).await,
         Command::Rm(args) => rm::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Completions { shell } => {

@@ -1,5 +1,4 @@
 use ::poll::{Changes, Report};
-use serde::Serialize;
 
 use super::{bytes, print_json, print_table, short};
 
@@ -50,40 +49,7 @@ pub(crate) fn changes(changes: &Changes) -> String {
     told.collect::<Vec<_>>().join(" ")
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    catalog: &'a str,
-    outcome: &'static str,
-    error: Option<String>,
-    digest: Option<&'a str>,
-    content_hash: Option<String>,
-    serial: Option<u64>,
-    changes: &'a Changes,
-    layers_fetched: usize,
-    layers_skipped: usize,
-    bytes_pulled: u64,
-    objects_published: u64,
-    bytes_published: u64,
-    duration_ms: u128,
-}
-
 /// An array with everything the reports know.
 pub(crate) fn json(reports: &[Report]) -> anyhow::Result<()> {
-    let lines = reports.iter().map(|report| Line {
-        catalog: report.catalog.as_str(),
-        outcome: report.outcome.as_str(),
-        error: report.error_text(),
-        digest: report.digest.as_deref(),
-        content_hash: report.content_hash.map(|hash| hash.to_string()),
-        serial: report.serial,
-        changes: &report.changes,
-        layers_fetched: report.layers_fetched,
-        layers_skipped: report.layers_skipped,
-        bytes_pulled: report.bytes_pulled,
-        objects_published: report.objects_published,
-        bytes_published: report.bytes_published,
-        duration_ms: report.duration.as_millis(),
-    });
-    print_json(&lines.collect::<Vec<_>>())
+    print_json(&reports)
 }

@@ -1,0 +1,214 @@
+use std::time::Instant;
+
+use keep::{Finding, missing};
+use layout::{CatalogName, Current, Document, Key, Outcome, Sha256, Snapshot, SnapshotRef};
+use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
+
+use crate::{
+    Changes, PollError, Report,
+    turn::{now, pause},
+};
+
+/// How often a rollback starts again after a lost race, as a turn does by default.
+const ATTEMPTS: u32 = 6;
+
+/// Which earlier content a rollback publishes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The newest that is not the current one.
+    Previous,
+    /// The one whose content hash starts so. A whole hash may be of any content of the catalog that is still stored; a
+    /// part of one is looked up in `current.json`.
+    Hash(String),
+}
+
+/// Why an earlier content cannot be published again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RollbackError {
+    /// There is no such catalog.
+    #[error("the store has no catalog {0}")]
+    NoCatalog(CatalogName),
+    /// Nothing else was ever published, or nothing is remembered.
+    #[error("there is no earlier publication")]
+    NoPrevious,
+    /// No content hash starts so.
+    #[error("no remembered publication has a content hash that starts with {0:?}")]
+    Unknown(String),
+    /// Several do.
+    #[error("{count} publications have content hashes that start with {prefix:?}")]
+    Ambiguous {
+        /// What was given.
+        prefix: String,
+        /// How many.
+        count: usize,
+    },
+    /// The content is not stored any more.
+    #[error("the content {0} is not kept any more")]
+    Gone(Sha256),
+    /// A document names another content than it should.
+    #[error("the snapshot of {0} describes another content")]
+    Mistaken(Sha256),
+    /// Some of it is missing or damaged.
+    #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
+    Incomplete {
+        /// Of which content.
+        content_hash: Sha256,
+        /// How many.
+        count: usize,
+        /// The first of them and what is wrong with it.
+        first: String,
+    },
+}
+
+/// Publishes an earlier content of a catalog again, under a new serial, after a look at every object that it names.
+///
+/// The source stays what the tag was last seen at, so the next poll finds it known and leaves the rollback in place until
+/// the source moves or a poll is forced. `status.json` stays too: nothing was polled.
+pub async fn rollback(store: &dyn Store, catalog: &CatalogName, target: &Target) -> Report {
+    let started = Instant::now();
+    let mut report = Report::new(catalog.clone());
+    let rollback = Rollback { store, catalog, target };
+    let ended = rollback.run(&mut report).await;
+    report.end(ended, started.elapsed());
+    log(&report);
+    report
+}
+
+struct Rollback<'a> {
+    store: &'a dyn Store,
+    catalog: &'a CatalogName,
+    target: &'a Target,
+}
+
+impl Rollback<'_> {
+    async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        for attempt in 0..ATTEMPTS {
+            match self.attempt(report).await {
+                Err(error) if error.is_race() => pause(self.catalog, attempt, &error).await,
+                done => return done,
+            }
+        }
+        Err(PollError::Contended { attempts: ATTEMPTS })
+    }
+
+    async fn attempt(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        let (current, version) = self.current().await?;
+        report.digest = Some(current.source.digest.clone());
+        report.describe(Some(&current));
+        let content_hash = self.target.find(&current)?;
+        if content_hash == current.content_hash {
+            return Ok(Outcome::Unchanged);
+        }
+        let (snapshot, reference) = self.snapshot(content_hash).await?;
+        self.check(&snapshot).await?;
+        report.changes = self.changes(&current, &snapshot).await;
+        let next = Current {
+            serial: current.serial + 1,
+            content_hash,
+            snapshot: reference,
+            published_at: now(),
+            previous: current.as_previous(),
+            ..current
+        };
+        self.commit(&next, version).await?;
+        report.describe(Some(&next));
+        Ok(Outcome::Published)
+    }
+
+    async fn current(&self) -> Result<(Current, Version), PollError> {
+        let found = self.store.read_document(&Key::Current(self.catalog.clone())).await?;
+        Ok(found.ok_or_else(|| RollbackError::NoCatalog(self.catalog.clone()))?)
+    }
+
+    /// The reference is made of the bytes as they lie there, whoever wrote them.
+    async fn snapshot(&self, content_hash: Sha256) -> Result<(Snapshot, SnapshotRef), PollError> {
+        let key = Key::Snapshot(self.catalog.clone(), content_hash);
+        let bytes = match self.store.read_all(&key, DOCUMENT_MAX).await {
+            Ok((bytes, _)) => bytes,
+            Err(error) if error.is_not_found() => return Err(RollbackError::Gone(content_hash).into()),
+            Err(error) => return Err(error.into()),
+        };
+        let unreadable = |source| ReadError::Document {
+            key: key.to_string(),
+            source,
+        };
+        let snapshot = Snapshot::from_bytes(&bytes).map_err(unreadable)?;
+        if snapshot.content_hash != content_hash {
+            return Err(RollbackError::Mistaken(content_hash).into());
+        }
+        Ok((snapshot, SnapshotRef::new(self.catalog, content_hash, &bytes)))
+    }
+
+    async fn check(&self, snapshot: &Snapshot) -> Result<(), PollError> {
+        let findings = missing(self.store, self.catalog, snapshot).await?;
+        let Some(Finding { key, problem }) = findings.first() else {
+            return Ok(());
+        };
+        Err(RollbackError::Incomplete {
+            content_hash: snapshot.content_hash,
+            count: findings.len(),
+            first: format!("{key}, which {problem}"),
+        }
+        .into())
+    }
+
+    /// A Snapshot that cannot be read is what one may want to roll back from.
+    async fn changes(&self, current: &Current, next: &Snapshot) -> Changes {
+        let key = Key::Snapshot(self.catalog.clone(), current.content_hash);
+        match self.store.read_document(&key).await {
+            Ok(Some((before, _))) => Changes::between(Some(&before), next),
+            _ => Changes::default(),
+        }
+    }
+
+    async fn commit(&self, next: &Current, version: Version) -> Result<(), PollError> {
+        let key = Key::Current(self.catalog.clone());
+        let condition = Condition::Replace(version);
+        self.store.write_document(&key, next, condition).await?;
+        Ok(())
+    }
+}
+
+impl Target {
+    fn find(&self, current: &Current) -> Result<Sha256, RollbackError> {
+        let earlier = current.previous.iter().map(|previous| previous.content_hash);
+        match self {
+            Self::Previous => earlier
+                .into_iter()
+                .find(|hash| *hash != current.content_hash)
+                .ok_or(RollbackError::NoPrevious),
+            Self::Hash(prefix) => match prefix.parse() {
+                Ok(hash) => Ok(hash),
+                Err(_) => unique(prefix, earlier.chain([current.content_hash])),
+            },
+        }
+    }
+}
+
+fn unique(prefix: &str, hashes: impl Iterator<Item = Sha256>) -> Result<Sha256, RollbackError> {
+    let mut fitting: Vec<_> = hashes.filter(|hash| hash.to_string().starts_with(prefix)).collect();
+    fitting.sort_unstable();
+    fitting.dedup();
+    match fitting[..] {
+        [hash] => Ok(hash),
+        [] => Err(RollbackError::Unknown(prefix.to_owned())),
+        _ => Err(RollbackError::Ambiguous {
+            prefix: prefix.to_owned(),
+            count: fitting.len(),
+        }),
+    }
+}
+
+fn log(report: &Report) {
+    let (catalog, outcome) = (&report.catalog, report.outcome.as_str());
+    match report.error_text() {
+        Some(error) => tracing::error!(%catalog, outcome, error, "rollback"),
+        None => tracing::info!(
+            %catalog,
+            outcome,
+            content_hash = report.content_hash.map(tracing::field::display),
+            serial = report.serial,
+            "rollback"
+        ),
+    }
+}
