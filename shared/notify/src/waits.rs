@@ -42,8 +42,8 @@ impl Waits {
             return Err(error);
         };
         // Never sooner than asked, and some jitter on top, lest all clients come back at once.
-        let delay = retry_after.map_or(delay, |asked| asked + delay / 4);
-        if Instant::now() + delay > self.deadline {
+        let delay = retry_after.map_or(delay, |asked| asked.saturating_add(delay / 4));
+        if delay > self.deadline.saturating_duration_since(Instant::now()) {
             Err(error)
         } else {
             Ok(delay)
@@ -82,6 +82,7 @@ mod tests {
         let mut waits = Waits::new(&Settings::default());
         assert!(waits.after(asked(Some(20))).unwrap() >= Duration::from_secs(20));
         assert!(waits.after(asked(Some(31))).is_err());
+        assert!(waits.after(asked(Some(u64::MAX))).is_err());
         assert!(waits.after(SendError::Refused("401".into())).is_err());
         assert!(waits.after(SendError::Permanent("410".into())).is_err());
     }
