@@ -2,6 +2,8 @@
 
 mod image;
 mod registry;
+mod s3;
 
 pub use crate::image::{Format, Image, ImageBuilder, Layer, digest, gzip, index};
 pub use crate::registry::{Builder as RegistryBuilder, Fault, Kind, Registry, Request};
+pub use crate::s3::{S3, S3Builder, S3Call, S3Fault, S3Request, StoredObject};

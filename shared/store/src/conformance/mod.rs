@@ -3,6 +3,7 @@
 
 mod bodies;
 mod conditions;
+mod large;
 mod listing;
 mod racing;
 mod reading;
@@ -28,6 +29,15 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Store>) {
     listing::all(&make).await;
     bodies::all(&make).await;
     racing::all(&make).await;
+}
+
+/// What is too slow for a build without optimisation: the same promises for objects of so many bytes that a store may
+/// write them in another way.
+///
+/// # Panics
+/// As [`conformance`].
+pub async fn large(make: impl AsyncFn() -> Arc<dyn Store>) {
+    large::all(&make).await;
 }
 
 /// The mutable object of most checks.

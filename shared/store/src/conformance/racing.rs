@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::{both, content, current, pattern, put};
 use crate::{Condition, Store, StoreExt as _};
 
-const WRITERS: u32 = 8;
+pub(super) const WRITERS: u32 = 8;
 
 /// How often each writer counts.
 const ROUNDS: u32 = 10;
@@ -19,7 +19,7 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
 }
 
 /// Lets all writers start at once; how many of them won.
-async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) -> F) -> usize {
+pub(super) async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) -> F) -> usize {
     let writers: Vec<_> = (0..WRITERS).map(|number| tokio::spawn(writer(number))).collect();
     let won = join_all(writers).await;
     won.into_iter()
@@ -27,7 +27,7 @@ async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) ->
         .count()
 }
 
-fn won<T>(result: Result<T, crate::StoreError>) -> bool {
+pub(super) fn won<T>(result: Result<T, crate::StoreError>) -> bool {
     match result {
         Ok(_) => true,
         Err(error) if error.is_conflict() => false,

@@ -1,0 +1,44 @@
+//! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
+//! `cargo run -p store-s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer]`.
+//! Credentials, region and endpoint come from the environment, as for every AWS tool.
+
+use std::{
+    env,
+    error::Error,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use store::{
+    Store,
+    conformance::{conformance, large},
+};
+use store_s3::{Place, S3Store, Settings, sdk_config};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let place: Place = arguments.next().ok_or("which bucket? s3://BUCKET/PREFIX")?.parse()?;
+    let options: Vec<String> = arguments.collect();
+    let settings = Settings {
+        path_style: options.iter().any(|option| option == "path-style"),
+        single_writer: options.iter().any(|option| option == "single-writer"),
+        ..Settings::default()
+    };
+    let config = sdk_config(&settings).await?;
+    let number = AtomicU32::new(0);
+    let make = async || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        let place = format!("{place}/{number}").parse().expect("a place below a place");
+        Arc::new(S3Store::new(&config, place, &settings)) as Arc<dyn Store>
+    };
+    conformance(make).await;
+    large(make).await;
+    println!(
+        "{place} keeps every promise, tried under {} prefixes",
+        number.into_inner()
+    );
+    Ok(())
+}

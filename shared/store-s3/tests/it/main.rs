@@ -1,0 +1,4 @@
+//! The store against a small S3 in this process, which answers wrongly when told to.
+
+mod conformance;
+mod support;

@@ -1,0 +1,96 @@
+//! Answering one request.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Query, Request as Incoming, State};
+use axum::http::Response;
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use super::bucket::{Bucket, Refusal};
+use super::faults::{S3Call, S3Fault, S3Request};
+use super::{Inner, Shared, reply};
+
+/// The one handler: logs, fails by script, else serves.
+pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> Response<Body> {
+    let (parts, body) = incoming.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+    let query = query.map(|Query(query)| query).unwrap_or_default();
+    let path = decode(parts.uri.path());
+    let request = S3Request::new(&parts.method, path, query, &parts.headers);
+    let (fault, response) = respond(&mut shared.lock(), request, bytes);
+    if let Some(S3Fault::Late(delay)) = fault {
+        sleep(delay).await;
+    }
+    response
+}
+
+/// Under one lock, so every request is atomic.
+fn respond(state: &mut Inner, request: S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
+    state.script.requests.push(request.clone());
+    let fault = state.script.next(request.call);
+    if let Some(S3Fault::Status(status, code)) = fault {
+        return (fault, reply::error(status, code));
+    }
+    let done = serve(state, &request, bytes, fault.as_ref());
+    let response = match (&fault, done) {
+        (Some(S3Fault::Lost(status, code)), Ok(_)) => reply::error(*status, code),
+        (_, Ok(response)) => response,
+        (_, Err((status, code))) => reply::error(status, code),
+    };
+    (fault, response)
+}
+
+fn serve(
+    state: &mut Inner,
+    request: &S3Request,
+    bytes: Bytes,
+    fault: Option<&S3Fault>,
+) -> Result<Response<Body>, Refusal> {
+    let (bucket, name) = request.object();
+    let bucket = state.buckets.get_mut(bucket).ok_or((404, "NoSuchBucket"))?;
+    if matches!(request.call, S3Call::Put | S3Call::Complete) && !state.ignores_conditions {
+        bucket.check(name, request)?;
+    }
+    match request.call {
+        S3Call::Get | S3Call::Head => {
+            let object = bucket.objects.get(name).ok_or((404, "NoSuchKey"))?;
+            reply::object(object, request, fault)
+        }
+        S3Call::List => Ok(reply::list(bucket, request, state.page)),
+        S3Call::Delete => {
+            bucket.objects.remove(name);
+            Ok(reply::empty(204))
+        }
+        _ => write(bucket, name, request, bytes),
+    }
+}
+
+fn write(bucket: &mut Bucket, name: &str, request: &S3Request, bytes: Bytes) -> Result<Response<Body>, Refusal> {
+    match request.call {
+        S3Call::Put => bucket.put(name, request, bytes).map(|tag| reply::written(&tag, None)),
+        S3Call::Begin => Ok(reply::begun(&bucket.begin(name, request))),
+        S3Call::Part => {
+            let (tag, crc32) = bucket.part(request, bytes)?;
+            Ok(reply::written(&tag, crc32.as_deref()))
+        }
+        S3Call::Complete => bucket.complete(request).map(|tag| reply::completed(&tag)),
+        S3Call::Abort => {
+            let aborted = bucket.uploads.remove(request.parameter("uploadId").unwrap_or_default());
+            aborted.map(|_| reply::empty(204)).ok_or((404, "NoSuchUpload"))
+        }
+        _ => Err((501, "NotImplemented")),
+    }
+}
+
+/// Undoes percent-encoding.
+fn decode(path: &str) -> String {
+    let mut parts = path.split('%');
+    let mut decoded = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (hex, rest) = part.split_at(2);
+        decoded.push(u8::from_str_radix(hex, 16).expect("clients encode paths well"));
+        decoded.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}

@@ -1,0 +1,159 @@
+//! The answers.
+
+use std::io;
+use std::ops::Range;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::response::Builder;
+use axum::http::{Response, StatusCode};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use tokio::time::sleep;
+
+use super::bucket::{Bucket, Refusal, StoredObject};
+use super::faults::{S3Call, S3Fault, S3Request};
+
+pub(super) fn error(code: u16, name: &str) -> Response<Body> {
+    let message = "by the test's server";
+    xml(
+        code,
+        &format!("<Error><Code>{name}</Code><Message>{message}</Message></Error>"),
+    )
+}
+
+pub(super) fn empty(code: u16) -> Response<Body> {
+    finish(status(code), Body::empty())
+}
+
+pub(super) fn written(tag: &str, crc32: Option<&str>) -> Response<Body> {
+    let response = status(200).header("etag", tag);
+    let response = crc32.iter().fold(response, |response, crc32| {
+        response.header("x-amz-checksum-crc32", *crc32)
+    });
+    finish(response, Body::empty())
+}
+
+pub(super) fn begun(id: &str) -> Response<Body> {
+    let id = format!("<UploadId>{id}</UploadId>");
+    xml(
+        200,
+        &format!("<InitiateMultipartUploadResult>{id}</InitiateMultipartUploadResult>"),
+    )
+}
+
+pub(super) fn completed(tag: &str) -> Response<Body> {
+    let tag = format!("<ETag>{}</ETag>", tag.replace('"', "&quot;"));
+    xml(
+        200,
+        &format!("<CompleteMultipartUploadResult>{tag}</CompleteMultipartUploadResult>"),
+    )
+}
+
+pub(super) fn object(
+    object: &StoredObject,
+    request: &S3Request,
+    fault: Option<&S3Fault>,
+) -> Result<Response<Body>, Refusal> {
+    if request.header("if-none-match") == Some(&object.tag) {
+        return Ok(finish(status(304).header("etag", &object.tag), Body::empty()));
+    }
+    let size = object.bytes.len();
+    let Ok(range) = requested(request, size) else {
+        let response = status(416).header("content-range", format!("bytes */{size}"));
+        let body = "<Error><Code>InvalidRange</Code></Error>";
+        return Ok(finish(response, Body::from(body)));
+    };
+    let mut response = status(if range.is_some() { 206 } else { 200 });
+    if let Some(range) = &range {
+        let range = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+        response = response.header("content-range", range);
+    } else if let Some(crc32) = &object.crc32 {
+        response = response.header("x-amz-checksum-crc32", crc32);
+    }
+    let bytes = object.bytes.slice(range.unwrap_or(0..size));
+    let response = described(response, object).header("content-length", bytes.len());
+    let body = match request.call {
+        S3Call::Head => Body::empty(),
+        _ => body(bytes, fault),
+    };
+    Ok(finish(response, body))
+}
+
+fn described(response: Builder, object: &StoredObject) -> Builder {
+    let modified = httpdate::fmt_http_date(object.modified);
+    let response = response.header("etag", &object.tag).header("last-modified", modified);
+    let fields = object.headers.iter();
+    fields.fold(response, |response, (name, value)| response.header(name, value))
+}
+
+/// The bytes asked for, none for all; an error if the object does not have them.
+fn requested(request: &S3Request, size: usize) -> Result<Option<Range<usize>>, ()> {
+    let Some(range) = request.header("range").and_then(|range| range.strip_prefix("bytes=")) else {
+        return Ok(None);
+    };
+    let (start, last) = range.split_once('-').ok_or(())?;
+    let start: usize = start.parse().map_err(|_| ())?;
+    let end = last.parse().map_or(size, |last: usize| size.min(last + 1));
+    if start < end { Ok(Some(start..end)) } else { Err(()) }
+}
+
+pub(super) fn list(bucket: &Bucket, request: &S3Request, page: usize) -> Response<Body> {
+    let prefix = request.parameter("prefix").unwrap_or_default();
+    let after = request.parameter("continuation-token").unwrap_or_default();
+    let found = bucket.objects.iter();
+    let mut found = found.filter(|(name, _)| name.starts_with(prefix) && name.as_str() > after);
+    let listed: Vec<_> = found.by_ref().take(page).collect();
+    let last = listed.last().map(|(name, _)| name.as_str()).unwrap_or_default();
+    let more = match found.next() {
+        Some(_) => format!("<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>"),
+        None => "<IsTruncated>false</IsTruncated>".to_owned(),
+    };
+    let contents: String = listed
+        .into_iter()
+        .map(|(name, object)| contents(name, object))
+        .collect();
+    xml(200, &format!("<ListBucketResult>{more}{contents}</ListBucketResult>"))
+}
+
+fn contents(name: &str, object: &StoredObject) -> String {
+    let modified = humantime::format_rfc3339_seconds(object.modified);
+    let size = object.bytes.len();
+    format!("<Contents><Key>{name}</Key><LastModified>{modified}</LastModified><Size>{size}</Size></Contents>")
+}
+
+/// The bytes, or what the fault leaves of them.
+fn body(bytes: Bytes, fault: Option<&S3Fault>) -> Body {
+    match fault {
+        Some(&S3Fault::Cut(at)) => broken(bytes.slice(..at.min(bytes.len())), Duration::from_millis(30)),
+        Some(&S3Fault::Stall(at)) => broken(bytes.slice(..at.min(bytes.len())), Duration::from_secs(3600)),
+        Some(S3Fault::Corrupt) => {
+            let mut bytes = bytes.to_vec();
+            bytes.iter_mut().take(1).for_each(|byte| *byte = !*byte);
+            bytes.into()
+        }
+        _ => Body::from(bytes),
+    }
+}
+
+/// The wait is long enough for what came before to leave this machine's buffers.
+fn broken(start: Bytes, wait: Duration) -> Body {
+    let cut = async move {
+        sleep(wait).await;
+        Err(io::Error::other("cut by script"))
+    };
+    Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
+}
+
+fn xml(code: u16, body: &str) -> Response<Body> {
+    let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>{body}");
+    finish(status(code).header("content-type", "application/xml"), Body::from(body))
+}
+
+fn status(code: u16) -> Builder {
+    Response::builder().status(StatusCode::from_u16(code).expect("the script names a real status"))
+}
+
+fn finish(response: Builder, body: Body) -> Response<Body> {
+    response.body(body).expect("the headers are valid")
+}
