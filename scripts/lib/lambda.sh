@@ -1,0 +1,43 @@
+# The Lambda functions in cargo-lambda's emulator of the service: its runtime API, its function URLs, and invocations.
+# shellcheck shell=bash
+
+# start_emulator: LAMBDA is its address. The functions are started by hand, so that each has its own environment and
+# the same one can run twice under two names.
+start_emulator() {
+  local port
+  need_python cargo-lambda cargo-lambda==1.9.2
+  port=$(free_port)
+  LAMBDA=127.0.0.1:$port
+  start "$WORK/lambda.log" cargo-lambda lambda watch --only-lambda-apis --disable-cors --timeout 60 -A 127.0.0.1 -P "$port"
+  wait_for 30 port_is_open "$port"
+}
+
+port_is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# use_function PROGRAM: FUNCTION is its path: $CATALOG_MIRROR_FUNCTIONS/PROGRAM, or a build of this checkout.
+use_function() {
+  local folder=${CATALOG_MIRROR_FUNCTIONS:-}
+  if [[ -z $folder ]]; then
+    (cd "$ROOT" && cargo build --quiet --release --package "$1" --bin "$1")
+    folder=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/release
+  fi
+  FUNCTION=$folder/$1
+  [[ -x $FUNCTION ]] || die "$FUNCTION is no program"
+}
+
+# start_function NAME PROGRAM [VARIABLE=VALUE...]: runs a function; FUNCTION_LOG, FUNCTION_PID and FUNCTION_URL are set
+# afterwards. It has the environment that the service gives it and nothing else of ours but the path.
+start_function() {
+  local name=$1
+  use_function "$2"
+  FUNCTION_LOG=$WORK/$name.log
+  FUNCTION_URL=http://$LAMBDA/lambda-url/$name
+  start "$FUNCTION_LOG" env -i PATH="$PATH" AWS_LAMBDA_RUNTIME_API="http://$LAMBDA/.rt/$name" AWS_LAMBDA_FUNCTION_NAME="$name" \
+    AWS_LAMBDA_FUNCTION_VERSION='$LATEST' AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256 "${@:3}" "$FUNCTION"
+  FUNCTION_PID=$STARTED_PID
+}
+
+# invoke NAME EVENT-FILE: prints what the function answers to an event; fails if it fails.
+invoke() {
+  cargo-lambda lambda invoke --invoke-address 127.0.0.1 --invoke-port "${LAMBDA##*:}" --data-file "$2" "$1"
+}
