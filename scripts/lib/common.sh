@@ -7,6 +7,9 @@ export ROOT
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$(basename "$0"): $*"; exit 1; }
 
+# The comment on top of the script is its help.
+print_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
+
 # Makes WORK, and removes it when the script ends, however it ends.
 use_work_folder() {
   WORK=$(mktemp -d)

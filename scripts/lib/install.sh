@@ -22,15 +22,20 @@ need_debian() {
   done
 }
 
-# need_python COMMAND PACKAGE: puts a package into a virtual environment that later runs use again.
+# need_python COMMAND PACKAGE...: puts packages into a virtual environment that later runs use again.
 need_python() {
-  local venv=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/venv
-  if [[ ! -x $venv/bin/$1 ]]; then
-    say "installing $2"
-    python3 -m venv "$venv" || { need_debian_venv && python3 -m venv --clear "$venv"; }
-    "$venv/bin/pip" install --quiet --disable-pip-version-check "$2"
+  VENV=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/venv
+  if [[ ! -x $VENV/bin/$1 ]]; then
+    say "installing ${*:2}"
+    [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { need_debian_venv && python3 -m venv --clear "$VENV"; }
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check "${@:2}"
   fi
-  export PATH=$PATH:$venv/bin
+  export PATH=$PATH:$VENV/bin
+}
+
+# need_tool COMMAND PACKAGE: the same, unless the command is on the path already.
+need_tool() {
+  command -v "$1" >/dev/null || need_python "$@"
 }
 
 need_debian_venv() {
