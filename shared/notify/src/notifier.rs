@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{FutureExt, StreamExt, future::join_all, stream};
 use layout::{CatalogName, Mark, Outcome};
 use poll::Report;
 use store::{ReadError, Store};
@@ -82,8 +82,9 @@ impl Notifier {
 
     /// Notes where receivers start that have never been told anything. To be called before the first turns: from then
     /// on no publication is missed, even if the program dies right after its commit.
-    pub async fn adopt<'a>(&self, catalogs: impl IntoIterator<Item = &'a CatalogName>) {
-        let adoptions: Vec<_> = catalogs.into_iter().map(|catalog| self.adopt_one(catalog)).collect();
+    pub async fn adopt(&self, catalogs: &[CatalogName]) {
+        // Boxed, as the compiler cannot tell that a stream of borrowing futures may be sent to another thread.
+        let adoptions: Vec<_> = catalogs.iter().map(|catalog| self.adopt_one(catalog).boxed()).collect();
         stream::iter(adoptions)
             .buffer_unordered(ADOPTIONS)
             .collect::<()>()
@@ -149,16 +150,14 @@ impl Notifier {
         let Some(published) = outbox.published() else {
             return Ok(None);
         };
-        let names = self.lines_for(catalog).map(|line| line.receiver.name());
-        outbox.adopt(names, adopt).await?;
+        outbox.adopt(&self.names_for(catalog), adopt).await?;
         let due = self
             .lines_for(catalog)
             .map(|line| (line, outbox.mark(line.receiver.name())));
         let due: Vec<_> = due.filter(|(_, mark)| *mark != Some(published)).collect();
-        let events = outbox
-            .events(&self.settings.source, due.iter().map(|(_, mark)| *mark))
-            .await?;
-        let sent = due.iter().map(|(line, mark)| self.tell(line, &events[mark]));
+        let from: Vec<_> = due.iter().map(|(_, mark)| *mark).collect();
+        let events = outbox.events(&self.settings.source, &from).await?;
+        let sent: Vec<_> = due.iter().map(|(line, mark)| self.tell(line, &events[mark])).collect();
         let all_told = join_all(sent).await.into_iter().all(|told| told);
         Ok(all_told.then_some(published))
     }
@@ -217,18 +216,22 @@ impl Notifier {
     }
 
     async fn adopt_one(&self, catalog: &CatalogName) {
-        let mut names = self.lines_for(catalog).map(|line| line.receiver.name()).peekable();
-        if names.peek().is_none() {
+        let names = self.names_for(catalog);
+        if names.is_empty() {
             return;
         }
         let adopted = async {
             let mut outbox = Outbox::open(&*self.store, catalog).await?;
-            outbox.adopt(names, Adopt::Now).await
+            outbox.adopt(&names, Adopt::Now).await
         };
         let adopted: Result<(), ReadError> = adopted.await;
         if let Err(error) = adopted {
             tracing::warn!(%catalog, error = chain(&error), "cannot remember where receivers start");
         }
+    }
+
+    fn names_for(&self, catalog: &CatalogName) -> Vec<&str> {
+        self.lines_for(catalog).map(|line| line.receiver.name()).collect()
     }
 
     fn lines_for(&self, catalog: &CatalogName) -> impl Iterator<Item = &Line> {

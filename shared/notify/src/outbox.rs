@@ -50,10 +50,10 @@ impl<'a> Outbox<'a> {
 
     /// Gives marks to those of `names` that have none. They are written before anything is sent, so that a receiver
     /// that is down from the start misses nothing.
-    pub(crate) async fn adopt(&mut self, names: impl Iterator<Item = &str>, adopt: Adopt) -> Result<(), ReadError> {
+    pub(crate) async fn adopt(&mut self, names: &[&str], adopt: Adopt) -> Result<(), ReadError> {
         let mark = self.adopted(adopt);
-        let unknown = names.filter(|name| !self.marks.contains_key(*name));
-        let new: Marks = unknown.map(|name| (name.to_owned(), mark)).collect();
+        let unknown = names.iter().filter(|name| !self.marks.contains_key(**name));
+        let new: Marks = unknown.map(|name| ((*name).to_owned(), mark)).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -81,13 +81,13 @@ impl<'a> Outbox<'a> {
     pub(crate) async fn events(
         &self,
         source: &str,
-        from: impl Iterator<Item = Option<Mark>>,
+        from: &[Option<Mark>],
     ) -> Result<HashMap<Option<Mark>, Event>, ReadError> {
         let mut events = HashMap::new();
         let Some(current) = &self.current else {
             return Ok(events);
         };
-        for mark in from {
+        for &mark in from {
             if let Entry::Vacant(missing) = events.entry(mark) {
                 let packages = self.changes(mark, current).await?;
                 missing.insert(Event::new(source, self.catalog, mark, current, packages));

@@ -19,10 +19,10 @@ fn writes_mark(call: &Call) -> bool {
 #[tokio::test(start_paused = true)]
 async fn killed_between_commit_and_sending_it_is_told_by_the_next_process() {
     let (store, ear) = (MemoryStore::new(), Ear::new("ear"));
-    notifier(&store, &[&ear]).adopt([&name()]).await;
+    notifier(&store, &[&ear]).adopt(&[name()]).await;
     publish(&store, &[("a", "1")]).await;
     let next = notifier(&store, &[&ear]);
-    next.adopt([&name()]).await;
+    next.adopt(&[name()]).await;
     next.after(&unchanged(&store).await).await;
     assert_eq!(ear.told(), [(None, 1, changes(&["a"], &[], &[]))]);
 }
@@ -31,7 +31,7 @@ async fn killed_between_commit_and_sending_it_is_told_by_the_next_process() {
 async fn killed_between_sending_and_the_mark_it_is_told_again_under_the_same_id() {
     let (store, ear) = (MemoryStore::new(), Ear::new("ear"));
     let first = notifier(&store, &[&ear]);
-    first.adopt([&name()]).await;
+    first.adopt(&[name()]).await;
     let published = publish(&store, &[("a", "1")]).await;
     store.set_hook(|call, moment| match moment {
         Moment::Before if writes_mark(call) => Answer::Wait(pending().boxed()),
@@ -52,7 +52,7 @@ async fn killed_between_sending_and_the_mark_it_is_told_again_under_the_same_id(
 async fn a_mark_that_cannot_be_written_means_a_repeat_and_nothing_worse() {
     let (store, ear) = (MemoryStore::new(), Ear::new("ear"));
     let notifier = notifier(&store, &[&ear]);
-    notifier.adopt([&name()]).await;
+    notifier.adopt(&[name()]).await;
     let published = publish(&store, &[("a", "1")]).await;
     store.set_hook(|call, _| if writes_mark(call) { Answer::Fail } else { Answer::GoOn });
     notifier.after(&published).await;
@@ -67,7 +67,7 @@ async fn a_mark_that_cannot_be_written_means_a_repeat_and_nothing_worse() {
 async fn a_store_that_cannot_be_read_postpones_the_event() {
     let (store, ear) = (MemoryStore::new(), Ear::new("ear"));
     let notifier = notifier(&store, &[&ear]);
-    notifier.adopt([&name()]).await;
+    notifier.adopt(&[name()]).await;
     let published = publish(&store, &[("a", "1")]).await;
     for failing in [Key::Notified(name()), Key::Current(name())] {
         store.set_hook(move |call, _| {
@@ -95,7 +95,7 @@ async fn a_store_that_cannot_be_read_postpones_the_event() {
 async fn a_slow_process_does_not_take_back_the_mark_of_a_fast_one() {
     let (store, fast, slow) = (MemoryStore::new(), Ear::new("ear"), Ear::new("ear"));
     let (first, second) = (notifier(&store, &[&slow]), notifier(&store, &[&fast]));
-    first.adopt([&name()]).await;
+    first.adopt(&[name()]).await;
     let published = publish(&store, &[("a", "1")]).await;
     // The first is held up with its acknowledged event in hand, while the second tells this and the next publication.
     let (go, wait) = tokio::sync::oneshot::channel::<()>();

@@ -10,7 +10,7 @@ use crate::world::{Ear, changes, down, marks, name, notifier, publish, report, s
 async fn each_publication_is_told_once_with_what_changed() {
     let (store, ear) = (MemoryStore::new(), Ear::new("ear"));
     let notifier = notifier(&store, &[&ear]);
-    notifier.adopt([&name()]).await;
+    notifier.adopt(&[name()]).await;
     notifier.after(&publish(&store, &[("a", "1"), ("b", "1")]).await).await;
     assert_eq!(ear.told(), [(None, 1, changes(&["a", "b"], &[], &[]))]);
     notifier.after(&publish(&store, &[("b", "2"), ("c", "1")]).await).await;
@@ -189,7 +189,7 @@ async fn without_receivers_the_store_is_left_alone() {
     let published = publish(&store, &[("a", "1")]).await;
     store.take_log();
     let notifier = notifier(&store, &[]);
-    notifier.adopt([&name()]).await;
+    notifier.adopt(&[name()]).await;
     notifier.after(&published).await;
     assert_eq!(store.take_log(), []);
 }
