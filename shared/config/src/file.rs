@@ -5,7 +5,7 @@ use poll::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Problems, checked_interval, cluster_catalog};
+use super::{Problems, checked_interval, cluster_catalog, webhook};
 
 /// What all files say together.
 #[derive(Debug, Default)]
@@ -14,6 +14,7 @@ pub(crate) struct Merged {
     pub(crate) registries: Registries,
     /// With the place where each is configured.
     pub(crate) catalogs: Vec<(String, Catalog)>,
+    pub(crate) notify: webhook::Merged,
 }
 
 /// `catalogs.yaml`.
@@ -26,6 +27,8 @@ struct Document {
     interval: Option<String>,
     #[serde(default)]
     catalogs: Vec<Value>,
+    #[serde(default)]
+    notify: webhook::Notify,
 }
 
 /// How registries are reached.
@@ -92,6 +95,7 @@ impl Merged {
             duration(document.interval.as_deref(), &format!("{place}, interval"), problems).unwrap_or(interval);
         self.store = document.store.or(self.store.take());
         self.registries.extend(document.registries);
+        self.notify.add(document.notify, place, problems);
         for (at, entry) in document.catalogs.into_iter().enumerate() {
             let place = entry_place(place, at, &entry);
             match serde_json::from_value::<Entry>(entry) {

@@ -5,6 +5,7 @@ mod file;
 mod pair;
 mod problems;
 mod reader;
+mod webhook;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,6 +15,7 @@ pub use file::Registries;
 pub use pair::Pair;
 pub use problems::Problems;
 pub use reader::Reader;
+pub use webhook::{Secret, Webhook};
 
 /// The whole configuration.
 #[derive(Debug, Default)]
@@ -24,6 +26,10 @@ pub struct Config {
     pub catalogs: Vec<Catalog>,
     /// How registries are reached.
     pub images: image::Settings,
+    /// Who is told of changes by HTTP.
+    pub webhooks: Vec<Webhook>,
+    /// What events call this mirror, if the texts say.
+    pub event_source: Option<String>,
 }
 
 /// How registries are reached.

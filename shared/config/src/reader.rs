@@ -1,6 +1,8 @@
 use std::{fs, path::Path, time::Duration};
 
-use crate::{Config, Pair, Problems, Registries, file, images, unique};
+use image::Source;
+
+use crate::{Config, Pair, Problems, Registries, Webhook, file, images, unique};
 
 /// Collects what to mirror from files, texts and the command line, with everything that is wrong with it.
 #[derive(Debug)]
@@ -8,6 +10,7 @@ pub struct Reader {
     interval: Duration,
     merged: file::Merged,
     registries: Registries,
+    registries_only: bool,
     problems: Problems,
 }
 
@@ -18,6 +21,7 @@ impl Reader {
             interval,
             merged: file::Merged::default(),
             registries: Registries::default(),
+            registries_only: false,
             problems: Problems::default(),
         }
     }
@@ -47,6 +51,16 @@ impl Reader {
         self.registries.extend(registries);
     }
 
+    /// The webhooks so far, for callers who can tell whether their URLs and secrets can be used.
+    pub fn webhooks(&self) -> &[Webhook] {
+        &self.merged.notify.webhooks
+    }
+
+    /// Takes only images of registries for sources, on machines where a path means nothing.
+    pub fn registries_only(&mut self) {
+        self.registries_only = true;
+    }
+
     /// Notes a problem that the caller found, to be reported with the others.
     pub fn problem(&mut self, place: &str, problem: impl std::fmt::Display) {
         self.problems.add(place, problem);
@@ -57,13 +71,28 @@ impl Reader {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn finish(mut self) -> Result<Config, Problems> {
+        if self.registries_only {
+            self.refuse_paths();
+        }
         let catalogs = unique(self.merged.catalogs, &mut self.problems);
+        self.merged.notify.check(&catalogs, &mut self.problems);
         self.merged.registries.extend(self.registries);
         let images = images(self.merged.registries, &mut self.problems);
         self.problems.none_or(Config {
             store: self.merged.store,
             catalogs,
             images,
+            webhooks: self.merged.notify.webhooks,
+            event_source: self.merged.notify.source,
         })
+    }
+
+    fn refuse_paths(&mut self) {
+        for (place, catalog) in &self.merged.catalogs {
+            if !matches!(catalog.source, Source::Registry { .. }) {
+                let problem = format!("the source {} is not an image in a registry", catalog.source);
+                self.problems.add(place, problem);
+            }
+        }
     }
 }
