@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod http;
 mod licences;
+mod notify;
 mod protocol;
 mod readme;
 mod rollback;

@@ -6,6 +6,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context;
 use image::Images;
 use layout::{CatalogName, Catalogs, Key};
+use notify::{Notifier, Receiver, SecretPlace, Webhook, WebhookError};
 use poll::Mirror;
 use store::{FolderStore, Store, StoreExt};
 
@@ -42,7 +43,51 @@ pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
     args.config.iter().for_each(|path| reader.file(path));
     args.pairs.iter().for_each(|pair| reader.pair(pair));
     reader.registries(args.registries.clone().into());
+    for (place, problem) in webhook_problems(&reader) {
+        reader.problem(&place, problem);
+    }
     reader.finish()
+}
+
+/// Everything that keeps a webhook from being used.
+fn webhook_problems(reader: &Reader) -> Vec<(String, WebhookError)> {
+    let problems = |webhook: &config::Webhook| {
+        let problems = self::webhook(webhook).err().unwrap_or_default().into_iter();
+        problems
+            .map(|problem| (webhook.place.clone(), problem))
+            .collect::<Vec<_>>()
+    };
+    reader.webhooks().iter().flat_map(problems).collect()
+}
+
+fn webhook(configured: &config::Webhook) -> Result<Webhook, Vec<WebhookError>> {
+    let secret = match &configured.secret {
+        config::Secret::File(path) => SecretPlace::File(path.clone()),
+        config::Secret::Variable(name) => SecretPlace::Variable(name.clone()),
+    };
+    let webhook = Webhook::new(&configured.name, &configured.url, secret)?;
+    Ok(webhook.only(configured.catalogs.iter().cloned()))
+}
+
+/// Who tells the configured receivers of changes. Settled where `config` has judged them, so nothing can be wrong here
+/// but a secret that has changed since.
+pub(crate) fn notifier(
+    config: &Config,
+    store: Arc<dyn Store>,
+    settings: notify::Settings,
+    metrics: notify::Metrics,
+) -> anyhow::Result<Notifier> {
+    let mut receivers: Vec<Box<dyn Receiver>> = Vec::new();
+    for configured in &config.webhooks {
+        let webhook = webhook(configured).map_err(|mut problems| problems.remove(0));
+        let webhook = webhook.with_context(|| configured.place.clone())?;
+        receivers.push(Box::new(webhook));
+    }
+    let settings = notify::Settings {
+        source: config.event_source.clone().unwrap_or(settings.source),
+        ..settings
+    };
+    Ok(Notifier::new(store, receivers, settings).with_metrics(metrics))
 }
 
 /// How registries are reached where only the command line says.

@@ -4,4 +4,5 @@ pub(crate) mod binary;
 pub(crate) mod cargo;
 pub(crate) mod catalogs;
 pub(crate) mod http;
+pub(crate) mod receiver;
 pub(crate) mod site;

@@ -2,7 +2,9 @@ use config::Config;
 use std::collections::BTreeSet;
 
 use ::poll::{Catalog, Report};
+use futures_util::future::join_all;
 use layout::{CatalogName, Outcome};
+use notify::{Metrics, Settings};
 
 use crate::{cli::Poll, exit::Exit, output, wiring};
 
@@ -10,7 +12,10 @@ pub(crate) async fn run(args: Poll) -> anyhow::Result<Exit> {
     let config = wiring::config(&args.catalogs)?;
     let catalogs = chosen(&config, &args.names)?;
     let store = args.store.open(&config)?;
+    let notifier = wiring::notifier(&config, store.clone(), Settings::default(), Metrics::default())?;
     let mirror = wiring::mirror(&args.catalogs, &config, store, ::poll::Metrics::default())?;
+    let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+    notifier.adopt(&names).await;
     let progress = output::progress::show(mirror.progress(), args.json);
     let reports = mirror.turn_all(&catalogs, args.force).await;
     progress.finish();
@@ -19,6 +24,7 @@ pub(crate) async fn run(args: Poll) -> anyhow::Result<Exit> {
     } else {
         output::reports::table(&reports)?;
     }
+    join_all(reports.iter().map(|report| notifier.after(report))).await;
     Ok(exit(&reports))
 }
 

@@ -26,13 +26,17 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = ::poll::Metrics::register(&mut registry);
     let requests = ::serve::Metrics::register(&mut registry);
+    let events = notify::Metrics::register(&mut registry);
     let catalogs = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
 
     let listener = server::bind(args.listen.listen).await?;
     tracing::info!(address = %listener.local_addr()?, store = %args.store.path(&config).display(), "listening");
     let stop = server::stop_on_signals()?;
     let polling = (!args.no_poll)
-        .then(|| start_polling(&args, &config, &store, polls.clone(), &stop))
+        .then(|| {
+            let metrics = (polls.clone(), events);
+            start_polling(&args, &config, &store, metrics, &stop)
+        })
         .transpose()?;
 
     let settings = ::serve::Settings {
@@ -57,10 +61,19 @@ fn start_polling(
     args: &Serve,
     config: &Config,
     store: &Arc<dyn Store>,
-    metrics: ::poll::Metrics,
+    (polls, events): (::poll::Metrics, notify::Metrics),
     stop: &CancellationToken,
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    let mirror = Arc::new(wiring::mirror(&args.catalogs, config, store.clone(), metrics)?);
-    let schedule = Schedule::new(mirror, config.catalogs.clone());
-    Ok(tokio::spawn(schedule.run(stop.clone())))
+    let mirror = Arc::new(wiring::mirror(&args.catalogs, config, store.clone(), polls)?);
+    let settings = notify::Settings::patient();
+    let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events)?);
+    let names: Vec<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+    let tell = notifier.clone();
+    let schedule = Schedule::new(mirror, config.catalogs.clone()).after_each(move |report| tell.spawn_after(report));
+    let stop = stop.clone();
+    Ok(tokio::spawn(async move {
+        if stop.run_until_cancelled(notifier.adopt(&names)).await.is_some() {
+            schedule.run(stop).await;
+        }
+    }))
 }
