@@ -1,5 +1,6 @@
 //! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
-//! `cargo run -p store-s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer]`.
+//! `cargo run -p store-s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [small]`.
+//! `small` leaves out objects that go in parts: their conditions are not atomic on some servers for tests.
 //! Credentials, region and endpoint come from the environment, as for every AWS tool.
 
 use std::{
@@ -22,9 +23,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let place: Place = arguments.next().ok_or("which bucket? s3://BUCKET/PREFIX")?.parse()?;
     let options: Vec<String> = arguments.collect();
+    let has = |name| options.iter().any(|option| option == name);
     let settings = Settings {
-        path_style: options.iter().any(|option| option == "path-style"),
-        single_writer: options.iter().any(|option| option == "single-writer"),
+        path_style: has("path-style"),
+        single_writer: has("single-writer"),
         ..Settings::default()
     };
     let config = sdk_config(&settings).await?;
@@ -34,8 +36,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let place = format!("{place}/{number}").parse().expect("a place below a place");
         Arc::new(S3Store::new(&config, place, &settings)) as Arc<dyn Store>
     };
-    conformance(make).await;
-    large(make).await;
+    conformance(&make).await;
+    if !has("small") {
+        large(&make).await;
+    }
     println!(
         "{place} keeps every promise, tried under {} prefixes",
         number.into_inner()

@@ -26,9 +26,21 @@ pub(crate) fn list(store: S3Store, prefix: &str) -> BoxStream<'static, Result<Li
         prefix: store.place().name(prefix),
         store,
         found: VecDeque::new(),
-        next: Next::First,
+        next: if can_start_a_key(prefix) {
+            Next::First
+        } else {
+            Next::End
+        },
     };
     stream::try_unfold(listing, Listing::step).boxed()
+}
+
+/// No part of a key is empty or starts with a dot, and some servers refuse to look for one that does.
+fn can_start_a_key(prefix: &str) -> bool {
+    let (whole, last) = prefix
+        .rsplit_once('/')
+        .map_or(("a", prefix), |(whole, last)| (whole, last));
+    !last.starts_with('.') && whole.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
 }
 
 impl Listing {
@@ -67,5 +79,20 @@ impl Listing {
             size: u64::try_from(object.size()?).ok()?,
             modified: time(object.last_modified()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_start_a_key_is_not_asked_for() {
+        for prefix in ["", "c", "catalogs/", "catalogs/a", "packages/sha256/0"] {
+            assert!(can_start_a_key(prefix), "{prefix}");
+        }
+        for prefix in ["/", ".", "catalogs/../", "catalogs/..", "catalogs//a", "/catalogs"] {
+            assert!(!can_start_a_key(prefix), "{prefix}");
+        }
     }
 }

@@ -1,4 +1,7 @@
 //! The store against a small S3 in this process, which answers wrongly when told to.
 
 mod conformance;
+mod probe;
+mod reads;
 mod support;
+mod writes;

@@ -1,0 +1,142 @@
+//! What a read makes of the server's answers.
+
+use std::time::Duration;
+
+use store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _};
+use store_s3::{S3Store, Settings};
+use testkit::{S3, S3Call, S3Fault};
+
+use crate::support::{current, open, open_at, settings};
+
+async fn with_object(server: &S3, settings: &Settings) -> S3Store {
+    let store = open(server, settings).await;
+    store
+        .put(&current(), "0123456789".into(), Condition::Always)
+        .await
+        .unwrap();
+    store
+}
+
+async fn failure(store: &S3Store) -> String {
+    let read = store.read_all(&current(), 100).await;
+    let error = read.expect_err("the read fails");
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn a_damaged_body_is_noticed() {
+    let server = S3::start().await;
+    let store = with_object(&server, &settings(&server)).await;
+    server.script(S3Call::Get, S3Fault::Corrupt);
+    let text = failure(&store).await;
+    assert!(text.contains("checksum"), "{text}");
+    assert_eq!(store.read_all(&current(), 100).await.unwrap().0, "0123456789");
+}
+
+#[tokio::test]
+async fn a_body_that_ends_early_is_noticed() {
+    let server = S3::start().await;
+    let store = with_object(&server, &settings(&server)).await;
+    server.script(S3Call::Get, S3Fault::Cut(5));
+    failure(&store).await;
+    let range = Get {
+        range: Some(2..9),
+        unless: None,
+    };
+    server.script(S3Call::Get, S3Fault::Cut(3));
+    let Ok(Fetched::Object(object)) = store.get(&current(), range).await else {
+        panic!("the head of the answer is whole");
+    };
+    let read: Result<Vec<_>, _> = futures_util::TryStreamExt::try_collect(object.body).await;
+    assert!(matches!(read, Err(StoreError::Failed { .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn a_body_that_stands_still_is_given_up() {
+    let server = S3::start().await;
+    let mut settings = settings(&server);
+    settings.stall_timeout = Duration::from_secs(1);
+    let store = with_object(&server, &settings).await;
+    server.script(S3Call::Get, S3Fault::Stall(5));
+    failure(&store).await;
+}
+
+/// Without the right to list, S3 says 403 for what is missing.
+#[tokio::test]
+async fn a_denial_says_what_it_may_mean() {
+    let server = S3::start().await;
+    let store = with_object(&server, &settings(&server)).await;
+    server.script(S3Call::Get, S3Fault::Status(403, "AccessDenied"));
+    let text = failure(&store).await;
+    for part in ["403", "AccessDenied", "s3:ListBucket"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_bucket_is_not_a_missing_object() {
+    let server = S3::start().await;
+    let store = open_at(&server, &settings(&server), "s3://another/mirror").await;
+    let text = failure(&store).await;
+    assert!(text.contains("NoSuchBucket"), "{text}");
+}
+
+#[tokio::test]
+async fn reading_alone_asks_for_nothing_else() {
+    let server = S3::start().await;
+    let store = open(&server, &settings(&server)).await;
+    for _ in 0..2 {
+        assert!(
+            store
+                .read_all(&current(), 100)
+                .await
+                .is_err_and(|error| error.is_not_found())
+        );
+    }
+    assert_eq!(server.requests().len(), server.count(S3Call::Get));
+    assert_eq!(server.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_url_is_signed_without_a_request_and_good_for_anybody() {
+    let server = S3::start().await;
+    let store = open(&server, &settings(&server)).await;
+    let url = store.presign(&current(), Duration::from_secs(60)).await.unwrap();
+    let start = format!("{}/bucket/mirror/{}?", server.url(), current());
+    assert!(url.starts_with(&start), "{url}");
+    assert!(
+        url.contains("X-Amz-Expires=60") && url.contains("X-Amz-Signature="),
+        "{url}"
+    );
+    assert!(server.requests().is_empty());
+    assert!(store.presign(&current(), Duration::from_secs(8 * 86400)).await.is_err());
+}
+
+#[tokio::test]
+async fn the_bucket_stands_in_the_host_unless_told() {
+    let server = S3::start().await;
+    let mut settings = settings(&server);
+    settings.endpoint = Some("https://s3.example.com".into());
+    for (path_style, start) in [
+        (true, "https://s3.example.com/bucket/mirror/catalogs/a/current.json?"),
+        (false, "https://bucket.s3.example.com/mirror/catalogs/a/current.json?"),
+    ] {
+        settings.path_style = path_style;
+        let store = open(&server, &settings).await;
+        let url = store.presign(&current(), Duration::from_secs(60)).await.unwrap();
+        assert!(url.starts_with(start), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_prints_credentials() {
+    let server = S3::start().await;
+    let store = open(&server, &settings(&server)).await;
+    assert_eq!(format!("{store:?}"), "S3Store(\"s3://bucket/mirror\")");
+}
