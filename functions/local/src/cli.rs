@@ -6,7 +6,7 @@ use config::{Pair, Registries};
 use image::Source;
 use layout::CatalogName;
 
-use crate::version;
+use crate::{stores::StorePlace, version};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
@@ -28,12 +28,14 @@ pub(crate) struct Cli {
 }
 
 const REGISTRIES: &str = "Registries";
+const S3: &str = "S3";
 
 const EXAMPLES: &str = "\
 Examples:
   catalog-mirror demo
   catalog-mirror serve --catalog operatorhubio=quay.io/operatorhubio/catalog:latest
   catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
+  catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
   catalog-mirror render oci:./layout:v1 | jq -r .name
 
 Exit codes:
@@ -173,9 +175,28 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// Where the objects live: a folder. Default: the configuration's `store`, else ./store.
-    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR")]
-    pub(crate) store: Option<PathBuf>,
+    /// Where the objects live: a folder, or s3://BUCKET[/PREFIX]. Default: the configuration's `store`, else ./store.
+    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3", value_parser = StorePlace::parser())]
+    pub(crate) store: Option<StorePlace>,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+/// Credentials, and what is not said here, come from the environment and the profile, as for every AWS tool.
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct S3Args {
+    /// The URL of an S3-compatible server. Default: AWS_ENDPOINT_URL_S3, else AWS.
+    #[arg(long, help_heading = S3, value_name = "URL")]
+    pub(crate) s3_endpoint: Option<String>,
+    /// The bucket's region. Default: AWS_REGION, else the profile's.
+    #[arg(long, help_heading = S3, value_name = "REGION")]
+    pub(crate) s3_region: Option<String>,
+    /// Name the bucket in the path rather than in the host, as most servers but AWS want it.
+    #[arg(long, help_heading = S3)]
+    pub(crate) s3_path_style: bool,
+    /// Write to a server that ignores the conditions of writes; there must be no other writer.
+    #[arg(long, help_heading = S3)]
+    pub(crate) single_writer: bool,
 }
 
 #[derive(Debug, Args)]
@@ -189,9 +210,9 @@ pub(crate) struct CatalogArgs {
     /// How often catalogs are polled whose configuration does not say.
     #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
     pub(crate) interval: Duration,
-    /// Store a plain all.json too, for static file servers that cannot decompress.
-    #[arg(long)]
-    pub(crate) identity: bool,
+    /// Store a plain all.json too, for static file servers that cannot decompress. Default: only on S3.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) identity: Option<bool>,
     #[command(flatten)]
     pub(crate) registries: RegistryArgs,
 }

@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod output;
 mod server;
+mod stores;
 mod version;
 mod wiring;
 

@@ -1,41 +1,19 @@
 //! From settings to the parts that do the work.
 
 use config::{Config, Problems, Reader};
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use image::Images;
 use layout::{CatalogName, Catalogs, Key};
 use notify::{Notifier, Receiver, SecretPlace, Webhook, WebhookError};
 use poll::Mirror;
-use store::{FolderStore, Store, StoreExt};
+use store::{Store, StoreExt};
 
-use crate::cli::{CatalogArgs, RegistryArgs, StoreArgs};
-
-const DEFAULT_STORE: &str = "store";
-
-impl StoreArgs {
-    /// The folder that the command line or else the configuration names.
-    pub(crate) fn path(&self, config: &Config) -> PathBuf {
-        self.store
-            .clone()
-            .or_else(|| config.store.clone().map(PathBuf::from))
-            .unwrap_or_else(|| DEFAULT_STORE.into())
-    }
-
-    /// Opens the store to read only.
-    pub(crate) fn open_to_read(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-        let store = FolderStore::open_read_only(self.path(config));
-        Ok(Arc::new(store.context("cannot open the store")?))
-    }
-
-    /// Opens the store, making the folder if need be.
-    pub(crate) fn open(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(Arc::new(
-            FolderStore::open(self.path(config)).context("cannot open the store")?,
-        ))
-    }
-}
+use crate::{
+    cli::{CatalogArgs, RegistryArgs},
+    stores::StorePlace,
+};
 
 /// What the files and the command line say together.
 pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
@@ -99,14 +77,14 @@ pub(crate) fn images(args: RegistryArgs) -> Result<image::Settings, Problems> {
 
 /// The mirror that the arguments and the configuration describe.
 pub(crate) fn mirror(
-    args: &CatalogArgs,
+    (args, place): (&CatalogArgs, &StorePlace),
     config: &Config,
     store: Arc<dyn Store>,
     metrics: poll::Metrics,
 ) -> anyhow::Result<Mirror> {
     let images = Images::new(config.images.clone()).context("cannot set up the registry client")?;
     let settings = poll::Settings {
-        identity: args.identity,
+        identity: args.identity.unwrap_or_else(|| place.wants_identity()),
         ..poll::Settings::default()
     };
     Ok(Mirror::new(images, store, settings, metrics))

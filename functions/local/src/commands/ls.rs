@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: Ls) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default())?;
+    let store = args.store.open_to_read(&Config::default()).await?;
     match args.name {
         Some(name) => packages(&*store, &name, args.json).await?,
         None => catalogs(&*store, args.json).await?,

@@ -11,9 +11,10 @@ use crate::{cli::Poll, exit::Exit, output, wiring};
 pub(crate) async fn run(args: Poll) -> anyhow::Result<Exit> {
     let config = wiring::config(&args.catalogs)?;
     let catalogs = chosen(&config, &args.names)?;
-    let store = args.store.open(&config)?;
+    let place = args.store.place(&config)?;
+    let store = args.store.open(&config).await?;
     let notifier = wiring::notifier(&config, store.clone(), Settings::default(), Metrics::default())?;
-    let mirror = wiring::mirror(&args.catalogs, &config, store, ::poll::Metrics::default())?;
+    let mirror = wiring::mirror((&args.catalogs, &place), &config, store, ::poll::Metrics::default())?;
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     notifier.adopt(&names).await;
     let progress = output::progress::show(mirror.progress(), args.json);

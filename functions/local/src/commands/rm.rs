@@ -4,7 +4,7 @@ use config::Config;
 use crate::{cli::Rm, exit::Exit};
 
 pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
-    let store = args.store.open(&Config::default())?;
+    let store = args.store.open(&Config::default()).await?;
     let mut exit = Exit::Fine;
     for name in &args.names {
         let removed = keep::remove(&*store, name)

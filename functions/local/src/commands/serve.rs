@@ -18,10 +18,11 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
+    let place = args.store.place(&config)?;
     let store = if args.no_poll {
-        args.store.open_to_read(&config)?
+        args.store.open_to_read(&config).await?
     } else {
-        args.store.open(&config)?
+        args.store.open(&config).await?
     };
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = ::poll::Metrics::register(&mut registry);
@@ -30,7 +31,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let catalogs = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
 
     let listener = server::bind(args.listen.listen).await?;
-    tracing::info!(address = %listener.local_addr()?, store = %args.store.path(&config).display(), "listening");
+    tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
     let stop = server::stop_on_signals()?;
     let polling = (!args.no_poll)
         .then(|| {
@@ -41,6 +42,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
 
     let settings = ::serve::Settings {
         cache_bytes: args.listen.cache_size << 20,
+        freshness: place.freshness(),
         ..::serve::Settings::default()
     };
     let page = MetricsPage {
@@ -64,7 +66,8 @@ fn start_polling(
     (polls, events): (::poll::Metrics, notify::Metrics),
     stop: &CancellationToken,
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    let mirror = Arc::new(wiring::mirror(&args.catalogs, config, store.clone(), polls)?);
+    let place = args.store.place(config)?;
+    let mirror = Arc::new(wiring::mirror((&args.catalogs, &place), config, store.clone(), polls)?);
     let settings = notify::Settings::patient();
     let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events)?);
     let names: Vec<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();

@@ -2,7 +2,7 @@ use crate::{cli::Verify, exit::Exit, output, wiring};
 use config::Config;
 
 pub(crate) async fn run(args: Verify) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default())?;
+    let store = args.store.open_to_read(&Config::default()).await?;
     let names = if args.names.is_empty() {
         wiring::names(&*store).await?.into_iter().collect()
     } else {
