@@ -27,8 +27,23 @@ pub(crate) async fn put(
         return Ok((found.stored, false));
     }
     tracing::warn!(%key, "a damaged object is replaced");
-    store.put(key, bytes, Condition::Always).await?;
+    replace(store, key, bytes).await?;
     Ok((ours, true))
+}
+
+/// Replaces what is there at once. A bucket may deny every write to an immutable key that is not create-only (a policy on
+/// `s3:if-none-match`), and then the damaged object goes first, which leaves a moment without any. Whoever was faster
+/// makes this a Conflict, and the turn starts again.
+async fn replace(store: &dyn Store, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
+    let version = store.head(key).await?.version;
+    match store.put(key, bytes.clone(), Condition::Replace(version)).await {
+        Err(error) if !error.is_conflict() => {
+            tracing::debug!(%key, error = &error as &dyn std::error::Error, "it has to be removed first");
+            store.delete(key).await?;
+            store.put(key, bytes, Condition::CreateOnly).await.map(drop)
+        }
+        replaced => replaced.map(drop),
+    }
 }
 
 /// The same for an object that was written piece by piece and hence cannot be written twice: a damaged one is removed
