@@ -1,6 +1,7 @@
 //! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
-//! `cargo run -p store-s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [small]`.
+//! `cargo run -p store-s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [small] [waiting]`.
 //! `small` leaves out objects that go in parts: their conditions are not atomic on some servers for tests.
+//! `waiting` leaves out readers that stand still, for which writers wait on some servers.
 //! Credentials, region and endpoint come from the environment, as for every AWS tool.
 
 use std::{
@@ -14,7 +15,7 @@ use std::{
 
 use store::{
     Store,
-    conformance::{conformance, large},
+    conformance::{conformance, held_readers, large},
 };
 use store_s3::{Place, S3Store, Settings, sdk_config};
 
@@ -37,6 +38,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Arc::new(S3Store::new(&config, place, &settings)) as Arc<dyn Store>
     };
     conformance(&make).await;
+    if !has("waiting") {
+        held_readers(&make).await;
+    }
     if !has("small") {
         large(&make).await;
     }

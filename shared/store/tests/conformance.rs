@@ -2,21 +2,27 @@
 
 use std::sync::{Arc, Mutex};
 
-use store::{FolderStore, MemoryStore, Store, conformance::conformance};
+use store::{
+    FolderStore, MemoryStore, Store,
+    conformance::{conformance, held_readers},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_folder_keeps_every_promise() {
     let folders = Mutex::new(Vec::new());
-    conformance(async || {
+    let make = async || {
         let folder = tempfile::tempdir().unwrap();
         let store = FolderStore::open(folder.path()).unwrap();
         folders.lock().unwrap().push(folder);
         Arc::new(store) as Arc<dyn Store>
-    })
-    .await;
+    };
+    conformance(&make).await;
+    held_readers(&make).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_memory_keeps_every_promise() {
-    conformance(async || Arc::new(MemoryStore::new()) as Arc<dyn Store>).await;
+    let make = async || Arc::new(MemoryStore::new()) as Arc<dyn Store>;
+    conformance(&make).await;
+    held_readers(&make).await;
 }

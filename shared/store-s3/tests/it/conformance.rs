@@ -3,7 +3,10 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use store::{Store, conformance::conformance};
+use store::{
+    Store,
+    conformance::{conformance, held_readers},
+};
 use testkit::S3;
 
 use crate::support::{open_at, settings};
@@ -12,11 +15,12 @@ async fn keeps_every_promise(server: &S3, single_writer: bool) {
     let mut settings = settings(server);
     settings.single_writer = single_writer;
     let number = AtomicU32::new(0);
-    conformance(async || {
+    let make = async || {
         let place = format!("s3://bucket/{}", number.fetch_add(1, Ordering::Relaxed));
         Arc::new(open_at(server, &settings, &place).await) as Arc<dyn Store>
-    })
-    .await;
+    };
+    conformance(&make).await;
+    held_readers(&make).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,6 +31,15 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Store>) {
     racing::all(&make).await;
 }
 
+/// What holds while somebody has begun to read and does not go on: that writers need not wait for him, nor he for them.
+/// Every store of this project keeps it as far as its server does; MinIO lets writers wait.
+///
+/// # Panics
+/// As [`conformance`].
+pub async fn held_readers(make: impl AsyncFn() -> Arc<dyn Store>) {
+    bodies::held(&make).await;
+}
+
 /// What is too slow for a build without optimisation: the same promises for objects of so many bytes that a store may
 /// write them in another way.
 ///
