@@ -33,6 +33,18 @@ need_python() {
   export PATH=$PATH:$VENV/bin
 }
 
+# need_go COMMAND MODULE@VERSION: builds a program with Go, once.
+need_go() {
+  local programs=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
+  if [[ ! -x $programs/$1 ]]; then
+    export PATH=$PATH:/usr/local/go/bin
+    need_debian go=golang-go
+    say "building $2"
+    GOBIN=$programs go install "$2"
+  fi
+  export PATH=$PATH:$programs
+}
+
 # need_tool COMMAND PACKAGE: the same, unless the command is on the path already.
 need_tool() {
   command -v "$1" >/dev/null || need_python "$@"

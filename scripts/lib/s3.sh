@@ -1,0 +1,62 @@
+# S3 servers on loopback: MinIO with TLS, moto, and one that ignores the conditions of writes.
+# shellcheck shell=bash
+
+MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+MOTO="moto[server]==5.2.5"
+# Of servers that live for one run and listen on loopback only.
+S3_KEY=throwaway-key S3_SECRET=throwaway-secret-key
+
+# use_s3 URL [CA]: every AWS client from now on asks this server.
+use_s3() {
+  export AWS_ACCESS_KEY_ID=$S3_KEY AWS_SECRET_ACCESS_KEY=$S3_SECRET AWS_ENDPOINT_URL_S3=$1 AWS_CA_BUNDLE=${2:-}
+  export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
+}
+
+# start_minio: with a certificate of its own authority; MINIO_URL and MINIO_CA are set afterwards.
+start_minio() {
+  local home=$WORK/minio port
+  need_go minio "$MINIO"
+  port=$(free_port)
+  make_certificates "$home/tls"
+  mkdir -p "$home/certs" "$home/data"
+  cp "$home/tls/tls.crt" "$home/certs/public.crt"
+  cp "$home/tls/tls.key" "$home/certs/private.key"
+  MINIO_URL=https://127.0.0.1:$port MINIO_CA=$home/tls/ca.crt
+  start "$home/log" env MINIO_ROOT_USER=$S3_KEY MINIO_ROOT_PASSWORD=$S3_SECRET MINIO_BROWSER=off MINIO_UPDATE=off \
+    minio server --quiet --certs-dir "$home/certs" --address "127.0.0.1:$port" "$home/data"
+  wait_for 30 curl -sf --cacert "$MINIO_CA" "$MINIO_URL/minio/health/ready"
+}
+
+# start_moto: MOTO_URL is set afterwards.
+start_moto() {
+  local port
+  need_python moto_server "$MOTO"
+  port=$(free_port)
+  MOTO_URL=http://127.0.0.1:$port
+  start "$WORK/moto.log" moto_server -H 127.0.0.1 -p "$port"
+  wait_for 30 curl -sf "$MOTO_URL/moto-api/"
+}
+
+# start_overwriting: moto behind a proxy that takes the conditions of writes away, as if it did not know them.
+# OVERWRITING_URL is set afterwards.
+start_overwriting() {
+  local port
+  port=$(free_port)
+  OVERWRITING_URL=http://127.0.0.1:$port
+  start "$WORK/overwriting.log" python3 "$ROOT/scripts/lib/overwriting.py" "$port" "${MOTO_URL##*/}"
+  wait_for 10 curl -sf "$OVERWRITING_URL/moto-api/"
+}
+
+# s3_curl ARGUMENT... /PATH: a signed request to the server in use.
+s3_curl() {
+  curl -sS ${AWS_CA_BUNDLE:+--cacert "$AWS_CA_BUNDLE"} --aws-sigv4 aws:amz:us-east-1:s3 --user "$S3_KEY:$S3_SECRET" \
+    "${@:1:$#-1}" "$AWS_ENDPOINT_URL_S3${*: -1}"
+}
+
+make_bucket() { s3_curl -f -X PUT "/$1"; }
+
+# s3_object PLACE KEY [CURL-OPTION...]: the stored bytes.
+s3_object() { s3_curl -f "${@:3}" "/${1#s3://}/$2"; }
+
+# s3_field PLACE KEY NAME: a header that the server sends with an object.
+s3_field() { s3_object "$1" "$2" -o /dev/null -D - | tr -d '\r' | sed -n "s/^$3: //Ip"; }

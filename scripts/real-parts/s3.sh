@@ -1,0 +1,133 @@
+# The store in a bucket: MinIO over TLS and moto pass the suite that the folder passes, updates and races of publishers
+# end as they do in a folder, and a server that overwrites silently is refused.
+# shellcheck shell=bash
+
+# passes_suite NAME PLACE [OPTION...]
+passes_suite() {
+  succeeds "$1 passes the conformance suite of all stores" "$CONFORMANCE" "${@:2}"
+}
+
+use_conformance() {
+  (cd "$ROOT" && cargo build --quiet --release -p store-s3 --example conformance)
+  CONFORMANCE=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/release/examples/conformance
+}
+
+# pointer PLACE: current.json; whole PLACE FILE: a form of the whole catalog.
+pointer() { s3_object "$1" catalogs/up/current.json; }
+whole() { s3_object "$1" "catalogs/up/$(pointer "$1" | jq -r .contentHash)/$2"; }
+
+# updates NAME PLACE STEP...: after each the stored bytes are what `render` makes of the same files.
+updates() {
+  local name=$1 place=$2 files=$WORK/files-$1 step hash
+  mkdir "$files"
+  for step in "${@:3}"; do
+    lay_over "$step" "$files"
+    is "$name: step $step is published" \
+      "$(outcome "$place" "up=oci:$LAYOUT:$(printf 'step-%03d' "$step")")" "published 10"
+    hash=$("$CATALOG_MIRROR" render "$files" | sha256)
+    is "$name: step $step is stored whole: content hash, plain, gzip, zstd" \
+      "$(pointer "$place" | jq -r .contentHash) $(whole "$place" all.json | sha256) \
+$(whole "$place" all.json.gz | gzip -dc | sha256) $(whole "$place" all.json.zst | zstd -qdc | sha256)" \
+      "$hash $hash $hash $hash"
+  done
+  is "$name: the serial counts every update" "$(pointer "$place" | jq .serial)" "$(($# - 2))"
+  is "$name: a poll of the same image is unchanged" "$(outcome "$place" "up=oci:$LAYOUT:$LAST_TAG")" "unchanged 0"
+  succeeds "$name: verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place"
+}
+
+# Each object says what it is, and how long it may be kept.
+headers() {
+  local place=$1 hash key type coding cache immutable='public, max-age=31536000, immutable'
+  hash=$(pointer "$place" | jq -r .contentHash)
+  while IFS='|' read -r key type coding cache; do
+    is "$key says what it is" \
+      "$(s3_field "$place" "$key" content-type)|$(s3_field "$place" "$key" content-encoding)|$(s3_field "$place" "$key" cache-control)" \
+      "$type|$coding|$cache"
+  done <<END
+catalogs/up/current.json|application/json||public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
+catalogs/up/status.json|application/json||no-store
+catalogs/up/$hash/snapshot.json|application/json||$immutable
+catalogs/up/$hash/index.json.zst|application/json|zstd|$immutable
+catalogs/up/$hash/all.json|application/jsonl||$immutable
+catalogs/up/$hash/all.json.gz|application/jsonl|gzip|$immutable
+catalogs/up/$hash/all.json.zst|application/jsonl|zstd|$immutable
+packages/sha256/$(s3_object "$place" "catalogs/up/$hash/snapshot.json" | jq -r '.packages[0].sha256').json.zst|application/jsonl|zstd|$immutable
+END
+}
+
+# The local server over a bucket, and what the other commands make of it.
+commands() {
+  local place=$1 hash
+  hash=$(pointer "$place" | jq -r .contentHash)
+  serve "$place"
+  is "served from the bucket: the whole, and a range of it" \
+    "$(fetch identity "$URL/catalogs/up/api/v1/all" | sha256) $(curl -sSf -r 5-99 "$URL/catalogs/up/api/v1/all" | sha256)" \
+    "$hash $(whole "$place" all.json | tail -c +6 | head -c 95 | sha256)"
+  is "ls lists the bucket's catalog" "$("$CATALOG_MIRROR" ls --json --store "$place" | jq -r '.[].name // .[].catalog')" up
+  succeeds "rm takes it out" "$CATALOG_MIRROR" rm --store "$place" up
+  is "nothing of it stays" "$("$CATALOG_MIRROR" ls --json --store "$place" | jq length)" 0
+}
+
+# race NAME PLACE TAG SERIAL: eight processes find the same new image; one commits, the others find it published.
+race() {
+  local number outcomes
+  for number in {1..8}; do
+    WORK=$WORK/race-$number outcome "$2" "up=oci:$LAYOUT:$3" >"$WORK/race-$number.outcome" 2>&1 &
+    mkdir -p "$WORK/race-$number"
+    racers+=($!)
+  done
+  wait "${racers[@]}" || true
+  racers=()
+  outcomes=$(sort "$WORK"/race-*.outcome | uniq -c | awk '{print $1, $2, $3}' | paste -sd,)
+  is "$1: one of eight publishers commits $3" "$outcomes" "1 published 10,7 unchanged 0"
+  is "$1: after $3 the serial is $4" "$(pointer "$2" | jq .serial)" "$4"
+}
+
+races() {
+  racers=()
+  race "$1" "$2" step-000 1
+  race "$1" "$2" step-001 2
+  succeeds "$1: what racing publishers leave is sound" "$CATALOG_MIRROR" verify --store "$2"
+}
+
+# fails NAME REGEX COMMAND...
+fails() {
+  local output code=0
+  output=$("${@:3}" 2>&1) || code=$?
+  is "$1: exit code" "$code" 1
+  matches "$1: says why" "$output" "$2"
+}
+
+refusals() {
+  local poll=("$CATALOG_MIRROR" poll --catalog "up=oci:$LAYOUT:step-000" --store)
+  use_s3 "$OVERWRITING_URL"
+  fails "a server that overwrites silently is refused" 'does not honour conditional writes.*--single-writer' "${poll[@]}" s3://bucket/over
+  is "a single writer may publish to it" "$(outcome s3://bucket/over "up=oci:$LAYOUT:step-000" --single-writer)" "published 10"
+  passes_suite "with a single writer, it" s3://bucket/over-suite single-writer small
+  use_s3 "$MOTO_URL"
+  fails "a bucket that is not there" 'NoSuchBucket' "${poll[@]}" s3://no-such-bucket
+  use_s3 "$MINIO_URL" "$MINIO_CA"
+  AWS_SECRET_ACCESS_KEY=wrong fails "a wrong secret" 'denied.*SignatureDoesNotMatch' "${poll[@]}" s3://bucket/denied
+  AWS_CA_BUNDLE='' fails "an unknown authority" 'certificate|UnknownIssuer' "${poll[@]}" s3://bucket/unknown
+}
+
+start_minio
+start_moto
+start_overwriting
+use_conformance
+
+use_s3 "$MINIO_URL" "$MINIO_CA"
+make_bucket bucket
+passes_suite "MinIO over TLS" s3://bucket/suite waiting
+races "MinIO" s3://bucket/races
+mapfile -t all_steps < <(steps)
+updates "MinIO" s3://bucket/updates/v4 "${all_steps[@]}"
+headers s3://bucket/updates/v4
+commands s3://bucket/updates/v4
+
+use_s3 "$MOTO_URL"
+make_bucket bucket
+passes_suite "moto" s3://bucket/suite small
+races "moto" s3://bucket/races
+updates "moto" s3://bucket "${all_steps[@]:0:5}"
+refusals
