@@ -1,0 +1,324 @@
+# The AWS template: the linters accept it, sam builds it, and deployed to moto it is what infra/aws/README.md says.
+# shellcheck shell=bash
+
+AWS=$ROOT/infra/aws
+TEMPLATE=$AWS/template.yaml
+HASH=$(printf 'a%.0s' {1..64})
+STACK=catalog-mirror
+
+linters() {
+  local script
+  succeeds "cfn-lint finds nothing" cfn-lint --template "$TEMPLATE"
+  succeeds "sam validate --lint accepts it" sam validate --lint --region us-east-1 --template "$TEMPLATE"
+  succeeds "checkov finds nothing that is not explained" checkov --config-file "$AWS/.checkov.yaml" --file "$TEMPLATE"
+  is "every check that is skipped has its reason" \
+    "$(grep -A1 '^  # ' "$AWS/.checkov.yaml" | grep -c '^  - CKV')" "$(grep -c '^  - CKV' "$AWS/.checkov.yaml")"
+  # Libraries set variables for those that source them (SC2034), whose place is known only when they run (SC1091).
+  succeeds "shellcheck accepts the scripts" shellcheck --severity warning --exclude SC2034,SC1091 \
+    "$ROOT"/scripts/{build,deploy,invoke,teardown} "$ROOT"/scripts/lib/*.sh "$ROOT/scripts/real-parts/template.sh"
+  for script in build deploy invoke teardown; do
+    matches "scripts/$script --help tells how" "$("$ROOT/scripts/$script" --help)" "scripts/$script "
+  done
+  is "the cost page is what infra/aws/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$AWS/COST.md" | grep -v '^<!--')" "$("$AWS/cost")"
+}
+
+# One architecture: the other differs in a flag. The target folder of the checkout is used again by later runs.
+building() {
+  local arch=${LAMBDA_ARCH:-arm64} machine=aarch64 function begin
+  [[ $arch == arm64 ]] || machine=x86-64
+  need_rust_target "$arch"
+  begin=$(now_ms)
+  succeeds "sam build builds both functions" sam build --template-file "$TEMPLATE" --build-dir "$WORK/built" \
+    --parameter-overrides "Architecture=$arch"
+  say "sam build took $(($(now_ms) - begin)) ms"
+  for function in Poller Reader; do
+    matches "$function is a program for $arch" "$(file -b "$WORK/built/$function/bootstrap")" "ELF 64-bit.*$machine"
+  done
+}
+
+start_moto() {
+  local port
+  port=$(free_port)
+  # By this name moto finds templates in its own S3, as sam uploads them.
+  export AWS_ENDPOINT_URL=http://localhost:$port AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+  export AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
+  start "$WORK/moto.log" moto_server -p "$port"
+  wait_for 20 curl -sf "$AWS_ENDPOINT_URL/moto-api/data.json"
+}
+
+moto_stack() { "$VENV/bin/python" "$ROOT/scripts/lib/moto_stack.py" "$@"; }
+
+deploy_all() {
+  SECRETS=arn:aws:secretsmanager:us-east-1:123456789012:secret:a,arn:aws:secretsmanager:us-east-1:123456789012:secret:b
+  PARAMETERS=("AlarmEmail=ops@example.com" "PullSecretArns=$SECRETS" "EventBusName=default")
+  RESOURCES=$WORK/resources.json
+  moto_stack deploy "$TEMPLATE" "$STACK" "${PARAMETERS[@]}" >"$RESOURCES" || die "the stack cannot be deployed"
+  is "moto deploys it" "$(aws cloudformation describe-stacks --stack-name "$STACK" | jq -r '.Stacks[0].StackStatus')" CREATE_COMPLETE
+  BUCKET=$(id Bucket)
+}
+
+# id NAME: what a resource has become; property NAME FILTER: of its properties as they were resolved.
+id() { jq -r --arg name "$1" '.[$name].Id' "$RESOURCES"; }
+property() { jq -rc --arg name "$1" ".[\$name].Properties | $2" "$RESOURCES"; }
+
+bucket() {
+  is "the bucket blocks all public access" "$(property Bucket '.PublicAccessBlockConfiguration | [length, all(.[]; .)]')" '[4,true]'
+  is "it has no access lists" "$(property Bucket '.OwnershipControls.Rules[].ObjectOwnership')" BucketOwnerEnforced
+  is "it is versioned" "$(property Bucket .VersioningConfiguration.Status)" Enabled
+  is "it is encrypted so that ETags stay hashes" \
+    "$(aws s3api get-bucket-encryption --bucket "$BUCKET" | jq -r '.. | .SSEAlgorithm? // empty')" AES256
+  is "it forgets what was replaced, and half uploads" \
+    "$(property Bucket '[.LifecycleConfiguration.Rules[] | .NoncurrentVersionExpiration.NoncurrentDays // .AbortIncompleteMultipartUpload.DaysAfterInitiation]')" '["7",1]'
+  is "it outlives the stack" "$(grep -A3 '^  Bucket:$' "$TEMPLATE" | grep -c 'Policy: Retain')" 2
+}
+
+# Expected answer, action, key, and what the request carries. A put without a condition is what must never succeed.
+bucket_policy() {
+  local object=arn:aws:s3:::$BUCKET/mirror table=$WORK/puts whole="s3:ObjectCreationOperation=true" cdn
+  aws s3api get-bucket-policy --bucket "$BUCKET" | jq -r .Policy >"$WORK/policy.json"
+  cdn="principal=cloudfront.amazonaws.com AWS:SourceArn=arn:aws:cloudfront::123456789012:distribution/$(id Distribution)"
+  cat >"$table" <<EOF
+Deny s3:PutObject $object/packages/sha256/$HASH.json.zst $whole
+Deny s3:PutObject $object/packages/sha256/$HASH.json.zst $whole s3:if-match=x
+None s3:PutObject $object/packages/sha256/$HASH.json.zst $whole s3:if-none-match=*
+None s3:PutObject $object/packages/sha256/$HASH.json.zst s3:ObjectCreationOperation=false
+Deny s3:PutObject $object/catalogs/v4.20/$HASH/all.json $whole
+Deny s3:PutObject $object/catalogs/v4.20/$HASH/snapshot.json $whole
+None s3:PutObject $object/catalogs/v4.20/$HASH/all.json $whole s3:if-none-match=*
+None s3:PutObject $object/catalogs/v4.20/$HASH/all.json s3:ObjectCreationOperation=false
+Deny s3:PutObject $object/catalogs/v4.20/current.json $whole
+None s3:PutObject $object/catalogs/v4.20/current.json $whole s3:if-match=x
+None s3:PutObject $object/catalogs/v4.20/current.json $whole s3:if-none-match=*
+Deny s3:PutObject $object/catalogs.json $whole
+None s3:PutObject $object/catalogs.json $whole s3:if-match=x
+None s3:PutObject $object/catalogs/v4.20/status.json $whole
+None s3:PutObject $object/catalogs/v4.20/layers.json $whole
+None s3:PutObject $object/.conditional-writes $whole
+None s3:DeleteObject $object/packages/sha256/$HASH.json.zst
+Deny s3:GetObject $object/catalogs.json aws:SecureTransport=false
+Deny s3:GetObject $object/catalogs.json aws:SecureTransport=true s3:TlsVersion=1.1
+None s3:GetObject $object/catalogs.json aws:SecureTransport=true s3:TlsVersion=1.2
+Allow s3:GetObject $object/packages/sha256/$HASH.json.zst $cdn
+Allow s3:GetObject $object/catalogs/v4.20/$HASH/all.json.gz $cdn
+None s3:GetObject $object/catalogs/v4.20/current.json $cdn
+None s3:GetObject $object/catalogs/v4.20/layers.json $cdn
+None s3:GetObject $object/packages/sha256/$HASH.json.zst ${cdn}x
+None s3:GetObject $object/packages/sha256/$HASH.json.zst principal=someone
+None s3:PutObject $object/packages/sha256/$HASH.json.zst $cdn
+EOF
+  hold_against "the bucket's policy" "$WORK/policy.json" "$table"
+}
+
+# hold_against WHAT POLICY TABLE: one check for each line.
+hold_against() {
+  local expected request answer checked=0
+  while read -r expected request && read -r answer <&3; do
+    is "$1: ${request//$HASH/HASH}" "$answer" "$expected"
+    checked=$((checked + 1))
+  done <"$3" 3< <(cut -d' ' -f2- "$3" | "$VENV/bin/python" "$ROOT/scripts/lib/policy.py" "$2")
+  is "$1 is asked everything" "$checked" "$(wc -l <"$3")"
+}
+
+# role NAME: every action that it may do, and where.
+role() {
+  property "$1" '.Policies[].PolicyDocument.Statement[] | .Effect as $effect | ([.Resource] | flatten[]) as $where
+    | ([.Action] | flatten[]) | "\($effect) \(.) \($where)"' |
+    sed "s/:us-east-1:123456789012:/:/; s/$BUCKET/BUCKET/; s/$STACK-\([A-Za-z]*\)-[A-Z0-9]*$/\1/"
+}
+
+roles() {
+  same_lines "the reader reads the mirror, and nothing else" "$(role ReaderRole)" "Allow s3:GetObject arn:aws:s3:::BUCKET/mirror/*
+Allow s3:ListBucket arn:aws:s3:::BUCKET
+Allow logs:CreateLogStream arn:aws:logs:log-group:/aws/lambda/$STACK-reader:*
+Allow logs:PutLogEvents arn:aws:logs:log-group:/aws/lambda/$STACK-reader:*"
+  same_lines "the poller writes the mirror, and what it is asked to" "$(role PollerRole)" "Allow s3:GetObject arn:aws:s3:::BUCKET/config/catalogs.yaml
+Allow s3:GetObject arn:aws:s3:::BUCKET/mirror/*
+Allow s3:PutObject arn:aws:s3:::BUCKET/mirror/*
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/*
+Allow s3:AbortMultipartUpload arn:aws:s3:::BUCKET/mirror/*
+Allow s3:ListBucket arn:aws:s3:::BUCKET
+Allow sqs:SendMessage arn:aws:sqs:Queue
+Allow sqs:ReceiveMessage arn:aws:sqs:Queue
+Allow sqs:DeleteMessage arn:aws:sqs:Queue
+Allow sqs:GetQueueAttributes arn:aws:sqs:Queue
+Allow logs:CreateLogStream arn:aws:logs:log-group:/aws/lambda/$STACK-poller:*
+Allow logs:PutLogEvents arn:aws:logs:log-group:/aws/lambda/$STACK-poller:*
+Allow secretsmanager:GetSecretValue arn:aws:secretsmanager:secret:a
+Allow secretsmanager:GetSecretValue arn:aws:secretsmanager:secret:b
+Allow events:PutEvents arn:aws:events:event-bus/default"
+  same_lines "the scheduler starts the poller" "$(role SchedulerRole)" "Allow lambda:InvokeFunction arn:aws:lambda:function:Poller
+Allow sqs:SendMessage arn:aws:sqs:DeadLetters"
+  is "no role has a policy of somebody else" "$(jq -c '[.[].Properties.ManagedPolicyArns? // empty]' "$RESOURCES")" '[]'
+  is "the functions run as these roles" "$(property Poller .Role) $(property Reader .Role)" \
+    "$(aws iam get-role --role-name "$(id PollerRole)" | jq -r .Role.Arn) $(aws iam get-role --role-name "$(id ReaderRole)" | jq -r .Role.Arn)"
+}
+
+schedule() {
+  local schedule queue mapping
+  schedule=$(aws scheduler get-schedule --name PollerTick)
+  mapping=$(aws lambda list-event-source-mappings --function-name "$(id Poller)" | jq -c '.EventSourceMappings[0]')
+  is "the schedule is the interval" "$(jq -r .ScheduleExpression <<<"$schedule")" "rate(10 minutes)"
+  is "it sends what the poller takes for a tick" "$(jq -r .Target.Input <<<"$schedule")" "{}"
+  matches "to the poller" "$(jq -r .Target.Arn <<<"$schedule")" "function:$(id Poller)\$"
+  matches "as the scheduler's role" "$(jq -r .Target.RoleArn <<<"$schedule")" "role/$(id SchedulerRole)\$"
+  is "the queue's messages fail one by one" "$(jq -c .FunctionResponseTypes <<<"$mapping")" '["ReportBatchItemFailures"]'
+  is "two at a time" "$(jq -r .ScalingConfig.MaximumConcurrency <<<"$mapping")" 2
+  is "three failures are enough" "$(property Queue .RedrivePolicy.maxReceiveCount)" 3
+  is "a message is hidden for six times as long as a poll may take" "$(property Queue .VisibilityTimeout)" "$((6 * $(property Poller .Timeout)))"
+  queue=$(jq -r .EventSourceArn <<<"$mapping")
+  printf 'Deny sqs:SendMessage %s aws:SecureTransport=false\nNone sqs:SendMessage %s aws:SecureTransport=true\n' "$queue" "$queue" >"$WORK/queue"
+  property QueuePolicy .PolicyDocument >"$WORK/queue.json"
+  hold_against "the queue's policy" "$WORK/queue.json" "$WORK/queue"
+  is "both queues are encrypted" "$(property Queue .SqsManagedSseEnabled)$(property DeadLetters .SqsManagedSseEnabled)" truetrue
+}
+
+# What can call the functions from outside: the reader its CDN, the poller nobody.
+doors() {
+  succeeds "the poller has no resource policy" bash -c "! aws lambda get-policy --function-name $(id Poller)"
+  succeeds "the poller has no URL" bash -c "! aws lambda get-function-url-config --function-name $(id Poller)"
+  is "the reader's URL wants a signature" "$(aws lambda get-function-url-config --function-name "$(id Reader)" | jq -r .AuthType)" AWS_IAM
+  same_lines "only the CDN may call the reader" \
+    "$(aws lambda get-policy --function-name "$(id Reader)" | jq -r '.Policy | fromjson | .Statement[] | "\(.Action) \(.Principal.Service) \(.Condition.ArnLike."AWS:SourceArn")"')" \
+    "lambda:InvokeFunctionUrl cloudfront.amazonaws.com arn:aws:cloudfront::123456789012:distribution/$(id Distribution)
+lambda:InvokeFunction cloudfront.amazonaws.com arn:aws:cloudfront::123456789012:distribution/$(id Distribution)"
+  is "and not past its URL" "$(property ReaderInvokePermission .InvokedViaFunctionUrl)" true
+}
+
+# A name that a function does not know would be a setting that is ignored.
+settings() {
+  local function name
+  for function in Poller Reader; do
+    for name in $(property $function '.Environment.Variables | keys[]' | grep -v RUST_LOG); do
+      succeeds "the ${function,} knows $name" grep -rqw "$name" "$ROOT/functions/${function,}/src"
+    done
+  done
+  is "logs are kept for a while" "$(aws logs describe-log-groups | jq -c '[.logGroups[].retentionInDays] | unique')" '[30]'
+  is "the logs are those of the functions" "$(property Poller .LoggingConfig.LogGroup) $(property Reader .LoggingConfig.LogGroup)" "$(id PollerLogs) $(id ReaderLogs)"
+}
+
+alarms() {
+  local alarms metric
+  alarms=$(aws cloudwatch describe-alarms | jq -c .MetricAlarms)
+  same_lines "the alarms" "$(jq -r '.[].AlarmName' <<<"$alarms")" "NoPollAlarm
+FailedPollsAlarm
+PollerErrorsAlarm
+DeadLettersAlarm
+ReaderErrorsAlarm
+CdnErrorsAlarm"
+  is "silence is an alarm" "$(jq -c '.[] | select(.AlarmName == "NoPollAlarm") | [.TreatMissingData, .Period, .EvaluationPeriods]' <<<"$alarms")" '["breaching",600,3]'
+  is "each tells the topic" "$(jq -c '[.[].AlarmActions[]] | unique' <<<"$alarms")" "[\"$(id AlarmTopic)\"]"
+  for metric in $(property NoPollAlarm .MetricName) $(property FailedPollsAlarm .MetricName) Publications LastSuccessAge; do
+    succeeds "the poller writes $metric" grep -rqw "$metric" "$ROOT/functions/poller/src"
+  done
+  succeeds "the dashboard is JSON" jq -e '.widgets | length > 0' <<<"$(property Dashboard .DashboardBody)"
+  moto_stack resolve "$TEMPLATE" "$STACK" >"$WORK/plain.json"
+  is "without an address nobody is told" "$(jq -c '[.[] | .Properties.AlarmActions? // empty] | add // []' "$WORK/plain.json")" '[]'
+  moto_stack resolve "$TEMPLATE" "$STACK" AWS::Region=eu-central-1 >"$WORK/europe.json"
+  is "the CDN's alarm is only where its metrics are" "$(jq -c 'has("CdnErrorsAlarm"), has("NoPollAlarm")' "$WORK/europe.json" | tr '\n' ' ')" "false true "
+}
+
+# behaviour PATH: the origin and the cache policy that the first matching pattern names, as CloudFront decides.
+behaviour() {
+  property Distribution .DistributionConfig | "$VENV/bin/python" -c 'import fnmatch, json, sys
+config, path = json.load(sys.stdin), sys.argv[1]
+found = next((each for each in config["CacheBehaviors"] if fnmatch.fnmatchcase(path, each["PathPattern"])), config["DefaultCacheBehavior"])
+print(found["TargetOriginId"], found["CachePolicyId"])' "$1"
+}
+
+cdn() {
+  local path expected
+  while read -r path expected; do
+    is "${path//$HASH/HASH} comes from" "$(behaviour "$path")" "$expected"
+  done <<EOF
+/catalogs reader NegotiatedCache
+/catalogs.json reader NegotiatedCache
+/healthz reader NegotiatedCache
+/catalogs/v4.20/current.json reader NegotiatedCache
+/catalogs/v4.20/status.json reader NegotiatedCache
+/catalogs/v4.20/layers.json reader NegotiatedCache
+/catalogs/v4.20/content-hash reader NegotiatedCache
+/catalogs/v4.20/all.json reader NegotiatedCache
+/catalogs/v4.20/api/v1/all reader NegotiatedCache
+/catalogs/v4.20/api/v1/metas reader QueriedCache
+/catalogs/v4.20/packages/etcd reader NegotiatedCache
+/catalogs/v4.20/packages/$HASH reader NegotiatedCache
+/catalogs/v4.20/$HASH/all.json.zst bucket ImmutableCache
+/catalogs/v4.20/$HASH/snapshot.json bucket ImmutableCache
+/packages/sha256/$HASH.json.zst bucket ImmutableCache
+/config/catalogs.yaml reader NegotiatedCache
+EOF
+  is "the CDN compresses nothing" "$(property Distribution '.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]] | map(.Compress) | unique')" '[false]'
+  is "and speaks TLS" "$(property Distribution '.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]] | map(.ViewerProtocolPolicy) | unique')" '["redirect-to-https"]'
+  is "each origin has its access control" "$(property Distribution '[.DistributionConfig.Origins[].OriginAccessControlId]')" '["ReaderAccess","BucketAccess"]'
+  is "the mirror's prefix is all of the bucket that it sees" "$(property Distribution '.DistributionConfig.Origins[1].OriginPath')" /mirror
+  cache_policies
+}
+
+cache_policies() {
+  local policy
+  for policy in NegotiatedCache QueriedCache ImmutableCache; do
+    is "$policy leaves the time to the origin" "$(property $policy '.CachePolicyConfig | [.MinTTL, .DefaultTTL, .MaxTTL]')" '[0,0,31536000]'
+    is "$policy leaves Accept-Encoding as it is" "$(property $policy '.CachePolicyConfig.ParametersInCacheKeyAndForwardedToOrigin | [.EnableAcceptEncodingGzip, .EnableAcceptEncodingBrotli]')" '[false,false]'
+  done
+  local key='.CachePolicyConfig.ParametersInCacheKeyAndForwardedToOrigin | [.HeadersConfig.Headers // [], .QueryStringsConfig.QueryStringBehavior]'
+  is "codings are kept apart" "$(property NegotiatedCache "$key")" '[["Accept-Encoding"],"none"]'
+  is "queries too" "$(property QueriedCache "$key")" '[["Accept-Encoding"],"all"]'
+  is "a stored object is one thing" "$(property ImmutableCache "$key")" '[[],"none"]'
+}
+
+# echo_events true|false: whether moto answers invocations with the event instead of running containers. While it does,
+# it knows no functions.
+echo_events() {
+  local run=true
+  [[ $1 == false ]] || run=false
+  curl -sf -d "{\"lambda\": {\"use_docker\": $run}}" "$AWS_ENDPOINT_URL/moto-api/config" >/dev/null
+}
+
+# The scripts, against the stack that is there.
+scripts() {
+  local script=$ROOT/scripts code=0
+  mkdir "$WORK/reduced"
+  moto_stack reduce "$TEMPLATE" >"$WORK/reduced/template.yaml" 2>/dev/null
+  printf 'catalogs: [{name: a, source: "quay.io/example/catalog:latest"}]\n' >"$WORK/catalogs.yaml"
+  printf '# ours\nReaderMemory=256 # small\n' >"$WORK/parameters"
+  printf '%s\n' "${PARAMETERS[@]}" >>"$WORK/parameters"
+  # moto passes over the conditions of a bucket's policy, so it refuses everything.
+  aws s3api delete-bucket-policy --bucket "$BUCKET"
+  succeeds "scripts/deploy changes the stack" "$script/deploy" --no-poll --built "$WORK/reduced" --artifacts functions \
+    --parameters "$WORK/parameters" --catalogs "$WORK/catalogs.yaml" PollerMemory=1024
+  is "as it was told" "$(aws lambda list-functions | jq -c '[.Functions[].MemorySize] | sort')" '[256,1024]'
+  is "the configuration is uploaded" "$(aws s3 cp --quiet "s3://$BUCKET/config/catalogs.yaml" -)" "$(cat "$WORK/catalogs.yaml")"
+  echo_events true
+  is "invoke tick" "$("$script/invoke" tick | jq -c .)" '{}'
+  is "invoke poll" "$("$script/invoke" poll --force a b | jq -c .)" '{"action":"poll","catalogs":["a","b"],"force":true}'
+  is "invoke rollback" "$("$script/invoke" rollback --content-hash "$HASH" a | jq -c .)" "{\"action\":\"rollback\",\"catalogs\":[\"a\"],\"contentHash\":\"$HASH\"}"
+  curl -sf -d '{"results": ["{\"counts\": {\"failed\": 1}}"], "region": "us-east-1"}' "$AWS_ENDPOINT_URL/moto-api/static/lambda-simple/response" >/dev/null
+  "$script/invoke" poll >/dev/null 2>&1 || code=$?
+  is "a failed catalog is an exit code" "$code" 1
+  echo_events false
+  for _ in 1 2 3; do aws s3 cp --quiet "$WORK/parameters" "s3://$BUCKET/mirror/object"; done
+  aws s3 rm --quiet "s3://$BUCKET/mirror/object"
+  code=0
+  "$script/teardown" --delete-data <<<no >/dev/null 2>&1 || code=$?
+  is "teardown asks" "$code $(aws lambda list-functions | jq '.Functions | length')" "1 2"
+  succeeds "teardown deletes the data where it is told to" "$script/teardown" --yes --delete-data
+  is "and everything else" "$(aws lambda list-functions | jq '.Functions | length') $(aws s3 ls | grep -c "$BUCKET")" "0 0"
+}
+
+need_debian shellcheck=shellcheck file=file
+need_python checkov "moto[server]==5.2.5" cfn-lint==1.58.0 aws-sam-cli==1.170.0 checkov==3.2.459 awscli==1.46.2 cargo-lambda==1.9.2
+source "$LIB/stack.sh"
+export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR
+linters
+start_moto
+deploy_all
+bucket
+bucket_policy
+roles
+schedule
+doors
+settings
+alarms
+cdn
+scripts
+building
