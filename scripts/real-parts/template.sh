@@ -308,7 +308,7 @@ scripts() {
 need_debian shellcheck=shellcheck file=file
 need_python checkov "moto[server]==5.2.5" cfn-lint==1.58.0 aws-sam-cli==1.170.0 checkov==3.2.459 awscli==1.46.2 cargo-lambda==1.9.2
 source "$LIB/stack.sh"
-export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR
+export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR PYTHONDONTWRITEBYTECODE=1
 linters
 start_moto
 deploy_all
