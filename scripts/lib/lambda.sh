@@ -1,14 +1,14 @@
 # The Lambda functions in cargo-lambda's emulator of the service: its runtime API, its function URLs, and invocations.
 # shellcheck shell=bash
 
-# start_emulator: LAMBDA is its address. The functions are started by hand, so that each has its own environment and
-# the same one can run twice under two names.
+# start_emulator: LAMBDA is its address. The functions are started by hand, so that each has its own environment. It
+# knows them by the names of the workspace's programs: the same one with another environment needs another emulator.
 start_emulator() {
   local port
   need_python cargo-lambda cargo-lambda==1.9.2
   port=$(free_port)
   LAMBDA=127.0.0.1:$port
-  start "$WORK/lambda.log" cargo-lambda lambda watch --only-lambda-apis --disable-cors --timeout 60 -A 127.0.0.1 -P "$port"
+  start "$WORK/lambda-$port.log" env -C "$ROOT" cargo-lambda lambda watch --only-lambda-apis --disable-cors --timeout 60 -A 127.0.0.1 -P "$port"
   wait_for 30 port_is_open "$port"
 }
 
@@ -30,7 +30,7 @@ use_function() {
 start_function() {
   local name=$1
   use_function "$2"
-  FUNCTION_LOG=$WORK/$name.log
+  FUNCTION_LOG=$WORK/$name-${LAMBDA##*:}.log
   FUNCTION_URL=http://$LAMBDA/lambda-url/$name
   start "$FUNCTION_LOG" env -i PATH="$PATH" AWS_LAMBDA_RUNTIME_API="http://$LAMBDA/.rt/$name" AWS_LAMBDA_FUNCTION_NAME="$name" \
     AWS_LAMBDA_FUNCTION_VERSION='$LATEST' AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256 "${@:3}" "$FUNCTION"
