@@ -78,3 +78,31 @@ fn unavailable() -> Response<Vec<u8>> {
     *response.body_mut() = body;
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    async fn collected(chunks: Vec<Result<Vec<u8>, &'static str>>) -> Answer {
+        Answer::collect(Response::new(Body::from_stream(stream::iter(chunks)))).await
+    }
+
+    /// Nothing has been sent yet, so it need not end in half an answer.
+    #[tokio::test]
+    async fn a_body_that_is_cut_off_is_a_failure() {
+        let answer = collected(vec![Ok(b"{}".to_vec()), Err("gone")]).await;
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.0.headers()[CONTENT_LENGTH], answer.size().to_string());
+    }
+
+    #[tokio::test]
+    async fn nothing_above_the_limit_is_answered_whatever_the_settings() {
+        let limit = usize::try_from(INLINE_MAX + PARTS_MAX).unwrap();
+        let whole = collected(vec![Ok(vec![b'x'; limit])]).await;
+        assert_eq!((whole.status(), whole.size()), (StatusCode::OK, limit));
+        let more = collected(vec![Ok(vec![b'x'; limit]), Ok(vec![b'x'])]).await;
+        assert_eq!(more.status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+}

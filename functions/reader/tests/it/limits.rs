@@ -1,0 +1,89 @@
+//! What still fits into an answer, and what does not.
+
+use std::{fs, sync::Arc};
+
+use lambda_http::http::Method;
+use reader::{INLINE_MAX, PAYLOAD_MAX};
+use serve::{BaseUrl, Large, Settings};
+use store::MemoryStore;
+
+use crate::mirror::{Answer, event, mirror, payload, through};
+
+const ALL: &str = "/catalogs/demo/api/v1/all";
+
+fn settings() -> Settings {
+    Settings {
+        cache_bytes: 16 << 20,
+        large: Large::Redirect {
+            above: INLINE_MAX,
+            to: Arc::new(BaseUrl::new("https://cdn.example")),
+        },
+        ..Settings::default()
+    }
+}
+
+/// A catalog of so many bytes, of which nearly all are quotes and the backslashes before them: as a JSON string it
+/// would have twice its size.
+async fn quotes(size: u64) -> MemoryStore {
+    let (begin, end) = (r#"{"name":"q","schema":"olm.package","text":""#, "\"}\n");
+    let text = usize::try_from(size).unwrap() - begin.len() - end.len();
+    let line = format!("{begin}{}{}{end}", "\\\"".repeat(text / 2), &"x"[..text % 2]);
+    assert_eq!(line.len() as u64, size);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("catalog.json"), line).unwrap();
+    mirror(folder.path()).await
+}
+
+#[tokio::test]
+async fn the_largest_body_fits_whatever_is_in_it() {
+    let store = quotes(INLINE_MAX).await;
+    let payload = payload(store, settings(), &event(&Method::GET, ALL, &[])).await;
+    assert!(payload.len() as u64 <= PAYLOAD_MAX, "{}", payload.len());
+    let answer = Answer::read(&payload);
+    assert_eq!((answer.status, answer.body.len() as u64), (200, INLINE_MAX));
+}
+
+#[tokio::test]
+async fn the_largest_body_in_the_most_parts_fits() {
+    let store = quotes(INLINE_MAX).await;
+    let sixteenth = INLINE_MAX / 16;
+    let ranges: Vec<String> = (0..16)
+        .map(|at| format!("{}-{}", at * sixteenth, (at + 1) * sixteenth - 1))
+        .collect();
+    let range = format!("bytes={}", ranges.join(","));
+    let event = event(&Method::GET, ALL, &[("range", &range)]);
+    let payload = payload(store, settings(), &event).await;
+    assert!(payload.len() as u64 <= PAYLOAD_MAX, "{}", payload.len());
+    assert_eq!(Answer::read(&payload).status, 206);
+}
+
+#[tokio::test]
+async fn one_byte_more_is_redirected() {
+    let store = quotes(INLINE_MAX + 1).await;
+    let answer = through(store.clone(), settings(), &event(&Method::GET, ALL, &[])).await;
+    assert_eq!((answer.status, answer.body.len()), (307, 0));
+    let location = &answer.headers["location"];
+    assert!(
+        location.starts_with("https://cdn.example/catalogs/demo/") && location.ends_with("/all.json"),
+        "{location}"
+    );
+    let gzip = event(&Method::GET, ALL, &[("accept-encoding", "gzip")]);
+    let answer = through(store, settings(), &gzip).await;
+    assert_eq!(
+        (answer.status, answer.headers["content-encoding"].as_str()),
+        (200, "gzip")
+    );
+}
+
+/// A range may begin inside a character: as text it would be altered.
+#[tokio::test]
+async fn bytes_arrive_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "{\"name\":\"ü\",\"schema\":\"olm.package\"}\n";
+    fs::write(folder.path().join("catalog.json"), line).unwrap();
+    let store = mirror(folder.path()).await;
+    let at = line.find('ü').unwrap() + 1;
+    let range = format!("bytes={at}-{at}");
+    let answer = through(store, settings(), &event(&Method::GET, ALL, &[("range", &range)])).await;
+    assert_eq!((answer.status, &answer.body[..]), (206, &line.as_bytes()[at..=at]));
+}

@@ -1,0 +1,130 @@
+//! A published catalog, and the two ways to ask for it.
+
+use std::{collections::BTreeMap, convert::Infallible, path::Path, sync::Arc};
+
+use axum::body::Body;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http_body_util::BodyExt;
+use image::Images;
+use lambda_http::{
+    Context, LambdaEvent, Service,
+    http::{Method, Request, Uri},
+    tower::ServiceExt,
+};
+use layout::Availability;
+use poll::{Catalog, Mirror};
+use serde_json::{Value, json};
+use store::{MemoryStore, Store};
+
+/// Status, fields and body of an answer, however it came.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u64,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A store with one catalog, `demo`, made from a folder of FBC.
+pub(crate) async fn mirror(folder: &Path) -> MemoryStore {
+    let store = MemoryStore::new();
+    publish(Arc::new(store.clone()), folder).await;
+    store
+}
+
+pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
+    let images = Images::new(image::Settings::default()).unwrap();
+    let settings = poll::Settings {
+        identity: true,
+        ..poll::Settings::default()
+    };
+    let mirror = Mirror::new(images, store, settings, poll::Metrics::default());
+    let catalog = Catalog {
+        name: "demo".parse().unwrap(),
+        source: format!("dir:{}", folder.display()).parse().unwrap(),
+        availability: Availability::Available,
+        interval: None,
+    };
+    let report = mirror.turn(&catalog, false).await;
+    assert_eq!(report.outcome, layout::Outcome::Published, "{:?}", report.error_text());
+}
+
+/// The example catalog that all tests share.
+pub(crate) fn example() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/catalogs/v1"))
+}
+
+/// An event of `tests/events`.
+pub(crate) fn recorded(name: &str) -> Value {
+    let path = format!("{}/tests/events/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The event that a function URL makes of a request.
+pub(crate) fn event(method: &Method, uri: &str, fields: &[(&str, &str)]) -> Value {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let mut event = recorded("url-all");
+    event["rawPath"] = json!(path);
+    event["rawQueryString"] = json!(query);
+    event["requestContext"]["http"]["method"] = json!(method.as_str());
+    event["requestContext"]["http"]["path"] = json!(path);
+    for (name, value) in fields {
+        event["headers"][*name] = json!(value);
+    }
+    event
+}
+
+/// What the function answers to an event, as it is sent to the service.
+pub(crate) async fn payload(store: MemoryStore, settings: serve::Settings, event: &Value) -> Vec<u8> {
+    let mut function = reader::function(Arc::new(store), settings);
+    let event = LambdaEvent::new(serde_json::from_value(event.clone()).unwrap(), Context::default());
+    let answer: Result<_, Infallible> = function.ready().await.unwrap().call(event).await;
+    serde_json::to_vec(&answer.unwrap()).unwrap()
+}
+
+pub(crate) async fn through(store: MemoryStore, settings: serve::Settings, event: &Value) -> Answer {
+    Answer::read(&payload(store, settings, event).await)
+}
+
+/// What the local server's router answers.
+pub(crate) async fn direct(
+    store: MemoryStore,
+    settings: serve::Settings,
+    method: &Method,
+    uri: &str,
+    fields: &[(&str, &str)],
+) -> Answer {
+    let router = serve::router(Arc::new(store), settings, serve::Metrics::default());
+    let mut request = Request::builder().method(method).uri(uri.parse::<Uri>().unwrap());
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    let response = router.oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let (head, body) = response.into_parts();
+    let headers = head.headers.iter();
+    Answer {
+        status: head.status.as_u16().into(),
+        headers: headers
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+            .collect(),
+        body: body.collect().await.unwrap().to_bytes().into(),
+    }
+}
+
+impl Answer {
+    /// As the service reads it (AWS Lambda Developer Guide, "Invoking Lambda function URLs", response payload format).
+    pub(crate) fn read(payload: &[u8]) -> Self {
+        let answer: Value = serde_json::from_slice(payload).unwrap();
+        let headers = answer["headers"].as_object().unwrap().iter();
+        let body = answer["body"].as_str().unwrap_or_default();
+        Self {
+            status: answer["statusCode"].as_u64().unwrap(),
+            headers: headers
+                .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()))
+                .collect(),
+            body: match answer["isBase64Encoded"].as_bool().unwrap() {
+                true => STANDARD.decode(body).unwrap(),
+                false => body.as_bytes().to_vec(),
+            },
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The program itself, between a fake of the service and a small S3.
+
+use std::{collections::VecDeque, path::Path, process::Output, sync::Arc};
+
+use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
+use axum::{
+    Router,
+    body::Bytes,
+    http::HeaderMap,
+    routing::{get, post},
+};
+use lambda_http::http::Method;
+use serde_json::Value;
+use testkit::{S3, S3Call};
+use tokio::{
+    net::TcpListener,
+    process::Command,
+    sync::{Mutex, mpsc},
+};
+
+use crate::mirror::{Answer, event, example, publish, recorded};
+
+/// The runtime API (AWS Lambda Developer Guide, "Using the Lambda runtime API").
+async fn serve_runtime_api(events: Vec<Value>, answers: mpsc::UnboundedSender<Vec<u8>>) -> String {
+    let events = Arc::new(Mutex::new(VecDeque::from(events)));
+    let next = get(move || {
+        let events = Arc::clone(&events);
+        async move {
+            let Some(event) = events.lock().await.pop_front() else {
+                return std::future::pending().await;
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert("lambda-runtime-aws-request-id", "a-request".parse().unwrap());
+            headers.insert("lambda-runtime-deadline-ms", "9999999999999".parse().unwrap());
+            (headers, event.to_string())
+        }
+    });
+    let answer = post(move |body: Bytes| async move {
+        answers.send(body.into()).unwrap();
+    });
+    let api = Router::new()
+        .route("/2018-06-01/runtime/invocation/next", next)
+        .route("/2018-06-01/runtime/invocation/a-request/response", answer);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move { axum::serve(listener, api).await });
+    address
+}
+
+fn function(api: &str, variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reader"));
+    command.env_clear().kill_on_drop(true).envs(variables.iter().copied());
+    command
+        .env("AWS_LAMBDA_RUNTIME_API", api)
+        .env("AWS_LAMBDA_FUNCTION_NAME", "reader")
+        .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128");
+    command
+}
+
+async fn s3_with(folder: &Path) -> S3 {
+    let server = S3::start().await;
+    let settings = store_s3::Settings {
+        endpoint: Some(server.url().into()),
+        region: Some("us-east-1".into()),
+        path_style: true,
+        ..store_s3::Settings::default()
+    };
+    let config = store_s3::sdk_config(&settings).await.unwrap();
+    let credentials = Credentials::new("key", "secret", None, None, "test");
+    let provider = SharedCredentialsProvider::new(credentials);
+    let config = config.into_builder().credentials_provider(provider).build();
+    let place = "s3://bucket/mirror".parse().unwrap();
+    let store = store_s3::S3Store::new(&config, place, &settings);
+    publish(Arc::new(store), folder).await;
+    server
+}
+
+/// The answers of a fresh process, and what it asked S3 for meanwhile.
+async fn answers(events: Vec<Value>, variables: &[(&str, &str)]) -> (Vec<Answer>, Vec<S3Call>, S3) {
+    let s3 = s3_with(example()).await;
+    let before = s3.requests().len();
+    let count = events.len();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let api = serve_runtime_api(events, sender).await;
+    let mut environment = vec![
+        ("STORE", "s3://bucket/mirror"),
+        ("AWS_ENDPOINT_URL_S3", s3.url()),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    environment.extend_from_slice(variables);
+    let _running = function(&api, &environment).spawn().unwrap();
+    let mut answers = Vec::new();
+    for _ in 0..count {
+        answers.push(Answer::read(&receiver.recv().await.unwrap()));
+    }
+    let asked = s3
+        .requests()
+        .into_iter()
+        .skip(before)
+        .map(|request| request.call)
+        .collect();
+    (answers, asked, s3)
+}
+
+#[tokio::test]
+async fn a_warm_pointer_is_asked_for_under_its_condition_and_nothing_else() {
+    let event = recorded("url-not-modified");
+    let (answers, asked, s3) = answers(vec![event.clone(), event], &[]).await;
+    assert_eq!(
+        answers.iter().map(|answer| answer.status).collect::<Vec<_>>(),
+        [304, 304]
+    );
+    // The pointer and the snapshot; then the pointer again.
+    assert_eq!(asked, [S3Call::Get, S3Call::Get, S3Call::Get]);
+    let requests = s3.requests();
+    assert!(requests.last().unwrap().header("if-none-match").is_some());
+}
+
+#[tokio::test]
+async fn large_bodies_are_redirected_to_signed_urls() {
+    let gzip = [("accept-encoding", "gzip")];
+    let event = event(&Method::GET, "/catalogs/demo/api/v1/all", &gzip);
+    let (answers, ..) = answers(vec![event], &[("INLINE_MAX", "1000")]).await;
+    let answer = &answers[0];
+    assert_eq!(
+        (answer.status, answer.headers["cache-control"].as_str()),
+        (307, "public, max-age=60")
+    );
+    let location = &answer.headers["location"];
+    for part in [
+        "/bucket/mirror/catalogs/demo/",
+        "/all.json.gz?",
+        "X-Amz-Signature=",
+        "X-Amz-Expires=900",
+    ] {
+        assert!(location.contains(part), "{location}");
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_are_redirected_below_the_public_url() {
+    let gzip = [("accept-encoding", "gzip")];
+    let event = event(&Method::GET, "/catalogs/demo/api/v1/all", &gzip);
+    let variables = [("INLINE_MAX", "1000"), ("PUBLIC_URL", "https://cdn.example/m/")];
+    let (answers, ..) = answers(vec![event], &variables).await;
+    let location = &answers[0].headers["location"];
+    assert!(
+        location.starts_with("https://cdn.example/m/catalogs/demo/"),
+        "{location}"
+    );
+}
+
+#[tokio::test]
+async fn a_bad_environment_ends_the_function_and_says_everything() {
+    let variables = [
+        ("STORE", "/var/lib/store"),
+        ("CACHE_MIB", "much"),
+        ("INLINE_MAX", "7000000"),
+    ];
+    let Output { status, stderr, .. } = function("127.0.0.1:1", &variables).output().await.unwrap();
+    assert!(!status.success());
+    let log = String::from_utf8(stderr).unwrap();
+    assert_eq!(log.lines().count(), 1, "{log}");
+    for name in ["STORE", "CACHE_MIB", "INLINE_MAX"] {
+        assert!(log.contains(name), "{name}: {log}");
+    }
+}
