@@ -184,6 +184,18 @@ lambda:InvokeFunction cloudfront.amazonaws.com arn:aws:cloudfront::123456789012:
   is "and not past its URL" "$(property ReaderInvokePermission .InvokedViaFunctionUrl)" true
 }
 
+# takes_environment NAME PROGRAM: a function that cannot use its environment says so at once, and one that can waits for
+# a service that is not there.
+takes_environment() {
+  local variables said
+  mapfile -t variables < <(property "$1" '.Environment.Variables | to_entries[] | "\(.key)=\(.value)"')
+  use_function "$2"
+  said=$(timeout 5 env -i PATH="$PATH" "${variables[@]}" AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test \
+    AWS_SECRET_ACCESS_KEY=test AWS_LAMBDA_RUNTIME_API=127.0.0.1:1 AWS_LAMBDA_FUNCTION_NAME="$2" \
+    AWS_LAMBDA_FUNCTION_VERSION=1 AWS_LAMBDA_FUNCTION_MEMORY_SIZE="$(property "$1" .MemorySize)" "$FUNCTION" 2>&1 || true)
+  is "the $2 can use what the template gives it" "$(grep -E 'environment cannot|cannot start' <<<"$said")" ""
+}
+
 # A name that a function does not know would be a setting that is ignored.
 settings() {
   local function name
@@ -191,9 +203,11 @@ settings() {
     for name in $(property $function '.Environment.Variables | keys[]' | grep -v RUST_LOG); do
       succeeds "the ${function,} knows $name" grep -rqw "$name" "$ROOT/functions/${function,}/src"
     done
+    takes_environment "$function" "${function,}"
   done
   is "logs are kept for a while" "$(aws logs describe-log-groups | jq -c '[.logGroups[].retentionInDays] | unique')" '[30]'
-  is "the logs are those of the functions" "$(property Poller .LoggingConfig.LogGroup) $(property Reader .LoggingConfig.LogGroup)" "$(id PollerLogs) $(id ReaderLogs)"
+  is "the logs are those of the functions" \
+    "$(property Poller .LoggingConfig.LogGroup) $(property Reader .LoggingConfig.LogGroup)" "$(id PollerLogs) $(id ReaderLogs)"
 }
 
 alarms() {
@@ -307,6 +321,9 @@ scripts() {
 
 need_debian shellcheck=shellcheck file=file
 need_python checkov "moto[server]==5.2.5" cfn-lint==1.58.0 aws-sam-cli==1.170.0 checkov==3.2.459 awscli==1.46.2 cargo-lambda==1.9.2
+# shellcheck source=/dev/null
+source "$LIB/lambda.sh"
+# shellcheck source=/dev/null
 source "$LIB/stack.sh"
 export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR PYTHONDONTWRITEBYTECODE=1
 linters
