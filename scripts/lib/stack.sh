@@ -4,7 +4,11 @@
 # Versions that are known to work together; what is on the path already is taken as it is.
 need_aws() { need_tool aws awscli==1.46.2; }
 need_sam() { need_tool sam aws-sam-cli==1.170.0; }
-need_cargo_lambda() { need_tool cargo-lambda cargo-lambda==1.9.2; }
+need_cargo_lambda() {
+  need_tool cargo-lambda cargo-lambda==1.9.2
+  # It looks for zig with the first python3 of the path, which is not the one that came with it.
+  [[ $(command -v cargo-lambda) != "${VENV:-none}"/* ]] || export CARGO_ZIGBUILD_PYTHON_PATH=$VENV/bin/python3
+}
 
 # rust_target ARCHITECTURE: makes sure that the compiler knows it.
 need_rust_target() {

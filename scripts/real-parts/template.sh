@@ -26,6 +26,7 @@ linters() {
 building() {
   local arch=${LAMBDA_ARCH:-arm64} machine=aarch64 function begin
   [[ $arch == arm64 ]] || machine=x86-64
+  need_cargo_lambda
   need_rust_target "$arch"
   begin=$(now_ms)
   succeeds "sam build builds both functions" sam build --template-file "$TEMPLATE" --build-dir "$WORK/built" \
