@@ -18,7 +18,7 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
     let query = query.map(|Query(query)| query).unwrap_or_default();
     let path = decode(parts.uri.path());
     let request = S3Request::new(&parts.method, path, query, &parts.headers);
-    let (fault, response) = respond(&mut shared.lock(), request, bytes);
+    let (fault, response) = respond(&mut shared.lock(), &request, bytes);
     if let Some(S3Fault::Late(delay)) = fault {
         sleep(delay).await;
     }
@@ -26,13 +26,13 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
 }
 
 /// Under one lock, so every request is atomic.
-fn respond(state: &mut Inner, request: S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
+fn respond(state: &mut Inner, request: &S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
     state.script.requests.push(request.clone());
     let fault = state.script.next(request.call);
     if let Some(S3Fault::Status(status, code)) = fault {
         return (fault, reply::error(status, code));
     }
-    let done = serve(state, &request, bytes, fault.as_ref());
+    let done = serve(state, request, bytes, fault.as_ref());
     let response = match (&fault, done) {
         (Some(S3Fault::Lost(status, code)), Ok(_)) => reply::error(*status, code),
         (_, Ok(response)) => response,
