@@ -17,7 +17,7 @@ mod settings;
 mod sink;
 mod source;
 
-pub use crate::auth::CredentialsError;
+pub use crate::auth::{CredentialsError, Logins};
 pub use crate::digest::{Digest, DigestError};
 pub use crate::error::{Error, ImageError, LayerError, Limit};
 pub use crate::images::{EmptyLayers, Images, Pull};

@@ -4,12 +4,16 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::auth::Logins;
+
 /// How images are fetched. `Settings::default()` suits a public registry.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Credential files, read anew for every pull. Empty means the usual places: `REGISTRY_AUTH_FILE`
     /// alone if set, else podman's `auth.json` and docker's `config.json`.
     pub auth_files: Vec<PathBuf>,
+    /// Credentials held in memory, asked before the files. While it holds some, the usual places are not looked at.
+    pub logins: Logins,
     /// PEM bundles trusted on top of the system's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured).
     pub ca_files: Vec<PathBuf>,
     /// Hosts (`host` for any port, or `host:port`) that speak plain http. Nothing else does, not even loopback.
@@ -122,6 +126,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             auth_files: Vec::new(),
+            logins: Logins::default(),
             ca_files: Vec::new(),
             plain_http: Vec::new(),
             platform: Platform::default(),

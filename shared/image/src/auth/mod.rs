@@ -1,13 +1,15 @@
 //! Credentials, from where podman, skopeo and docker keep them.
 
-mod file;
+mod document;
 mod helper;
+mod logins;
 mod places;
 
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::auth::file::{AuthFile, Found};
+use crate::auth::document::{AuthDocument, Found};
+pub use crate::auth::logins::Logins;
 
 /// Credentials for one repository and where they came from.
 #[derive(Clone, Debug)]
@@ -45,11 +47,11 @@ pub enum CredentialsError {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is not what `podman login` writes.
-    #[error("the credentials file {path} is not valid: {why}", path = .path.display())]
+    /// The document is not what `podman login` writes.
+    #[error("the credentials in {origin} are not valid: {why}")]
     Format {
-        /// Which.
-        path: PathBuf,
+        /// The file, or what the document in memory is called.
+        origin: String,
         /// What is wrong, without quoting it.
         why: String,
     },
@@ -71,32 +73,45 @@ pub enum CredentialsError {
     },
 }
 
-/// The credentials for a repository: from `files`, which must all be readable, or from the usual places.
+/// The credentials for a repository: from the documents in memory, then from `files`, which must all be readable; from
+/// the usual places only if there are neither.
 pub(crate) async fn find(
+    held: &Logins,
     files: &[PathBuf],
     registry: &str,
     repository: &str,
 ) -> Result<Option<Login>, CredentialsError> {
+    let held = held.documents();
+    for document in held.iter() {
+        if let Some(login) = ask(document, registry, repository).await? {
+            return Ok(Some(login));
+        }
+    }
+    if files.is_empty() && !held.is_empty() {
+        return Ok(None);
+    }
     for place in places::places(files, |name| std::env::var_os(name)) {
-        let Some(file) = AuthFile::open(&place)? else { continue };
-        let path = place.path.display();
-        match file.find(registry, repository)? {
-            Some(Found::Secret(secret)) => {
-                return Ok(Some(Login {
-                    secret,
-                    origin: path.to_string(),
-                }));
-            }
-            Some(Found::Helper { helper, server }) => {
-                if let Some(secret) = helper::get(&helper, &server).await? {
-                    return Ok(Some(Login {
-                        secret,
-                        origin: format!("{helper} (named in {path})"),
-                    }));
-                }
-            }
-            None => {}
+        let Some(document) = AuthDocument::open(&place)? else {
+            continue;
+        };
+        if let Some(login) = ask(&document, registry, repository).await? {
+            return Ok(Some(login));
         }
     }
     Ok(None)
+}
+
+async fn ask(document: &AuthDocument, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
+    let origin = document.origin();
+    Ok(match document.find(registry, repository)? {
+        Some(Found::Secret(secret)) => Some(Login {
+            secret,
+            origin: origin.to_owned(),
+        }),
+        Some(Found::Helper { helper, server }) => helper::get(&helper, &server).await?.map(|secret| Login {
+            secret,
+            origin: format!("{helper} (named in {origin})"),
+        }),
+        None => None,
+    })
 }

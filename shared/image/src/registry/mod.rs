@@ -116,7 +116,8 @@ impl Session {
     /// The credentials for this repository, if any are configured. A broken configuration is an error:
     /// going on as nobody would only lead to a 401 that lies about its cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
-        let find = || auth::find(&self.settings().auth_files, &self.registry, &self.repository);
+        let settings = self.settings();
+        let find = || auth::find(&settings.logins, &settings.auth_files, &self.registry, &self.repository);
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use image::{CredentialsError, Error, Fault as Told, Images, Settings};
+use image::{CredentialsError, Error, Fault as Told, Images, Logins, Settings};
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
@@ -259,4 +259,30 @@ async fn a_token_service_that_fails_or_babbles_is_no_reason_to_go_on_as_nobody()
         let (told, text) = fault(client(&registry, NONE).images.resolve(&source(&registry)).await);
         assert!(matches!(told, Told::TokenService { .. }), "{text}");
     }
+}
+
+#[tokio::test]
+async fn credentials_in_memory_can_be_replaced() {
+    let registry = start(Registry::builder().basic("user", "secret")).await;
+    let logins = Logins::default();
+    let images = Images::new(Settings {
+        logins: logins.clone(),
+        auth_files: Vec::new(),
+        ..settings(&registry)
+    })
+    .unwrap();
+    let set = |text: &str| {
+        let text = text.replace("HOST", registry.host());
+        logins.set([("the vault", text.as_str())]).unwrap();
+    };
+    set(BAD);
+    let Err(Error::Registry(error)) = images.resolve(&source(&registry)).await else {
+        panic!("the password is wrong");
+    };
+    assert!(
+        matches!(&error.fault, Told::Unauthorized { login: Some(login) } if login == "the vault"),
+        "{error:?}"
+    );
+    set(GOOD);
+    images.resolve(&source(&registry)).await.unwrap();
 }

@@ -1,9 +1,8 @@
-//! One `auth.json` or `config.json`.
+//! One `auth.json` or `config.json`, from a file or from memory.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -16,8 +15,9 @@ use crate::auth::{CredentialsError, Secret};
 /// What docker writes for Docker Hub, whatever host serves it.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-pub(crate) struct AuthFile {
-    path: PathBuf,
+pub(crate) struct AuthDocument {
+    /// What errors call it.
+    origin: String,
     content: Content,
 }
 
@@ -48,23 +48,30 @@ pub(crate) enum Found {
     },
 }
 
-impl AuthFile {
+impl AuthDocument {
     pub(crate) fn open(place: &Place) -> Result<Option<Self>, CredentialsError> {
         let path = place.path.clone();
         match fs::read(&path) {
-            Ok(bytes) => Self::parse(path, &bytes).map(Some),
+            Ok(bytes) => Self::parse(path.display().to_string(), &bytes).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound && !place.is_required => Ok(None),
             Err(source) => Err(CredentialsError::Read { path, source }),
         }
     }
 
-    fn parse(path: PathBuf, bytes: &[u8]) -> Result<Self, CredentialsError> {
+    pub(crate) fn parse(origin: String, bytes: &[u8]) -> Result<Self, CredentialsError> {
         // Only the position is told: serde's message may quote a secret.
         let why = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
         match serde_json::from_slice(bytes) {
-            Ok(content) => Ok(Self { path, content }),
-            Err(error) => Err(CredentialsError::Format { path, why: why(error) }),
+            Ok(content) => Ok(Self { origin, content }),
+            Err(error) => Err(CredentialsError::Format {
+                origin,
+                why: why(error),
+            }),
         }
+    }
+
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// The longest key that fits wins: `quay.io/ns/repo`, `quay.io/ns`, `quay.io`. At each a helper goes first.
@@ -113,7 +120,7 @@ impl AuthFile {
             let why = || format!("`auth` of {key} is not base64 of user:password");
             let decoded = decode(auth);
             return decoded.map(Some).ok_or_else(|| CredentialsError::Format {
-                path: self.path.clone(),
+                origin: self.origin.clone(),
                 why: why(),
             });
         }
@@ -182,7 +189,7 @@ mod tests {
     }"#;
 
     fn find(registry: &str, repository: &str) -> Result<String, CredentialsError> {
-        let file = AuthFile::parse(PathBuf::from("auth.json"), FILE.as_bytes())?;
+        let file = AuthDocument::parse("auth.json".to_owned(), FILE.as_bytes())?;
         Ok(match file.find(registry, repository)?.unwrap() {
             Found::Secret(Secret::Password { user, password }) => format!("{user}:{password}"),
             Found::Secret(Secret::IdentityToken(token)) => format!("identity {token}"),
@@ -211,8 +218,8 @@ mod tests {
     #[test]
     fn a_broken_file_is_an_error_that_quotes_no_secret() {
         assert!(find("broken.io", "x").unwrap_err().to_string().contains("broken.io"));
-        let error = AuthFile::parse(
-            PathBuf::from("a"),
+        let error = AuthDocument::parse(
+            "a".to_owned(),
             br#"{"auths": {"x": {"auth": 5, "password": "hunter2"}}}"#,
         );
         let error = error.err().unwrap().to_string();
@@ -222,12 +229,12 @@ mod tests {
     #[test]
     fn only_a_named_file_must_exist() {
         let place = |is_required| Place {
-            path: PathBuf::from("/nonexistent/auth.json"),
+            path: std::path::PathBuf::from("/nonexistent/auth.json"),
             is_required,
         };
-        assert!(AuthFile::open(&place(false)).unwrap().is_none());
+        assert!(AuthDocument::open(&place(false)).unwrap().is_none());
         assert!(matches!(
-            AuthFile::open(&place(true)),
+            AuthDocument::open(&place(true)),
             Err(CredentialsError::Read { .. })
         ));
     }
