@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use layout::{CatalogName, Current, Document, Form, Index, Key, Sha256, Snapshot, Stored};
+use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt};
 use telemetry::chain;
 
@@ -11,7 +12,7 @@ use crate::examine;
 const SIDE_BY_SIDE: usize = 4;
 
 /// What a verification found.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Verification {
     /// Publications that were checked: the current one and those that it remembers and that are still there.
     pub snapshots: usize,
@@ -26,11 +27,12 @@ pub struct Verification {
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The object.
     pub key: String,
-    /// What is wrong with it.
+    /// What is wrong with it; in words, for programs too.
+    #[serde(serialize_with = "in_words")]
     pub problem: Problem,
 }
 
@@ -263,4 +265,8 @@ async fn document<T: Document>(store: &dyn Store, key: &Key) -> Result<Result<T,
         Err(ReadError::Store(error)) => Err(error),
         Err(error) => finding(Problem::Document(chain(&error))),
     }
+}
+
+fn in_words<S: Serializer>(problem: &Problem, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(problem)
 }

@@ -1,6 +1,6 @@
 use keep::Verification;
 use layout::CatalogName;
-use serde_json::json;
+use serde::Serialize;
 
 use super::{bytes, print_json, print_table};
 
@@ -25,21 +25,15 @@ pub(crate) fn table(results: &Results) -> anyhow::Result<()> {
     Ok(())
 }
 
+#[derive(Serialize)]
+struct Line<'a> {
+    catalog: &'a CatalogName,
+    #[serde(flatten)]
+    found: &'a Verification,
+}
+
 /// The same for programs.
 pub(crate) fn json(results: &Results) -> anyhow::Result<()> {
-    let lines = results.iter().map(|(name, found)| {
-        let findings = found
-            .findings
-            .iter()
-            .map(|finding| json!({"key": finding.key, "problem": finding.problem.to_string()}));
-        json!({
-            "catalog": name,
-            "snapshots": found.snapshots,
-            "expired": found.expired,
-            "objects": found.objects,
-            "bytes": found.bytes,
-            "findings": findings.collect::<Vec<_>>(),
-        })
-    });
+    let lines = results.iter().map(|(catalog, found)| Line { catalog, found });
     print_json(&lines.collect::<Vec<_>>())
 }
