@@ -1,0 +1,126 @@
+//! The services of AWS, or what speaks their protocols.
+
+use anyhow::Context;
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_s3::error::SdkError;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use notify::Receiver;
+use serde_json::json;
+
+use crate::{CatalogsPlace, Document, Environment, Message, Outside, bus::Bus};
+
+/// The largest configuration: thousands of catalogs.
+const CATALOGS_MAX: i64 = 1 << 20;
+
+/// What the environment names. Clients are cheap to make and share connections and credentials.
+#[derive(Debug)]
+pub struct Aws {
+    sdk: SdkConfig,
+    s3: aws_sdk_s3::Client,
+    catalogs: Option<(String, String)>,
+    queue: Option<String>,
+    event_bus: Option<String>,
+}
+
+impl Aws {
+    /// The services behind `sdk`. `path_style` is as in [`store_s3::Settings`].
+    pub fn new(sdk: SdkConfig, environment: &Environment, path_style: bool) -> Self {
+        let s3 = aws_sdk_s3::config::Builder::from(&sdk)
+            .force_path_style(path_style)
+            .build();
+        Self {
+            s3: aws_sdk_s3::Client::from_conf(s3),
+            catalogs: match &environment.catalogs {
+                CatalogsPlace::Object { bucket, key } => Some((bucket.clone(), key.clone())),
+                CatalogsPlace::Text(_) => None,
+            },
+            queue: environment.queue.clone(),
+            event_bus: environment.event_bus.clone(),
+            sdk,
+        }
+    }
+}
+
+#[async_trait]
+impl Outside for Aws {
+    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<Document>> {
+        let (bucket, key) = self.catalogs.as_ref().context("the configuration is no object")?;
+        let known = known.map(str::to_owned);
+        let request = self.s3.get_object().bucket(bucket).key(key).set_if_none_match(known);
+        let object = match request.send().await {
+            Ok(object) => object,
+            Err(error) if is_not_modified(&error) => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read s3://{bucket}/{key}")),
+        };
+        let place = || format!("s3://{bucket}/{key} is no configuration");
+        if object.content_length().is_none_or(|length| length > CATALOGS_MAX) {
+            return Err(anyhow::anyhow!("it has more than {CATALOGS_MAX} bytes")).with_context(place);
+        }
+        let tag = object.e_tag().map(str::to_owned);
+        let bytes = object.body.collect().await.with_context(place)?;
+        let text = String::from_utf8(bytes.to_vec()).with_context(place)?;
+        Ok(Some(Document { text, tag }))
+    }
+
+    async fn secret(&self, id: &str) -> anyhow::Result<String> {
+        let client = aws_sdk_secretsmanager::Client::new(&self.sdk);
+        let value = client.get_secret_value().secret_id(id).send().await?;
+        value.secret_string.context("it is binary, not text")
+    }
+
+    async fn send(&self, messages: &[Message]) -> anyhow::Result<Vec<usize>> {
+        let queue = self.queue.as_ref().context("there is no queue")?;
+        let is_fifo = queue.ends_with(".fifo");
+        let entries = messages
+            .iter()
+            .enumerate()
+            .map(|(at, message)| entry(at, message, is_fifo));
+        let request = aws_sdk_sqs::Client::new(&self.sdk)
+            .send_message_batch()
+            .queue_url(queue);
+        let sent = request
+            .set_entries(Some(entries.collect::<Result<_, _>>()?))
+            .send()
+            .await;
+        let sent = sent.with_context(|| format!("cannot send to {queue}"))?;
+        for failed in sent.failed() {
+            tracing::warn!(
+                code = failed.code(),
+                message = failed.message(),
+                "the queue refused a message"
+            );
+        }
+        Ok(sent
+            .failed()
+            .iter()
+            .filter_map(|failed| failed.id().parse().ok())
+            .collect())
+    }
+
+    fn bus(&self) -> Option<Box<dyn Receiver>> {
+        let bus = self.event_bus.clone()?;
+        let client = aws_sdk_eventbridge::Client::new(&self.sdk);
+        Some(Box::new(Bus { client, bus }))
+    }
+}
+
+/// A standard queue refuses what only a FIFO queue knows.
+fn entry(at: usize, message: &Message, is_fifo: bool) -> anyhow::Result<SendMessageBatchRequestEntry> {
+    let entry = SendMessageBatchRequestEntry::builder()
+        .id(at.to_string())
+        .message_body(json!(message).to_string());
+    let entry = if is_fifo {
+        let group = entry.message_group_id(message.group());
+        group.message_deduplication_id(message.deduplication())
+    } else {
+        entry
+    };
+    Ok(entry.build()?)
+}
+
+fn is_not_modified<E>(error: &SdkError<E>) -> bool {
+    error
+        .raw_response()
+        .is_some_and(|response| response.status().as_u16() == 304)
+}

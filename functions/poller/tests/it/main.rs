@@ -1,0 +1,8 @@
+//! The function with a registry in this process, a store in memory and no AWS.
+
+mod events;
+mod manual;
+mod queue;
+mod schedule;
+mod speed;
+mod world;

@@ -1,0 +1,76 @@
+//! Manual events.
+
+use layout::{Key, Sha256};
+use serde_json::json;
+use store::{Condition, Store};
+
+use crate::world::{World, outcomes, recorded};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forced_poll_publishes_what_a_poll_refuses() {
+    let world = World::start(&["good"], &[]).await;
+    world.push("good", 1);
+    world.handle(json!({})).await.unwrap();
+    world.push_text("good", "schema: other\n");
+    let refused = world.handle(json!({"action": "poll"})).await.unwrap();
+    assert_eq!(outcomes(&refused), [("good", "refused")]);
+    let forced = world.handle(recorded("manual-force")).await.unwrap();
+    assert_eq!(outcomes(&forced), [("good", "published")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_stays_until_the_source_moves() {
+    let world = World::start(&["a"], &[]).await;
+    world.push("a", 1);
+    world.handle(json!({})).await.unwrap();
+    let old = world.current("a").await.unwrap().content_hash.to_string();
+    world.push("a", 2);
+    world.handle(json!({})).await.unwrap();
+    let event = json!({"action": "rollback", "catalogs": ["a"], "contentHash": old});
+    let answer = world.handle(event).await.unwrap();
+    assert_eq!(
+        (&answer["reports"][0]["contentHash"], &answer["reports"][0]["serial"]),
+        (&json!(old), &json!(3))
+    );
+    assert_eq!(outcomes(&world.handle(json!({})).await.unwrap()), [("a", "unchanged")]);
+    assert_eq!(world.current("a").await.unwrap().content_hash.to_string(), old);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_tells_what_is_damaged() {
+    let world = World::start(&["a"], &[]).await;
+    world.push("a", 1);
+    world.handle(json!({})).await.unwrap();
+    let check = async || world.handle(recorded("manual-check")).await.unwrap()["checks"][0].clone();
+    assert_eq!(check().await["findings"], json!([]));
+    let name = "a".parse().unwrap();
+    let key = Key::Index(name, world.current("a").await.unwrap().content_hash);
+    let (bytes, condition) = (b"damaged"[..].into(), Condition::Always);
+    world.store.put(&key, bytes, condition).await.unwrap();
+    let found = check().await;
+    assert_eq!(
+        found["findings"][0]["problem"], "does not hold what its name says",
+        "{found}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_are_not_configured_are_all_told() {
+    let world = World::start(&["a"], &[]).await;
+    let error = world
+        .handle(json!({"catalogs": ["x", "a", "y"]}))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "not configured: x, y");
+    let hash = Sha256::of(b"").to_string();
+    let event = json!({"action": "rollback", "catalogs": ["x"], "contentHash": hash});
+    let answer = world.handle(event).await.unwrap();
+    assert!(
+        answer["reports"][0]["error"]
+            .as_str()
+            .unwrap()
+            .contains("the store has no catalog x"),
+        "{answer}"
+    );
+}

@@ -1,0 +1,157 @@
+//! Schedule events.
+
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::{Kind, Registry};
+
+use crate::world::{MINUTE, World, outcomes, recorded};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_catalogs_are_published_and_unchanged_ones_looked_at() {
+    let world = World::start(&["a", "b"], &[]).await;
+    world.push("a", 1);
+    world.push("b", 1);
+    let first = world.handle(recorded("schedule")).await.unwrap();
+    assert_eq!(outcomes(&first), [("a", "published"), ("b", "published")]);
+    assert_eq!(first["counts"], json!({"published": 2}));
+
+    world.push("b", 2);
+    world.registry.reset();
+    let second = world.handle(json!({})).await.unwrap();
+    assert_eq!(outcomes(&second), [("a", "unchanged"), ("b", "published")]);
+    // Both are looked at; the one that has changed once more by its turn.
+    assert_eq!(world.registry.count(Kind::Head), 3);
+    assert!(
+        world.status("a").await.pull_ms.is_some(),
+        "an unchanged poll forgets how long a pull takes"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_due_is_left_alone() {
+    let world = World::start(&["a"], &[]).await;
+    world.push("a", 1);
+    world.configure(&["a"], ", interval: 1h");
+    world.handle(json!({})).await.unwrap();
+    world.registry.reset();
+    let second = world.handle(json!({})).await.unwrap();
+    assert_eq!(second["notDue"], json!(["a"]));
+    assert_eq!(world.registry.requests().len(), 0);
+    let asked = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
+    assert_eq!(outcomes(&asked), [("a", "unchanged")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_configuration_works_at_once_and_a_broken_one_fails_with_all_problems() {
+    let world = World::start(&["a"], &[]).await;
+    world.push("a", 1);
+    world.push("b", 1);
+    world.handle(json!({})).await.unwrap();
+    world.configure(&["a", "b"], "");
+    assert_eq!(outcomes(&world.handle(json!({})).await.unwrap()).len(), 2);
+    world
+        .outside
+        .set_catalogs("catalogs: [{name: A, source: quay.io/a/a}, {name: b, source: 'oci:/x'}]");
+    for _ in 0..2 {
+        let error = world.handle(json!({})).await.unwrap_err().to_string();
+        assert!(error.contains("catalog A") && error.contains("catalog b"), "{error}");
+    }
+    assert_eq!(world.current("a").await.unwrap().serial, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_failure_is_told_and_only_failures_are_an_error() {
+    let world = World::start(&["a", "bad"], &[]).await;
+    world.push("a", 1);
+    world.push_text("bad", "schema: [");
+    let answer = world.handle(json!({})).await.unwrap();
+    assert_eq!(outcomes(&answer), [("a", "published"), ("bad", "failed")]);
+    world.configure(&["bad2"], "");
+    let error = world.handle(json!({})).await.unwrap_err().to_string();
+    assert!(
+        error.contains("none of 1 catalogs") && error.contains("bad2"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_queue_nothing_is_pulled_and_refused_messages_are_sent_again() {
+    let names: Vec<String> = (0..12).map(|at| format!("c{at:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = World::start(&names, &[("QUEUE_URL", "https://sqs/queue.fifo")]).await;
+    names.iter().for_each(|name| world.push(name, 1));
+    *world.outside.refuse.lock().unwrap() = vec![None, None, Some(3)];
+    let answer = world.handle(json!({})).await.unwrap();
+    assert_eq!(answer["queued"].as_array().unwrap().len(), 12);
+    assert_eq!(
+        world.registry.count(Kind::Manifest) + world.registry.count(Kind::Blob),
+        0
+    );
+    let sent = world.outside.sent.lock().unwrap().clone();
+    let sizes: Vec<usize> = sent.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [10, 1, 2], "{sent:?}");
+    assert_eq!(sent[0][3], sent[1][0]);
+    assert_ne!(sent[0][0].deduplication(), sent[0][1].deduplication());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_is_left_and_goes_first_the_next_time() {
+    let world = World::start(&["a", "b"], &[("RESOLVES", "1")]).await;
+    world.push("a", 1);
+    world.push("b", 1);
+    world.handle(json!({"catalogs": ["a"]})).await.unwrap();
+    world.registry.reset();
+    let nothing = world.handle_within(json!({}), Duration::from_secs(1)).await.unwrap();
+    assert_eq!(nothing["left"].as_array().unwrap().len(), 2);
+    assert_eq!(world.registry.requests().len(), 0);
+    world.handle(json!({})).await.unwrap();
+    assert!(
+        world.registry.requests()[0].path.starts_with("/v2/b/"),
+        "b was never tried"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_runs_out_of_time_is_dropped_and_says_so() {
+    let world = World::start(&["slow"], &[]).await;
+    world.push("slow", 1);
+    world.registry.delay(Kind::Blob, MINUTE);
+    let begin = std::time::Instant::now();
+    let answer = world
+        .handle_within(json!({"catalogs": ["slow"]}), Duration::from_secs(5))
+        .await
+        .unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert_eq!(outcomes(&answer), [("slow", "failed")]);
+    let status = world.status("slow").await;
+    assert!(status.error.unwrap().contains("all the time there was"));
+    assert!(status.pull_ms.is_some_and(|took| took >= 2000));
+    assert!(world.current("slow").await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rotated_secrets_are_read_when_a_registry_refuses_the_old_ones() {
+    let builder = Registry::builder().basic("user", "new");
+    let world = World::start_with(builder, &["a"], &[("PULL_SECRETS", "pull")]).await;
+    world.push("a", 1);
+    let missing = world.handle(json!({})).await.unwrap_err().to_string();
+    assert!(missing.contains("there is no secret pull"), "{missing}");
+    let set = |password: &str| {
+        let host = world.registry.host();
+        let text = json!({"auths": {(host): {"username": "user", "password": password}}}).to_string();
+        *world.outside.secret.lock().unwrap() = Some(text);
+    };
+    set("old");
+    let refused = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
+    assert!(
+        refused["reports"][0]["error"]
+            .as_str()
+            .unwrap()
+            .contains("from pull were refused"),
+        "{refused}"
+    );
+    set("new");
+    let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
+    assert_eq!(outcomes(&answer), [("a", "published")]);
+}

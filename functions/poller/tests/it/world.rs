@@ -1,0 +1,159 @@
+//! What the tests share.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use layout::{CatalogName, Current, Key, Status};
+use notify::Receiver;
+use poller::{Deadline, Document, Environment, Message, Outside, Poller};
+use serde_json::Value;
+use store::{MemoryStore, StoreExt};
+use testkit::{ImageBuilder, Layer, Registry, RegistryBuilder};
+
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+
+/// A poller and all that is around it.
+pub(crate) struct World {
+    pub(crate) registry: Registry,
+    pub(crate) store: MemoryStore,
+    pub(crate) outside: Arc<Fake>,
+    pub(crate) poller: Poller,
+}
+
+/// Services that do what a test wants.
+#[derive(Default)]
+pub(crate) struct Fake {
+    pub(crate) catalogs: Mutex<(String, u64)>,
+    pub(crate) secret: Mutex<Option<String>>,
+    pub(crate) sent: Mutex<Vec<Vec<Message>>>,
+    /// Which of the next batches is refused, and which message of it.
+    pub(crate) refuse: Mutex<Vec<Option<usize>>>,
+}
+
+impl Fake {
+    pub(crate) fn set_catalogs(&self, text: &str) {
+        let mut catalogs = self.catalogs.lock().unwrap();
+        *catalogs = (text.to_owned(), catalogs.1 + 1);
+    }
+}
+
+#[async_trait]
+impl Outside for Fake {
+    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<Document>> {
+        let (text, version) = self.catalogs.lock().unwrap().clone();
+        let tag = Some(version.to_string());
+        Ok((known != tag.as_deref()).then_some(Document { text, tag }))
+    }
+
+    async fn secret(&self, id: &str) -> anyhow::Result<String> {
+        let secret = self.secret.lock().unwrap().clone();
+        secret.ok_or_else(|| anyhow::anyhow!("there is no secret {id}"))
+    }
+
+    async fn send(&self, messages: &[Message]) -> anyhow::Result<Vec<usize>> {
+        self.sent.lock().unwrap().push(messages.to_vec());
+        let refused = self.refuse.lock().unwrap().pop().flatten();
+        Ok(refused.into_iter().collect())
+    }
+
+    fn bus(&self) -> Option<Box<dyn Receiver>> {
+        None
+    }
+}
+
+impl World {
+    /// With these catalogs, each of the repository of its name, and these variables beside the required ones.
+    pub(crate) async fn start(names: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start_with(Registry::builder(), names, variables).await
+    }
+
+    pub(crate) async fn start_with(builder: RegistryBuilder, names: &[&str], variables: &[(&str, &str)]) -> Self {
+        let registry = builder.start().await;
+        let store = MemoryStore::new();
+        let outside = Arc::new(Fake::default());
+        let fixed = [
+            ("STORE", "s3://bucket"),
+            ("CATALOGS", "s3://bucket/catalogs.yaml"),
+            ("METRICS", "off"),
+        ];
+        let get = |name: &str| {
+            let found = variables.iter().chain(&fixed).find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let environment = Arc::new(Environment::read(get).unwrap());
+        let poller = Poller::new(environment, Arc::new(store.clone()), outside.clone());
+        let world = Self {
+            registry,
+            store,
+            outside,
+            poller,
+        };
+        world.configure(names, "");
+        world
+    }
+
+    /// Replaces the configuration.
+    pub(crate) fn configure(&self, names: &[&str], more: &str) {
+        let host = self.registry.host();
+        let entries = names
+            .iter()
+            .map(|name| format!("- {{name: {name}, source: '{host}/{name}:latest'{more}}}\n"));
+        let entries: String = entries.collect();
+        self.outside
+            .set_catalogs(&format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
+    }
+
+    /// Pushes a catalog of one package with so many bundles.
+    pub(crate) fn push(&self, name: &str, bundles: usize) {
+        let mut text = "schema: olm.package\nname: p\n".to_owned();
+        for bundle in 0..bundles {
+            text.push_str(&format!("---\nschema: olm.bundle\nname: p.v{bundle}\npackage: p\n"));
+        }
+        self.push_text(name, &text);
+    }
+
+    pub(crate) fn push_text(&self, name: &str, text: &str) {
+        let layer = Layer::new().dir("configs").file("configs/p/catalog.yaml", text);
+        let image = ImageBuilder::catalog("/configs").layer(layer).build();
+        self.registry.push(name, "latest", &image);
+    }
+
+    pub(crate) async fn handle(&self, event: Value) -> anyhow::Result<Value> {
+        self.handle_within(event, MINUTE).await
+    }
+
+    pub(crate) async fn handle_within(&self, event: Value, time: Duration) -> anyhow::Result<Value> {
+        self.poller.handle(event, Deadline::after(time)).await
+    }
+
+    pub(crate) async fn current(&self, name: &str) -> Option<Current> {
+        let name: CatalogName = name.parse().unwrap();
+        let found = self.store.read_document(&Key::Current(name)).await.unwrap();
+        found.map(|(current, _)| current)
+    }
+
+    pub(crate) async fn status(&self, name: &str) -> Status {
+        let name: CatalogName = name.parse().unwrap();
+        let found = self.store.read_document(&Key::Status(name)).await.unwrap();
+        found.expect("the catalog was polled").0
+    }
+}
+
+/// An event as a service sent it.
+pub(crate) fn recorded(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/events/{name}.json"));
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The outcomes of an answer, by catalog.
+pub(crate) fn outcomes(answer: &Value) -> Vec<(&str, &str)> {
+    let reports = answer["reports"].as_array().unwrap().iter();
+    reports
+        .map(|report| (report["catalog"].as_str().unwrap(), report["outcome"].as_str().unwrap()))
+        .collect()
+}
