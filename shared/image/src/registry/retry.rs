@@ -37,8 +37,11 @@ impl Waits {
             return Err(fault);
         };
         // Never sooner than asked, and some jitter on top, lest all clients come back at once.
-        let delay = fault.retry_after().map_or(delay, |asked| asked + delay / 4);
-        if Instant::now() + delay > self.deadline {
+        let delay = fault
+            .retry_after()
+            .map_or(delay, |asked| asked.saturating_add(delay / 4));
+        // Compared as durations: what a registry asks for may lie beyond what the clock can hold.
+        if delay > self.deadline.saturating_duration_since(Instant::now()) {
             Err(fault)
         } else {
             Ok(delay)
@@ -82,6 +85,7 @@ mod tests {
         );
         assert!(waits.after(limited(None)).is_err());
         assert!(Waits::new(&retry).after(limited(Some(61))).is_err());
+        assert!(Waits::new(&retry).after(limited(Some(u64::MAX))).is_err());
         assert!(Waits::new(&retry).after(Fault::PlainHttp).is_err());
     }
 
