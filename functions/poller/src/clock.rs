@@ -1,9 +1,12 @@
 //! How much time an invocation has.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Kept for what comes after the work: a status that says so, metrics, the answer.
 const MARGIN: Duration = Duration::from_secs(2);
+
+/// No function runs for longer (AWS Lambda Developer Guide, "Lambda quotas": 15 minutes).
+const LAMBDA_LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// When the work of an invocation has to end.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +16,13 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Of an invocation that Lambda ends at `end`.
+    /// Of an invocation that Lambda ends at `end`. cargo-lambda's emulator tells how long it may take instead of when it
+    /// ends, which as a time is one of the year 1970.
     pub fn at(end: SystemTime) -> Self {
+        let since_epoch = end.duration_since(UNIX_EPOCH).unwrap_or_default();
+        if since_epoch < LAMBDA_LONGEST {
+            return Self::after(since_epoch);
+        }
         Self::after(end.duration_since(SystemTime::now()).unwrap_or_default())
     }
 
@@ -53,7 +61,13 @@ mod tests {
     fn the_margin_is_kept() {
         assert!(Deadline::after(MINUTE).left() <= MINUTE - MARGIN);
         assert_eq!(Deadline::after(MARGIN).time_for(Duration::ZERO), None);
-        assert_eq!(Deadline::at(SystemTime::UNIX_EPOCH).left(), Duration::ZERO);
+        assert_eq!(Deadline::at(SystemTime::now() - MINUTE).left(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_time_of_1970_is_how_long_it_may_take() {
+        let left = Deadline::at(UNIX_EPOCH + MINUTE).left();
+        assert!(left > MINUTE / 2 && left <= MINUTE - MARGIN, "{left:?}");
     }
 
     #[test]
