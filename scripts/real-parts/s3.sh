@@ -12,9 +12,9 @@ use_conformance() {
   CONFORMANCE=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/release/examples/conformance
 }
 
-# pointer PLACE: current.json; whole PLACE FILE: a form of the whole catalog.
+# pointer PLACE: current.json; whole PLACE FILE [CURL-OPTION...]: a form of the whole catalog.
 pointer() { s3_object "$1" catalogs/up/current.json; }
-whole() { s3_object "$1" "catalogs/up/$(pointer "$1" | jq -r .contentHash)/$2"; }
+whole() { s3_object "$1" "catalogs/up/$(pointer "$1" | jq -r .contentHash)/$2" "${@:3}"; }
 
 # updates NAME PLACE STEP...: after each the stored bytes are what `render` makes of the same files.
 updates() {
@@ -62,7 +62,7 @@ commands() {
   serve "$place"
   is "served from the bucket: the whole, and a range of it" \
     "$(fetch identity "$URL/catalogs/up/api/v1/all" | sha256) $(curl -sSf -r 5-99 "$URL/catalogs/up/api/v1/all" | sha256)" \
-    "$hash $(whole "$place" all.json | tail -c +6 | head -c 95 | sha256)"
+    "$hash $(whole "$place" all.json -r 5-99 | sha256)"
   is "ls lists the bucket's catalog" "$("$CATALOG_MIRROR" ls --json --store "$place" | jq -r '.[].name // .[].catalog')" up
   succeeds "rm takes it out" "$CATALOG_MIRROR" rm --store "$place" up
   is "nothing of it stays" "$("$CATALOG_MIRROR" ls --json --store "$place" | jq length)" 0
