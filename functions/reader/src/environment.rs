@@ -96,7 +96,12 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 }
 
+/// `/` is the host that was asked: `Location` may be relative (RFC 9110, section 10.2.2). So a CDN that serves the
+/// immutable keys itself needs no name here, which its own stack could only give once it exists.
 fn base_url(text: &str) -> Result<String, &'static str> {
+    if text == "/" {
+        return Ok(String::new());
+    }
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_plain = |rest: &str| {
         rest.bytes().all(|byte| byte.is_ascii_graphic()) && !rest.starts_with('/') && !rest.contains(['?', '#', '@'])
@@ -104,7 +109,7 @@ fn base_url(text: &str) -> Result<String, &'static str> {
     host.map(|host| host.trim_end_matches('/'))
         .filter(|host| !host.is_empty() && is_plain(host))
         .map(|_| text.trim_end_matches('/').to_owned())
-        .ok_or("is no http:// or https:// URL of a host and a path")
+        .ok_or("is neither / nor an http:// or https:// URL of a host and a path")
 }
 
 #[cfg(test)]
@@ -146,6 +151,14 @@ mod tests {
             (64 << 20, INLINE_MAX)
         );
         assert_eq!(environment.freshness, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn a_redirect_may_stay_on_the_host() {
+        let environment = read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/")]).unwrap();
+        let base = serve::BaseUrl::new(environment.public_url.as_deref().unwrap());
+        assert_eq!(base, serve::BaseUrl::new("/"));
+        assert!(read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/mirror")]).is_err());
     }
 
     #[test]
