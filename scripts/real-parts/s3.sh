@@ -31,7 +31,7 @@ $(whole "$place" all.json.gz | gzip -dc | sha256) $(whole "$place" all.json.zst 
       "$hash $hash $hash $hash"
   done
   is "$name: the serial counts every update" "$(pointer "$place" | jq .serial)" "$(($# - 2))"
-  is "$name: a poll of the same image is unchanged" "$(outcome "$place" "up=oci:$LAYOUT:$LAST_TAG")" "unchanged 0"
+  is "$name: a poll of the same image is unchanged" "$(outcome "$place" "up=oci:$LAYOUT:$(printf 'step-%03d' "$step")")" "unchanged 0"
   succeeds "$name: verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place"
 }
 
