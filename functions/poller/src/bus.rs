@@ -105,8 +105,10 @@ fn taken(output: &PutEventsOutput) -> Result<(), SendError> {
 
 /// Permissions and names are for somebody to change; throttling, trouble of theirs and the network pass.
 fn refused(error: SdkError<aws_sdk_eventbridge::operation::put_events::PutEventsError>) -> SendError {
-    let status = error.raw_response().map(|response| response.status());
-    let is_theirs = status.is_none_or(|status| status.is_server_error() || status.as_u16() == 429);
+    let is_theirs = error.raw_response().is_none_or(|response| {
+        let status = response.status();
+        status.is_server_error() || status.as_u16() == 429
+    });
     let passes = is_theirs || error.code().is_some_and(|code| PASSING.contains(&code));
     let error = BusError::Request(Box::new(error));
     if passes {
