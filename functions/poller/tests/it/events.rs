@@ -1,5 +1,6 @@
 //! Recorded events are told apart.
 
+use layout::CatalogName;
 use poller::{Action, Event};
 use serde_json::json;
 
@@ -16,7 +17,7 @@ fn every_recorded_event_is_understood() {
     };
     let named: Vec<_> = records
         .iter()
-        .map(|record| record.catalog.as_ref().ok().map(|name| name.as_str()))
+        .map(|record| record.catalog.as_ref().ok().map(CatalogName::as_str))
         .collect();
     assert_eq!(named, [Some("good"), Some("bad"), Some("no-longer-configured"), None]);
     for (name, action) in [
