@@ -17,7 +17,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("poll", &["image", "keep", "layout", "render", "store", "telemetry"]),
     ("notify", &["keep", "layout", "poll", "store", "telemetry"]),
     ("config", &["image", "layout", "poll"]),
-    ("serve", &["layout", "store", "telemetry"]),
+    ("operators", &["layout"]),
+    ("serve", &["layout", "operators", "store", "telemetry"]),
     ("testkit", &[]),
 ];
 
@@ -26,6 +27,7 @@ const ABSENT: &[(&str, &[&str])] = &[
     ("fbc", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("layout", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("render", &["tokio", "reqwest", "hyper", "futures-util"]),
+    ("operators", &["tokio", "reqwest", "hyper", "futures-util", "fbc"]),
     ("store", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),
     ("keep", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),
     ("store-s3", &["reqwest", "fbc", "image", "granit-parser", "aws-lc-rs"]),
