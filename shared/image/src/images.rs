@@ -79,6 +79,19 @@ impl Images {
         }
     }
 
+    /// Whether the source is there: of a registry's image one HEAD, also for a pinned digest, which [`Self::resolve`]
+    /// believes. A registry that refuses to say is an error, not a no.
+    pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
+        match source {
+            Source::Registry { reference, pinned } => {
+                let tag = reference.tag().unwrap_or("latest");
+                let version = pinned.as_ref().map_or(tag, Digest::as_str);
+                self.client.session(reference).exists(version).await
+            }
+            Source::OciLayout { .. } | Source::Dir(_) => self.resolve(source).await.map(|_| true),
+        }
+    }
+
     /// Pulls the image by `digest` and feeds each FBC file to `sink` once. Layers in `empty` are not
     /// fetched. If this fails the sink is gone, and nothing it took may be used.
     pub async fn read<S: FileSink + 'static>(

@@ -43,6 +43,7 @@ impl App {
             Target::Packages(name) => Ok(self.packages(&*self.published(&name).await?)),
             Target::Package(name, package) => package_of(&*self.published(&name).await?, &package, headers),
             Target::ContentHash(name) => Ok(content_hash(&*self.published(&name).await?)),
+            Target::Changes(name) => Box::pin(self.changes(&name, query)).await,
         }
     }
 

@@ -1,5 +1,5 @@
 use http::StatusCode;
-use layout::{CatalogNameError, DocumentError, Key};
+use layout::{CatalogNameError, DocumentError, Key, Sha256};
 use store::StoreError;
 
 /// Why a request is not answered with what it asked for.
@@ -9,6 +9,14 @@ pub(crate) enum Error {
     CatalogName(#[source] CatalogNameError),
     #[error("there is no query parameter {0:?} here: only schema, package and name")]
     Parameter(String),
+    #[error("there is no query parameter {0:?} here: only since")]
+    SinceParameter(String),
+    #[error("the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits")]
+    Since,
+    #[error(
+        "the state {0} of this catalog is not kept, or never was: take the whole catalog and its content-hash again"
+    )]
+    UnknownSince(Sha256),
     #[error("nothing is served at this path")]
     UnknownPath,
     #[error("no catalog {0:?} is served here")]
@@ -59,10 +67,14 @@ impl Error {
     /// The status that tells a client what to do about it.
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
-            Self::CatalogName(_) | Self::Parameter(_) => StatusCode::BAD_REQUEST,
-            Self::UnknownPath | Self::UnknownCatalog(_) | Self::UnknownPackage(_) | Self::UnknownObject => {
-                StatusCode::NOT_FOUND
+            Self::CatalogName(_) | Self::Parameter(_) | Self::SinceParameter(_) | Self::Since => {
+                StatusCode::BAD_REQUEST
             }
+            Self::UnknownPath
+            | Self::UnknownCatalog(_)
+            | Self::UnknownPackage(_)
+            | Self::UnknownObject
+            | Self::UnknownSince(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotAcceptable | Self::TooLarge => StatusCode::NOT_ACCEPTABLE,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -75,7 +87,9 @@ impl Error {
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::CatalogName(_) => "bad-catalog-name",
-            Self::Parameter(_) => "unknown-parameter",
+            Self::Parameter(_) | Self::SinceParameter(_) => "unknown-parameter",
+            Self::Since => "bad-content-hash",
+            Self::UnknownSince(_) => "unknown-state",
             Self::UnknownPath => "unknown-path",
             Self::UnknownCatalog(_) => "unknown-catalog",
             Self::UnknownPackage(_) => "unknown-package",
@@ -97,6 +111,9 @@ impl Error {
                 "the catalog cannot be read at the moment; try again later".to_owned()
             }
             Self::Parameter(_)
+            | Self::SinceParameter(_)
+            | Self::Since
+            | Self::UnknownSince(_)
             | Self::UnknownPath
             | Self::UnknownCatalog(_)
             | Self::UnknownPackage(_)

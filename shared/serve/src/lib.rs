@@ -3,6 +3,7 @@
 mod answers;
 mod app;
 mod cache;
+mod changes;
 mod coding;
 mod error;
 mod fields;

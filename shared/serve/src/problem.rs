@@ -74,6 +74,9 @@ fn add_hint(headers: &mut HeaderMap, error: &Error, settings: &Settings) {
         }
         Error::CatalogName(_)
         | Error::Parameter(_)
+        | Error::SinceParameter(_)
+        | Error::Since
+        | Error::UnknownSince(_)
         | Error::UnknownPath
         | Error::UnknownCatalog(_)
         | Error::UnknownPackage(_)

@@ -21,6 +21,7 @@ pub(crate) enum Target<'a> {
     Packages(Cow<'a, str>),
     Package(Cow<'a, str>, Cow<'a, str>),
     ContentHash(Cow<'a, str>),
+    Changes(Cow<'a, str>),
 }
 
 impl<'a> Target<'a> {
@@ -49,6 +50,7 @@ impl<'a> Target<'a> {
             "api/v1/metas" => Ok(Self::Metas(name)),
             "packages" => Ok(Self::Packages(name)),
             "content-hash" => Ok(Self::ContentHash(name)),
+            "changes" => Ok(Self::Changes(name)),
             _ => match rest.strip_prefix("packages/") {
                 Some(package) if !package.is_empty() && !package.contains('/') => {
                     Ok(Self::Package(name, decode(package)))
@@ -79,6 +81,7 @@ impl<'a> Target<'a> {
             Self::Packages(_) => Route::Packages,
             Self::Package(..) => Route::Package,
             Self::ContentHash(_) => Route::ContentHash,
+            Self::Changes(_) => Route::Changes,
         }
     }
 }
@@ -96,11 +99,12 @@ pub(crate) enum Route {
     Packages,
     Package,
     ContentHash,
+    Changes,
     Unknown,
 }
 
 impl Route {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Probe,
         Self::OpenApi,
         Self::Catalogs,
@@ -111,6 +115,7 @@ impl Route {
         Self::Packages,
         Self::Package,
         Self::ContentHash,
+        Self::Changes,
         Self::Unknown,
     ];
 
@@ -126,6 +131,7 @@ impl Route {
             Self::Packages => "packages",
             Self::Package => "package",
             Self::ContentHash => "content-hash",
+            Self::Changes => "changes",
             Self::Unknown => "unknown",
         }
     }
@@ -166,6 +172,7 @@ mod tests {
             ("/catalogs/v4.20/packages", Target::Packages(c())),
             ("/catalogs/v4%2e20/packages/a%2Fb", Target::Package(c(), "a/b".into())),
             ("/catalogs/v4.20/content-hash", Target::ContentHash(c())),
+            ("/catalogs/v4.20/changes", Target::Changes(c())),
             (&all, Target::Immutable(Key::All(name(), hash(), Form::Gzip))),
             (&shard, Target::Immutable(Key::Shard(hash()))),
         ] {

@@ -7,6 +7,7 @@ use store::Get;
 use crate::{
     app::{App, blocking},
     cache::BodyKey,
+    changes::States,
     coding::{decode, decode_all, encode, encode_all},
     error::{Corruption, Error},
     fields::Coding,
@@ -26,6 +27,8 @@ pub(crate) enum Source {
     Recoded(Recoded),
     /// Some lines of a catalog.
     Lines { lines: Lines, coding: Coding },
+    /// What changed between two states.
+    Changes(States),
 }
 
 /// An immutable object of a known size.
@@ -91,7 +94,7 @@ impl Source {
     pub(crate) const fn key(&self) -> Option<&Key> {
         match self {
             Self::Object(object) => Some(&object.key),
-            Self::Memory(_) | Self::Recoded(_) | Self::Lines { .. } => None,
+            Self::Memory(_) | Self::Recoded(_) | Self::Lines { .. } | Self::Changes(_) => None,
         }
     }
 
@@ -109,7 +112,7 @@ impl Source {
                 lines,
                 coding: Coding::Identity,
             } => Some(lines.length),
-            Self::Recoded(_) | Self::Lines { .. } => None,
+            Self::Recoded(_) | Self::Lines { .. } | Self::Changes(_) => None,
         }
     }
 }
@@ -205,6 +208,10 @@ impl App {
                 Ok(Content::plain(Plain::Memory(bytes)))
             }
             Source::Lines { lines, coding } => Ok(Content::encoded(Plain::Lines(lines), coding)),
+            Source::Changes(states) => {
+                let bytes = Box::pin(self.compared(states)).await?;
+                Ok(Content::plain(Plain::Memory(bytes)))
+            }
         }
     }
 

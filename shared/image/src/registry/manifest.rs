@@ -38,14 +38,33 @@ impl Session {
         }
     }
 
+    /// Whether there is a manifest of that digest or tag: one HEAD, or one GET where the registry has no HEAD.
+    pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
+        let what = format!("manifest {version}");
+        let found = match self.has_no_head() {
+            true => self.send(&ask(Method::GET, version, &what)).await,
+            false => self.send(&ask(Method::HEAD, version, &what)).await,
+        };
+        let Err(Error::Registry(error)) = found else {
+            return found.map(|_| true);
+        };
+        match error.fault {
+            Fault::NotFound { .. } => Ok(false),
+            fault if is_headless(&fault) && !self.has_no_head() => {
+                self.learn_no_head();
+                Box::pin(self.exists(version)).await
+            }
+            fault => Err(self.failed(fault)),
+        }
+    }
+
     async fn head(&self, tag: &str) -> Result<Option<Digest>, Error> {
         let what = format!("tag {tag}");
         match self.send(&ask(Method::HEAD, tag, &what)).await {
             Ok(response) => self.promised(&response),
             Err(Error::Registry(error)) => match error.fault {
-                Fault::PlainRefused => Ok(None),
-                Fault::Status(status) if matches!(status.as_u16(), 400 | 405 | 501) => Ok(None),
-                _ => Err(Error::Registry(error)),
+                fault if is_headless(&fault) => Ok(None),
+                fault => Err(self.failed(fault)),
             },
             Err(error) => Err(error),
         }
@@ -95,6 +114,15 @@ impl Session {
                 Err(error) => self.pause(&mut waits, error).await?,
             }
         }
+    }
+}
+
+/// How a registry answers that has no HEAD.
+fn is_headless(fault: &Fault) -> bool {
+    match fault {
+        Fault::PlainRefused => true,
+        Fault::Status(status) => matches!(status.as_u16(), 400 | 405 | 501),
+        _ => false,
     }
 }
 

@@ -35,6 +35,47 @@ async fn a_pinned_digest_is_never_polled() {
 }
 
 #[tokio::test]
+async fn what_exists_is_told_by_one_head() {
+    let registry = Registry::start().await;
+    let image = small();
+    push(&registry, &image);
+    let images = client(&registry);
+    let at = |version: &str| format!("{}/ns/cat{version}", registry.host()).parse().unwrap();
+    assert!(images.exists(&at(&format!("@{}", image.digest))).await.unwrap());
+    assert!(images.exists(&at(":v1")).await.unwrap());
+    assert!(
+        !images
+            .exists(&at(&format!("@{}", testkit::digest(b"none"))))
+            .await
+            .unwrap()
+    );
+    assert!(!images.exists(&at(":v9")).await.unwrap());
+    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (4, 0));
+}
+
+#[tokio::test]
+async fn what_exists_is_told_without_head_too() {
+    let registry = Registry::builder().without_head().start().await;
+    let image = small();
+    push(&registry, &image);
+    let images = client(&registry);
+    let at = |digest: &str| format!("{}/ns/cat@{digest}", registry.host()).parse().unwrap();
+    for _ in 0..2 {
+        assert!(images.exists(&at(&image.digest)).await.unwrap());
+        assert!(!images.exists(&at(&testkit::digest(b"none"))).await.unwrap());
+    }
+    assert_eq!(registry.count(Kind::Head), 1);
+}
+
+#[tokio::test]
+async fn a_registry_that_refuses_to_say_is_no_no() {
+    let registry = Registry::builder().basic("user", "secret").start().await;
+    push(&registry, &small());
+    let (fault, _) = crate::kit::fault(client(&registry).exists(&source(&registry)).await);
+    assert!(matches!(fault, image::Fault::Unauthorized { .. }), "{fault:?}");
+}
+
+#[tokio::test]
 async fn a_registry_without_head_is_asked_once_and_remembered() {
     let registry = Registry::builder().without_head().start().await;
     push(&registry, &small());

@@ -9,6 +9,6 @@ mod validators;
 
 pub(crate) use accept::{Coding, negotiate};
 pub(crate) use conditional::{Outcome, evaluate, if_range_holds};
-pub(crate) use query::{Query, decode};
+pub(crate) use query::{Query, decode, since};
 pub(crate) use range::{Ranges, parse_ranges};
 pub(crate) use validators::{Modified, Tag, Validators};

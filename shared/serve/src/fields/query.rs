@@ -16,8 +16,7 @@ impl Query {
     /// The name of the first parameter that is unknown.
     pub(crate) fn parse(query: &str) -> Result<Self, String> {
         let (mut schema, mut package, mut name) = (None, None, None);
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (key, value) in pairs(query) {
             let slot = match form_decode(key).as_ref() {
                 "schema" => &mut schema,
                 "package" => &mut package,
@@ -37,6 +36,26 @@ impl Query {
     pub(crate) fn is_empty(&self) -> bool {
         self.schema.is_empty() && self.package.is_empty() && self.name.is_empty()
     }
+}
+
+/// The `since` of a query for changes, decoded; `None` without one.
+///
+/// # Errors
+/// The name of the first parameter that is unknown.
+pub(crate) fn since(query: &str) -> Result<Option<Cow<'_, str>>, String> {
+    let mut since = None;
+    for (key, value) in pairs(query) {
+        match form_decode(key).as_ref() {
+            "since" => since.get_or_insert_with(|| form_decode(value)),
+            unknown => return Err(unknown.to_owned()),
+        };
+    }
+    Ok(since)
+}
+
+fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
 /// In a query a plus is a space.
@@ -98,6 +117,13 @@ mod tests {
     #[case("schema=a&=b", "")]
     fn unknown(#[case] text: &str, #[case] parameter: &str) {
         assert_eq!(Query::parse(text), Err(parameter.to_owned()));
+    }
+
+    #[test]
+    fn since_is_the_only_other_parameter() {
+        assert_eq!(since("&since=%61b&since=c"), Ok(Some("ab".into())));
+        assert_eq!(since(""), Ok(None));
+        assert_eq!(since("since=a&package=b"), Err("package".to_owned()));
     }
 
     proptest::proptest! {

@@ -6,6 +6,12 @@ use utoipa::openapi::{
     schema::{Components, Object},
 };
 
+use operators::{
+    BundleChange, BundleChanges, BundleSummary, Changes, ChannelChange, ChannelChanges, ChannelSummary,
+    DeprecationChange, DeprecationChanges, DeprecationSummary, EntryChanges, Heads, OtherChange, PackageChange,
+    PackageChanges, PackageSummary, TextChange,
+};
+
 use super::rows::{Body, Row};
 use crate::{
     listing::{CatalogEntry, CatalogList, Origin, PackageEntry, PackageList, Sizes},
@@ -22,6 +28,23 @@ pub(super) fn components() -> Components {
         .schema_from::<PackageList>()
         .schema_from::<PackageEntry>()
         .schema_from::<Problem>()
+        .schema_from::<Changes>()
+        .schema_from::<PackageChanges>()
+        .schema_from::<PackageSummary>()
+        .schema_from::<PackageChange>()
+        .schema_from::<ChannelChanges>()
+        .schema_from::<ChannelSummary>()
+        .schema_from::<ChannelChange>()
+        .schema_from::<Heads>()
+        .schema_from::<EntryChanges>()
+        .schema_from::<BundleChanges>()
+        .schema_from::<BundleSummary>()
+        .schema_from::<BundleChange>()
+        .schema_from::<DeprecationChanges>()
+        .schema_from::<DeprecationSummary>()
+        .schema_from::<DeprecationChange>()
+        .schema_from::<OtherChange>()
+        .schema_from::<TextChange>()
         .build()
 }
 
@@ -41,7 +64,7 @@ pub(super) fn path_parameters(path: &str) -> Vec<Parameter> {
     names.map(describe).collect()
 }
 
-/// Only `metas` has any.
+/// Only `metas` and `changes` have any.
 pub(super) fn query_parameters(row: &Row) -> Vec<Parameter> {
     let filters: &[(&str, &str)] = match row.id {
         "getMetas" => &[
@@ -52,6 +75,10 @@ pub(super) fn query_parameters(row: &Row) -> Vec<Parameter> {
             ),
             ("name", "Only metas of this name"),
         ],
+        "getChanges" => &[(
+            "since",
+            "Required: the content hash of the state that the client knows, as content-hash told it",
+        )],
         _ => &[],
     };
     let describe = |&(name, text): &(&str, &str)| parameter(name, ParameterIn::Query, text);

@@ -89,6 +89,15 @@ pub(super) const ROWS: &[Row] = &[
         ..DOCUMENT
     },
     Row {
+        path: "/catalogs/{catalog}/changes",
+        id: "getChanges",
+        summary: "What changed between an earlier state and the published one: packages, channels, heads, bundles",
+        body: Body::Json("Changes"),
+        dated: true,
+        errors: &[400, 404, 406, 503],
+        ..DOCUMENT
+    },
+    Row {
         path: "/catalogs/{catalog}/api/v1/all",
         id: "getAll",
         summary: "The whole catalog, as catalogd answers it",

@@ -1,5 +1,6 @@
 //! Every row of the contract, from request to status, headers and body.
 
+mod changes;
 mod documents;
 mod errors;
 mod faults;

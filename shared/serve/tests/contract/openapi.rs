@@ -14,6 +14,7 @@ async fn every_path_is_described() {
         "/catalogs/{catalog}/all.json",
         "/catalogs/{catalog}/api/v1/all",
         "/catalogs/{catalog}/api/v1/metas",
+        "/catalogs/{catalog}/changes",
         "/catalogs/{catalog}/content-hash",
         "/catalogs/{catalog}/current.json",
         "/catalogs/{catalog}/packages",
