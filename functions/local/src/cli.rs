@@ -1,3 +1,5 @@
+mod consume;
+
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -7,6 +9,8 @@ use image::Source;
 use layout::CatalogName;
 
 use crate::{stores::StorePlace, version};
+
+pub(crate) use consume::{Diff, Images, ImagesFormat, ManifestKind, Manifests};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
@@ -37,12 +41,15 @@ Examples:
   catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
   catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
   catalog-mirror render oci:./layout:v1 | jq -r .name
+  catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
+  catalog-mirror images --package etcd --format skopeo-sync
+  catalog-mirror manifests --url https://mirror.example
 
 Exit codes:
   0   all is well; after a poll: nothing has changed for readers
   1   something failed, was refused or is damaged
   2   the command line is wrong
-  10  a poll published something";
+  10  a poll published something, or what was compared differs";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -58,6 +65,12 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Publish an earlier content of a catalog again; it stays until its source moves or a poll is forced.
     Rollback(Rollback),
+    /// Tell what changed between two states of a catalog, or between two sources.
+    Diff(Diff),
+    /// List every image that the chosen catalogs, packages or channels need.
+    Images(Images),
+    /// Print the manifests by which clusters consume the mirror.
+    Manifests(Manifests),
     /// Take a catalog out of the store.
     Rm(Rm),
     /// Publish, serve and update a small example catalog, without network or configuration.
@@ -285,7 +298,7 @@ impl Cli {
 }
 
 /// For `render`, a folder needs no prefix: that is what users of `opm render` write.
-fn source(text: &str) -> Result<Source, image::SourceError> {
+pub(crate) fn source(text: &str) -> Result<Source, image::SourceError> {
     if std::path::Path::new(text).is_dir() {
         return Ok(Source::Dir(text.into()));
     }

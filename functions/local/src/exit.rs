@@ -7,7 +7,7 @@ pub(crate) enum Exit {
     Fine,
     /// 1: something failed or was refused, or is damaged.
     Failed,
-    /// 10: a poll published something.
+    /// 10: a poll published something, or what was compared differs.
     Changed,
 }
 

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod exit;
 mod output;
+mod published;
 mod server;
 mod stores;
 mod version;

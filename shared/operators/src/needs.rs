@@ -142,6 +142,13 @@ impl Needs {
         Ok(())
     }
 
+    /// Adds the needs of another catalog.
+    pub fn merge(&mut self, other: Self) {
+        for (image, needs) in other.0 {
+            self.0.entry(image).or_default().extend(needs);
+        }
+    }
+
     fn need(&mut self, image: &str, need: Need) {
         self.0.entry(image.to_owned()).or_default().insert(need);
     }

@@ -1,13 +1,12 @@
-use anyhow::Context;
 use config::Config;
-use layout::{CatalogName, Current, Key, Snapshot, Status};
+use layout::{CatalogName, Key, Status};
 use store::{Store, StoreExt};
 
 use crate::{
     cli::Ls,
     exit::Exit,
     output::{self, catalogs::Row},
-    wiring,
+    published, wiring,
 };
 
 pub(crate) async fn run(args: Ls) -> anyhow::Result<Exit> {
@@ -22,9 +21,9 @@ pub(crate) async fn run(args: Ls) -> anyhow::Result<Exit> {
 async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for name in wiring::names(store).await? {
-        let current = current(store, &name).await?;
+        let current = published::current(store, &name).await?;
         let snapshot = match &current {
-            Some(current) => snapshot(store, &name, current).await?,
+            Some(current) => published::snapshot(store, &name, current.content_hash).await?,
             None => None,
         };
         let status = store
@@ -47,27 +46,10 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
 }
 
 async fn packages(store: &dyn Store, name: &CatalogName, json: bool) -> anyhow::Result<()> {
-    let current = current(store, name)
-        .await?
-        .with_context(|| format!("the store has no catalog {name}"))?;
-    let snapshot = snapshot(store, name, &current).await?;
-    let snapshot =
-        snapshot.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
+    let (_, snapshot) = published::state(store, name).await?;
     if json {
         output::catalogs::packages_json(&snapshot)
     } else {
         output::catalogs::packages_table(&snapshot)
     }
-}
-
-async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
-    Ok(store
-        .read_document(&Key::Current(name.clone()))
-        .await?
-        .map(|(current, _)| current))
-}
-
-async fn snapshot(store: &dyn Store, name: &CatalogName, current: &Current) -> anyhow::Result<Option<Snapshot>> {
-    let key = Key::Snapshot(name.clone(), current.content_hash);
-    Ok(store.read_document(&key).await?.map(|(snapshot, _)| snapshot))
 }

@@ -1,8 +1,11 @@
 //! One file per command.
 
 mod demo;
+mod diff;
 mod example;
+mod images;
 mod ls;
+mod manifests;
 mod poll;
 mod render;
 mod rm;
@@ -41,6 +44,9 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Ls(args) => ls::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,
+        Command::Diff(args) => diff::run(args).await,
+        Command::Images(args) => images::run(args).await,
+        Command::Manifests(args) => manifests::run(args).await,
         Command::Rm(args) => rm::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Completions { shell } => {

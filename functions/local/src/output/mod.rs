@@ -1,6 +1,10 @@
 //! What people and programs get to read.
 
 pub(crate) mod catalogs;
+pub(crate) mod changes;
+pub(crate) mod images;
+pub(crate) mod imageset;
+pub(crate) mod manifests;
 pub(crate) mod progress;
 pub(crate) mod reports;
 pub(crate) mod verifications;
@@ -17,18 +21,35 @@ fn table<const N: usize>(head: [&str; N]) -> Table {
 }
 
 fn print_table(table: &Table) -> anyhow::Result<()> {
-    let mut output = io::stdout().lock();
-    for line in table.to_string().lines() {
-        writeln!(output, "{}", line.trim_end())?;
-    }
-    Ok(())
+    let lines: Vec<String> = table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    print_text(&lines.concat())
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut output = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut output, value)?;
-    writeln!(output)?;
-    Ok(())
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    print_text(&text)
+}
+
+/// `catalog-mirror images ... | head` is no failure.
+fn print_text(text: &str) -> anyhow::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// One YAML document each.
+fn print_yaml(documents: &[impl Serialize]) -> anyhow::Result<()> {
+    print_text(&yaml(documents)?)
+}
+
+fn yaml(documents: &[impl Serialize]) -> anyhow::Result<String> {
+    // One line for each text: digests are long, and somebody will grep for them.
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let text = |document| serde_saphyr::to_string_with_options(document, options.clone());
+    let texts: Result<Vec<String>, _> = documents.iter().map(text).collect();
+    Ok(texts?.join("---\n"))
 }
 
 /// Bytes with a binary unit, as `ls -h` prints them.
