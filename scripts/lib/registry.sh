@@ -23,7 +23,7 @@ start_registry() {
   cat >"$home/config.yml" <<YAML
 version: 0.1
 log: {level: warn}
-storage: {filesystem: {rootdirectory: $home/data}}
+storage: {filesystem: {rootdirectory: $home/data}, delete: {enabled: true}}
 auth: {htpasswd: {realm: test, path: $home/htpasswd}}
 http:
   addr: 127.0.0.1:$port

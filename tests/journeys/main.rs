@@ -3,6 +3,7 @@
 mod arrows;
 mod binary;
 mod config;
+mod consume;
 mod demo;
 mod http;
 mod licences;

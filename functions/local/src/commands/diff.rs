@@ -23,7 +23,7 @@ pub(crate) async fn run(args: Diff) -> anyhow::Result<Exit> {
         anyhow::ensure!(args.new.is_none(), "of sources there are only two to compare");
         between_sources([&args.what, newer], args.registries).await?
     } else {
-        let store = args.store.open_to_read(&Config::default())?;
+        let store = args.store.open_to_read(&Config::default()).await?;
         let name = args.what.parse()?;
         between_states(&*store, &name, args.old.as_deref(), args.new.as_deref()).await?
     };

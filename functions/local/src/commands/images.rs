@@ -22,7 +22,7 @@ use crate::{
 const SIDE_BY_SIDE: usize = 8;
 
 pub(crate) async fn run(args: cli::Images) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default())?;
+    let store = args.store.open_to_read(&Config::default()).await?;
     let choice = Choice {
         packages: args.packages.into_iter().collect(),
         channels: args.channels.into_iter().collect(),

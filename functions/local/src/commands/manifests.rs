@@ -10,14 +10,14 @@ use crate::{
     exit::Exit,
     output::{
         self,
-        manifests::{Target, cluster_catalog, catalog_source},
+        manifests::{Target, catalog_source, cluster_catalog},
     },
     published,
 };
 
 pub(crate) async fn run(args: Manifests) -> anyhow::Result<Exit> {
     let host = host(&args.url)?;
-    let store = args.store.open_to_read(&Config::default())?;
+    let store = args.store.open_to_read(&Config::default()).await?;
     let mut targets = Vec::new();
     for name in published::chosen(&*store, &args.names).await? {
         let (current, _) = published::state(&*store, &name).await?;

@@ -1,6 +1,6 @@
 use comfy_table::Table;
 use operators::{
-    BundleChange, BundleSummary, ChannelChange, ChannelSummary, Changes, DeprecationChange, DeprecationSummary,
+    BundleChange, BundleSummary, Changes, ChannelChange, ChannelSummary, DeprecationChange, DeprecationSummary,
     PackageChange, PackageSummary, TextChange,
 };
 
@@ -96,8 +96,14 @@ impl Rows {
             self.text(name, "package", "", Some(default_channel));
         }
         let channels = &package.channels;
-        channels.added.iter().for_each(|channel| self.channel('+', name, channel));
-        channels.removed.iter().for_each(|channel| self.channel('-', name, channel));
+        channels
+            .added
+            .iter()
+            .for_each(|channel| self.channel('+', name, channel));
+        channels
+            .removed
+            .iter()
+            .for_each(|channel| self.channel('-', name, channel));
         channels
             .changed
             .iter()

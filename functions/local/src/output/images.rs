@@ -112,3 +112,40 @@ fn skopeo(needs: &Needs) -> BTreeMap<String, SkopeoRegistry> {
     }
     registries
 }
+
+#[cfg(test)]
+mod tests {
+    use operators::{Choice, Reader};
+
+    use super::*;
+
+    /// Tags that look like numbers stay texts, and there is no empty list.
+    #[test]
+    fn skopeo_gets_tags_and_digests_by_registry() {
+        let bundle = |at: usize, image: &str| format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#);
+        let images = [
+            "q.io/a/b:1.0",
+            "q.io/a/b:012",
+            "q.io/a/b:1e5",
+            "q.io/a/b@sha256:00",
+            "nginx",
+        ];
+        let lines: Vec<String> = images.iter().enumerate().map(|(at, image)| bundle(at, image)).collect();
+        let mut needs = Needs::default();
+        let package = Reader::read(lines.join("\n").as_bytes());
+        needs.add("c", "p", &package, &Choice::default()).unwrap();
+        insta::assert_snapshot!(crate::output::yaml(&[skopeo(&needs)]).unwrap(), @r#"
+        docker.io:
+          images:
+            library/nginx:
+            - latest
+        q.io:
+          images:
+            a/b:
+            - "012"
+            - "1.0"
+            - "1e5"
+            - sha256:00
+        "#);
+    }
+}

@@ -97,7 +97,10 @@ fn operator(chosen: &Chosen) -> Operator {
         false => chosen.parts.iter().map(package).collect(),
     };
     Operator {
-        catalog: format!("{}/{}@{}", reference.registry, reference.repository, chosen.source.digest),
+        catalog: format!(
+            "{}/{}@{}",
+            reference.registry, reference.repository, chosen.source.digest
+        ),
         target_tag: (!reference.is_digest).then_some(reference.version),
         full: !chosen.heads_only,
         packages,
@@ -118,6 +121,6 @@ fn package(part: &Part) -> Package {
     }
 }
 
-fn named(name: &String) -> Named {
-    Named { name: name.clone() }
+fn named(name: impl Into<String>) -> Named {
+    Named { name: name.into() }
 }

@@ -108,8 +108,46 @@ mod tests {
 
     #[test]
     fn manifests_are_what_olm_reads() {
-        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(None)), catalog_source(&target(None), "olm")]), @r#""#);
-        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(Some(Sha256::of(b""))))]), @r#""#);
+        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(None)), catalog_source(&target(None), "olm")]), @r"
+        apiVersion: olm.operatorframework.io/v1
+        kind: ClusterCatalog
+        metadata:
+          name: cc-community-v4-20-latest
+        spec:
+          source:
+            image:
+              pollIntervalMinutes: 2
+              ref: mirror.example:8443/community.v4-20:latest
+            type: Image
+        ---
+        apiVersion: operators.coreos.com/v1alpha1
+        kind: CatalogSource
+        metadata:
+          name: cs-community-v4-20-latest
+          namespace: olm
+        spec:
+          displayName: community.v4-20
+          grpcPodConfig:
+            extractContent:
+              catalogDir: /configs
+            securityContextConfig: restricted
+          image: mirror.example:8443/community.v4-20:latest
+          sourceType: grpc
+          updateStrategy:
+            registryPoll:
+              interval: 2m
+        ");
+        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(Some(Sha256::of(b""))))]), @r"
+        apiVersion: olm.operatorframework.io/v1
+        kind: ClusterCatalog
+        metadata:
+          name: cc-community-v4-20-latest
+        spec:
+          source:
+            image:
+              ref: mirror.example:8443/community.v4-20:e3b0c44298fc
+            type: Image
+        ");
     }
 
     fn yaml(documents: &[Value]) -> String {
@@ -133,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_name_that_no_service_can_have_is_refused() {
-        let named = |length: usize| Target::new("h.example", &"a".repeat(length).parse().unwrap(), None, Duration::ZERO);
+        let named =
+            |length: usize| Target::new("h.example", &"a".repeat(length).parse().unwrap(), None, Duration::ZERO);
         assert!(named(63 - "cs--latest".len()).is_ok());
         assert!(named(64 - "cs--latest".len()).is_err());
     }

@@ -21,7 +21,11 @@ fn table<const N: usize>(head: [&str; N]) -> Table {
 }
 
 fn print_table(table: &Table) -> anyhow::Result<()> {
-    let lines: Vec<String> = table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    let lines: Vec<String> = table
+        .to_string()
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
     print_text(&lines.concat())
 }
 

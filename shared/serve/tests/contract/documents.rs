@@ -16,6 +16,7 @@ async fn documents_are_served_as_they_are_stored() {
         error: None,
         failures: 0,
         duration_ms: 5,
+        pull_ms: None,
         bytes_pulled: 0,
         bytes_published: 0,
     };
