@@ -1,0 +1,77 @@
+"""Plays the Lambda service to a function and prints medians: milliseconds from exec to the first `next`, milliseconds of
+one more event once the function is warm, and its peak resident MB.
+
+    runtime_api.py STARTS PROGRAM [EVENT-FILE EVENTS]      the environment is the function's
+"""
+import http.server, os, statistics, subprocess, sys, threading, time
+
+starts, program = int(sys.argv[1]), sys.argv[2]
+event = open(sys.argv[3], "rb").read() if len(sys.argv) > 3 else b""
+events = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+# The first ones fill caches and open connections.
+WARM_UP = 5
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """One function's side of the Runtime API ("Using the Lambda runtime API for custom runtimes")."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        run = self.server.run
+        if run.first_next is None:
+            run.first_next = time.perf_counter()
+        if len(run.times) >= run.wanted:
+            run.done.set()
+            return time.sleep(3600)
+        self.send_response(200)
+        self.send_header("lambda-runtime-aws-request-id", str(len(run.times)))
+        self.send_header("lambda-runtime-deadline-ms", str(int(time.time() * 1000) + 60000))
+        self.send_header("content-length", str(len(event)))
+        self.end_headers()
+        run.sent = time.perf_counter()
+        self.wfile.write(event)
+
+    def do_POST(self):
+        run = self.server.run
+        run.times.append(time.perf_counter() - run.sent)
+        run.failed = run.failed or not self.path.endswith("/response")
+        self.rfile.read(int(self.headers.get("content-length") or 0)) or self.drain()
+        self.send_response(202)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def drain(self):
+        while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
+            self.rfile.read(size + 2)
+        self.rfile.readline()
+
+    def log_message(self, *_):
+        pass
+
+
+class Run:
+    """One life of the function."""
+
+    def __init__(self, wanted):
+        self.wanted, self.times, self.failed = wanted, [], False
+        self.first_next, self.sent, self.done = None, 0.0, threading.Event()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        server.daemon_threads, server.run = True, self
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = dict(os.environ, AWS_LAMBDA_RUNTIME_API="127.0.0.1:%d" % server.server_port)
+        begin = time.perf_counter()
+        process = subprocess.Popen([program], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not self.done.wait(120) or self.failed:
+            sys.exit(f"{program} does not answer its events")
+        self.cold = self.first_next - begin
+        process.kill()
+        _, _, usage = os.wait4(process.pid, 0)
+        self.peak = usage.ru_maxrss / 1024
+        server.shutdown()
+
+
+cold = statistics.median(Run(0).cold for _ in range(starts))
+warm = Run(events + WARM_UP) if events else Run(0)
+own = statistics.median(warm.times[WARM_UP:]) if events else 0.0
+print(f"{cold * 1000:.2f} {own * 1000:.3f} {warm.peak:.1f}")
