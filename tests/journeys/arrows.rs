@@ -10,15 +10,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("layout", &[]),
     ("image", &[]),
     ("telemetry", &[]),
-    ("render", &["fbc", "layout"]),
+    ("oci", &["layout"]),
+    ("render", &["fbc", "layout", "oci"]),
     ("store", &["layout"]),
     ("store-s3", &["layout", "store"]),
     ("keep", &["layout", "store", "telemetry"]),
-    ("poll", &["image", "keep", "layout", "render", "store", "telemetry"]),
+    (
+        "poll",
+        &["image", "keep", "layout", "oci", "render", "store", "telemetry"],
+    ),
     ("notify", &["keep", "layout", "poll", "store", "telemetry"]),
     ("config", &["image", "layout", "poll"]),
     ("operators", &["layout"]),
-    ("serve", &["layout", "operators", "store", "telemetry"]),
+    ("serve", &["layout", "oci", "operators", "store", "telemetry"]),
     ("testkit", &[]),
 ];
 
@@ -26,6 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 const ABSENT: &[(&str, &[&str])] = &[
     ("fbc", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("layout", &["tokio", "reqwest", "hyper", "futures-util"]),
+    ("oci", &["tokio", "reqwest", "hyper", "futures-util", "flate2", "zstd"]),
     ("render", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("operators", &["tokio", "reqwest", "hyper", "futures-util", "fbc"]),
     ("store", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),

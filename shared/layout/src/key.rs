@@ -23,6 +23,8 @@ pub enum Key {
     All(CatalogName, Sha256, Form),
     /// One Package, by the hash of its uncompressed bytes.
     Shard(Sha256),
+    /// A part of a catalog's container image. Its hash is that of the *stored* bytes, as OCI digests are.
+    Blob(Sha256),
 }
 
 /// The forms in which `all.json` is stored.
@@ -87,6 +89,7 @@ impl Key {
         match parts.as_slice() {
             ["catalogs.json"] => Some(Self::Catalogs),
             ["packages", "sha256", file] => Some(Self::Shard(file.strip_suffix(".json.zst")?.parse().ok()?)),
+            ["blobs", "sha256", hash] => Some(Self::Blob(hash.parse().ok()?)),
             ["catalogs", name, "current.json"] => Some(Self::Current(name.parse().ok()?)),
             ["catalogs", name, "status.json"] => Some(Self::Status(name.parse().ok()?)),
             ["catalogs", name, "layers.json"] => Some(Self::Layers(name.parse().ok()?)),
@@ -110,7 +113,7 @@ impl Key {
     /// The catalog that the object belongs to; none for what all catalogs share.
     pub const fn catalog(&self) -> Option<&CatalogName> {
         match self {
-            Self::Catalogs | Self::Shard(_) => None,
+            Self::Catalogs | Self::Shard(_) | Self::Blob(_) => None,
             Self::Current(name)
             | Self::Status(name)
             | Self::Layers(name)
@@ -131,7 +134,9 @@ impl Key {
         match self {
             Self::Catalogs | Self::Current(_) => CachePolicy::Pointer,
             Self::Status(_) | Self::Layers(_) | Self::Notified(_) => CachePolicy::NoStore,
-            Self::Snapshot(..) | Self::Index(..) | Self::All(..) | Self::Shard(_) => CachePolicy::Immutable,
+            Self::Snapshot(..) | Self::Index(..) | Self::All(..) | Self::Shard(_) | Self::Blob(_) => {
+                CachePolicy::Immutable
+            }
         }
     }
 
@@ -139,6 +144,8 @@ impl Key {
     pub const fn content_type(&self) -> &'static str {
         match self {
             Self::All(..) | Self::Shard(_) => "application/jsonl",
+            // Its media type is in whatever names it.
+            Self::Blob(_) => "application/octet-stream",
             Self::Catalogs
             | Self::Current(_)
             | Self::Status(_)
@@ -159,7 +166,8 @@ impl Key {
             | Self::Status(_)
             | Self::Layers(_)
             | Self::Notified(_)
-            | Self::Snapshot(..) => None,
+            | Self::Snapshot(..)
+            | Self::Blob(_) => None,
         }
     }
 }
@@ -177,6 +185,7 @@ impl fmt::Display for Key {
             Self::Index(name, hash) => write!(f, "catalogs/{name}/{hash}/index.json.zst"),
             Self::All(name, hash, form) => write!(f, "catalogs/{name}/{hash}/{}", form.file_name()),
             Self::Shard(hash) => write!(f, "packages/sha256/{hash}.json.zst"),
+            Self::Blob(hash) => write!(f, "blobs/sha256/{hash}"),
         }
     }
 }
@@ -197,6 +206,7 @@ mod tests {
             Key::Snapshot(name.clone(), hash),
             Key::Index(name.clone(), hash),
             Key::Shard(hash),
+            Key::Blob(hash),
         ];
         keys.extend(Form::ALL.map(|form| Key::All(name.clone(), hash, form)));
         keys
@@ -220,6 +230,8 @@ mod tests {
             "catalogs/a/x.json".into(),
             format!("catalogs/a/{hash}/all.json.br"),
             format!("packages/sha256/{hash}.json"),
+            format!("blobs/sha256/{hash}.json"),
+            format!("blobs/sha512/{hash}"),
             format!("packages/sha256/{}.json.zst", hash.to_string().to_uppercase()),
         ] {
             assert_eq!(Key::parse(&path), None, "{path}");

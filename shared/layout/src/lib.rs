@@ -19,5 +19,5 @@ pub use index::{Index, IndexedMeta, IndexedShard};
 pub use key::{CachePolicy, Form, Key};
 pub use name::{CatalogName, CatalogNameError};
 pub use notified::{Mark, Notified};
-pub use snapshot::{RENDER_VERSION, ShardRef, Snapshot, Stored, Whole};
+pub use snapshot::{Image, RENDER_VERSION, ShardRef, Snapshot, Stored, Whole};
 pub use status::{Layers, Outcome, Status};

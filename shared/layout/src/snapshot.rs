@@ -26,6 +26,9 @@ pub struct Snapshot {
     pub global: Option<ShardRef>,
     /// All Packages in byte order of their names, which is their order in `all.json`.
     pub packages: Vec<ShardRef>,
+    /// The catalog as a container image. Snapshots of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
 }
 
 /// The stored forms of `all.json`.
@@ -65,6 +68,22 @@ pub struct ShardRef {
     pub stored: Stored,
 }
 
+/// The catalog as a container image for several platforms, all its parts stored as blobs under their digests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// The image index, whose digest names the image.
+    pub index: Stored,
+    /// The manifests, one for each platform, in the order of the index.
+    pub manifests: Vec<Stored>,
+    /// Their configurations, in the same order.
+    pub configs: Vec<Stored>,
+    /// The one layer that all platforms share.
+    pub layer: Stored,
+    /// The sha256 of the layer's uncompressed tar, by which the configurations name it.
+    pub diff_id: Sha256,
+}
+
 impl Document for Snapshot {
     const KIND: &'static str = "snapshot.json";
 }
@@ -82,6 +101,14 @@ impl Snapshot {
             .binary_search_by(|shard| shard.name.as_str().cmp(name))
             .ok()?;
         self.packages.get(at)
+    }
+}
+
+impl Image {
+    /// All its parts, each named by the sha256 of its bytes.
+    pub fn blobs(&self) -> impl Iterator<Item = Stored> {
+        let documents = self.manifests.iter().chain(&self.configs).copied();
+        std::iter::once(self.layer).chain(documents).chain([self.index])
     }
 }
 
@@ -132,12 +159,30 @@ mod tests {
             index: stored,
             global: Some(shard("")),
             packages: vec![shard("a"), shard("a-b"), shard("a.b"), shard("b")],
+            image: Some(Image {
+                index: stored,
+                manifests: vec![stored],
+                configs: vec![stored],
+                layer: stored,
+                diff_id: Sha256::of(b"tar"),
+            }),
         }
     }
 
     #[test]
     fn reads_back() {
         assert_eq!(Snapshot::from_bytes(&snapshot().to_bytes()).unwrap(), snapshot());
+    }
+
+    #[test]
+    fn older_ones_have_no_image() {
+        let older = Snapshot {
+            image: None,
+            ..snapshot()
+        };
+        let bytes = older.to_bytes();
+        assert!(!String::from_utf8_lossy(&bytes).contains("image"));
+        assert_eq!(Snapshot::from_bytes(&bytes).unwrap(), older);
     }
 
     #[test]

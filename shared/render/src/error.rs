@@ -28,7 +28,7 @@ pub enum RenderError {
     /// The temporary file for compressed Shards fails.
     #[error("cannot use temporary storage")]
     Scratch(#[source] io::Error),
-    /// A form of `all.json` cannot be written.
+    /// A form of the catalog cannot be written.
     #[error("cannot write {form}")]
     Sink {
         /// Which.

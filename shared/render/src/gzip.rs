@@ -1,160 +1,202 @@
-//! One gzip member (RFC 1952), compressed on several threads.
-//!
-//! The content comes in blocks of a fixed size. Each is deflated with the end of the one before as its dictionary and
-//! ends on a byte border (RFC 1951: an empty stored block), so that the segments one after the other are one deflate
-//! stream. Several members would be simpler, but curl, reqwest and httpx read only the first.
+//! Two gzip members (RFC 1952) made of the same segments: `all.json.gz`, and the image's layer, which has the frames
+//! of a tar archive between them. One member each: curl, reqwest and httpx read only the first.
 
-use std::{
-    io::{self, Write},
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
-    thread::Scope,
+use std::io::{self, Write};
+
+use layout::{Hasher, Sha256, Stored};
+
+use crate::{
+    RenderError,
+    deflate::{Deflated, Segments},
+    measured::Measured,
 };
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-
-use crate::whole::Block;
-
-/// How far back deflate can look.
-const WINDOW: usize = 32 << 10;
 /// Magic, deflate, no flags, no time, no hints, unknown system: nothing that depends on where it is made.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// An empty last block.
 const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
 
-/// Block number `n` goes to lane `n` modulo the number of lanes, and comes back from it in turn.
-pub(crate) struct Lanes {
-    inputs: Vec<SyncSender<Job>>,
-    next: usize,
-    before: Option<Arc<Block>>,
+pub(crate) const ALL: &str = "all.json.gz";
+const LAYER: &str = "the image's layer";
+
+type Sink = Box<dyn Write + Send>;
+
+/// What was written, where there was a sink for it.
+#[derive(Default)]
+pub(crate) struct Written {
+    pub(crate) all: Option<Stored>,
+    pub(crate) layer: Option<LayerFacts>,
 }
 
-/// The other end of [`Lanes`].
-pub(crate) struct Segments(Vec<Receiver<io::Result<Segment>>>);
-
-struct Job {
-    before: Option<Arc<Block>>,
-    block: Arc<Block>,
+/// The layer of a catalog's image as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerFacts {
+    /// The layer, one gzip member.
+    pub stored: Stored,
+    /// The sha256 of the tar archive that it holds.
+    pub diff_id: Sha256,
 }
 
-struct Segment {
-    deflated: Vec<u8>,
-    checksum: crc32fast::Hasher,
-    size: usize,
-}
-
-pub(crate) fn lanes<'scope>(scope: &'scope Scope<'scope, '_>, count: usize, level: u32) -> (Lanes, Segments) {
-    let (inputs, outputs) = (0..count.max(1)).map(|_| lane(scope, level)).unzip();
-    (
-        Lanes {
-            inputs,
-            next: 0,
-            before: None,
-        },
-        Segments(outputs),
-    )
-}
-
-fn lane<'scope>(scope: &'scope Scope<'scope, '_>, level: u32) -> (SyncSender<Job>, Receiver<io::Result<Segment>>) {
-    let (input, jobs) = sync_channel::<Job>(1);
-    let (results, output) = sync_channel(1);
-    scope.spawn(move || {
-        let mut deflate = Compress::new(Compression::new(level), false);
-        for job in jobs {
-            if results.send(job.deflate(&mut deflate)).is_err() {
-                break;
-            }
+/// Writes the members that there is a sink for.
+pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>) -> Result<Written, RenderError> {
+    let mut all = all.map(|sink| Member::begin(sink, ALL)).transpose()?;
+    let mut layer = layer.map(Layer::begin).transpose()?;
+    for segment in segments.iter() {
+        let segment = segment.map_err(|source| RenderError::Sink { form: ALL, source })?;
+        if let Some(all) = &mut all {
+            all.add(&segment.lines)?;
         }
-    });
-    (input, output)
-}
-
-impl Lanes {
-    /// Hands out a block; `false` when nobody listens any more.
-    pub(crate) fn send(&mut self, block: &Arc<Block>) -> bool {
-        let job = Job {
-            before: self.before.replace(block.clone()),
-            block: block.clone(),
-        };
-        let lane = self.next;
-        self.next = (lane + 1) % self.inputs.len();
-        self.inputs[lane].send(job).is_ok()
+        if let Some(layer) = &mut layer {
+            layer.add(&segment.piece.frame, &segment.frame)?;
+            layer.add(&segment.piece.block, &segment.lines)?;
+        }
     }
+    Ok(Written {
+        all: all.map(Member::end).transpose()?,
+        layer: layer.map(Layer::end).transpose()?,
+    })
 }
 
-impl Segments {
-    /// Writes the member.
-    pub(crate) fn write<W: Write>(self, mut sink: W) -> io::Result<W> {
-        let mut checksum = crc32fast::Hasher::new();
-        let mut size = 0_u32;
-        sink.write_all(&HEADER)?;
-        for lane in self.0.iter().cycle() {
-            let Ok(segment) = lane.recv() else { break };
-            let segment = segment?;
-            sink.write_all(&segment.deflated)?;
-            checksum.combine(&segment.checksum);
-            // The member records its size modulo 2^32.
-            size = size.wrapping_add(segment.size as u32);
-        }
-        sink.write_all(&LAST_BLOCK)?;
-        sink.write_all(&checksum.finalize().to_le_bytes())?;
-        sink.write_all(&size.to_le_bytes())?;
-        Ok(sink)
+/// A member that also knows the hash of what it holds.
+struct Layer {
+    member: Member,
+    diff_id: Hasher,
+}
+
+impl Layer {
+    fn begin(sink: Sink) -> Result<Self, RenderError> {
+        Ok(Self {
+            member: Member::begin(sink, LAYER)?,
+            diff_id: Hasher::new(),
+        })
     }
-}
 
-impl Job {
-    fn deflate(&self, deflate: &mut Compress) -> io::Result<Segment> {
-        deflate.reset();
-        if let Some(before) = &self.before {
-            deflate.set_dictionary(&before[before.len().saturating_sub(WINDOW)..])?;
-        }
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(&self.block);
-        let deflated = deflate_all(deflate, &self.block)?;
-        Ok(Segment {
-            deflated,
-            checksum,
-            size: self.block.len(),
+    fn add(&mut self, plain: &[u8], deflated: &Deflated) -> Result<(), RenderError> {
+        self.diff_id.update(plain);
+        self.member.add(deflated)
+    }
+
+    fn end(self) -> Result<LayerFacts, RenderError> {
+        Ok(LayerFacts {
+            stored: self.member.end()?,
+            diff_id: self.diff_id.finish(),
         })
     }
 }
 
-fn deflate_all(deflate: &mut Compress, mut input: &[u8]) -> io::Result<Vec<u8>> {
-    let mut output = Vec::with_capacity(input.len() / 4 + 1024);
-    loop {
-        let before = deflate.total_in();
-        let status = deflate.compress_vec(input, &mut output, FlushCompress::Sync)?;
-        input = &input[(deflate.total_in() - before) as usize..];
-        // The flush is complete once the output was not filled to its end.
-        if input.is_empty() && output.len() < output.capacity() && status != Status::StreamEnd {
-            return Ok(output);
-        }
-        output.reserve(output.capacity() / 2 + 1024);
+struct Member {
+    sink: Measured<Sink>,
+    name: &'static str,
+    checksum: crc32fast::Hasher,
+    size: u32,
+}
+
+impl Member {
+    fn begin(sink: Sink, name: &'static str) -> Result<Self, RenderError> {
+        let mut member = Self {
+            sink: Measured::new(sink),
+            name,
+            checksum: crc32fast::Hasher::new(),
+            size: 0,
+        };
+        member.put(&HEADER)?;
+        Ok(member)
     }
+
+    fn add(&mut self, deflated: &Deflated) -> Result<(), RenderError> {
+        self.checksum.combine(&deflated.checksum);
+        // The member records its size modulo 2^32.
+        self.size = self.size.wrapping_add(deflated.size as u32);
+        self.put(&deflated.bytes)
+    }
+
+    fn end(mut self) -> Result<Stored, RenderError> {
+        self.put(&LAST_BLOCK)?;
+        let checksum = std::mem::take(&mut self.checksum).finalize();
+        self.put(&checksum.to_le_bytes())?;
+        self.put(&self.size.to_le_bytes())?;
+        self.sink.finish().map_err(failed(self.name))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), RenderError> {
+        self.sink.write_all(bytes).map_err(failed(self.name))
+    }
+}
+
+fn failed(form: &'static str) -> impl FnOnce(io::Error) -> RenderError {
+    move |source| RenderError::Sink { form, source }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Read, thread};
+    use std::{
+        io::Read,
+        sync::{Arc, Mutex},
+        thread,
+    };
 
     use super::*;
+    use crate::{deflate::lanes, whole::Piece};
 
-    fn member(blocks: &[Vec<u8>], count: usize) -> Vec<u8> {
-        thread::scope(|scope| {
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// `all.json.gz` and the layer.
+    fn members(pieces: &[Piece], count: usize) -> (Vec<u8>, Vec<u8>) {
+        let (all, layer) = (Shared::default(), Shared::default());
+        let sinks = (all.clone(), layer.clone());
+        let written = thread::scope(|scope| {
             let (mut lanes, segments) = lanes(scope, count, 6);
-            let writer = scope.spawn(move || segments.write(Vec::new()).unwrap());
-            for block in blocks {
-                assert!(lanes.send(&Arc::new(block.clone())));
+            let writer =
+                scope.spawn(move || write(&segments, Some(Box::new(sinks.0)), Some(Box::new(sinks.1))).unwrap());
+            for piece in pieces {
+                assert!(lanes.send(piece.clone()));
             }
             drop(lanes);
             writer.join().unwrap()
-        })
+        });
+        let (all, layer) = (all.0.lock().unwrap().clone(), layer.0.lock().unwrap().clone());
+        assert_eq!(written.all.unwrap().sha256, Sha256::of(&all));
+        let facts = written.layer.unwrap();
+        assert_eq!(facts.stored.sha256, Sha256::of(&layer));
+        assert_eq!(facts.diff_id, Sha256::of(&unpacked(&layer)));
+        (all, layer)
     }
 
-    fn blocks() -> Vec<Vec<u8>> {
+    fn unpacked(bytes: &[u8]) -> Vec<u8> {
+        let mut read = Vec::new();
+        let mut decoder = flate2::bufread::GzDecoder::new(bytes);
+        decoder.read_to_end(&mut read).unwrap();
+        assert!(decoder.into_inner().is_empty(), "nothing follows the first member");
+        read
+    }
+
+    /// Every second one begins a Shard, and so has a frame; the last is only one.
+    fn pieces(block: impl Fn(u32) -> Vec<u8>) -> Vec<Piece> {
+        let piece = |at: u32| Piece {
+            frame: if at % 2 == 0 { vec![at as u8; 700] } else { Vec::new() },
+            block: Arc::new(block(at)),
+            begins: at % 2 == 0,
+        };
+        let end = Piece {
+            frame: vec![0; 1024],
+            block: Arc::default(),
+            begins: true,
+        };
+        (0..7).map(piece).chain([end]).collect()
+    }
+
+    fn lines(block: u32) -> Vec<u8> {
         let line = |at: u32| {
             format!(
                 "{{\"name\":\"operator.v{}\",\"n\":{}}}\n",
@@ -162,47 +204,39 @@ mod tests {
                 at.wrapping_mul(2_654_435_761)
             )
         };
-        (0..7)
-            .map(|block| (0..4000).flat_map(|at| line(block * 4000 + at).into_bytes()).collect())
-            .collect()
+        (0..4000).flat_map(|at| line(block * 4000 + at).into_bytes()).collect()
+    }
+
+    fn noise(block: u32) -> Vec<u8> {
+        let mut seed = u64::from(block);
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as u8
+        };
+        (0..100_000).map(|_| next()).collect()
     }
 
     #[test]
-    fn one_member_that_every_reader_understands() {
-        let bytes = member(&blocks(), 2);
-        let mut read = Vec::new();
-        let mut decoder = flate2::bufread::GzDecoder::new(&bytes[..]);
-        decoder.read_to_end(&mut read).unwrap();
-        assert_eq!(read, blocks().concat());
-        assert!(decoder.into_inner().is_empty(), "nothing follows the first member");
+    fn two_members_that_every_reader_understands() {
+        for pieces in [pieces(lines), pieces(noise)] {
+            let (all, layer) = members(&pieces, 2);
+            let blocks: Vec<u8> = pieces.iter().flat_map(|piece| piece.block.to_vec()).collect();
+            assert_eq!(unpacked(&all), blocks);
+            let both = pieces
+                .iter()
+                .flat_map(|piece| [piece.frame.clone(), piece.block.to_vec()]);
+            assert_eq!(unpacked(&layer), both.collect::<Vec<_>>().concat());
+        }
     }
 
     #[test]
     fn the_same_bytes_whatever_the_number_of_lanes() {
-        assert_eq!(member(&blocks(), 1), member(&blocks(), 3));
+        assert_eq!(members(&pieces(lines), 1), members(&pieces(lines), 3));
     }
 
     #[test]
     fn nothing_is_a_valid_member_too() {
-        let mut read = Vec::new();
-        flate2::bufread::GzDecoder::new(&member(&[], 2)[..])
-            .read_to_end(&mut read)
-            .unwrap();
-        assert!(read.is_empty());
-    }
-
-    #[test]
-    fn incompressible_blocks_survive() {
-        let mut seed = 1_u64;
-        let mut noise = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) as u8
-        };
-        let blocks: Vec<Vec<u8>> = (0..3).map(|_| (0..100_000).map(|_| noise()).collect()).collect();
-        let mut read = Vec::new();
-        flate2::bufread::GzDecoder::new(&member(&blocks, 2)[..])
-            .read_to_end(&mut read)
-            .unwrap();
-        assert_eq!(read, blocks.concat());
+        let (all, layer) = members(&[], 2);
+        assert!(unpacked(&all).is_empty() && unpacked(&layer).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod assemble;
+mod deflate;
 mod error;
 mod fragment;
 mod gzip;
@@ -16,6 +17,7 @@ mod whole;
 mod worker;
 
 pub use error::{Problem, RenderError};
+pub use gzip::LayerFacts;
 pub use index::IndexFile;
 pub use published::{Nothing, Published};
 pub use renderer::Renderer;

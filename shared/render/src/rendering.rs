@@ -63,6 +63,7 @@ impl Rendering {
             index,
             global: global.into_iter().next(),
             packages,
+            image: None,
         }
     }
 }

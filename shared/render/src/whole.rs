@@ -13,18 +13,29 @@ use layout::{Hasher, Sha256, Stored};
 
 use crate::{
     RenderError, Rendering, Shard,
-    gzip::{self, Lanes},
+    deflate::{self, Lanes},
+    gzip::{self, LayerFacts},
     measured::Measured,
     shard::{copy_lines, encoder},
 };
 
-/// A piece of `all.json`: all of this size but the last, because the gzip member depends on it.
+/// Lines of one Shard: [`BLOCK_BYTES`] of them, or the rest, because the gzip members depend on it.
 pub(crate) type Block = Vec<u8>;
+
+/// A block on its way to the compressors.
+#[derive(Clone)]
+pub(crate) struct Piece {
+    /// What goes before it in the layer.
+    pub(crate) frame: Vec<u8>,
+    pub(crate) block: Arc<Block>,
+    /// Whether it is the first of its Shard.
+    pub(crate) begins: bool,
+}
 
 /// Small enough that a dozen in flight do not matter, large enough that a dictionary of 32 kB costs nothing.
 const BLOCK_BYTES: usize = 512 << 10;
 
-/// Where the forms of `all.json` go. Those without a sink are not made.
+/// Where the forms of the catalog go. Those without a sink are not made.
 #[derive(Default)]
 pub struct Sinks {
     /// For `all.json.zst`.
@@ -33,6 +44,8 @@ pub struct Sinks {
     pub gzip: Option<Box<dyn Write + Send>>,
     /// For `all.json`.
     pub identity: Option<Box<dyn Write + Send>>,
+    /// For the layer of the catalog's image: a tar archive in one gzip member.
+    pub layer: Option<Box<dyn Write + Send>>,
 }
 
 /// What the pass over the whole catalog found.
@@ -50,10 +63,12 @@ pub struct AllFacts {
     pub gzip: Option<Stored>,
     /// `all.json` as it was written.
     pub identity: Option<Stored>,
+    /// The layer of the catalog's image as it was written.
+    pub layer: Option<LayerFacts>,
 }
 
 impl Rendering {
-    /// Reads all Shards once, in order, and writes the forms of `all.json`, each on its own threads.
+    /// Reads all Shards once, in order, and writes the forms of the catalog, each on its own threads.
     ///
     /// # Errors
     /// [`RenderError::Damaged`] and [`RenderError::Published`] for published Shards that cannot be relied on,
@@ -63,12 +78,13 @@ impl Rendering {
         thread::scope(|scope| {
             let mut taps = Taps::default();
             let zstd = sinks.zstd.map(|sink| self.spawn_zstd(scope, &mut taps, size, sink));
-            let gzip = sinks.gzip.map(|sink| self.spawn_gzip(scope, &mut taps, sink));
+            let framed = sinks.layer.is_some();
+            let gzip = self.spawn_gzip(scope, &mut taps, sinks.gzip, sinks.layer);
             let identity = sinks.identity.map(|sink| spawn_identity(scope, &mut taps, sink));
-            let read = self.pour(taps);
+            let read = self.pour(taps, framed);
             // A writer that failed made the reading stop: its error is the cause.
             let zstd = join(zstd, "all.json.zst")?;
-            let gzip = join(gzip, "all.json.gz")?;
+            let gzip = gzip.map_or_else(|| Ok(gzip::Written::default()), finish)?;
             let identity = join(identity, "all.json")?;
             let metas = self.shards.iter().map(|shard| shard.metas.len() as u64).collect();
             Ok(AllFacts {
@@ -76,23 +92,28 @@ impl Rendering {
                 size,
                 metas,
                 zstd,
-                gzip,
+                gzip: gzip.all,
                 identity,
+                layer: gzip.layer,
             })
         })
     }
 
-    fn pour(&self, taps: Taps) -> Result<Sha256, RenderError> {
+    fn pour(&self, taps: Taps, framed: bool) -> Result<Sha256, RenderError> {
         let mut pouring = Pouring {
             hasher: Hasher::new(),
+            layer: framed.then(oci::Layer::new),
+            frame: Vec::new(),
+            begins: true,
             block: Vec::with_capacity(BLOCK_BYTES),
             taps,
         };
         for shard in &self.shards {
+            pouring.begin(shard);
             self.pour_shard(shard, &mut pouring)?;
+            pouring.send().map_err(RenderError::Scratch)?;
         }
-        pouring.send().map_err(RenderError::Scratch)?;
-        Ok(pouring.hasher.finish())
+        pouring.end().map_err(RenderError::Scratch)
     }
 
     /// What was just made is only decompressed; what comes from the store is checked as well.
@@ -131,12 +152,16 @@ impl Rendering {
         &self,
         scope: &'scope Scope<'scope, '_>,
         taps: &mut Taps,
-        sink: Box<dyn Write + Send>,
-    ) -> Writer<'scope> {
+        all: Option<Box<dyn Write + Send>>,
+        layer: Option<Box<dyn Write + Send>>,
+    ) -> Option<ScopedJoinHandle<'scope, Result<gzip::Written, RenderError>>> {
+        if all.is_none() && layer.is_none() {
+            return None;
+        }
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let (lanes, segments) = gzip::lanes(scope, threads, self.shop.settings.gzip_level);
+        let (lanes, segments) = deflate::lanes(scope, threads, self.shop.settings.gzip_level);
         taps.gzip = Some(lanes);
-        scope.spawn(move || segments.write(Measured::new(sink))?.finish())
+        Some(scope.spawn(move || gzip::write(&segments, all, layer)))
     }
 }
 
@@ -160,8 +185,13 @@ fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Resu
 
 fn join(writer: Option<Writer<'_>>, form: &'static str) -> Result<Option<Stored>, RenderError> {
     let Some(writer) = writer else { return Ok(None) };
-    let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    written.map(Some).map_err(|source| RenderError::Sink { form, source })
+    finish(writer)
+        .map(Some)
+        .map_err(|source| RenderError::Sink { form, source })
+}
+
+fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
+    writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The writers that each block goes to.
@@ -178,9 +208,9 @@ impl Taps {
         blocks
     }
 
-    fn send(&mut self, block: &Arc<Block>) -> io::Result<()> {
-        let plain = self.plain.iter().all(|tap| tap.send(block.clone()).is_ok());
-        if plain && self.gzip.as_mut().is_none_or(|lanes| lanes.send(block)) {
+    fn send(&mut self, piece: Piece) -> io::Result<()> {
+        let plain = self.plain.iter().all(|tap| tap.send(piece.block.clone()).is_ok());
+        if plain && self.gzip.as_mut().is_none_or(|lanes| lanes.send(piece)) {
             return Ok(());
         }
         Err(io::Error::other("a writer has stopped"))
@@ -190,11 +220,22 @@ impl Taps {
 /// Collects lines into blocks.
 struct Pouring {
     hasher: Hasher,
+    /// The archive around the lines, if anybody wants it.
+    layer: Option<oci::Layer>,
+    frame: Vec<u8>,
+    begins: bool,
     block: Block,
     taps: Taps,
 }
 
 impl Pouring {
+    fn begin(&mut self, shard: &Shard) {
+        self.begins = true;
+        if let Some(layer) = &mut self.layer {
+            self.frame.extend(layer.before(&shard.name, shard.size));
+        }
+    }
+
     fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
         self.hasher.update(lines);
         while !lines.is_empty() {
@@ -208,11 +249,23 @@ impl Pouring {
         Ok(())
     }
 
+    fn end(mut self) -> io::Result<Sha256> {
+        if let Some(layer) = self.layer.take() {
+            self.frame.extend(layer.end());
+        }
+        self.send()?;
+        Ok(self.hasher.finish())
+    }
+
     fn send(&mut self) -> io::Result<()> {
-        if self.block.is_empty() {
+        if self.block.is_empty() && self.frame.is_empty() {
             return Ok(());
         }
         let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
-        self.taps.send(&Arc::new(block))
+        self.taps.send(Piece {
+            frame: mem::take(&mut self.frame),
+            block: Arc::new(block),
+            begins: mem::replace(&mut self.begins, false),
+        })
     }
 }

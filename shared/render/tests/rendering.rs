@@ -140,7 +140,7 @@ fn the_forms_of_all_hold_the_same_lines_and_are_measured() {
     let sinks = Sinks {
         zstd: Some(Box::new(zstd.clone())),
         gzip: Some(Box::new(gzip.clone())),
-        identity: None,
+        ..Sinks::default()
     };
     let facts = rendering.write_all(sinks).unwrap();
     let (zstd, gzip) = (zstd.0.lock().unwrap(), gzip.0.lock().unwrap());
@@ -165,6 +165,69 @@ fn the_forms_of_all_hold_the_same_lines_and_are_measured() {
         .read_to_string(&mut read)
         .unwrap();
     assert_eq!(read, LINES);
+}
+
+/// The layer alone, or beside all else.
+fn layer(files: Files<'_>, settings: Settings, alone: bool) -> (Vec<u8>, render::LayerFacts) {
+    let buffer = Buffer::default();
+    let sink = || -> Option<Box<dyn Write + Send>> { (!alone).then(|| Box::new(io::sink()) as _) };
+    let sinks = Sinks {
+        zstd: sink(),
+        gzip: sink(),
+        identity: sink(),
+        layer: Some(Box::new(buffer.clone())),
+    };
+    let rendering = try_render(files, Arc::new(Nothing), settings).unwrap();
+    let facts = rendering.write_all(sinks).unwrap().layer.unwrap();
+    let bytes = buffer.0.lock().unwrap().clone();
+    (bytes, facts)
+}
+
+#[test]
+fn the_layer_holds_the_lines_of_each_package_in_a_file_of_its_own() {
+    let (bytes, facts) = layer(CATALOG, settings(), true);
+    let measured = Stored {
+        size: bytes.len() as u64,
+        sha256: Sha256::of(&bytes),
+    };
+    assert_eq!(facts.stored, measured);
+    let mut tar = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut tar).unwrap();
+    assert_eq!(facts.diff_id, Sha256::of(&tar));
+    let mut archive = tar::Archive::new(&tar[..]);
+    let mut lines = String::new();
+    let mut paths = Vec::new();
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        paths.push(entry.path().unwrap().display().to_string());
+        entry.read_to_string(&mut lines).unwrap();
+    }
+    assert_eq!(lines, LINES);
+    let expected = [
+        "configs/",
+        "configs/%/",
+        "configs/%/catalog.json",
+        "configs/a/",
+        "configs/a/catalog.json",
+        "configs/b/",
+        "configs/b/catalog.json",
+    ];
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn the_layer_depends_on_the_content_alone() {
+    let (bytes, facts) = layer(CATALOG, settings(), true);
+    let one_worker = Settings {
+        workers: 1,
+        chunk_bytes: 1 << 20,
+        memory_bytes: 0,
+        ..Settings::default()
+    };
+    assert_eq!(layer(CATALOG, one_worker, false), (bytes.clone(), facts));
+    // The same content in one file, as the layer would be read again.
+    let one_file = [("all.json", LINES)];
+    assert_eq!(layer(&one_file, settings(), true), (bytes, facts));
 }
 
 #[test]

@@ -178,6 +178,7 @@ fn immutable_tag(key: &Key) -> Tag {
         Key::All(_, hash, Form::Identity) => Tag::new(*hash, Coding::Identity.suffix()),
         Key::Snapshot(_, hash) => Tag::new(*hash, "-snapshot"),
         Key::Index(_, hash) => Tag::new(*hash, "-index"),
+        Key::Blob(hash) => Tag::new(*hash, ""),
         Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) | Key::Notified(_) => {
             Tag::new(Sha256::of(b""), "")
         }

@@ -1,0 +1,107 @@
+use std::fmt::Write;
+
+use layout::Sha256;
+
+/// The folder of the image that holds the catalog, without its leading slash.
+pub const ROOT: &str = "configs";
+
+/// Beyond this a name is cut: with the hash it has 232 bytes, and file systems take 255.
+const NAME_MAX: usize = 160;
+
+/// The folder of a Package below [`ROOT`]; the empty name is the global group.
+pub(crate) fn name(package: &str) -> String {
+    let mut name = String::with_capacity(package.len());
+    for (at, byte) in package.bytes().enumerate() {
+        let escaped = !is_plain(byte, at == 0);
+        if name.len() + if escaped { 3 } else { 1 } > NAME_MAX {
+            return cut(name, package);
+        }
+        if escaped {
+            escape(&mut name, byte);
+        } else {
+            name.push(byte.into());
+        }
+    }
+    if name.is_empty() {
+        // No Package has it: in its escape sequences two digits follow.
+        name.push('%');
+    }
+    name
+}
+
+fn is_plain(byte: u8, first: bool) -> bool {
+    byte.is_ascii_alphanumeric() || (!first && b"._-+~@".contains(&byte))
+}
+
+fn escape(name: &mut String, byte: u8) {
+    write!(name, "%{byte:02X}").expect("a String takes all");
+}
+
+/// The hash is of the whole name, so that two long ones are never taken for one.
+fn cut(mut name: String, package: &str) -> String {
+    write!(name, "%sha256-{}", Sha256::of(package.as_bytes())).expect("a String takes all");
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn usual_names_stay_as_they_are() {
+        for usual in ["3scale-operator", "A", "a.b", "nfd", "v1~x+y@z"] {
+            assert_eq!(name(usual), usual);
+        }
+    }
+
+    #[test]
+    fn what_a_file_system_or_a_runtime_would_take_otherwise_is_escaped() {
+        for (package, folder) in [
+            ("", "%"),
+            (".", "%2E"),
+            ("..", "%2E."),
+            (".wh.a", "%2Ewh.a"),
+            (".indexignore", "%2Eindexignore"),
+            ("-rf", "%2Drf"),
+            ("a/b", "a%2Fb"),
+            ("../../etc", "%2E.%2F..%2Fetc"),
+            ("%2E", "%252E"),
+            ("a\\b\0c\nd e", "a%5Cb%00c%0Ad%20e"),
+            ("é", "%C3%A9"),
+        ] {
+            assert_eq!(name(package), folder);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_and_told_apart() {
+        assert_eq!(name(&"a".repeat(NAME_MAX)), "a".repeat(NAME_MAX));
+        let (one, other) = (format!("{}b", "a".repeat(300)), format!("{}c", "a".repeat(300)));
+        assert_ne!(name(&one), name(&other));
+        assert!(name(&one).starts_with(&"a".repeat(NAME_MAX)));
+        assert_eq!(name(&one).len(), 232);
+        assert!(
+            name(&"/".repeat(54)).contains("%2F%sha256-"),
+            "no escape sequence is cut in two"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_is_one_safe_component_of_its_own(packages in prop::collection::hash_set("[\\PC./%]{0,200}", 1..20)) {
+            let mut folders = HashMap::new();
+            for package in packages {
+                let folder = name(&package);
+                prop_assert!(!folder.is_empty() && folder.len() <= 255);
+                prop_assert!(folder.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'));
+                prop_assert!(!folder.starts_with('.'));
+                let before = folders.insert(folder, package.clone());
+                prop_assert_eq!(before, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+use tar::{EntryType, Header};
+
+use crate::folder::{self, ROOT};
+
+/// A tar archive consists of blocks of this size.
+const BLOCK: usize = 512;
+/// What fits into the name field of a header; what does not goes into a pax header before it (POSIX.1-2001).
+const NAME_FIELD: usize = 100;
+
+/// The tar archive around the lines of all Packages. It is told of one Package after the other and gives the bytes
+/// that go before each one's lines.
+///
+/// Every folder has an entry of its own; times, owners and groups are zero.
+#[derive(Debug, Default)]
+pub struct Layer {
+    begun: bool,
+    /// The bytes of the last file, which are to be filled up to a whole block.
+    last: u64,
+}
+
+impl Layer {
+    /// An archive that nothing was written of yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What goes before the `size` bytes of lines of the next Package; the empty name is the global group.
+    pub fn before(&mut self, package: &str, size: u64) -> Vec<u8> {
+        let mut bytes = self.close();
+        let folder = format!("{ROOT}/{}/", folder::name(package));
+        append(&mut bytes, &folder, EntryType::Directory, 0);
+        append(&mut bytes, &format!("{folder}catalog.json"), EntryType::Regular, size);
+        self.last = size;
+        bytes
+    }
+
+    /// What goes after the lines of the last Package.
+    pub fn end(mut self) -> Vec<u8> {
+        let mut bytes = self.close();
+        bytes.resize(bytes.len() + 2 * BLOCK, 0);
+        bytes
+    }
+
+    fn close(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; padding(self.last)];
+        self.last = 0;
+        if !std::mem::replace(&mut self.begun, true) {
+            append(&mut bytes, &format!("{ROOT}/"), EntryType::Directory, 0);
+        }
+        bytes
+    }
+}
+
+fn padding(size: u64) -> usize {
+    let beyond = (size % BLOCK as u64) as usize;
+    (BLOCK - beyond) % BLOCK
+}
+
+fn append(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {
+    if path.len() > NAME_FIELD {
+        let record = pax_record("path", path);
+        header(bytes, "pax/path", EntryType::XHeader, record.len() as u64);
+        bytes.extend_from_slice(record.as_bytes());
+        bytes.resize(bytes.len() + padding(record.len() as u64), 0);
+    }
+    header(bytes, path, kind, size);
+}
+
+fn header(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {
+    let mut header = Header::new_ustar();
+    let name = &path.as_bytes()[..path.len().min(NAME_FIELD)];
+    header.as_old_mut().name[..name.len()].copy_from_slice(name);
+    header.set_entry_type(kind);
+    header.set_mode(if kind == EntryType::Directory { 0o755 } else { 0o644 });
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(size);
+    header.set_cksum();
+    bytes.extend_from_slice(header.as_bytes());
+}
+
+/// A record starts with its own length, whose digits count too.
+fn pax_record(key: &str, value: &str) -> String {
+    let rest = key.len() + value.len() + 3;
+    let mut length = rest;
+    while length != rest + length.to_string().len() {
+        length = rest + length.to_string().len();
+    }
+    format!("{length} {key}={value}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn archive(packages: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut layer = Layer::new();
+        let mut bytes = Vec::new();
+        for (name, lines) in packages {
+            bytes.extend(layer.before(name, lines.len() as u64));
+            bytes.extend_from_slice(lines);
+        }
+        bytes.extend(layer.end());
+        bytes
+    }
+
+    /// Path, kind, mode and content of every entry, and that nothing says when or by whom it was made.
+    fn entries(bytes: &[u8]) -> Vec<(String, EntryType, u32, Vec<u8>)> {
+        let mut archive = tar::Archive::new(bytes);
+        let entries = archive.entries().unwrap().map(|entry| {
+            let mut entry = entry.unwrap();
+            let header = entry.header();
+            let (kind, mode) = (header.entry_type(), header.mode().unwrap());
+            let anonymous = (header.mtime().unwrap(), header.uid().unwrap(), header.gid().unwrap());
+            assert_eq!(anonymous, (0, 0, 0));
+            let path = String::from_utf8(entry.path_bytes().into_owned()).unwrap();
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            (path, kind, mode, content)
+        });
+        entries.collect()
+    }
+
+    fn folder(path: &str) -> (String, EntryType, u32, Vec<u8>) {
+        (path.to_owned(), EntryType::Directory, 0o755, Vec::new())
+    }
+
+    fn file(path: &str, content: &[u8]) -> (String, EntryType, u32, Vec<u8>) {
+        (path.to_owned(), EntryType::Regular, 0o644, content.to_vec())
+    }
+
+    #[test]
+    fn an_archive_has_a_folder_and_a_file_for_each_package() {
+        let bytes = archive(&[("", b"{}\n"), ("a", b"one\n"), ("b/c", &[b'x'; 512])]);
+        assert_eq!(
+            entries(&bytes),
+            [
+                folder("configs/"),
+                folder("configs/%/"),
+                file("configs/%/catalog.json", b"{}\n"),
+                folder("configs/a/"),
+                file("configs/a/catalog.json", b"one\n"),
+                folder("configs/b%2Fc/"),
+                file("configs/b%2Fc/catalog.json", &[b'x'; 512]),
+            ]
+        );
+        // Seven headers, three files of one block each, and the end.
+        assert_eq!(bytes.len(), (7 + 3 + 2) * BLOCK);
+    }
+
+    #[test]
+    fn nothing_is_an_archive_too() {
+        assert_eq!(entries(&archive(&[])), [folder("configs/")]);
+    }
+
+    #[test]
+    fn long_names_go_into_pax_headers() {
+        for length in [78, 79, 80, 81, 99, 100, 101, 155, 160, 161, 255, 300] {
+            let package = "p".repeat(length);
+            let bytes = archive(&[(&package, b"1\n"), ("q", b"2\n")]);
+            let path = format!("configs/{}/", folder::name(&package));
+            let found = entries(&bytes);
+            assert_eq!(found[1], folder(&path), "{length}");
+            assert_eq!(found[2], file(&format!("{path}catalog.json"), b"1\n"), "{length}");
+            assert_eq!(found[4].3, b"2\n");
+        }
+    }
+
+    #[test]
+    fn a_pax_record_counts_itself() {
+        for length in [1, 80, 89, 90, 91, 92, 93, 985, 986, 987, 988, 989, 990, 991] {
+            let record = pax_record("path", &"x".repeat(length));
+            let (digits, _) = record.split_once(' ').unwrap();
+            assert_eq!(digits.parse::<usize>().unwrap(), record.len());
+        }
+    }
+
+    #[test]
+    fn a_file_of_more_than_eight_gigabytes_says_so() {
+        let mut layer = Layer::new();
+        let bytes = layer.before("a", 9 << 30);
+        let header = Header::from_byte_slice(&bytes[bytes.len() - BLOCK..]);
+        assert_eq!(header.entry_size().unwrap(), 9 << 30);
+        assert_eq!(layer.end().len(), 2 * BLOCK);
+    }
+
+    proptest! {
+        #[test]
+        fn every_archive_reads_back(packages in prop::collection::btree_map("\\PC{0,120}", prop::collection::vec(any::<u8>(), 0..1100), 0..8)) {
+            let packages: Vec<(&str, &[u8])> = packages.iter().map(|(name, lines)| (name.as_str(), lines.as_slice())).collect();
+            let bytes = archive(&packages);
+            prop_assert_eq!(bytes.len() % BLOCK, 0);
+            let found: Vec<Vec<u8>> = entries(&bytes).into_iter().filter(|entry| entry.1.is_file()).map(|entry| entry.3).collect();
+            let lines: Vec<Vec<u8>> = packages.iter().map(|(_, lines)| lines.to_vec()).collect();
+            prop_assert_eq!(found, lines);
+            prop_assert_eq!(archive(&packages), bytes);
+        }
+    }
+}
