@@ -27,6 +27,7 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
             Key::Index(..) => "index",
             Key::All(..) => "all",
             Key::Shard(_) => "shard",
+            Key::Blob(_) => "blob",
         })
         .collect()
 }

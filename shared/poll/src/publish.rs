@@ -8,8 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use layout::{CatalogName, Document, Form, Key, Sha256, Snapshot, SnapshotRef, Stored, Whole};
-use render::{AllFacts, RenderError, Rendering, Shard, Sinks};
+use layout::{CatalogName, Document, Form, Image, Key, Sha256, Snapshot, SnapshotRef, Stored, Whole};
+use render::{AllFacts, LayerFacts, RenderError, Rendering, Shard, Sinks};
 use store::{Staged, Store};
 
 use crate::{
@@ -52,7 +52,7 @@ impl Publisher<'_> {
     pub(crate) async fn publish(&self, rendering: Rendering) -> Result<(Snapshot, SnapshotRef), PollError> {
         let rendering = Arc::new(rendering);
         // Shards wait for the disk or the network while the whole keeps the processor busy.
-        let (new_shards, (facts, whole)) =
+        let (new_shards, (facts, whole, image)) =
             tokio::try_join!(self.put_shards(&rendering), self.put_all(rendering.clone()))?;
         let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
         let index = self.put_index(&mut rendering, facts.content_hash).await?;
@@ -63,7 +63,10 @@ impl Publisher<'_> {
                 .or_else(|| self.published.stored(sha256));
             stored.expect("a shard is either put now or named by the previous snapshot")
         };
-        let snapshot = rendering.snapshot(&facts, whole, index, stored);
+        let snapshot = Snapshot {
+            image: Some(image),
+            ..rendering.snapshot(&facts, whole, index, stored)
+        };
         let reference = self.put_snapshot(&snapshot).await?;
         self.store.flush().await?;
         Ok((snapshot, reference))
@@ -81,22 +84,25 @@ impl Publisher<'_> {
         Ok((shard.sha256, self.written.add(put)))
     }
 
-    /// The compressing threads write into staged objects, which get their keys once the content hash is known.
-    async fn put_all(&self, rendering: Arc<Rendering>) -> Result<(AllFacts, Whole), PollError> {
+    /// The compressing threads write into staged objects, which get their keys once their hashes are known.
+    async fn put_all(&self, rendering: Arc<Rendering>) -> Result<(AllFacts, Whole, Image), PollError> {
         let (zstd, zstd_staging) = self.stage().await?;
         let (gzip, gzip_staging) = self.stage().await?;
+        let (layer, layer_staging) = self.stage().await?;
         let identity = if self.identity { Some(self.stage().await?) } else { None };
         let (identity, identity_staging) = identity.unzip();
         let sinks = Sinks {
             zstd: Some(Box::new(zstd)),
             gzip: Some(Box::new(gzip)),
             identity: identity.map(boxed),
+            layer: Some(Box::new(layer)),
         };
         let writing = tokio::task::spawn_blocking(move || rendering.write_all(sinks));
         let facts = writing.await?;
         // A store that failed made the writing fail: its error is the cause.
         let zstd = zstd_staging.await??;
         let gzip = gzip_staging.await??;
+        let layer = layer_staging.await??;
         let identity = match identity_staging {
             Some(staging) => Some(staging.await??),
             None => None,
@@ -110,7 +116,24 @@ impl Publisher<'_> {
                 None => None,
             },
         };
-        Ok((facts, whole))
+        let image = self.put_image(layer, &facts).await?;
+        Ok((facts, whole, image))
+    }
+
+    /// The layer first, then what names it: all of them under their digests.
+    async fn put_image(&self, staged: Box<dyn Staged>, facts: &AllFacts) -> Result<Image, PollError> {
+        let LayerFacts { stored, diff_id } = facts.layer.expect("the layer has a sink");
+        let key = Key::Blob(stored.sha256);
+        self.written
+            .add(adopt::commit(&**self.store, staged, &key, stored, stored.sha256).await?);
+        let documents = oci::Documents::new(stored, diff_id);
+        let image = documents.image(stored, diff_id);
+        for bytes in documents.into_all() {
+            let digest = Sha256::of(&bytes);
+            let put = adopt::put(&**self.store, &Key::Blob(digest), bytes.into(), digest).await?;
+            self.written.add(put);
+        }
+        Ok(image)
     }
 
     async fn stage(&self) -> Result<(StagedWriter, Staging), PollError> {

@@ -174,7 +174,11 @@ impl Turn<'_> {
         let published = Arc::new(published);
         let rendering = self.pull(digest, published.clone(), report).await?;
         match read {
-            Some(read) if previous.as_ref().is_some_and(|previous| rendering.equals(previous)) && self.trusted => {
+            Some(read)
+                if previous
+                    .as_ref()
+                    .is_some_and(|previous| self.is_same(&rendering, previous)) =>
+            {
                 self.swap_source(read, digest, report).await
             }
             read => {
@@ -186,6 +190,11 @@ impl Turn<'_> {
                 self.commit(read, &snapshot, reference, digest, report).await
             }
         }
+    }
+
+    /// A Snapshot without an image is an older version's: it is published again, to get one.
+    fn is_same(&self, rendering: &Rendering, previous: &Snapshot) -> bool {
+        self.trusted && previous.image.is_some() && rendering.equals(previous)
     }
 
     /// A Snapshot that is lost or unreadable is no reason not to publish a new one.

@@ -44,6 +44,7 @@ impl App {
             Target::Package(name, package) => package_of(&*self.published(&name).await?, &package, headers),
             Target::ContentHash(name) => Ok(content_hash(&*self.published(&name).await?)),
             Target::Changes(name) => Box::pin(self.changes(&name, query)).await,
+            Target::Registry(target) => Box::pin(self.registry(target, query)).await,
         }
     }
 
@@ -79,6 +80,7 @@ impl App {
             content_type: key.content_type(),
             encoding: key.content_encoding().map(http::HeaderValue::from_static),
             negotiated: false,
+            extra: Vec::new(),
             source,
         })
     }
@@ -147,6 +149,7 @@ fn catalog_lines(tag: Tag, published: &Published, coding: Coding, source: Source
         content_type: "application/jsonl",
         encoding: coding.header(),
         negotiated: true,
+        extra: Vec::new(),
         source,
     }
 }
@@ -205,6 +208,7 @@ fn plain(bytes: Bytes, content_type: &'static str) -> Representation {
         content_type,
         encoding: None,
         negotiated: false,
+        extra: Vec::new(),
         source: Source::Memory(bytes),
     }
 }

@@ -2,6 +2,8 @@ use http::StatusCode;
 use layout::{CatalogNameError, DocumentError, Key, Sha256};
 use store::StoreError;
 
+use crate::registry::Refusal;
+
 /// Why a request is not answered with what it asked for.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -35,6 +37,8 @@ pub(crate) enum Error {
     PreconditionFailed,
     #[error("the representation has only {0} bytes")]
     Range(u64),
+    #[error(transparent)]
+    Registry(#[from] Refusal),
     #[error("the store does not answer")]
     Store(#[source] StoreError),
     #[error("the store cannot say where {key} can be fetched")]
@@ -67,6 +71,7 @@ impl Error {
     /// The status that tells a client what to do about it.
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
+            Self::Registry(refusal) => refusal.status(),
             Self::CatalogName(_) | Self::Parameter(_) | Self::SinceParameter(_) | Self::Since => {
                 StatusCode::BAD_REQUEST
             }
@@ -86,6 +91,8 @@ impl Error {
     /// The stable word for it, the end of the problem's `type` (RFC 9457, section 3.1.1).
     pub(crate) const fn word(&self) -> &'static str {
         match self {
+            // Registries have codes of their own.
+            Self::Registry(refusal) => refusal.code(),
             Self::CatalogName(_) => "bad-catalog-name",
             Self::Parameter(_) | Self::SinceParameter(_) => "unknown-parameter",
             Self::Since => "bad-content-hash",
@@ -122,7 +129,8 @@ impl Error {
             | Self::NotAcceptable
             | Self::TooLarge
             | Self::PreconditionFailed
-            | Self::Range(_) => self.to_string(),
+            | Self::Range(_)
+            | Self::Registry(_) => self.to_string(),
         }
     }
 

@@ -252,6 +252,7 @@ mod tests {
             index: STORED,
             global: None,
             packages: vec![shard("a", 3), shard("c", 3)],
+            image: None,
         };
         let shards = vec![of("a"), of("c")];
         (Index { shards }, snapshot)

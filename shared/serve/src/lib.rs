@@ -15,6 +15,7 @@ mod openapi;
 mod partial;
 mod problem;
 mod published;
+mod registry;
 mod respond;
 mod route;
 mod router;

@@ -87,9 +87,8 @@ pub(crate) struct PackageEntry {
 impl App {
     /// `GET /catalogs`.
     pub(crate) async fn listing(self: &Arc<Self>) -> Result<Representation, Error> {
-        let entries = stream::iter(self.names().await?.catalogs).map(|name| self.entry(name));
-        let entries: Vec<Option<CatalogEntry>> = entries.buffered(SIDE_BY_SIDE).try_collect().await?;
-        let catalogs = entries.into_iter().flatten().collect();
+        let catalogs = self.served().await?;
+        let catalogs = catalogs.iter().map(|published| CatalogEntry::new(published)).collect();
         Ok(document(json(&CatalogList { catalogs }), CachePolicy::Pointer))
     }
 
@@ -106,6 +105,13 @@ impl App {
         }
     }
 
+    /// The published states of all catalogs that are served, in byte order of their names.
+    pub(crate) async fn served(self: &Arc<Self>) -> Result<Vec<Arc<Published>>, Error> {
+        let entries = stream::iter(self.names().await?.catalogs).map(|name| self.entry(name));
+        let entries: Vec<Option<Arc<Published>>> = entries.buffered(SIDE_BY_SIDE).try_collect().await?;
+        Ok(entries.into_iter().flatten().collect())
+    }
+
     async fn names(&self) -> Result<Catalogs, Error> {
         let key = Key::Catalogs;
         let bytes = match self.get(&key, Get::default()).await {
@@ -118,9 +124,9 @@ impl App {
 
     /// Nothing of a catalog that is not served, has not been published for the first time, or is broken: the others
     /// are not to be hidden by it.
-    async fn entry(self: &Arc<Self>, name: CatalogName) -> Result<Option<CatalogEntry>, Error> {
+    async fn entry(self: &Arc<Self>, name: CatalogName) -> Result<Option<Arc<Published>>, Error> {
         match self.published(name.as_str()).await {
-            Ok(published) => Ok(Some(CatalogEntry::new(&published))),
+            Ok(published) => Ok(Some(published)),
             Err(Error::UnknownCatalog(_)) => Ok(None),
             Err(error @ Error::Corrupt { .. }) => {
                 let error: &dyn std::error::Error = &error;

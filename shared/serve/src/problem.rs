@@ -83,6 +83,7 @@ fn add_hint(headers: &mut HeaderMap, error: &Error, settings: &Settings) {
         | Error::UnknownObject
         | Error::NotAcceptable
         | Error::TooLarge
-        | Error::PreconditionFailed => {}
+        | Error::PreconditionFailed
+        | Error::Registry(_) => {}
     }
 }

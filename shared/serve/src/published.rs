@@ -14,7 +14,11 @@ use crate::{
     app::App,
     error::{Corruption, Error},
     fields::{Coding, Modified, Tag},
+    registry::Earlier,
 };
+
+/// About what an earlier image takes: ten digests and sizes.
+const IMAGE_BYTES: usize = 1 << 10;
 
 /// One published state of a catalog with all that its answers have in common. A request works on one of them from
 /// beginning to end, so it never mixes two states.
@@ -27,6 +31,8 @@ pub(crate) struct Published {
     pub(crate) document: Bytes,
     pub(crate) document_tag: Tag,
     pub(crate) modified: Modified,
+    /// The images of what was published before.
+    pub(crate) earlier: Earlier,
     all_tags: [Tag; 3],
     version: Version,
     /// When the store last said that it is current, in milliseconds since the start.
@@ -42,7 +48,8 @@ impl Published {
     /// The bytes of memory that it takes, about.
     pub(crate) fn weight(&self) -> u64 {
         let names: usize = self.snapshot.shards().map(|shard| shard.name.capacity()).sum();
-        (self.snapshot.packages.capacity() * size_of::<ShardRef>() + names + 2 * self.document.len()) as u64
+        let images = self.current.previous.len() * IMAGE_BYTES;
+        (images + self.snapshot.packages.capacity() * size_of::<ShardRef>() + names + 2 * self.document.len()) as u64
     }
 }
 
@@ -111,6 +118,7 @@ impl App {
             name: key.catalog().cloned().ok_or(Error::UnknownPath)?,
             document_tag: Tag::new(Sha256::of(&document), ""),
             modified: Modified::new(current.published_at),
+            earlier: Earlier::default(),
             all_tags: all_tags(current.content_hash),
             checked: AtomicU64::new(self.now_ms()),
             current,

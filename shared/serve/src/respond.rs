@@ -3,7 +3,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use futures_util::TryStreamExt;
 use http::{
-    HeaderMap, HeaderValue, Method, Response, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
         ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION,
         RANGE, VARY,
@@ -39,6 +39,8 @@ pub(crate) struct Representation {
     pub(crate) encoding: Option<HeaderValue>,
     /// Whether `Accept-Encoding` had a say.
     pub(crate) negotiated: bool,
+    /// Fields that only some routes have.
+    pub(crate) extra: Vec<(HeaderName, HeaderValue)>,
     pub(crate) source: Source,
 }
 
@@ -54,6 +56,7 @@ impl Representation {
         if let Some(modified) = &self.modified {
             headers.insert(LAST_MODIFIED, modified.header().clone());
         }
+        headers.extend(self.extra.iter().cloned());
         let mut response = Response::new(Body::empty());
         *response.status_mut() = status;
         *response.headers_mut() = headers;

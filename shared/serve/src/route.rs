@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use layout::{CatalogName, Key};
 
-use crate::{error::Error, fields::decode};
+use crate::{error::Error, fields::decode, registry};
 
 /// What a path asks for. The names are those of the metrics' label, so their number is bounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) enum Target<'a> {
     Package(Cow<'a, str>, Cow<'a, str>),
     ContentHash(Cow<'a, str>),
     Changes(Cow<'a, str>),
+    /// Catalogs as container images.
+    Registry(registry::Target<'a>),
 }
 
 impl<'a> Target<'a> {
@@ -34,10 +36,18 @@ impl<'a> Target<'a> {
             "openapi.json" => Ok(Self::OpenApi),
             "catalogs" => Ok(Self::Catalogs),
             "catalogs.json" => Ok(Self::Document(Key::Catalogs)),
-            _ => match path.strip_prefix("catalogs/").and_then(|rest| rest.split_once('/')) {
-                Some((name, rest)) => Self::of_catalog(path, name, rest),
-                None => Self::shared(path),
+            "v2" => Ok(Self::Registry(registry::Target::Base)),
+            _ => match path.strip_prefix("v2/") {
+                Some(rest) => registry::Target::parse(rest).map(Self::Registry),
+                None => Self::below(path),
             },
+        }
+    }
+
+    fn below(path: &'a str) -> Result<Self, Error> {
+        match path.strip_prefix("catalogs/").and_then(|rest| rest.split_once('/')) {
+            Some((name, rest)) => Self::of_catalog(path, name, rest),
+            None => Self::shared(path),
         }
     }
 
@@ -63,7 +73,9 @@ impl<'a> Target<'a> {
     fn shared(path: &str) -> Result<Self, Error> {
         match Key::parse(path) {
             Some(key @ Key::Status(_)) => Ok(Self::Document(key)),
-            Some(key @ (Key::Snapshot(..) | Key::Index(..) | Key::All(..) | Key::Shard(_))) => Ok(Self::Immutable(key)),
+            Some(key @ (Key::Snapshot(..) | Key::Index(..) | Key::All(..) | Key::Shard(_) | Key::Blob(_))) => {
+                Ok(Self::Immutable(key))
+            }
             // What the poller remembers for itself is no business of readers; the others are matched before.
             Some(Key::Layers(_) | Key::Notified(_) | Key::Catalogs | Key::Current(_)) | None => Err(Error::UnknownPath),
         }
@@ -82,6 +94,8 @@ impl<'a> Target<'a> {
             Self::Package(..) => Route::Package,
             Self::ContentHash(_) => Route::ContentHash,
             Self::Changes(_) => Route::Changes,
+            Self::Registry(registry::Target::Blob(..)) => Route::RegistryBlob,
+            Self::Registry(_) => Route::Registry,
         }
     }
 }
@@ -100,11 +114,13 @@ pub(crate) enum Route {
     Package,
     ContentHash,
     Changes,
+    Registry,
+    RegistryBlob,
     Unknown,
 }
 
 impl Route {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Probe,
         Self::OpenApi,
         Self::Catalogs,
@@ -116,6 +132,8 @@ impl Route {
         Self::Package,
         Self::ContentHash,
         Self::Changes,
+        Self::Registry,
+        Self::RegistryBlob,
         Self::Unknown,
     ];
 
@@ -132,6 +150,8 @@ impl Route {
             Self::Package => "package",
             Self::ContentHash => "content-hash",
             Self::Changes => "changes",
+            Self::Registry => "registry",
+            Self::RegistryBlob => "registry-blob",
             Self::Unknown => "unknown",
         }
     }
@@ -158,6 +178,7 @@ mod tests {
         let name = || "v4.20".parse().unwrap();
         let all = format!("/catalogs/v4.20/{}/all.json.gz", hash());
         let shard = format!("/packages/sha256/{}.json.zst", hash());
+        let blob = format!("/blobs/sha256/{}", hash());
         for (path, target) in [
             ("/healthz", Target::Health),
             ("/readyz", Target::Ready),
@@ -175,6 +196,10 @@ mod tests {
             ("/catalogs/v4.20/changes", Target::Changes(c())),
             (&all, Target::Immutable(Key::All(name(), hash(), Form::Gzip))),
             (&shard, Target::Immutable(Key::Shard(hash()))),
+            (&blob, Target::Immutable(Key::Blob(hash()))),
+            ("/v2", Target::Registry(registry::Target::Base)),
+            ("/v2/", Target::Registry(registry::Target::Base)),
+            ("/v2/v4.20/tags/list", Target::Registry(registry::Target::Tags(c()))),
         ] {
             assert_eq!(Target::parse(path).unwrap(), target, "{path}");
         }

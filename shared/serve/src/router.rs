@@ -8,7 +8,7 @@ use crate::{
     app::App,
     error::Error,
     metrics::Metrics,
-    problem,
+    problem, registry,
     respond::Asked,
     route::{Route, Target},
     settings::Settings,
@@ -33,7 +33,10 @@ impl App {
             Ok(target) => self.serve(request, route, target).await,
             Err(error) => Err(error),
         };
-        let response = result.unwrap_or_else(|error| self.refuse(request, route, &error));
+        let mut response = result.unwrap_or_else(|error| self.refuse(request, route, &error));
+        if registry::is_below(request.uri.path()) {
+            registry::mark(&mut response);
+        }
         let took = started.elapsed();
         self.metrics.answered(route, response.status(), took);
         tracing::debug!(
@@ -75,7 +78,11 @@ impl App {
                 "cannot answer"
             );
         }
-        let mut response = problem::respond(error, &self.settings);
+        let mut response = if registry::is_below(request.uri.path()) {
+            registry::respond(error, &self.settings)
+        } else {
+            problem::respond(error, &self.settings)
+        };
         if request.method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }

@@ -12,7 +12,7 @@ pub(crate) fn verify(key: &Key, bytes: &[u8], stored: Option<Stored>) -> Result<
     match key {
         Key::Shard(hash) | Key::All(_, hash, Form::Zstd) => decodes_to(key, zstd_reader(bytes), Some(*hash)),
         Key::All(_, hash, Form::Gzip) => decodes_to(key, Ok(flate2::bufread::GzDecoder::new(bytes)), Some(*hash)),
-        Key::All(_, hash, Form::Identity) => decodes_to(key, Ok(bytes), Some(*hash)),
+        Key::All(_, hash, Form::Identity) | Key::Blob(hash) => decodes_to(key, Ok(bytes), Some(*hash)),
         Key::Index(..) => decodes_to(key, zstd_reader(bytes), None),
         Key::Snapshot(..) => parse_snapshot(key, bytes).map(|_| ()),
         Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) | Key::Notified(_) => Ok(()),

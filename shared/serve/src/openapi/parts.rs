@@ -16,6 +16,7 @@ use super::rows::{Body, Row};
 use crate::{
     listing::{CatalogEntry, CatalogList, Origin, PackageEntry, PackageList, Sizes},
     problem::Problem,
+    registry::{RegistryError, RegistryErrors, RepositoryList, TagList},
 };
 
 /// The schemas.
@@ -45,6 +46,10 @@ pub(super) fn components() -> Components {
         .schema_from::<DeprecationChange>()
         .schema_from::<OtherChange>()
         .schema_from::<TextChange>()
+        .schema_from::<RepositoryList>()
+        .schema_from::<TagList>()
+        .schema_from::<RegistryErrors>()
+        .schema_from::<RegistryError>()
         .build()
 }
 
@@ -55,6 +60,13 @@ pub(super) fn path_parameters(path: &str) -> Vec<Parameter> {
         "catalog" => parameter(name, ParameterIn::Path, "The catalog's name, a DNS-1123 subdomain"),
         "package" => parameter(name, ParameterIn::Path, "The package's name"),
         "contentHash" => parameter(name, ParameterIn::Path, "The content hash: 64 lower-case hex digits"),
+        "reference" => parameter(name, ParameterIn::Path, "A tag or a digest"),
+        "digest" => parameter(name, ParameterIn::Path, "sha256: and 64 lower-case hex digits"),
+        "blob" => parameter(
+            name,
+            ParameterIn::Path,
+            "The sha256 of the stored bytes: 64 lower-case hex digits",
+        ),
         _ => parameter(
             name,
             ParameterIn::Path,
@@ -64,7 +76,7 @@ pub(super) fn path_parameters(path: &str) -> Vec<Parameter> {
     names.map(describe).collect()
 }
 
-/// Only `metas` and `changes` have any.
+/// Filters and pages.
 pub(super) fn query_parameters(row: &Row) -> Vec<Parameter> {
     let filters: &[(&str, &str)] = match row.id {
         "getMetas" => &[
@@ -79,6 +91,11 @@ pub(super) fn query_parameters(row: &Row) -> Vec<Parameter> {
             "since",
             "Required: the content hash of the state that the client knows, as content-hash told it",
         )],
+        "listRepositories" | "listTags" => &[
+            ("n", "At most so many; the answer's Link leads to the next"),
+            ("last", "Only those behind this one"),
+        ],
+        "listReferrers" => &[("artifactType", "Only artifacts of this type")],
         _ => &[],
     };
     let describe = |&(name, text): &(&str, &str)| parameter(name, ParameterIn::Query, text);
@@ -119,7 +136,7 @@ pub(super) fn responses(row: &Row, bodies: bool) -> Responses {
     }
     let always = if bodies { &[405, 412, 416][..] } else { &[405, 412] };
     for &status in row.errors.iter().chain(always) {
-        responses = responses.response(status.to_string(), problem(status, bodies));
+        responses = responses.response(status.to_string(), problem(row, status, bodies));
     }
     responses.build()
 }
@@ -151,6 +168,8 @@ fn content(response: ResponseBuilder, body: Body) -> ResponseBuilder {
         Body::AnyJson => response.content("application/json", of_type(Type::Object)),
         Body::Lines => response.content("application/jsonl", of_type(Type::String)),
         Body::Text => response.content("text/plain", of_type(Type::String)),
+        Body::Document(media_type) => response.content(media_type, of_type(Type::Object)),
+        Body::Bytes => response.content("application/octet-stream", of_type(Type::String)),
     }
 }
 
@@ -158,7 +177,7 @@ fn of_type(schema: Type) -> utoipa::openapi::Content {
     ContentBuilder::new().schema(Some(object(schema))).build()
 }
 
-fn problem(status: u16, body: bool) -> ResponseBuilder {
+fn problem(row: &Row, status: u16, body: bool) -> ResponseBuilder {
     let reason = StatusCode::from_u16(status)
         .ok()
         .and_then(|status| status.canonical_reason());
@@ -169,11 +188,15 @@ fn problem(status: u16, body: bool) -> ResponseBuilder {
         503 => response.header("Retry-After", text("Seconds to wait")),
         _ => response,
     };
+    let (media_type, schema) = match row.registry {
+        true => ("application/json", "RegistryErrors"),
+        false => ("application/problem+json", "Problem"),
+    };
     let schema = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name("Problem")))
+        .schema(Some(Ref::from_schema_name(schema)))
         .build();
     if body {
-        response.content("application/problem+json", schema)
+        response.content(media_type, schema)
     } else {
         response
     }

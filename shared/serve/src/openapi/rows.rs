@@ -10,6 +10,8 @@ pub(super) struct Row {
     pub(super) dated: bool,
     /// It may be redirected to its immutable key.
     pub(super) redirected: bool,
+    /// Its errors are a registry's.
+    pub(super) registry: bool,
     /// The statuses of its errors beside 405, 412 and 416.
     pub(super) errors: &'static [u16],
 }
@@ -25,6 +27,10 @@ pub(super) enum Body {
     Lines,
     /// One line of text.
     Text,
+    /// A JSON document of this media type.
+    Document(&'static str),
+    /// Bytes.
+    Bytes,
 }
 
 const DOCUMENT: Row = Row {
@@ -35,6 +41,7 @@ const DOCUMENT: Row = Row {
     negotiated: false,
     dated: false,
     redirected: false,
+    registry: false,
     errors: &[400, 404, 503],
 };
 
@@ -49,6 +56,11 @@ const LINES: Row = Row {
 
 const IMMUTABLE: Row = Row {
     redirected: true,
+    ..DOCUMENT
+};
+
+const REGISTRY: Row = Row {
+    registry: true,
     ..DOCUMENT
 };
 
@@ -169,6 +181,58 @@ pub(super) const ROWS: &[Row] = &[
         body: Body::Lines,
         errors: &[404, 503],
         ..IMMUTABLE
+    },
+    Row {
+        path: "/blobs/sha256/{blob}",
+        id: "getBlob",
+        summary: "A part of a catalog's container image by its digest",
+        body: Body::Bytes,
+        errors: &[404, 503],
+        ..IMMUTABLE
+    },
+    Row {
+        path: "/v2/",
+        id: "getRegistry",
+        summary: "That this is a registry: OCI distribution specification, as all below /v2/",
+        errors: &[],
+        ..REGISTRY
+    },
+    Row {
+        path: "/v2/_catalog",
+        id: "listRepositories",
+        summary: "The catalogs, each a repository of its name",
+        body: Body::Json("RepositoryList"),
+        errors: &[400, 503],
+        ..REGISTRY
+    },
+    Row {
+        path: "/v2/{catalog}/tags/list",
+        id: "listTags",
+        summary: "latest, and the first 12 digits of each content hash that is kept",
+        body: Body::Json("TagList"),
+        ..REGISTRY
+    },
+    Row {
+        path: "/v2/{catalog}/manifests/{reference}",
+        id: "getManifest",
+        summary: "The image index by tag, it or a manifest by digest",
+        body: Body::Document(oci::media_type::INDEX),
+        ..REGISTRY
+    },
+    Row {
+        path: "/v2/{catalog}/blobs/{digest}",
+        id: "getImageBlob",
+        summary: "A part of the catalog's images",
+        body: Body::Bytes,
+        redirected: true,
+        ..REGISTRY
+    },
+    Row {
+        path: "/v2/{catalog}/referrers/{digest}",
+        id: "listReferrers",
+        summary: "Nothing: no artifact refers to an image here",
+        body: Body::Document(oci::media_type::INDEX),
+        ..REGISTRY
     },
     Row {
         path: "/healthz",

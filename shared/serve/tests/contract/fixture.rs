@@ -9,8 +9,8 @@ use std::{
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use layout::{
-    Availability, CatalogName, Catalogs, Current, Document, Form, Index, IndexedMeta, IndexedShard, Key,
-    RENDER_VERSION, Sha256, ShardRef, Snapshot, SnapshotRef, SourceRef, Stored, Whole,
+    Availability, CatalogName, Catalogs, Current, Document, Form, Image, Index, IndexedMeta, IndexedShard, Key,
+    Previous, RENDER_VERSION, Sha256, ShardRef, Snapshot, SnapshotRef, SourceRef, Stored, Whole,
 };
 use store::{Condition, Store};
 
@@ -29,6 +29,8 @@ pub(crate) struct Publication<'a> {
     pub(crate) availability: Availability,
     /// Whether `all.json` is stored uncompressed too.
     pub(crate) identity: bool,
+    /// What was published before.
+    pub(crate) previous: Vec<Previous>,
 }
 
 impl Default for Publication<'_> {
@@ -38,6 +40,7 @@ impl Default for Publication<'_> {
             serial: 1,
             availability: Availability::Available,
             identity: false,
+            previous: Vec::new(),
         }
     }
 }
@@ -80,6 +83,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     }
     let all: Vec<u8> = groups.values().flat_map(|(shard, _)| shard.clone()).collect();
     let hash = Sha256::of(&all);
+    let image = put_image(store, &groups).await;
     let mut shards = Vec::new();
     let mut index = Index::default();
     for (name, (lines, metas)) in groups {
@@ -115,6 +119,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         index,
         packages: shards.into_iter().filter(|shard| !shard.name.is_empty()).collect(),
         global,
+        image: Some(image),
     };
     put(store, &Key::Snapshot(name.clone(), hash), snapshot.to_bytes()).await;
     let current = Current {
@@ -128,11 +133,28 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         render_version: RENDER_VERSION,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000 + 60 * publication.serial),
         availability: publication.availability,
-        previous: Vec::new(),
+        previous: publication.previous,
     };
     put(store, &Key::Current(name.clone()), current.to_bytes()).await;
     put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
     Published { all, current, snapshot }
+}
+
+async fn put_image(store: &dyn Store, groups: &BTreeMap<String, (Vec<u8>, Vec<IndexedMeta>)>) -> Image {
+    let (mut layer, mut tar) = (oci::Layer::new(), Vec::new());
+    for (name, (lines, _)) in groups {
+        tar.extend(layer.before(name, lines.len() as u64));
+        tar.extend_from_slice(lines);
+    }
+    tar.extend(layer.end());
+    let (bytes, diff_id) = (gzip(&tar), Sha256::of(&tar));
+    let layer = put(store, &Key::Blob(Sha256::of(&bytes)), bytes).await;
+    let documents = oci::Documents::new(layer, diff_id);
+    let image = documents.image(layer, diff_id);
+    for bytes in documents.into_all() {
+        put(store, &Key::Blob(Sha256::of(&bytes)), bytes).await;
+    }
+    image
 }
 
 pub(crate) async fn put(store: &dyn Store, key: &Key, bytes: Vec<u8>) -> Stored {
