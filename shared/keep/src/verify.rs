@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use layout::{CatalogName, Current, Document, Form, Index, Key, Sha256, Snapshot, Stored};
+use layout::{CatalogName, Current, Document, Form, Image, Index, Key, Sha256, Snapshot, Stored};
 use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt};
 use telemetry::chain;
@@ -240,6 +240,10 @@ pub(crate) fn note(catalog: &CatalogName, hash: Sha256, snapshot: &Snapshot, exp
             content: None,
         },
     );
+    for stored in snapshot.image.iter().flat_map(Image::blobs) {
+        let content = Some(stored.sha256);
+        expected.insert(Key::Blob(stored.sha256), Expected { stored, content });
+    }
     for shard in snapshot.shards() {
         expected.insert(
             Key::Shard(shard.sha256),

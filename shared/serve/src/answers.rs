@@ -80,7 +80,7 @@ impl App {
             content_type: key.content_type(),
             encoding: key.content_encoding().map(http::HeaderValue::from_static),
             negotiated: false,
-            extra: Vec::new(),
+            extra: None,
             source,
         })
     }
@@ -149,7 +149,7 @@ fn catalog_lines(tag: Tag, published: &Published, coding: Coding, source: Source
         content_type: "application/jsonl",
         encoding: coding.header(),
         negotiated: true,
-        extra: Vec::new(),
+        extra: None,
         source,
     }
 }
@@ -208,7 +208,7 @@ fn plain(bytes: Bytes, content_type: &'static str) -> Representation {
         content_type,
         encoding: None,
         negotiated: false,
-        extra: Vec::new(),
+        extra: None,
         source: Source::Memory(bytes),
     }
 }

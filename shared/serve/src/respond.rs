@@ -39,8 +39,8 @@ pub(crate) struct Representation {
     pub(crate) encoding: Option<HeaderValue>,
     /// Whether `Accept-Encoding` had a say.
     pub(crate) negotiated: bool,
-    /// Fields that only some routes have.
-    pub(crate) extra: Vec<(HeaderName, HeaderValue)>,
+    /// A field that only some routes have.
+    pub(crate) extra: Option<Box<(HeaderName, HeaderValue)>>,
     pub(crate) source: Source,
 }
 
@@ -56,7 +56,7 @@ impl Representation {
         if let Some(modified) = &self.modified {
             headers.insert(LAST_MODIFIED, modified.header().clone());
         }
-        headers.extend(self.extra.iter().cloned());
+        headers.extend(self.extra.as_deref().cloned());
         let mut response = Response::new(Body::empty());
         *response.status_mut() = status;
         *response.headers_mut() = headers;

@@ -50,6 +50,7 @@ pub(crate) fn snapshot(packages: Packages<'_>) -> Snapshot {
         index: stored(),
         global: None,
         packages: packages.iter().map(shard).collect(),
+        image: None,
     }
 }
 

@@ -182,7 +182,7 @@ fn blob(stored: Stored, content_type: &'static str, cache: CachePolicy) -> Repre
     Representation {
         tag: Tag::new(stored.sha256, ""),
         content_type,
-        extra: vec![(CONTENT_DIGEST, digest)],
+        extra: Some(Box::new((CONTENT_DIGEST, digest))),
         source: Source::Object(Object::new(Key::Blob(stored.sha256), stored)),
         ..document(Bytes::new(), cache)
     }
@@ -191,7 +191,7 @@ fn blob(stored: Stored, content_type: &'static str, cache: CachePolicy) -> Repre
 fn listed(list: &impl Serialize, link: Option<HeaderValue>) -> Representation {
     let bytes = serde_json::to_vec(list).expect("lists hold only plain fields");
     Representation {
-        extra: link.into_iter().map(|link| (LINK, link)).collect(),
+        extra: link.map(|link| Box::new((LINK, link))),
         ..document(bytes.into(), CachePolicy::Pointer)
     }
 }
@@ -206,7 +206,7 @@ fn no_referrers(query: &str) -> Representation {
     let applied = (FILTERS_APPLIED, HeaderValue::from_static("artifactType"));
     Representation {
         content_type: oci::media_type::INDEX,
-        extra: filtered.then_some(applied).into_iter().collect(),
+        extra: filtered.then(|| Box::new(applied)),
         ..document(empty.into(), CachePolicy::Pointer)
     }
 }

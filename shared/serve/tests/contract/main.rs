@@ -9,6 +9,7 @@ mod large;
 mod metas;
 mod openapi;
 mod ranges;
+mod registry;
 mod rows;
 mod states;
 mod whole;

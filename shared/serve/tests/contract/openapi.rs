@@ -9,6 +9,7 @@ async fn every_path_is_described() {
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     insta::assert_debug_snapshot!(paths, @r#"
     [
+        "/blobs/sha256/{blob}",
         "/catalogs",
         "/catalogs.json",
         "/catalogs/{catalog}/all.json",
@@ -29,6 +30,12 @@ async fn every_path_is_described() {
         "/openapi.json",
         "/packages/sha256/{hash}.json.zst",
         "/readyz",
+        "/v2/",
+        "/v2/_catalog",
+        "/v2/{catalog}/blobs/{digest}",
+        "/v2/{catalog}/manifests/{reference}",
+        "/v2/{catalog}/referrers/{digest}",
+        "/v2/{catalog}/tags/list",
     ]
     "#);
 }

@@ -163,7 +163,7 @@ async fn pointers() {
     cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
     content-length: 505
     content-type: application/json
-    etag: "R70_PcMBUrEGi93RnXqUaRSJMz4IDrefrqXgfrc1rqg"
+    etag: "NDNNyntopOKWKAosqrlhlGs5T5us34Bl4KF6hvs23hA"
 
     {
       "formatVersion": 1,
@@ -171,7 +171,7 @@ async fn pointers() {
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {
         "key": "catalogs/demo/713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0/snapshot.json",
-        "sha256": "08f8f28a4c682033f9a932de6bd6c53a3e61472a77ea22e81b860b5650130bdb"
+        "sha256": "7acb43c0014a17c8a46ba9acf5ce8bd54add9d9891123a7617e9f2bf1b415cb7"
       },
       "source": {
         "ref": "registry.example/demo:latest",

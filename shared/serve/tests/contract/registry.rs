@@ -1,0 +1,299 @@
+//! The catalogs as container images, as registries answer.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use http::{Method, StatusCode};
+use layout::{Availability, Catalogs, Document, Image, Key, Previous, Sha256};
+use serve::{BaseUrl, Large, Metrics, Settings, router};
+
+use crate::{
+    fixture::{LINES, Publication, publish, put},
+    world::{Answer, World},
+};
+
+const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
+
+/// A catalog with an earlier publication, one that is not kept any more, and another catalog.
+struct Site {
+    world: World,
+    older: Image,
+    foreign: Image,
+}
+
+impl Site {
+    async fn new() -> Self {
+        Self::with(Settings::default()).await
+    }
+
+    async fn with(settings: Settings) -> Self {
+        let mut world = World::new().await;
+        let older = publish(&world.store, Publication::default(), OLDER).await;
+        let other = Publication {
+            name: "other",
+            ..Publication::default()
+        };
+        let foreign = publish(&world.store, other, "{\"schema\":\"olm.note\"}\n").await;
+        let now = Publication {
+            serial: 3,
+            previous: vec![
+                earlier(2, Sha256::of(b"expired")),
+                earlier(1, older.current.content_hash),
+            ],
+            ..Publication::default()
+        };
+        world.demo = publish(&world.store, now, LINES).await;
+        let names = Catalogs::from_iter(["demo", "other"].map(|name| name.parse().unwrap()));
+        put(&world.store, &Key::Catalogs, names.to_bytes()).await;
+        world.router = router(Arc::new(world.store.clone()), settings, Metrics::default());
+        let image = |published: crate::fixture::Published| published.snapshot.image.unwrap();
+        Self {
+            older: image(older),
+            foreign: image(foreign),
+            world,
+        }
+    }
+
+    fn image(&self) -> &Image {
+        self.world.demo.snapshot.image.as_ref().unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.world.get(&format!("/v2/{path}"), &[]).await
+    }
+
+    /// Status and code of what is refused.
+    async fn refusal(&self, method: Method, path: &str) -> (u16, String) {
+        let answer = self.world.ask(method, &format!("/v2/{path}"), &[]).await;
+        assert_eq!(
+            answer.header("docker-distribution-api-version"),
+            "registry/2.0",
+            "{path}"
+        );
+        assert_eq!(answer.header("content-type"), "application/json", "{path}");
+        let body: serde_json::Value = serde_json::from_slice(answer.bytes()).unwrap();
+        let entry = &body["errors"][0];
+        assert!(entry["message"].is_string(), "{path}: {body}");
+        (answer.status.as_u16(), entry["code"].as_str().unwrap().to_owned())
+    }
+}
+
+fn earlier(serial: u64, content_hash: Sha256) -> Previous {
+    Previous {
+        serial,
+        content_hash,
+        published_at: SystemTime::UNIX_EPOCH + Duration::from_secs(serial),
+    }
+}
+
+fn digest(hash: Sha256) -> String {
+    format!("sha256:{hash}")
+}
+
+#[tokio::test]
+async fn it_is_a_registry() {
+    let site = Site::new().await;
+    for path in ["/v2/", "/v2"] {
+        let answer = site.world.get(path, &[]).await;
+        assert_eq!((answer.status, answer.text().as_str()), (StatusCode::OK, "{}"));
+        assert_eq!(answer.header("docker-distribution-api-version"), "registry/2.0");
+    }
+    assert_eq!(
+        site.get("_catalog").await.text(),
+        r#"{"repositories":["demo","other"]}"#
+    );
+    let other = site.world.get("/healthz", &[]).await;
+    assert_eq!(other.header("docker-distribution-api-version"), "");
+}
+
+#[tokio::test]
+async fn tags_are_the_contents_that_are_kept() {
+    let site = Site::new().await;
+    let hashes = [site.world.demo.current.content_hash, Sha256::of(OLDER.as_bytes())];
+    let mut tags: Vec<String> = hashes.iter().map(|hash| hash.to_string()[..12].to_owned()).collect();
+    tags.sort();
+    tags.push("latest".into());
+    let list = serde_json::json!({"name": "demo", "tags": tags});
+    assert_eq!(site.get("demo/tags/list").await.text(), list.to_string());
+    let first = site.get("demo/tags/list?n=1").await;
+    assert_eq!(
+        first.header("link"),
+        format!("</v2/demo/tags/list?n=1&last={}>; rel=\"next\"", tags[0])
+    );
+    let rest = site.get(&format!("demo/tags/list?n=2&last={}", tags[0])).await;
+    assert_eq!(rest.header("link"), "");
+    assert_eq!(
+        rest.text(),
+        serde_json::json!({"name": "demo", "tags": tags[1..]}).to_string()
+    );
+    let none = site.get("demo/tags/list?n=0").await;
+    assert_eq!(
+        (none.text().as_str(), none.header("link")),
+        (r#"{"name":"demo","tags":[]}"#, "")
+    );
+}
+
+#[tokio::test]
+async fn an_index_is_found_by_tag_and_by_digest() {
+    let site = Site::new().await;
+    let index = site.image().index;
+    let hash = site.world.demo.current.content_hash.to_string();
+    for tag in ["latest", &hash[..12], &hash] {
+        let answer = site.get(&format!("demo/manifests/{tag}")).await;
+        assert_eq!(Sha256::of(answer.bytes()), index.sha256, "{tag}");
+        assert_eq!(answer.header("content-type"), "application/vnd.oci.image.index.v1+json");
+        assert_eq!(answer.header("docker-content-digest"), digest(index.sha256));
+        assert!(answer.header("cache-control").contains("max-age=60"), "{tag}");
+        let again = [("if-none-match", answer.header("etag"))];
+        let again = site.world.get(&format!("/v2/demo/manifests/{tag}"), &again).await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+        assert_eq!(again.header("docker-content-digest"), digest(index.sha256));
+    }
+    let answer = site.get(&format!("demo/manifests/{}", digest(index.sha256))).await;
+    assert!(answer.header("cache-control").contains("immutable"));
+}
+
+#[tokio::test]
+async fn everything_that_an_index_names_can_be_pulled() {
+    let site = Site::new().await;
+    for image in [site.image(), &site.older] {
+        for stored in &image.manifests {
+            let path = format!("/v2/demo/manifests/{}", digest(stored.sha256));
+            let answer = site.world.get(&path, &[]).await;
+            assert_eq!(
+                answer.header("content-type"),
+                "application/vnd.oci.image.manifest.v1+json"
+            );
+            assert_eq!(Sha256::of(answer.bytes()), stored.sha256);
+            let head = site.world.ask(Method::HEAD, &path, &[]).await;
+            assert_eq!(head.head(), answer.head());
+        }
+        for stored in image.blobs() {
+            let path = format!("/v2/demo/blobs/{}", digest(stored.sha256));
+            let answer = site.world.get(&path, &[]).await;
+            assert_eq!(Sha256::of(answer.bytes()), stored.sha256);
+            assert_eq!(answer.header("docker-content-digest"), digest(stored.sha256));
+            assert_eq!(answer.header("content-type"), "application/octet-stream");
+            assert!(answer.header("cache-control").contains("immutable"));
+            let part = site.world.get(&path, &[("range", "bytes=2-9")]).await;
+            assert_eq!(part.status, StatusCode::PARTIAL_CONTENT);
+            assert_eq!(part.bytes(), &answer.bytes()[2..10]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_refers_to_an_image() {
+    let site = Site::new().await;
+    let path = format!("demo/referrers/{}", digest(Sha256::of(b"")));
+    let answer = site.get(&path).await;
+    assert_eq!(answer.header("content-type"), "application/vnd.oci.image.index.v1+json");
+    assert_eq!(answer.header("oci-filters-applied"), "");
+    let body: serde_json::Value = serde_json::from_slice(answer.bytes()).unwrap();
+    assert_eq!(body["manifests"], serde_json::json!([]));
+    let filtered = site.get(&format!("{path}?artifactType=a%2Fb")).await;
+    assert_eq!(filtered.header("oci-filters-applied"), "artifactType");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_refused_by_the_codes_of_the_specification() {
+    let site = Site::new().await;
+    let none = digest(Sha256::of(b"none"));
+    let foreign = digest(site.foreign.layer.sha256);
+    let foreign_index = digest(site.foreign.index.sha256);
+    for (path, status, code) in [
+        ("nobody/manifests/latest".to_owned(), 404, "NAME_UNKNOWN"),
+        ("ns/demo/tags/list".into(), 404, "NAME_UNKNOWN"),
+        ("ns%2Fdemo/tags/list".into(), 404, "NAME_UNKNOWN"),
+        ("Demo/tags/list".into(), 400, "NAME_INVALID"),
+        ("..%2Fdemo/manifests/latest".into(), 400, "NAME_INVALID"),
+        ("demo/manifests/v1".into(), 404, "MANIFEST_UNKNOWN"),
+        ("demo/manifests/e3b0".into(), 404, "MANIFEST_UNKNOWN"),
+        (format!("demo/manifests/{none}"), 404, "MANIFEST_UNKNOWN"),
+        (format!("demo/manifests/{foreign_index}"), 404, "MANIFEST_UNKNOWN"),
+        ("demo/manifests/sha256:0".into(), 400, "DIGEST_INVALID"),
+        (format!("demo/blobs/{none}"), 404, "BLOB_UNKNOWN"),
+        (format!("demo/blobs/{foreign}"), 404, "BLOB_UNKNOWN"),
+        (format!("demo/blobs/sha512:{}", "a".repeat(128)), 404, "BLOB_UNKNOWN"),
+        ("demo/blobs/sha256:..%2F..%2Fcurrent.json".into(), 400, "DIGEST_INVALID"),
+        ("demo/blobs/latest".into(), 400, "DIGEST_INVALID"),
+        ("demo/referrers/x".into(), 400, "DIGEST_INVALID"),
+        (format!("nobody/referrers/{none}"), 404, "NAME_UNKNOWN"),
+        ("demo/blobs/uploads/1".into(), 404, "BLOB_UPLOAD_UNKNOWN"),
+        ("demo/tags/list?n=x".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("_catalog?n=-1".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("demo".into(), 404, "UNSUPPORTED"),
+    ] {
+        assert_eq!(
+            site.refusal(Method::GET, &path).await,
+            (status, code.to_owned()),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_can_be_pushed_or_deleted() {
+    let site = Site::new().await;
+    let layer = digest(site.image().layer.sha256);
+    for (method, path) in [
+        (Method::POST, "demo/blobs/uploads/".to_owned()),
+        (Method::POST, format!("demo/blobs/uploads/?mount={layer}&from=other")),
+        (Method::PATCH, "demo/blobs/uploads/1".into()),
+        (Method::PUT, "demo/blobs/uploads/1".into()),
+        (Method::PUT, "demo/manifests/latest".into()),
+        (Method::DELETE, "demo/manifests/latest".into()),
+        (Method::DELETE, format!("demo/blobs/{layer}")),
+    ] {
+        let answer = site.refusal(method.clone(), &path).await;
+        assert_eq!(answer, (405, "UNSUPPORTED".to_owned()), "{method} {path}");
+        let answer = site.world.ask(method, &format!("/v2/{path}"), &[]).await;
+        assert_eq!(answer.header("allow"), "GET, HEAD");
+    }
+}
+
+#[tokio::test]
+async fn an_unavailable_catalog_is_no_repository() {
+    let hidden = Publication {
+        availability: Availability::Unavailable,
+        ..Publication::default()
+    };
+    let world = World::with(Settings::default(), hidden, LINES).await;
+    assert_eq!(world.get("/v2/_catalog", &[]).await.text(), r#"{"repositories":[]}"#);
+    for path in ["tags/list", "manifests/latest", "blobs/uploads/"] {
+        let answer = world.get(&format!("/v2/demo/{path}"), &[]).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND);
+        assert!(answer.text().contains("NAME_UNKNOWN"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_layer_is_redirected_to_its_blob() {
+    let settings = Settings {
+        large: Large::Redirect {
+            above: 100,
+            to: Arc::new(BaseUrl::new("https://cdn.example")),
+        },
+        ..Settings::default()
+    };
+    let site = Site::with(settings).await;
+    let hash = site.image().layer.sha256;
+    let answer = site.get(&format!("demo/blobs/{}", digest(hash))).await;
+    assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
+    assert_eq!(
+        answer.header("location"),
+        format!("https://cdn.example/blobs/sha256/{hash}")
+    );
+    assert_eq!(answer.header("docker-content-digest"), digest(hash));
+}
+
+#[tokio::test]
+async fn a_damaged_layer_is_never_sent() {
+    let site = Site::new().await;
+    let hash = site.image().layer.sha256;
+    site.world.store.corrupt(&Key::Blob(hash), b"damaged".to_vec());
+    let path = format!("demo/blobs/{}", digest(hash));
+    assert_eq!(site.refusal(Method::GET, &path).await, (503, "UNAVAILABLE".to_owned()));
+}
