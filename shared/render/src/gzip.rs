@@ -184,7 +184,11 @@ mod tests {
     /// Every second one begins a Shard, and so has a frame; the last is only one.
     fn pieces(block: impl Fn(u32) -> Vec<u8>) -> Vec<Piece> {
         let piece = |at: u32| Piece {
-            frame: if at.is_multiple_of(2) { vec![at as u8; 700] } else { Vec::new() },
+            frame: if at.is_multiple_of(2) {
+                vec![at as u8; 700]
+            } else {
+                Vec::new()
+            },
             block: Arc::new(block(at)),
             begins: at.is_multiple_of(2),
         };

@@ -19,7 +19,6 @@ async fn documents_are_served_as_they_are_stored() {
         pull_ms: None,
         bytes_pulled: 0,
         bytes_published: 0,
-        pull_ms: None,
     };
     put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
     for (key, stored) in world.store.objects() {
