@@ -83,6 +83,8 @@ Deny s3:PutObject $object/packages/sha256/$HASH.json.zst $whole
 Deny s3:PutObject $object/packages/sha256/$HASH.json.zst $whole s3:if-match=x
 None s3:PutObject $object/packages/sha256/$HASH.json.zst $whole s3:if-none-match=*
 None s3:PutObject $object/packages/sha256/$HASH.json.zst s3:ObjectCreationOperation=false
+Deny s3:PutObject $object/blobs/sha256/$HASH $whole
+None s3:PutObject $object/blobs/sha256/$HASH $whole s3:if-none-match=*
 Deny s3:PutObject $object/catalogs/v4.20/$HASH/all.json $whole
 Deny s3:PutObject $object/catalogs/v4.20/$HASH/snapshot.json $whole
 None s3:PutObject $object/catalogs/v4.20/$HASH/all.json $whole s3:if-none-match=*
@@ -100,6 +102,7 @@ Deny s3:GetObject $object/catalogs.json aws:SecureTransport=false
 Deny s3:GetObject $object/catalogs.json aws:SecureTransport=true s3:TlsVersion=1.1
 None s3:GetObject $object/catalogs.json aws:SecureTransport=true s3:TlsVersion=1.2
 Allow s3:GetObject $object/packages/sha256/$HASH.json.zst $cdn
+Allow s3:GetObject $object/blobs/sha256/$HASH $cdn
 Allow s3:GetObject $object/catalogs/v4.20/$HASH/all.json.gz $cdn
 None s3:GetObject $object/catalogs/v4.20/current.json $cdn
 None s3:GetObject $object/catalogs/v4.20/layers.json $cdn
@@ -255,11 +258,18 @@ cdn() {
 /catalogs/v4.20/all.json reader NegotiatedCache
 /catalogs/v4.20/api/v1/all reader NegotiatedCache
 /catalogs/v4.20/api/v1/metas reader QueriedCache
+/catalogs/v4.20/changes reader QueriedCache
 /catalogs/v4.20/packages/etcd reader NegotiatedCache
+/v2/ reader NegotiatedCache
+/v2/_catalog reader QueriedCache
+/v2/v4.20/tags/list reader QueriedCache
+/v2/v4.20/manifests/latest reader NegotiatedCache
+/v2/v4.20/blobs/sha256:$HASH reader NegotiatedCache
 /catalogs/v4.20/packages/$HASH reader NegotiatedCache
 /catalogs/v4.20/$HASH/all.json.zst bucket ImmutableCache
 /catalogs/v4.20/$HASH/snapshot.json bucket ImmutableCache
 /packages/sha256/$HASH.json.zst bucket ImmutableCache
+/blobs/sha256/$HASH bucket ImmutableCache
 /config/catalogs.yaml reader NegotiatedCache
 EOF
   is "the CDN compresses nothing" "$(property Distribution '.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]] | map(.Compress) | unique')" '[false]'
