@@ -1,13 +1,8 @@
-use std::collections::BTreeMap;
-
 use futures_util::{StreamExt, TryStreamExt, stream};
-use layout::{CatalogName, Key, Snapshot};
+use layout::{CatalogName, Named, Snapshot};
 use store::{Store, StoreError};
 
-use crate::{
-    Finding, Problem,
-    verify::{Expected, note},
-};
+use crate::{Finding, Problem};
 
 /// How many objects are looked at side by side: each is one small request, as small as a put's.
 const LOOKS: usize = 32;
@@ -21,12 +16,8 @@ pub async fn missing(
     catalog: &CatalogName,
     snapshot: &Snapshot,
 ) -> Result<Vec<Finding>, StoreError> {
-    let mut expected = BTreeMap::new();
-    note(catalog, snapshot.content_hash, snapshot, &mut expected);
-    let looks: Vec<_> = expected
-        .into_iter()
-        .map(|(key, expected)| look(store, key, expected))
-        .collect();
+    let named = snapshot.objects(catalog).into_iter();
+    let looks: Vec<_> = named.map(|named| look(store, named)).collect();
     let mut found: Vec<Finding> = stream::iter(looks)
         .buffer_unordered(LOOKS)
         .try_filter_map(async |finding| Ok(finding))
@@ -36,12 +27,12 @@ pub async fn missing(
     Ok(found)
 }
 
-async fn look(store: &dyn Store, key: Key, expected: Expected) -> Result<Option<Finding>, StoreError> {
+async fn look(store: &dyn Store, Named { key, stored, .. }: Named) -> Result<Option<Finding>, StoreError> {
     let problem = match store.head(&key).await {
-        Ok(info) if info.size == expected.stored.size => return Ok(None),
+        Ok(info) if info.size == stored.size => return Ok(None),
         Ok(info) => Problem::Size {
             found: info.size,
-            recorded: expected.stored.size,
+            recorded: stored.size,
         },
         Err(error) if error.is_not_found() => Problem::Missing,
         Err(error) => return Err(error),

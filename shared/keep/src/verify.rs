@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use layout::{CatalogName, Current, Document, Form, Image, Index, Key, Sha256, Snapshot, Stored};
+use layout::{CatalogName, Current, Document, Index, Key, Named, Sha256, Snapshot};
 use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt};
 use telemetry::chain;
@@ -73,13 +73,6 @@ pub enum Problem {
     Disagrees(&'static str),
 }
 
-/// What an object should be.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Expected {
-    pub(crate) stored: Stored,
-    content: Option<Sha256>,
-}
-
 /// Reads everything that a catalog names and compares it with what it should be.
 ///
 /// # Errors
@@ -132,7 +125,7 @@ impl Verification {
         catalog: &CatalogName,
         hash: Sha256,
         recorded: Option<Sha256>,
-        expected: &mut BTreeMap<Key, Expected>,
+        expected: &mut BTreeMap<Key, Named>,
     ) -> Result<(), StoreError> {
         let key = Key::Snapshot(catalog.clone(), hash);
         match document::<Snapshot>(store, &key).await? {
@@ -149,17 +142,15 @@ impl Verification {
                 if recorded.is_some_and(|recorded| recorded != Sha256::of(&snapshot.to_bytes())) {
                     self.found(&key, Problem::Disagrees("current.json"));
                 }
-                note(catalog, hash, &snapshot, expected);
+                let named = snapshot.objects(catalog).into_iter();
+                expected.extend(named.map(|named| (named.key.clone(), named)));
             }
         }
         Ok(())
     }
 
-    async fn objects(&mut self, store: &dyn Store, expected: BTreeMap<Key, Expected>) -> Result<(), StoreError> {
-        let checks: Vec<_> = expected
-            .into_iter()
-            .map(|(key, expected)| check(store, key, expected))
-            .collect();
+    async fn objects(&mut self, store: &dyn Store, expected: BTreeMap<Key, Named>) -> Result<(), StoreError> {
+        let checks: Vec<_> = expected.into_values().map(|expected| check(store, expected)).collect();
         let mut checks = stream::iter(checks).buffer_unordered(SIDE_BY_SIDE);
         while let Some((bytes, finding)) = checks.try_next().await? {
             self.objects += 1;
@@ -170,7 +161,9 @@ impl Verification {
     }
 }
 
-async fn check(store: &dyn Store, key: Key, expected: Expected) -> Result<(u64, Option<Finding>), StoreError> {
+async fn check(store: &dyn Store, expected: Named) -> Result<(u64, Option<Finding>), StoreError> {
+    let key = expected.key;
+    let content = expected.content.map(|content| content.sha256);
     let examined = match examine(store, &key).await {
         Ok(examined) => examined,
         Err(error) if error.is_not_found() => {
@@ -184,7 +177,7 @@ async fn check(store: &dyn Store, key: Key, expected: Expected) -> Result<(u64, 
         }
         Err(error) => return Err(error),
     };
-    let problem = if examined.content.is_none() || expected.content.is_some_and(|hash| examined.content != Some(hash)) {
+    let problem = if examined.content.is_none() || content.is_some() && examined.content != content {
         Some(Problem::Content)
     } else if examined.stored != expected.stored {
         Some(Problem::Stored {
@@ -219,40 +212,6 @@ async fn index_problem(store: &dyn Store, key: &Key) -> Result<Option<Problem>, 
     Ok(Index::from_bytes(&content)
         .err()
         .map(|error| Problem::Document(chain(&error))))
-}
-
-pub(crate) fn note(catalog: &CatalogName, hash: Sha256, snapshot: &Snapshot, expected: &mut BTreeMap<Key, Expected>) {
-    for form in Form::ALL {
-        if let Some(stored) = snapshot.all.form(form) {
-            expected.insert(
-                Key::All(catalog.clone(), hash, form),
-                Expected {
-                    stored,
-                    content: Some(hash),
-                },
-            );
-        }
-    }
-    expected.insert(
-        Key::Index(catalog.clone(), hash),
-        Expected {
-            stored: snapshot.index,
-            content: None,
-        },
-    );
-    for stored in snapshot.image.iter().flat_map(Image::blobs) {
-        let content = Some(stored.sha256);
-        expected.insert(Key::Blob(stored.sha256), Expected { stored, content });
-    }
-    for shard in snapshot.shards() {
-        expected.insert(
-            Key::Shard(shard.sha256),
-            Expected {
-                stored: shard.stored,
-                content: Some(shard.sha256),
-            },
-        );
-    }
 }
 
 /// A document that cannot be used is a finding; only a store that fails is an error.

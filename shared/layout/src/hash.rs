@@ -39,6 +39,12 @@ impl Sha256 {
     pub fn to_base64url(self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
+
+    /// The strong entity tag (RFC 9110, section 8.8.3) under which readers serve a document with this hash, so that
+    /// whoever holds the bytes can ask for other ones.
+    pub fn to_entity_tag(self) -> String {
+        format!("\"{}\"", self.to_base64url())
+    }
 }
 
 /// A hash of bytes that come piece by piece.

@@ -1,13 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
-mod blocking;
 mod catalog;
 mod error;
 mod guard;
 mod metrics;
 mod mirror;
-mod names;
 mod progress;
 mod publish;
 mod published;
@@ -23,7 +21,6 @@ pub use error::PollError;
 pub use guard::Suspicion;
 pub use metrics::Metrics;
 pub use mirror::{Look, Mirror, Options, Settings};
-pub use names::{add_name, remove_name};
 pub use progress::{Progress, Seen};
 pub use pull::RenderSink;
 pub use report::{Changes, Report};

@@ -10,13 +10,9 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use layout::{CatalogName, Document, Form, Image, Key, Sha256, Snapshot, SnapshotRef, Stored, Whole};
 use render::{AllFacts, LayerFacts, RenderError, Rendering, Shard, Sinks};
-use store::{Staged, Store};
+use store::{Staged, StagedWriter, Staging, Store, bridge};
 
-use crate::{
-    PollError, adopt,
-    blocking::{StagedWriter, Staging, bridge},
-    published::PublishedShards,
-};
+use crate::{PollError, adopt, published::PublishedShards};
 
 /// How many puts are in flight: enough to hide the latency of object storage, too few to be throttled by it.
 const PUTS: usize = 32;

@@ -4,12 +4,13 @@ use std::{
 };
 
 use image::Digest;
+use keep::add_name;
 use layout::{CatalogName, Current, Key, Outcome, RENDER_VERSION, Snapshot, SnapshotRef, SourceRef};
 use render::Rendering;
 use store::{Condition, ReadError, StoreExt, Version};
 
 use crate::{
-    Catalog, Changes, Mirror, PollError, Report, add_name, guard, jittered,
+    Catalog, Changes, Mirror, PollError, Report, guard, jittered,
     publish::{Publisher, Written},
     published::PublishedShards,
 };

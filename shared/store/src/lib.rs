@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod bridge;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod error;
@@ -10,6 +11,7 @@ pub mod memory;
 mod range;
 mod store;
 
+pub use bridge::{StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, ReadError, StoreExt};
 pub use folder::FolderStore;

@@ -10,7 +10,7 @@ pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
         let removed = keep::remove(&*store, name)
             .await
             .with_context(|| format!("cannot remove {name}"))?;
-        ::poll::remove_name(&*store, name).await?;
+        keep::remove_name(&*store, name).await?;
         if removed == 0 {
             eprintln!("{name}: the store has no such catalog");
             exit = Exit::Failed;

@@ -73,6 +73,13 @@ mod tests {
         assert_eq!(tag.opaque().len(), 52);
     }
 
+    /// Mirrors of a mirror ask by it.
+    #[test]
+    fn the_tag_of_a_document_is_the_one_that_the_layout_promises() {
+        let hash = Sha256::of(b"{}");
+        assert_eq!(Tag::new(hash, "").header(), hash.to_entity_tag().as_str());
+    }
+
     #[test]
     fn dates_have_whole_seconds() {
         let modified = Modified::new(UNIX_EPOCH + Duration::from_millis(1500));

@@ -1,23 +1,24 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use store::{Staged, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle};
+
+use crate::{Staged, StoreError};
 
 /// Passed on in pieces of this size: the encoders write a few hundred bytes at a time.
 const PIECE: usize = 256 << 10;
 
 /// The blocking end of a staged object, for the threads that compress.
-pub(crate) struct StagedWriter {
+pub struct StagedWriter {
     buffer: Vec<u8>,
     pieces: mpsc::Sender<Bytes>,
 }
 
 /// A staged object that is being written by a [`StagedWriter`].
-pub(crate) type Staging = JoinHandle<Result<Box<dyn Staged>, StoreError>>;
+pub type Staging = JoinHandle<Result<Box<dyn Staged>, StoreError>>;
 
 /// Connects blocking writers with a staged object. Once the writer is gone, the task returns it, ready to commit.
-pub(crate) fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
+pub fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
     let (pieces, mut received) = mpsc::channel::<Bytes>(2);
     let staging = tokio::spawn(async move {
         while let Some(piece) = received.recv().await {
