@@ -11,6 +11,8 @@ pub struct IndexFile {
     pub bytes: Vec<u8>,
     /// The sha256 of what they decompress to.
     pub content: Sha256,
+    /// How many bytes that is.
+    pub size: u64,
 }
 
 impl Rendering {
@@ -32,6 +34,7 @@ impl Rendering {
         Ok(IndexFile {
             bytes,
             content: Sha256::of(&content),
+            size: content.len() as u64,
         })
     }
 }

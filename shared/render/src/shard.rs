@@ -129,7 +129,7 @@ impl Fragment {
     }
 }
 
-fn load(published: &dyn Published, sha256: &Sha256) -> Result<Vec<u8>, RenderError> {
+pub(crate) fn load(published: &dyn Published, sha256: &Sha256) -> Result<Vec<u8>, RenderError> {
     published.load(sha256).map_err(|source| RenderError::Published {
         sha256: *sha256,
         source,

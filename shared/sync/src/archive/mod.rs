@@ -1,0 +1,19 @@
+//! Copies that are carried: an archive says what it is, holds what the other side lacks, and is checked before it is
+//! believed.
+
+mod import;
+mod manifest;
+mod origin;
+mod pack;
+mod read;
+mod receipt;
+mod tape;
+mod write;
+
+pub use self::{
+    import::{ImportError, Importer},
+    manifest::{Manifest, PackedCatalog, PackedObject},
+    pack::{Pack, PackError, Packing},
+    read::{Archive, ArchiveError, VolumeFile},
+    receipt::{Receipt, ReceiptCatalog, Since, receipt},
+};

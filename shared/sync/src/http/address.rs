@@ -1,0 +1,151 @@
+use std::{fmt, str::FromStr};
+
+use layout::Key;
+use reqwest::{RequestBuilder, Url};
+
+/// The URL of a mirror. A user name and a password in it are sent and never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Without credentials, ending in a slash.
+    base: Url,
+    login: Option<(String, Option<String>)>,
+}
+
+/// A text that is not the URL of a mirror.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Not a URL at all, or not of HTTP.
+    #[error("the address of a mirror starts with http:// or https://")]
+    NotHttp,
+    /// Keys are paths below it.
+    #[error("the address of a mirror has no query and no fragment")]
+    Query,
+    /// A login that is not percent-encoded UTF-8.
+    #[error("the credentials in the address cannot be read")]
+    Login,
+}
+
+impl Address {
+    /// Where a key lies.
+    pub(super) fn url(&self, key: &Key) -> Url {
+        self.base
+            .join(&key.to_string())
+            .expect("a key is a path of plain characters")
+    }
+
+    /// Adds the credentials.
+    pub(super) fn apply(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.login {
+            Some((user, password)) => request.basic_auth(user, password.as_ref()),
+            None => request,
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut base = Url::parse(text).map_err(|_| AddressError::NotHttp)?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(AddressError::NotHttp);
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(AddressError::Query);
+        }
+        let login = login(&base)?;
+        let cleared = base.set_username("").and_then(|()| base.set_password(None));
+        cleared.map_err(|()| AddressError::Login)?;
+        if !base.path().ends_with('/') {
+            let path = format!("{}/", base.path());
+            base.set_path(&path);
+        }
+        Ok(Self { base, login })
+    }
+}
+
+fn login(url: &Url) -> Result<Option<(String, Option<String>)>, AddressError> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok(None);
+    }
+    let user = decode(url.username())?;
+    Ok(Some((user, url.password().map(decode).transpose()?)))
+}
+
+/// Percent-decoding (RFC 3986, section 2.1).
+fn decode(text: &str) -> Result<String, AddressError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err(AddressError::Login);
+        };
+        bytes.push((high << 4 | low) as u8);
+    }
+    String::from_utf8(bytes).map_err(|_| AddressError::Login)
+}
+
+/// Without credentials.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.base.as_str().trim_end_matches('/'))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_lie_below_the_address() {
+        for (address, url) in [
+            ("https://cdn.example", "https://cdn.example/catalogs.json"),
+            ("http://h:8080/mirror", "http://h:8080/mirror/catalogs.json"),
+            ("http://h/mirror/", "http://h/mirror/catalogs.json"),
+        ] {
+            let address: Address = address.parse().unwrap();
+            assert_eq!(address.url(&Key::Catalogs).as_str(), url);
+        }
+    }
+
+    #[test]
+    fn credentials_are_kept_and_never_printed() {
+        let address: Address = "https://robot:p%40ss@cdn.example/x".parse().unwrap();
+        assert_eq!(address.login, Some(("robot".into(), Some("p@ss".into()))));
+        for text in [
+            address.to_string(),
+            format!("{address:?}"),
+            address.url(&Key::Catalogs).to_string(),
+        ] {
+            assert!(
+                !text.contains("robot") && !text.contains("p@ss") && !text.contains("p%40"),
+                "{text}"
+            );
+        }
+        assert_eq!(address.to_string(), "https://cdn.example/x");
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for (text, error) in [
+            ("cdn.example", AddressError::NotHttp),
+            ("file:///etc", AddressError::NotHttp),
+            ("https://h/?a=b", AddressError::Query),
+            ("https://h/#a", AddressError::Query),
+            ("https://a%ff@h/", AddressError::Login),
+        ] {
+            assert_eq!(text.parse::<Address>(), Err(error), "{text}");
+        }
+    }
+}
