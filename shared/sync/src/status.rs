@@ -32,6 +32,7 @@ async fn status(store: &dyn Store, source: &str, report: &Report, key: &Key) -> 
         error: report.error_text(),
         failures,
         duration_ms: report.duration.as_millis().try_into().unwrap_or(u64::MAX),
+        pull_ms: None,
         bytes_pulled: report.moved.bytes,
         bytes_published: report.moved.bytes + report.rebuilt.bytes,
     }
