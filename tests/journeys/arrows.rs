@@ -19,6 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "poll",
         &["image", "keep", "layout", "oci", "render", "store", "telemetry"],
     ),
+    ("sync", &["keep", "layout", "render", "store", "telemetry"]),
     ("notify", &["keep", "layout", "poll", "store", "telemetry"]),
     ("config", &["image", "layout", "poll"]),
     ("operators", &["layout"]),
@@ -34,6 +35,7 @@ const ABSENT: &[(&str, &[&str])] = &[
     ("render", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("operators", &["tokio", "reqwest", "hyper", "futures-util", "fbc"]),
     ("store", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),
+    ("sync", &["oci-client", "image", "poll", "aws-lc-rs"]),
     ("keep", &["reqwest", "hyper", "fbc", "image", "granit-parser"]),
     ("store-s3", &["reqwest", "fbc", "image", "granit-parser", "aws-lc-rs"]),
     (

@@ -4,6 +4,7 @@ mod arrows;
 mod binary;
 mod config;
 mod consume;
+mod copies;
 mod demo;
 mod http;
 mod licences;

@@ -1,4 +1,5 @@
 mod consume;
+mod copies;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -10,6 +11,7 @@ use layout::CatalogName;
 
 use crate::{stores::StorePlace, version};
 
+pub(crate) use self::copies::{Export, FromPlace, Import, Receipt, SyncArgs};
 pub(crate) use consume::{Diff, Images, ImagesFormat, ManifestKind, Manifests};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
@@ -40,16 +42,17 @@ Examples:
   catalog-mirror serve --catalog operatorhubio=quay.io/operatorhubio/catalog:latest
   catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
   catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
+  catalog-mirror sync https://catalogs.example.com /var/lib/catalog-mirror
   catalog-mirror render oci:./layout:v1 | jq -r .name
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror images --package etcd --format skopeo-sync
   catalog-mirror manifests --url https://mirror.example
 
 Exit codes:
-  0   all is well; after a poll: nothing has changed for readers
+  0   all is well; after a poll, sync or import: nothing has changed for readers
   1   something failed, was refused or is damaged
   2   the command line is wrong
-  10  a poll published something, or what was compared differs";
+  10  a poll, sync or import published something, or what was compared differs";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -73,6 +76,14 @@ pub(crate) enum Command {
     Manifests(Manifests),
     /// Take a catalog out of the store.
     Rm(Rm),
+    /// Bring a store up to date with a mirror: 0 unchanged, 10 changed, 1 failed.
+    Sync(SyncArgs),
+    /// Write an archive with what another store lacks, to be carried there.
+    Export(Export),
+    /// Take an archive into the store: 0 nothing new, 10 changed, 1 refused or failed.
+    Import(Import),
+    /// Print what the store holds, so that an export for it can leave that out.
+    Receipt(Receipt),
     /// Publish, serve and update a small example catalog, without network or configuration.
     Demo(Demo),
     /// Print a completion script for a shell.
@@ -290,7 +301,7 @@ impl Cli {
     /// A server tells what it does; other commands print results and only warn.
     pub(crate) const fn log_filter(&self) -> &'static str {
         match (&self.command, self.verbose) {
-            (Command::Serve(_), 0) | (_, 1) => "info",
+            (Command::Serve(_) | Command::Sync(SyncArgs { watch: Some(_), .. }), 0) | (_, 1) => "info",
             (_, 0) => "warn",
             _ => "debug",
         }

@@ -26,7 +26,7 @@ pub(crate) enum StorePlace {
 }
 
 impl StorePlace {
-    fn parse(text: OsString) -> Result<Self, PlaceError> {
+    pub(crate) fn parse(text: OsString) -> Result<Self, PlaceError> {
         match text.to_str().filter(|text| Place::is_meant(text)) {
             Some(text) => text.parse().map(Self::S3),
             None => Ok(Self::Folder(text.into())),
@@ -61,6 +61,31 @@ impl fmt::Display for StorePlace {
     }
 }
 
+/// For commands with two stores: the options for S3 are meant for whichever is a bucket.
+impl StorePlace {
+    /// Opens the store to read only.
+    pub(crate) async fn open_to_read(&self, s3: &S3Args) -> anyhow::Result<Arc<dyn Store>> {
+        match self {
+            Self::Folder(path) => Ok(Arc::new(
+                FolderStore::open_read_only(path).context("cannot open the store")?,
+            )),
+            Self::S3(place) => Ok(Arc::new(s3.open(place.clone()).await?)),
+        }
+    }
+
+    /// Opens the store, making a folder if need be, and making sure that a bucket can be written to safely.
+    pub(crate) async fn open(&self, s3: &S3Args) -> anyhow::Result<Arc<dyn Store>> {
+        match self {
+            Self::Folder(path) => Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?)),
+            Self::S3(place) => {
+                let store = s3.open(place.clone()).await?;
+                store.check_writes().await.context("cannot open the store")?;
+                Ok(Arc::new(store))
+            }
+        }
+    }
+}
+
 impl StoreArgs {
     /// What the command line or else the configuration names.
     pub(crate) fn place(&self, config: &Config) -> anyhow::Result<StorePlace> {
@@ -73,30 +98,16 @@ impl StoreArgs {
 
     /// Opens the store to read only.
     pub(crate) async fn open_to_read(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-        match self.place(config)? {
-            StorePlace::Folder(path) => {
-                self.s3.refuse()?;
-                Ok(Arc::new(
-                    FolderStore::open_read_only(path).context("cannot open the store")?,
-                ))
-            }
-            StorePlace::S3(place) => Ok(Arc::new(self.s3.open(place).await?)),
-        }
+        let place = self.place(config)?;
+        self.s3.suits([&place])?;
+        place.open_to_read(&self.s3).await
     }
 
     /// Opens the store, making a folder if need be, and making sure that a bucket can be written to safely.
     pub(crate) async fn open(&self, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-        match self.place(config)? {
-            StorePlace::Folder(path) => {
-                self.s3.refuse()?;
-                Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?))
-            }
-            StorePlace::S3(place) => {
-                let store = self.s3.open(place).await?;
-                store.check_writes().await.context("cannot open the store")?;
-                Ok(Arc::new(store))
-            }
-        }
+        let place = self.place(config)?;
+        self.s3.suits([&place])?;
+        place.open(&self.s3).await
     }
 }
 
@@ -114,9 +125,10 @@ impl S3Args {
     }
 
     /// What would change nothing is a mistake.
-    fn refuse(&self) -> anyhow::Result<()> {
+    pub(crate) fn suits<'a>(&self, places: impl IntoIterator<Item = &'a StorePlace>) -> anyhow::Result<()> {
+        let bucket = places.into_iter().any(|place| matches!(place, StorePlace::S3(_)));
         anyhow::ensure!(
-            *self == Self::default(),
+            bucket || *self == Self::default(),
             "the store is a folder, and the options for S3 need a store such as s3://BUCKET/PREFIX"
         );
         Ok(())

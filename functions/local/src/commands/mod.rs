@@ -3,14 +3,18 @@
 mod demo;
 mod diff;
 mod example;
+mod export;
 mod images;
+mod import;
 mod ls;
 mod manifests;
 mod poll;
+mod receipt;
 mod render;
 mod rm;
 mod rollback;
 mod serve;
+mod sync;
 mod verify;
 
 use std::io;
@@ -48,6 +52,10 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Images(args) => images::run(args).await,
         Command::Manifests(args) => manifests::run(args).await,
         Command::Rm(args) => rm::run(args).await,
+        Command::Sync(args) => sync::run(args).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Import(args) => import::run(args).await,
+        Command::Receipt(args) => receipt::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "catalog-mirror", &mut io::stdout());

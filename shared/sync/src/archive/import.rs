@@ -45,7 +45,7 @@ impl Importer {
         let settings = Settings {
             // What the archive leaves out has to be there, and sound: there is nobody to ask for it later.
             recheck: true,
-            rebuild: true,
+            rebuild: !archive.is_whole(),
             ..settings
         };
         Self {

@@ -51,6 +51,8 @@ pub struct PackedObject {
 pub(super) struct Volume {
     /// Which one it is, counted from 1.
     pub(super) volume: u32,
+    /// The sha256 of the manifest.
+    pub(super) manifest: Sha256,
 }
 
 impl Document for Manifest {

@@ -243,6 +243,9 @@ fn frame(manifest: &Manifest) -> u64 {
     let mut manifest = manifest.clone();
     manifest.volumes = longest;
     manifest.objects.iter_mut().for_each(|object| object.volume = longest);
-    let volume = Volume { volume: longest };
+    let volume = Volume {
+        volume: longest,
+        manifest: Sha256::of(b""),
+    };
     entry_size(manifest.to_bytes().len() as u64) + entry_size(volume.to_bytes().len() as u64) + END
 }

@@ -13,7 +13,7 @@ use super::{
     manifest::{MANIFEST_MAX, Volume},
     tape::{BLOCK, END, MANIFEST, VOLUME, header},
 };
-use crate::{Flaw, check::Check};
+use crate::{Flaw, check::Check, plan::is_derived};
 
 /// Why an archive is refused. The store has not been touched.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +120,11 @@ impl Archive {
         &self.manifest
     }
 
+    /// Whether it brings what could be made of the Shards.
+    pub(super) fn is_whole(&self) -> bool {
+        self.extents.keys().any(is_derived)
+    }
+
     pub(super) fn extent(&self, key: &Key) -> Option<(Arc<File>, Extent)> {
         let extent = self.extents.get(key)?;
         Some((self.files[extent.file].clone(), *extent))
@@ -216,8 +221,12 @@ impl Opening {
     fn volume(&mut self, name: &str, file: &File, at: usize) -> Result<(), ArchiveError> {
         let mut tape = Tape::new(name, file);
         let manifest_bytes = tape.document(MANIFEST, MANIFEST_MAX)?;
+        let manifest_sha256 = Sha256::of(&manifest_bytes);
         let objects = self.manifest(name, manifest_bytes)?;
         let volume: Volume = tape_document(&tape.document(VOLUME, BLOCK)?, VOLUME)?;
+        if volume.manifest != manifest_sha256 {
+            return Err(tape.malformed("its manifest is not the one that it was made with".to_owned()));
+        }
         if self.seen.contains(&volume.volume) {
             return Err(ArchiveError::Twice(volume.volume));
         }
@@ -406,12 +415,23 @@ fn unreadable(volume: &str, source: io::Error) -> ArchiveError {
 }
 
 fn parse<T: Document>(key: &Key, bytes: &[u8]) -> Result<T, ArchiveError> {
-    tape_document(bytes, &key.to_string())
+    T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
+        key: key.to_string(),
+        source,
+    })
 }
 
-fn tape_document<T: Document>(bytes: &[u8], key: &str) -> Result<T, ArchiveError> {
-    T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
-        key: key.to_owned(),
+/// A document of the archive itself. Nothing may be in it that is not understood.
+fn tape_document<T: Document>(bytes: &[u8], path: &str) -> Result<T, ArchiveError> {
+    let document = T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
+        key: path.to_owned(),
         source,
+    })?;
+    if document.to_bytes() == bytes {
+        return Ok(document);
+    }
+    Err(ArchiveError::Malformed {
+        volume: path.to_owned(),
+        what: "it is written in another way than this program writes it".to_owned(),
     })
 }

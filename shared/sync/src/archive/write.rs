@@ -1,7 +1,7 @@
 use std::io::{self, Read, Write};
 
 use futures_util::TryStreamExt;
-use layout::{Document, Hasher, Key, Stored};
+use layout::{Document, Hasher, Key, Sha256, Stored};
 use store::{Fetched, Get, Object};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
@@ -21,7 +21,7 @@ impl Pack {
     pub fn write(&self, volume: u32, sink: impl Write) -> Result<Stored, PackError> {
         let mut tar = tar::Builder::new(Measured::new(sink));
         append(&mut tar, MANIFEST, &self.manifest_bytes)?;
-        append(&mut tar, VOLUME, &Volume { volume }.to_bytes())?;
+        append(&mut tar, VOLUME, &self.volume(volume).to_bytes())?;
         for object in self.manifest.objects.iter().filter(|object| object.volume == volume) {
             match self.documents.get(&object.key) {
                 Some(bytes) => append(&mut tar, &object.key, bytes)?,
@@ -30,6 +30,13 @@ impl Pack {
         }
         let measured = tar.into_inner().map_err(PackError::Write)?;
         measured.finish().map_err(PackError::Write)
+    }
+
+    fn volume(&self, volume: u32) -> Volume {
+        Volume {
+            volume,
+            manifest: Sha256::of(&self.manifest_bytes),
+        }
     }
 
     fn append_stored(&self, tar: &mut tar::Builder<impl Write>, object: &PackedObject) -> Result<(), PackError> {

@@ -1,0 +1,132 @@
+# A mirror behind nothing but nginx, copied after every update of the series; copies and imports that are killed; what
+# it all moved, beside what full downloads would have moved.
+# shellcheck shell=bash
+
+FROM=$WORK/from
+TO=$WORK/to
+FILES=$WORK/files
+mkdir -p "$FROM" "$FILES"
+
+start_nginx() {
+  local port
+  port=$(free_port)
+  # The workers may run as another user.
+  chmod 755 "$(dirname "$WORK")" "$WORK"
+  cat >"$WORK/nginx.conf" <<CONF
+daemon off;
+pid $WORK/nginx.pid;
+error_log $WORK/nginx.log;
+events {}
+http {
+  access_log off;
+  client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
+  uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
+  server { listen 127.0.0.1:$port; root $FROM; }
+}
+CONF
+  start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"
+  MIRROR=http://127.0.0.1:$port
+}
+
+# sync FROM TO [OPTION...]: `outcome exit-code`; the whole report is in $WORK/report.
+sync() {
+  local code=0
+  "$CATALOG_MIRROR" sync --json "$@" >"$WORK/report" 2>"$WORK/sync.err" || code=$?
+  printf '%s %s\n' "$(jq -r '.[0].outcome' "$WORK/report")" "$code"
+}
+
+# differs FROM TO: what of the published state of TO is not byte for byte that of FROM.
+differs() {
+  local key
+  for key in catalogs.json catalogs/s/current.json $(snapshot_keys "$2"); do
+    cmp -s "$1/$key" "$2/$key" || echo "$key"
+  done
+}
+
+snapshot_keys() {
+  local hash
+  hash=$(content_hash "$1" s)
+  printf "catalogs/s/$hash/%s\n" snapshot.json index.json.zst all.json.zst all.json.gz
+  snapshot "$1" s | jq -r '.packages[] | "packages/sha256/\(.sha256).json.zst"'
+}
+
+layer_bytes() {
+  local digest
+  digest=$(jq -r --arg tag "$1" '.manifests[] | select(.annotations["org.opencontainers.image.ref.name"] == $tag).digest' "$LAYOUT/index.json")
+  jq '[.layers[].size] | add' "$LAYOUT/blobs/${digest/://}"
+}
+
+all_updates() {
+  local step moved=0 full=0 images=0 bad='' tag
+  for step in $(steps); do
+    lay_over "$step" "$FILES"
+    outcome "$FROM" "s=dir:$FILES" >/dev/null
+    ((step > 0)) || start_nginx
+    ((step > 0)) || wait_for 10 curl -sf "$MIRROR/catalogs.json"
+    [[ $(sync "$MIRROR" "$TO") == "published 10" && -z $(differs "$FROM" "$TO") ]] || bad+=" $step"
+    ((step > 0)) || { say "the first copy: $(jq -c '.[0] | {moved, rebuilt, fullBytes}' "$WORK/report")"; continue; }
+    moved=$((moved + $(jq '.[0].moved.bytes' "$WORK/report")))
+    full=$((full + $(jq '.[0].fullBytes' "$WORK/report")))
+    tag=$(printf 'step-%03d' "$step")
+    images=$((images + $(layer_bytes "$tag")))
+  done
+  is "a copy after each of $LAST_STEP updates is the original byte for byte" "$bad" ""
+  say "$LAST_STEP updates: sync moved $moved bytes, all.json.gz would have been $full, the images' layers $images"
+  is "copies move less than a tenth of what full downloads would" "$((moved * 10 < full))" 1
+  is "one more look moves nothing new" "$(sync "$MIRROR" "$TO")" "unchanged 0"
+  succeeds "verify finds nothing wrong in the copy" "$CATALOG_MIRROR" verify --store "$TO"
+}
+
+mirror_of_a_mirror() {
+  local onward=$WORK/onward direct=$WORK/direct
+  serve "$TO"
+  is "a mirror of a mirror" "$(sync "$URL" "$onward")" "published 10"
+  sync "$MIRROR" "$direct" >/dev/null
+  is "has the same tree as a mirror of the original" \
+    "$(diff -rq -x status.json -x layers.json -x .tmp "$onward" "$direct" | head -5)" ""
+}
+
+# killed NAME STORE COMMAND...: kills the command fifty times, each time on an empty store or on what a kill left, then
+# asks whether the store is whole.
+killed() {
+  local name=$1 store=$2 round limit begin process fine=0 finished=0
+  shift 2
+  begin=$(now_ms)
+  "$@" >/dev/null 2>&1 || true
+  limit=$((($(now_ms) - begin) * 6 / 5 + 10))
+  for round in $(seq 1 50); do
+    # Every other run goes on with what the kill before it left.
+    ((round % 2)) && rm -rf "$store"
+    "$@" >/dev/null 2>&1 &
+    process=$!
+    sleep "$(printf '%d.%03d' $((RANDOM % limit / 1000)) $((RANDOM % limit % 1000)))"
+    kill -9 "$process" 2>/dev/null || finished=$((finished + 1))
+    wait "$process" 2>/dev/null || true
+    if [[ ! -e $store/catalogs/s/current.json ]] || "$CATALOG_MIRROR" verify --store "$store" >"$WORK/verify" 2>&1; then
+      fine=$((fine + 1))
+    else
+      not_ok "kill -9 of $name in round $round leaves a whole state" "$(cat "$WORK/verify")"
+    fi
+  done
+  is "50 times $name was killed ($finished were done before) and left a whole state" "$fine" 50
+  "$@" >/dev/null 2>&1 || true
+  is "the next $name finishes the job" "$(differs "$FROM" "$store")" ""
+}
+
+carried() {
+  local high=$WORK/high archive=$WORK/archive.tar
+  rm -rf "$high"
+  succeeds "export writes an archive" "$CATALOG_MIRROR" export --store "$FROM" --to "$archive"
+  say "a full archive has $(stat -c %s "$archive") bytes"
+  succeeds "any tar reads it" tar -tf "$archive"
+  killed import "$high" "$CATALOG_MIRROR" import --store "$high" "$archive"
+  "$CATALOG_MIRROR" receipt --store "$high" >"$WORK/receipt"
+  "$CATALOG_MIRROR" export --store "$FROM" --to "$archive" --receipt "$WORK/receipt" >/dev/null
+  is "since a receipt of the same state there is nothing but documents" \
+    "$(tar -tf "$archive" | grep -c packages/ || true)" 0
+}
+
+all_updates
+mirror_of_a_mirror
+killed sync "$WORK/killed" "$CATALOG_MIRROR" sync "$MIRROR" "$WORK/killed"
+carried

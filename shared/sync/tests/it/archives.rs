@@ -1,0 +1,343 @@
+//! Through an archive.
+
+use std::{
+    fs::File,
+    io::{Read, Seek, Write},
+    sync::Arc,
+};
+
+use layout::{Document, Key, Outcome};
+use store::{MemoryStore, Store};
+use sync::{Allow, Archive, ArchiveError, Importer, Pack, Packing, Report, Settings, Since, receipt};
+
+use crate::kit::{V1, V2, assert_sound, mirror, name, publish, published, snapshot};
+
+/// The volumes of an export.
+async fn export(store: &Arc<dyn Store>, packing: Packing) -> Vec<Vec<u8>> {
+    let pack = Pack::plan(store.clone(), &[name()], &packing).await.unwrap();
+    tokio::task::spawn_blocking(move || {
+        let volumes = 1..=pack.manifest().volumes;
+        volumes
+            .map(|volume| {
+                let mut bytes = Vec::new();
+                pack.write(volume, &mut bytes).unwrap();
+                bytes
+            })
+            .collect()
+    })
+    .await
+    .unwrap()
+}
+
+fn open(volumes: &[Vec<u8>]) -> Result<Archive, ArchiveError> {
+    let files = volumes
+        .iter()
+        .zip(1..)
+        .map(|(bytes, number)| (format!("volume {number}"), file(bytes)));
+    Archive::open(files.collect())
+}
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file.rewind().unwrap();
+    file
+}
+
+async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<Report, String> {
+    let archive = open(volumes).map_err(|error| telemetry::chain(&error))?;
+    let importer = Importer::new(archive, to.clone(), Settings::default());
+    let reports = importer.run().await.map_err(|error| telemetry::chain(&error))?;
+    Ok(reports.into_iter().next().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_brings_the_original_byte_for_byte() {
+    let (original, from) = mirror(&[V1]).await;
+    for whole in [false, true] {
+        let (memory, to) = mirror(&[]).await;
+        let packing = Packing {
+            whole,
+            ..Packing::default()
+        };
+        let volumes = export(&from, packing).await;
+        let report = import(&volumes, &to).await.unwrap();
+        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+        assert_eq!(report.rebuilt.objects, if whole { 0 } else { 4 });
+        assert_eq!(published(&memory).await, published(&original).await);
+        memory.take_log();
+        assert_eq!(import(&volumes, &to).await.unwrap().outcome, Outcome::Unchanged);
+        assert_eq!(memory.written(), [Key::Status(name())], "importing twice is harmless");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_state_gives_the_same_archive() {
+    let (_, from) = mirror(&[V1]).await;
+    assert_eq!(
+        export(&from, Packing::default()).await,
+        export(&from, Packing::default()).await
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_since_a_receipt_or_a_content_brings_only_what_is_new() {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    import(&export(&from, Packing::default()).await, &to).await.unwrap();
+    let receipt = receipt(&*to, &[name()]).await.unwrap();
+    let since = snapshot(&to).await.content_hash;
+    publish(&from, &name(), V2).await;
+    let full = export(&from, Packing::default()).await;
+    let by_receipt = export(
+        &from,
+        Packing {
+            since: Since::Receipt(receipt),
+            ..Packing::default()
+        },
+    )
+    .await;
+    let by_content = export(
+        &from,
+        Packing {
+            since: Since::Contents(vec![since]),
+            ..Packing::default()
+        },
+    )
+    .await;
+    assert_eq!(by_receipt, by_content);
+    assert!(by_receipt[0].len() < full[0].len());
+
+    let (empty, elsewhere) = mirror(&[]).await;
+    let lacks = import(&by_receipt, &elsewhere).await.unwrap_err();
+    assert!(lacks.contains("lacks 2 objects"), "{lacks}");
+    assert!(empty.written().is_empty());
+
+    import(&by_receipt, &to).await.unwrap();
+    assert_eq!(published(&memory).await, published(&original).await);
+    assert_sound(&memory).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn volumes_come_in_any_order_and_all_of_them() {
+    let (original, from) = mirror(&[V1]).await;
+    let volume_bytes = Some(8 << 10);
+    let mut volumes = export(
+        &from,
+        Packing {
+            volume_bytes,
+            ..Packing::default()
+        },
+    )
+    .await;
+    assert!(volumes.len() > 1);
+    assert!(volumes.iter().all(|volume| volume.len() <= 8 << 10));
+    volumes.reverse();
+    for left_out in 0..volumes.len() {
+        let mut some = volumes.clone();
+        some.remove(left_out);
+        assert!(
+            matches!(open(&some), Err(ArchiveError::Incomplete { .. })),
+            "without {left_out}"
+        );
+    }
+    let twice = [&volumes[..], &volumes[..1]].concat();
+    assert!(matches!(open(&twice), Err(ArchiveError::Twice(_))));
+    let (memory, to) = mirror(&[]).await;
+    import(&volumes, &to).await.unwrap();
+    assert_eq!(published(&memory).await, published(&original).await);
+
+    let (_, other) = mirror(&[V2]).await;
+    let foreign = [volumes[0].clone(), export(&other, Packing::default()).await.remove(0)];
+    assert!(matches!(open(&foreign), Err(ArchiveError::Foreign(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_flipped_bit_anywhere_or_a_cut_is_refused() {
+    let (_, from) = mirror(&[V1]).await;
+    let volume = export(&from, Packing::default()).await.remove(0);
+    // Every byte of the first blocks, of the last ones, and a sample of everything between: headers, documents, shards,
+    // padding, the end.
+    let edge = 2048;
+    let sample = (0..volume.len()).filter(|at| *at < edge || *at > volume.len() - edge || at.is_multiple_of(7));
+    for at in sample {
+        let mut flipped = volume.clone();
+        flipped[at] ^= 1 << (at % 8);
+        assert!(open(&[flipped]).is_err(), "byte {at} of {}", volume.len());
+    }
+    for length in (0..volume.len()).step_by(101).chain([volume.len() - 1]) {
+        assert!(open(&[volume[..length].to_vec()]).is_err(), "cut at {length}");
+    }
+    assert!(open(&[[&volume[..], b"x"].concat()]).is_err(), "longer");
+    assert!(open(&[volume]).is_ok());
+}
+
+/// Archives whose manifest and headers agree, and which lie all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_that_was_made_to_deceive_is_refused() {
+    let (_, from) = mirror(&[V1]).await;
+    let volume = export(&from, Packing::default()).await.remove(0);
+    let honest = entries(&volume);
+    assert!(open(&[tar(&honest)]).is_ok(), "the forger works");
+    let shard = honest
+        .iter()
+        .position(|(path, _)| path.starts_with("packages/"))
+        .unwrap();
+    let forge = |change: &dyn Fn(&mut Entries)| {
+        let mut entries = honest.clone();
+        change(&mut entries);
+        tar(&entries)
+    };
+    let extra = |path: &str| (path.to_owned(), b"evil".to_vec());
+    for (what, forged) in [
+        ("an extra file", forge(&|entries| entries.push(extra("evil.json")))),
+        ("a way out", forge(&|entries| entries.push(extra("../../etc/passwd")))),
+        ("an absolute path", forge(&|entries| entries.push(extra("/etc/passwd")))),
+        (
+            "a key that nothing names",
+            forge(&|entries| {
+                entries.push((Key::Shard(layout::Sha256::of(b"x")).to_string(), b"evil".to_vec()));
+            }),
+        ),
+        (
+            "a key of another catalog",
+            forge(&|entries| entries.push(extra("catalogs/other/current.json"))),
+        ),
+        (
+            "the list of names",
+            forge(&|entries| entries.push(extra("catalogs.json"))),
+        ),
+        (
+            "other bytes under a shard's name",
+            forge(&|entries| entries[shard].1 = b"evil".to_vec()),
+        ),
+        (
+            "an object twice",
+            forge(&|entries| entries.push(entries[shard].clone())),
+        ),
+        ("no pointer", forge(&|entries| drop(entries.pop()))),
+    ] {
+        assert!(open(&[forged]).is_err(), "{what}");
+    }
+}
+
+type Entries = Vec<(String, Vec<u8>)>;
+
+/// Paths and contents without the manifest and the volume.
+fn entries(volume: &[u8]) -> Entries {
+    let mut archive = tar::Archive::new(volume);
+    let entries = archive.entries().unwrap().skip(2);
+    entries
+        .map(|entry| {
+            let mut entry = entry.unwrap();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).unwrap();
+            (String::from_utf8(entry.path_bytes().into_owned()).unwrap(), bytes)
+        })
+        .collect()
+}
+
+/// An archive of these entries, with a manifest that matches them.
+fn tar(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let pointer = |(path, bytes): &(String, Vec<u8>)| {
+        let Some(Key::Current(name)) = Key::parse(path) else {
+            return None;
+        };
+        let current = layout::Current::from_bytes(bytes).ok()?;
+        Some(sync::PackedCatalog {
+            name,
+            serial: current.serial,
+            content_hash: current.content_hash,
+        })
+    };
+    let mut catalogs: Vec<_> = entries.iter().filter_map(pointer).collect();
+    if catalogs.is_empty() {
+        catalogs.push(sync::PackedCatalog {
+            name: name(),
+            serial: 1,
+            content_hash: layout::Sha256::of(b""),
+        });
+    }
+    let objects = entries.iter().map(|(path, bytes)| sync::PackedObject {
+        key: path.clone(),
+        size: bytes.len() as u64,
+        sha256: layout::Sha256::of(bytes),
+        volume: 1,
+    });
+    let manifest = sync::Manifest {
+        volumes: 1,
+        catalogs,
+        since: Vec::new(),
+        objects: objects.collect(),
+    };
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut add = |path: &str, bytes: &[u8]| {
+        let mut header = tar::Header::new_ustar();
+        // `set_path` would refuse what a forger writes.
+        header.as_old_mut().name[..path.len().min(100)].copy_from_slice(&path.as_bytes()[..path.len().min(100)]);
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_cksum();
+        builder.append(&header, bytes).unwrap();
+    };
+    add("manifest.json", &manifest.to_bytes());
+    let hash = layout::Sha256::of(&manifest.to_bytes());
+    let volume = format!("{{\"formatVersion\":1,\"volume\":1,\"manifest\":\"{hash}\"}}\n");
+    add("volume.json", volume.as_bytes());
+    entries.iter().for_each(|(path, bytes)| add(path, bytes));
+    builder.into_inner().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serials_are_judged_before_anything_is_written() {
+    let (_, from) = mirror(&[V1]).await;
+    let old = export(&from, Packing::default()).await;
+    publish(&from, &name(), V2).await;
+    let (memory, to) = mirror(&[]).await;
+    import(&export(&from, Packing::default()).await, &to).await.unwrap();
+    memory.take_log();
+    let refused = import(&old, &to).await.unwrap_err();
+    assert!(refused.contains("serial 1"), "{refused}");
+    assert!(memory.written().is_empty());
+    let settings = Settings {
+        allow: Allow {
+            rollback: true,
+            diverged: false,
+        },
+        ..Settings::default()
+    };
+    let reports = Importer::new(open(&old).unwrap(), to, settings).run().await.unwrap();
+    assert_eq!(reports[0].outcome, Outcome::Published);
+    assert_sound(&memory).await;
+}
+
+/// As in `copies`: an import is a copy from an archive.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_stops_at_any_operation_is_finished_by_the_next() {
+    let (original, from) = mirror(&[V1]).await;
+    let volumes = export(&from, Packing::default()).await;
+    let goal = published(&original).await;
+    for at in 0.. {
+        let memory = MemoryStore::new();
+        let to: Arc<dyn Store> = Arc::new(memory.clone());
+        memory.set_hook(move |call, when| match when {
+            store::memory::Moment::Before if call.number >= at => store::memory::Answer::Fail,
+            _ => store::memory::Answer::GoOn,
+        });
+        let failed = import(&volumes, &to).await;
+        memory.clear_hook();
+        memory.cut_power(|_| false);
+        assert_sound(&memory).await;
+        let now = published(&memory).await;
+        assert!(now.is_empty() || now == goal);
+        import(&volumes, &to).await.unwrap();
+        assert_eq!(published(&memory).await, goal);
+        if failed.is_ok_and(|report| report.error_text().is_none()) && now == goal && at > 60 {
+            return;
+        }
+    }
+}

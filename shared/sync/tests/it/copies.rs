@@ -1,0 +1,257 @@
+//! From store to store.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
+
+use layout::{Key, Outcome, Sha256};
+use rstest::rstest;
+use store::{
+    MemoryStore, Store,
+    memory::{Answer, Moment},
+};
+use sync::{Allow, Settings};
+
+use crate::kit::{V1, V2, assert_sound, copier, mirror, name, publish, published, snapshot};
+
+fn settings(rebuild: bool) -> Settings {
+    Settings {
+        rebuild,
+        source: "test".into(),
+        ..Settings::default()
+    }
+}
+
+#[rstest]
+#[case::moved(false)]
+#[case::rebuilt(true)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_the_original_byte_for_byte(#[case] rebuild: bool) {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    let first = copier(&from, &to, settings(rebuild)).copy(&name()).await;
+    assert_eq!((first.error_text(), first.outcome), (None, Outcome::Published));
+    assert_eq!(first.rebuilt.objects, if rebuild { 4 } else { 0 });
+    assert_eq!(published(&memory).await, published(&original).await);
+    assert_eq!(
+        copier(&from, &to, settings(rebuild)).copy(&name()).await.outcome,
+        Outcome::Unchanged
+    );
+
+    publish(&from, &name(), V2).await;
+    let update = copier(&from, &to, settings(rebuild)).copy(&name()).await;
+    assert_eq!((update.error_text(), update.outcome), (None, Outcome::Published));
+    // The pointer, the snapshot, two shards, and what is not made here.
+    assert_eq!(update.moved.objects, if rebuild { 4 } else { 8 });
+    assert_eq!(published(&memory).await, published(&original).await);
+    assert_sound(&memory).await;
+
+    let (again, onward) = mirror(&[]).await;
+    copier(&to, &onward, settings(rebuild)).copy(&name()).await;
+    assert_eq!(published(&again).await, published(&original).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_catalog_costs_one_read_and_one_status() {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    let copier = copier(&from, &to, settings(true));
+    copier.copy(&name()).await;
+    original.take_log();
+    memory.take_log();
+    copier.copy(&name()).await;
+    let read: Vec<_> = original.take_log().into_iter().filter_map(|call| call.key).collect();
+    assert_eq!(BTreeSet::from_iter(read), BTreeSet::from([Key::Current(name())]));
+    assert_eq!(memory.written(), [Key::Status(name())]);
+}
+
+/// Lets the operation with this number fail, at a moment. Returns whether there was one.
+async fn copy_with_a_fault(at: u64, moment: Moment, kill: bool, rebuild: bool) -> bool {
+    let (_, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    copier(&from, &to, settings(rebuild)).copy(&name()).await;
+    let before = published(&memory).await;
+    publish(&from, &name(), V2).await;
+
+    let first = memory.take_log().len() as u64;
+    let hit = Arc::new(Mutex::new(false));
+    let killed = Arc::new(tokio::sync::Notify::new());
+    let (gone, is_gone) = tokio::sync::watch::channel(false);
+    let (was_hit, kill_now) = (hit.clone(), killed.clone());
+    memory.set_hook(move |call, when| {
+        let this = call.number == first + at;
+        // What fails by itself, such as a look at what is not there, has no second moment.
+        *was_hit.lock().unwrap() |= this;
+        if !this || when != moment {
+            return Answer::GoOn;
+        }
+        if !kill {
+            return Answer::Fail;
+        }
+        kill_now.notify_one();
+        // Threads of the killed run must not outlive the test.
+        let mut is_gone = is_gone.clone();
+        Answer::Wait(Box::pin(async move {
+            drop(is_gone.wait_for(|gone| *gone).await);
+            Answer::Fail
+        }))
+    });
+    let copying = copier(&from, &to, settings(rebuild));
+    let name = name();
+    tokio::select! {
+        _ = copying.copy(&name) => {}
+        () = killed.notified() => {}
+    }
+    drop(copying);
+    gone.send_replace(true);
+    memory.clear_hook();
+    // What was put and not flushed is lost if the power goes as well.
+    memory.cut_power(|_| at.is_multiple_of(2));
+
+    assert_sound(&memory).await;
+    let now = published(&memory).await;
+    let done = {
+        let (goal, from) = mirror(&[V1]).await;
+        publish(&from, &name, V2).await;
+        published(&goal).await
+    };
+    assert!(
+        now == before || now == done,
+        "neither the old state nor the new one after {at}"
+    );
+    let next = copier(&from, &to, settings(rebuild)).copy(&name).await;
+    assert_eq!(next.error_text(), None, "the next run after {at}");
+    assert_eq!(published(&memory).await, done);
+    assert_sound(&memory).await;
+    *hit.lock().unwrap()
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn stopped_at_any_operation_the_store_is_whole_and_the_next_run_finishes(
+    #[values(false, true)] kill: bool,
+    #[values(false, true)] rebuild: bool,
+    #[values(Moment::Before, Moment::After)] moment: Moment,
+) {
+    let mut at = 0;
+    while copy_with_a_fault(at, moment, kill, rebuild).await {
+        at += 1;
+    }
+    assert!(at > 20, "only {at} operations were tried");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn going_back_and_aside_have_to_be_allowed() {
+    let (_, older) = mirror(&[V1]).await;
+    let (_, newer) = mirror(&[V1, V2]).await;
+    let (_, other) = mirror(&[&[("else", 1)]]).await;
+    for (from, allow) in [
+        (
+            &older,
+            Allow {
+                rollback: true,
+                diverged: false,
+            },
+        ),
+        (
+            &other,
+            Allow {
+                rollback: true,
+                diverged: true,
+            },
+        ),
+    ] {
+        let (memory, to) = mirror(&[]).await;
+        copier(&newer, &to, settings(true)).copy(&name()).await;
+        let before = published(&memory).await;
+        let refused = copier(from, &to, settings(true)).copy(&name()).await;
+        assert_eq!(refused.outcome, Outcome::Refused);
+        assert_eq!(published(&memory).await, before);
+        let allowed = Settings {
+            allow,
+            ..settings(true)
+        };
+        let taken = copier(from, &to, allowed).copy(&name()).await;
+        assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
+        assert_sound(&memory).await;
+    }
+}
+
+/// What a killed run or a failing disk left under the keys of the new state.
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_leftovers_are_replaced() {
+    let (original, from) = mirror(&[V1]).await;
+    for named in snapshot(&from).await.objects(&name()) {
+        let (memory, to) = mirror(&[]).await;
+        crate::kit::put(&to, &named.key, b"something else".to_vec()).await;
+        let report = copier(&from, &to, settings(true)).copy(&name()).await;
+        assert_eq!(report.repaired, [named.key.to_string()]);
+        assert_eq!(published(&memory).await, published(&original).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recheck_repairs_what_is_believed_to_be_there() {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    copier(&from, &to, settings(true)).copy(&name()).await;
+    let victim = snapshot(&from).await.packages[1].sha256;
+    memory.corrupt(&Key::Shard(victim), &b"rot"[..]);
+    let recheck = Settings {
+        recheck: true,
+        ..settings(true)
+    };
+    let report = copier(&from, &to, recheck).copy(&name()).await;
+    assert_eq!((report.outcome, report.repaired.len()), (Outcome::Unchanged, 1));
+    assert_eq!(published(&memory).await, published(&original).await);
+}
+
+/// The origin's own objects are not what its documents say: nothing of it gets a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_origin_is_not_copied() {
+    let (_, clean) = mirror(&[V1]).await;
+    for named in snapshot(&clean).await.objects(&name()) {
+        let (original, from) = mirror(&[V1]).await;
+        original.corrupt(&named.key, vec![0; named.stored.size as usize]);
+        let (memory, to) = mirror(&[]).await;
+        let report = copier(&from, &to, settings(false)).copy(&name()).await;
+        assert_eq!(report.outcome, Outcome::Failed);
+        let text = report.error_text().unwrap();
+        assert!(text.contains(&named.key.to_string()), "{text}");
+        assert!(!memory.objects().contains_key(&named.key));
+        assert!(!memory.objects().contains_key(&Key::Current(name())));
+    }
+}
+
+/// A shard that another catalog names in another compressed form stays as it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn shards_that_others_name_are_not_recompressed() {
+    let (_, from) = mirror(&[V1]).await;
+    let memory = MemoryStore::new();
+    let to: Arc<dyn Store> = Arc::new(memory.clone());
+    publish(&to, &"other".parse().unwrap(), V1).await;
+    let shard = snapshot(&from).await.packages[0].clone();
+    // As a newer compressor at the origin would have made it.
+    let lines = zstd::decode_all(&memory.objects()[&Key::Shard(shard.sha256)][..]).unwrap();
+    let bytes = zstd::bulk::compress(&lines, 19).unwrap();
+    assert_eq!(Sha256::of(&lines), shard.sha256);
+    recompress(&from, &shard, bytes).await;
+    let report = copier(&from, &to, settings(true)).copy(&name()).await;
+    assert!(report.error_text().unwrap().contains("other"), "{report:?}");
+}
+
+async fn recompress(store: &Arc<dyn Store>, shard: &layout::ShardRef, bytes: Vec<u8>) {
+    use layout::{Current, Document, SnapshotRef};
+    use store::{Condition, StoreExt};
+
+    let mut changed = snapshot(store).await;
+    let stored = crate::kit::put(store, &Key::Shard(shard.sha256), bytes).await;
+    changed.packages[0].stored = stored;
+    let key = Key::Snapshot(name(), changed.content_hash);
+    crate::kit::put(store, &key, changed.to_bytes()).await;
+    let key = Key::Current(name());
+    let (mut current, _) = store.read_document::<Current>(&key).await.unwrap().unwrap();
+    current.snapshot = SnapshotRef::new(&name(), changed.content_hash, &changed.to_bytes());
+    store.write_document(&key, &current, Condition::Always).await.unwrap();
+}

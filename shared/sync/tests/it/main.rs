@@ -1,0 +1,6 @@
+//! Copies, carried out on stores that fail at every step, from servers that lie, through archives that were altered.
+
+mod archives;
+mod copies;
+mod kit;
+mod servers;

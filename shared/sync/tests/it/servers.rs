@@ -1,0 +1,250 @@
+//! From servers, also from those that lie.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::{HeaderValue, Response, StatusCode, header},
+};
+use bytes::Bytes;
+use layout::{Key, Outcome};
+use store::{MemoryStore, Store};
+use sync::{Copier, HttpOrigin, HttpSettings, Report, Settings};
+
+use crate::kit::{V1, assert_sound, mirror, name, published};
+
+/// How a server answers; `None` is the object as it is.
+type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
+
+/// A static file server over a store, which tells lies.
+async fn server(store: MemoryStore, lie: Lie) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Router::new().fallback(move |request: Request| {
+        let (objects, lie) = (store.objects(), lie.clone());
+        async move {
+            let key = Key::parse(request.uri().path().trim_start_matches('/'));
+            let found = key.and_then(|key| Some((objects.get(&key)?.clone(), key)));
+            let Some((bytes, key)) = found else {
+                return status(StatusCode::NOT_FOUND);
+            };
+            lie(&key, &request, bytes.clone()).unwrap_or_else(|| Response::new(Body::from(bytes)))
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    address
+}
+
+fn status(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::from("<html>an error page</html>"));
+    *response.status_mut() = status;
+    response
+}
+
+fn settings() -> HttpSettings {
+    HttpSettings {
+        first_wait: Duration::from_millis(1),
+        read_timeout: Duration::from_secs(5),
+        ..HttpSettings::default()
+    }
+}
+
+async fn copy(address: SocketAddr, settings: HttpSettings) -> (MemoryStore, Report) {
+    let origin = HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings).unwrap();
+    let memory = MemoryStore::new();
+    let to: Arc<dyn Store> = Arc::new(memory.clone());
+    let report = Copier::new(Arc::new(origin), to, Settings::default())
+        .copy(&name())
+        .await;
+    assert_sound(&memory).await;
+    (memory, report)
+}
+
+async fn lied_to(lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync + 'static) -> Report {
+    let (original, _) = mirror(&[V1]).await;
+    let address = server(original, Arc::new(lie)).await;
+    let (memory, report) = copy(address, settings()).await;
+    assert!(!memory.objects().contains_key(&Key::Current(name())), "{report:?}");
+    report
+}
+
+const fn is_shard(key: &Key) -> bool {
+    matches!(key, Key::Shard(_))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_static_file_server_is_enough() {
+    let (original, _) = mirror(&[V1]).await;
+    let address = server(original.clone(), Arc::new(|_, _, _| None)).await;
+    let (memory, report) = copy(address, settings()).await;
+    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!(published(&memory).await, published(&original).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_lie_is_noticed_and_named() {
+    let whole = |body: Vec<u8>| Some(Response::new(Body::from(body)));
+    for (what, lie) in [
+        (
+            "short",
+            Arc::new(move |key: &Key, _: &Request, bytes: Bytes| {
+                is_shard(key).then(|| whole(bytes[1..].to_vec())).flatten()
+            }) as Lie,
+        ),
+        (
+            "long",
+            Arc::new(move |key, _, bytes| is_shard(key).then(|| whole([&bytes[..], b"x"].concat())).flatten()),
+        ),
+        (
+            "other",
+            Arc::new(move |key, _, bytes| is_shard(key).then(|| whole(vec![0; bytes.len()])).flatten()),
+        ),
+        (
+            "missing",
+            Arc::new(|key, _, _| is_shard(key).then(|| status(StatusCode::NOT_FOUND))),
+        ),
+        (
+            "forbidden",
+            Arc::new(|key, _, _| is_shard(key).then(|| status(StatusCode::FORBIDDEN))),
+        ),
+        (
+            "html",
+            Arc::new(|key, _, _| is_shard(key).then(|| status(StatusCode::OK))),
+        ),
+        (
+            "html pointer",
+            Arc::new(|key, _, _| matches!(key, Key::Current(_)).then(|| status(StatusCode::OK))),
+        ),
+        (
+            "html snapshot",
+            Arc::new(|key, _, _| matches!(key, Key::Snapshot(..)).then(|| status(StatusCode::OK))),
+        ),
+        (
+            "loop",
+            Arc::new(|key, request, _| is_shard(key).then(|| redirect(request.uri().path()))),
+        ),
+        (
+            "downhill",
+            Arc::new(|key, _, _| is_shard(key).then(|| redirect("http://169.254.169.254/latest"))),
+        ),
+        (
+            "gzip",
+            Arc::new(|key, _, bytes| {
+                matches!(key, Key::Current(_)).then(|| {
+                    let mut response = Response::new(Body::from(bytes));
+                    response
+                        .headers_mut()
+                        .insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                    response
+                })
+            }),
+        ),
+    ] {
+        let report = lied_to(move |key, request, bytes| lie(key, request, bytes)).await;
+        assert_eq!(report.outcome, Outcome::Failed, "{what}");
+        let text = report.error_text().unwrap();
+        assert!(
+            text.contains(".json") || text.contains("belong together"),
+            "{what}: {text}"
+        );
+    }
+}
+
+fn redirect(to: &str) -> Response<Body> {
+    let mut response = status(StatusCode::TEMPORARY_REDIRECT);
+    response.headers_mut().insert(header::LOCATION, to.parse().unwrap());
+    response
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_passes_is_waited_for() {
+    for busy in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+        let (original, _) = mirror(&[V1]).await;
+        let asked = AtomicUsize::new(0);
+        let every_other = move |_: &Key, _: &Request, _: Bytes| {
+            let odd = asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+            odd.then(|| status(busy))
+        };
+        let address = server(original, Arc::new(every_other)).await;
+        let (_, report) = copy(address, settings()).await;
+        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    }
+    let report = lied_to(|_, _, _| Some(status(StatusCode::BAD_GATEWAY))).await;
+    assert!(report.error_text().unwrap().contains("502"));
+}
+
+/// The connection breaks in the middle of every first answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_breaks_off_is_taken_up_again() {
+    for ranges in [false, true] {
+        let (original, _) = mirror(&[V1]).await;
+        let broken = std::sync::Mutex::new(std::collections::BTreeSet::new());
+        let lie = move |key: &Key, request: &Request, bytes: Bytes| {
+            let range = request.headers().get(header::RANGE);
+            if broken.lock().unwrap().insert(key.clone()) {
+                let half = bytes.slice(..bytes.len() / 2);
+                let parts = [Ok(half), Err(std::io::Error::other("cut"))];
+                let mut response = Response::new(Body::from_stream(futures_util::stream::iter(parts)));
+                response
+                    .headers_mut()
+                    .insert(header::CONTENT_LENGTH, bytes.len().into());
+                return Some(response);
+            }
+            let from = range
+                .filter(|_| ranges)?
+                .to_str()
+                .ok()?
+                .strip_prefix("bytes=")?
+                .strip_suffix('-')?;
+            let from: usize = from.parse().ok()?;
+            let mut response = Response::new(Body::from(bytes.slice(from..)));
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let range = format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
+            response
+                .headers_mut()
+                .insert(header::CONTENT_RANGE, range.parse().unwrap());
+            Some(response)
+        };
+        let address = server(original.clone(), Arc::new(lie)).await;
+        let (memory, report) = copy(address, settings()).await;
+        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+        assert_eq!(published(&memory).await, published(&original).await);
+    }
+}
+
+/// A CDN sends some objects on to a bucket: credentials stay behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_do_not_follow_redirects_to_other_origins() {
+    let (original, _) = mirror(&[V1]).await;
+    let has_secret = |request: &Request| request.headers().contains_key("x-token");
+    let bucket = server(
+        original.clone(),
+        Arc::new(move |_, request, _| has_secret(request).then(|| status(StatusCode::BAD_REQUEST))),
+    )
+    .await;
+    let front = server(
+        original,
+        Arc::new(move |key, request, _| {
+            if !has_secret(request) {
+                return Some(status(StatusCode::UNAUTHORIZED));
+            }
+            is_shard(key).then(|| redirect(&format!("http://{bucket}/{key}")))
+        }),
+    )
+    .await;
+    let mut settings = settings();
+    let (_, refused) = copy(front, settings.clone()).await;
+    assert!(refused.error_text().unwrap().contains("401"));
+    settings.fields.insert("x-token", HeaderValue::from_static("secret"));
+    let (_, report) = copy(front, settings).await;
+    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+}
