@@ -37,7 +37,14 @@ pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages
     let [zstd, gzip, identity] = forms
         .clone()
         .map(|form| Some(Box::new(form) as Box<dyn io::Write + Send>));
-    let facts = rendering.write_all(Sinks { zstd, gzip, identity }).unwrap();
+    let facts = rendering
+        .write_all(Sinks {
+            zstd,
+            gzip,
+            identity,
+            layer: None,
+        })
+        .unwrap();
     let hash = facts.content_hash;
     for (form, buffer) in Form::ALL.into_iter().zip(forms) {
         let bytes = buffer.0.lock().unwrap().clone();
