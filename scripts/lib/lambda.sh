@@ -14,12 +14,13 @@ start_emulator() {
 
 port_is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# use_function PROGRAM: FUNCTION is its path: $CATALOG_MIRROR_FUNCTIONS/PROGRAM, or a build of this checkout.
+# use_function PROGRAM: FUNCTION is its path: $CATALOG_MIRROR_FUNCTIONS/PROGRAM, or a build of this checkout, and a quick
+# one that the tests need too: what is checked here is not how fast it is.
 use_function() {
   local folder=${CATALOG_MIRROR_FUNCTIONS:-}
   if [[ -z $folder ]]; then
-    (cd "$ROOT" && cargo build --quiet --release --package "$1" --bin "$1")
-    folder=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/release
+    (cd "$ROOT" && cargo build --quiet --package "$1" --bin "$1")
+    folder=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/debug
   fi
   FUNCTION=$folder/$1
   [[ -x $FUNCTION ]] || die "$FUNCTION is no program"
