@@ -29,6 +29,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) route: Route,
 }
 
+impl Asked<'_> {
+    /// Clients of registries ask for a blob by HEAD before they get it, and by that alone for one that they have. The URL
+    /// that a GET is sent to may be signed for GET only, as S3 signs it, and a HEAD needs nothing from there.
+    fn is_never_redirected(&self) -> bool {
+        self.method == Method::HEAD && self.route == Route::RegistryBlob
+    }
+}
+
 /// What a plain GET would be answered with (RFC 9110, section 3.2).
 #[derive(Debug)]
 pub(crate) struct Representation {
@@ -102,6 +110,7 @@ impl App {
             Outcome::Failed => return Err(Error::PreconditionFailed),
         }
         if let Large::Redirect { above, to } = &self.settings.large
+            && !asked.is_never_redirected()
             && let Some(redirect) = Box::pin(redirect(&representation, *above, to.as_ref())).await?
         {
             return Ok(redirect);
@@ -110,7 +119,9 @@ impl App {
         let range = asked.headers.get(RANGE).filter(|_| ranged);
         let mut response = representation.ok();
         let content = self.open(representation.source).await?;
-        self.check_inline(&content)?;
+        if !asked.is_never_redirected() {
+            self.check_inline(&content)?;
+        }
         let Some(length) = content.length() else {
             // Made as it is sent, so it cannot be promised to be the same the next time, and not be cut.
             return self.whole(asked, response, content).await;

@@ -37,6 +37,7 @@ pub enum Large {
     #[default]
     Stream,
     /// They are redirected (307) to their immutable key: a Lambda function, which can answer only a few megabytes.
+    /// The HEAD of an image blob is answered itself.
     Redirect {
         /// The largest body in bytes that is answered inline.
         above: u64,

@@ -269,16 +269,19 @@ async fn an_unavailable_catalog_is_no_repository() {
     }
 }
 
-#[tokio::test]
-async fn a_large_layer_is_redirected_to_its_blob() {
+/// Nothing above 100 bytes is answered from there.
+async fn small_site() -> Site {
+    let to = Arc::new(BaseUrl::new("https://cdn.example"));
     let settings = Settings {
-        large: Large::Redirect {
-            above: 100,
-            to: Arc::new(BaseUrl::new("https://cdn.example")),
-        },
+        large: Large::Redirect { above: 100, to },
         ..Settings::default()
     };
-    let site = Site::with(settings).await;
+    Site::with(settings).await
+}
+
+#[tokio::test]
+async fn a_large_layer_is_redirected_to_its_blob() {
+    let site = small_site().await;
     let hash = site.image().layer.sha256;
     let answer = site.get(&format!("demo/blobs/{}", digest(hash))).await;
     assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
@@ -287,6 +290,23 @@ async fn a_large_layer_is_redirected_to_its_blob() {
         format!("https://cdn.example/blobs/sha256/{hash}")
     );
     assert_eq!(answer.header("docker-content-digest"), digest(hash));
+}
+
+/// The method is part of what S3 signs (AWS Signature Version 4, "Create a canonical request"), so it refuses a HEAD of a
+/// URL that is meant for GET.
+#[tokio::test]
+async fn the_head_of_a_large_layer_needs_no_redirect() {
+    let site = small_site().await;
+    let layer = site.image().layer;
+    let path = format!("/v2/demo/blobs/{}", digest(layer.sha256));
+    let answer = site.world.ask(Method::HEAD, &path, &[]).await;
+    assert_eq!(
+        answer.head(),
+        Site::new().await.world.ask(Method::HEAD, &path, &[]).await.head()
+    );
+    assert_eq!((answer.status, answer.bytes()), (StatusCode::OK, &b""[..]));
+    assert_eq!(answer.header("content-length"), layer.size.to_string());
+    assert_eq!(answer.header("docker-content-digest"), digest(layer.sha256));
 }
 
 #[tokio::test]
