@@ -224,9 +224,10 @@ fn manifests_point_clusters_at_the_mirror() {
         &["--url", "https://mirror.example", "--pin", "--kind", "clustercatalog"],
     );
     let pinned = pinned.exits(0).stdout;
-    let hash = json(&over(&store, "diff", &["demo", "--json"]))["to"].as_str().unwrap()[..12].to_owned();
+    let listed = json(&over(&store, "ls", &["--json"]).exits(0));
+    let digest = listed[0]["image"].as_str().unwrap();
     assert!(
-        pinned.contains(&format!("ref: mirror.example/demo:{hash}\n")),
+        pinned.contains(&format!("ref: mirror.example/demo@{digest}\n")),
         "{pinned}"
     );
     assert!(

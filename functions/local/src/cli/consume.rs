@@ -91,7 +91,7 @@ pub(crate) struct Manifests {
     /// Which manifests: OLM v1 reads ClusterCatalog, OLM v0 CatalogSource.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) kind: ManifestKind,
-    /// Name what is published now instead of what will be: nothing changes on clusters until the manifest does.
+    /// Name what is published now, by its digest, instead of what will be: nothing changes on clusters until the manifest does.
     #[arg(long)]
     pub(crate) pin: bool,
     /// How often clusters look for something new.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use config::Config;
 use image::Source;
-use layout::CatalogName;
+use layout::{CatalogName, Sha256, Snapshot};
 
 use crate::{
     cli::{ManifestKind, Manifests},
@@ -20,8 +20,12 @@ pub(crate) async fn run(args: Manifests) -> anyhow::Result<Exit> {
     let store = args.store.open_to_read(&Config::default()).await?;
     let mut targets = Vec::new();
     for name in published::chosen(&*store, &args.names).await? {
-        let (current, _) = published::state(&*store, &name).await?;
-        let pinned = args.pin.then_some(current.content_hash);
+        let (_, snapshot) = published::state(&*store, &name).await?;
+        let pinned = if args.pin {
+            Some(digest(&name, &snapshot)?)
+        } else {
+            None
+        };
         targets.push(Target::new(host, &name, pinned, args.interval)?);
     }
     check(&targets)?;
@@ -51,6 +55,13 @@ fn host(url: &str) -> anyhow::Result<&str> {
     let example: Result<Source, _> = format!("{host}/catalog:latest").parse();
     example.with_context(|| format!("{url:?} names no registry"))?;
     Ok(host)
+}
+
+/// The digest of the image index, which names the image for all platforms.
+fn digest(name: &CatalogName, snapshot: &Snapshot) -> anyhow::Result<Sha256> {
+    let image = snapshot.image.as_ref();
+    let image = image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
+    Ok(image.index.sha256)
 }
 
 /// Dots become dashes, so two catalogs may get one name.

@@ -55,7 +55,7 @@ pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The documents themselves.
+/// The documents themselves, and by which digest the catalog is pulled as an image.
 pub(crate) fn json(rows: &[Row]) -> anyhow::Result<()> {
     let lines = rows.iter().map(|row| {
         json!({
@@ -64,6 +64,7 @@ pub(crate) fn json(rows: &[Row]) -> anyhow::Result<()> {
             "packages": row.snapshot.as_ref().map(|snapshot| snapshot.packages.len()),
             "metas": row.snapshot.as_ref().map(|snapshot| snapshot.metas),
             "size": row.snapshot.as_ref().map(|snapshot| snapshot.size),
+            "image": row.snapshot.as_ref().and_then(image),
             "status": row.status,
         })
     });
@@ -88,6 +89,11 @@ pub(crate) fn packages_table(snapshot: &Snapshot) -> anyhow::Result<()> {
 /// The packages as the snapshot names them.
 pub(crate) fn packages_json(snapshot: &Snapshot) -> anyhow::Result<()> {
     print_json(&snapshot.packages)
+}
+
+fn image(snapshot: &Snapshot) -> Option<String> {
+    let image = snapshot.image.as_ref()?;
+    Some(format!("sha256:{}", image.index.sha256))
 }
 
 fn time(time: std::time::SystemTime) -> String {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use layout::{CatalogName, Sha256};
 use serde_json::{Value, json};
 
-use super::{print_yaml, short};
+use super::print_yaml;
 
 /// The tag of what is published.
 const LATEST: &str = "latest";
@@ -23,17 +23,17 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The catalog below that host, or only what is published of it now.
+    /// The catalog below that host, or only the image with that digest.
     pub(crate) fn new(
         host: &str,
         catalog: &CatalogName,
         pinned: Option<Sha256>,
         interval: Duration,
     ) -> anyhow::Result<Self> {
-        let tag = pinned.map_or_else(|| LATEST.to_owned(), |hash| short(&hash));
+        let reference = pinned.map_or_else(|| format!(":{LATEST}"), |index| format!("@sha256:{index}"));
         let target = Self {
             catalog: catalog.clone(),
-            image: format!("{host}/{catalog}:{tag}"),
+            image: format!("{host}/{catalog}{reference}"),
             interval: pinned.is_none().then_some(interval),
         };
         let length = "cs-".len() + target.suffix().len();
@@ -145,7 +145,7 @@ mod tests {
         spec:
           source:
             image:
-              ref: mirror.example:8443/community.v4-20:e3b0c44298fc
+              ref: mirror.example:8443/community.v4-20@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
             type: Image
         ");
     }
@@ -165,7 +165,7 @@ mod tests {
             let config = reader.finish().unwrap();
             assert_eq!(config.catalogs[0].name.as_str(), "cc-community-v4-20-latest");
             let source = config.catalogs[0].source.to_string();
-            assert!(source.starts_with("mirror.example:8443/community.v4-20:"), "{source}");
+            assert!(source.starts_with("mirror.example:8443/community.v4-20"), "{source}");
         }
     }
 
