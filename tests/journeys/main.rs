@@ -11,6 +11,7 @@ mod licences;
 mod notify;
 mod protocol;
 mod readme;
+mod registry;
 mod rollback;
 mod support;
 mod updates;
