@@ -33,16 +33,37 @@ need_python() {
   export PATH=$PATH:$VENV/bin
 }
 
-# need_go COMMAND MODULE@VERSION: builds a program with Go, once.
+# need_go COMMAND PACKAGE@VERSION: builds a program with Go, once.
 need_go() {
-  local programs=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
-  if [[ ! -x $programs/$1 ]]; then
-    export PATH=$PATH:/usr/local/go/bin
-    need_debian go=golang-go
-    say "building $2"
-    GOBIN=$programs go install "$2"
-  fi
-  export PATH=$PATH:$programs
+  use_go "$1" && return
+  say "building $2"
+  # `go install` also asks which other versions there are, and not every proxy of modules tells that.
+  GOBIN=$GO_PROGRAMS go install "$2" 2>/dev/null || go_module "$@"
+}
+
+# need_go_folder COMMAND FOLDER: the same from a source that lies here.
+need_go_folder() {
+  use_go "$1" "$2/main.go" && return
+  say "building $1"
+  (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .)
+}
+
+# use_go COMMAND [SOURCE]: whether the program is there already, and newer than its source; if not, Go is, afterwards.
+use_go() {
+  GO_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
+  export PATH=$PATH:$GO_PROGRAMS
+  if [[ -x $GO_PROGRAMS/$1 && ! ${2:-/nonexistent} -nt $GO_PROGRAMS/$1 ]]; then return 0; fi
+  export PATH=$PATH:/usr/local/go/bin
+  need_debian go=golang-go
+  return 1
+}
+
+# go_module COMMAND PACKAGE@VERSION: through a module that requires the package.
+go_module() {
+  local module=$WORK/module-$1
+  mkdir -p "$module"
+  (cd "$module" && go mod init tool && go get "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "${2%@*}") >"$module/log" 2>&1 ||
+    die "$2 cannot be built: $(tail -5 "$module/log")"
 }
 
 # need_tool COMMAND PACKAGE: the same, unless the command is on the path already.
