@@ -19,7 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "poll",
         &["image", "keep", "layout", "oci", "render", "store", "telemetry"],
     ),
-    ("sync", &["keep", "layout", "render", "store", "telemetry"]),
+    ("sync", &["keep", "layout", "oci", "render", "store", "telemetry"]),
     ("notify", &["keep", "layout", "poll", "store", "telemetry"]),
     ("config", &["image", "layout", "poll"]),
     ("operators", &["layout"]),

@@ -25,7 +25,8 @@ pub struct Settings {
     pub source: String,
     /// What a copy may do beyond going forward.
     pub allow: Allow,
-    /// Whether the forms of `all.json` and the index are made here of the Shards rather than moved. Default: yes.
+    /// Whether the forms of `all.json`, the index and the image are made here of the Shards rather than moved. Default:
+    /// yes.
     pub rebuild: bool,
     /// Whether everything is looked at again, and damaged objects are replaced. Default: no, what the published state
     /// of the store names is believed to be there.

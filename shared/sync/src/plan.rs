@@ -43,15 +43,15 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// Whether it can be made of the Shards.
+    /// Whether it can be made of the Shards and the Snapshot.
     pub(crate) const fn is_derived(&self) -> bool {
         is_derived(&self.named.key)
     }
 }
 
-/// Whether an object can be made of the Shards.
+/// Whether an object can be made of the Shards and the Snapshot: all but those two, as every part of an image can.
 pub(crate) const fn is_derived(key: &Key) -> bool {
-    matches!(key, Key::All(..) | Key::Index(..))
+    matches!(key, Key::All(..) | Key::Index(..) | Key::Blob(_))
 }
 
 impl Plan {

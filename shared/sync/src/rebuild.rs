@@ -4,7 +4,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use layout::{Content, Form, Key, Sha256, Snapshot, Stored};
+use layout::{Content, Form, Image, Key, Sha256, Snapshot, Stored};
 use render::{AllFacts, Published, RenderError, Rendering, Sinks};
 use store::{Staged, Store, StoreExt, bridge};
 use tokio::{runtime::Handle, task::spawn_blocking};
@@ -12,8 +12,8 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 use crate::{Copier, Flaw, Report, SyncError, plan::Missing};
 
 impl Copier {
-    /// Makes what can be made of the Shards, and returns what came out otherwise than it was recorded, because another
-    /// version of a compressor made it: that has to be moved.
+    /// Makes what can be made of the Shards and the Snapshot, and returns what came out otherwise than it was recorded, because another
+    /// version of a compressor or of this program made it: that has to be moved.
     pub(crate) async fn rebuild(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -26,10 +26,14 @@ impl Copier {
         let _permit = self.rebuilding.acquire().await.expect("the semaphore is never closed");
         let shards = Arc::new(Shards::new(self.store.clone(), snapshot));
         let rendering = Rendering::again(snapshot, shards, render::Settings::default());
-        let (index, forms): (Vec<_>, Vec<_>) = derived
+        let (forms, others): (Vec<_>, Vec<_>) = derived
+            .into_iter()
+            .partition(|missing| is_form(snapshot, &missing.named.key));
+        let (index, documents): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|missing| matches!(missing.named.key, Key::Index(..)));
-        let (rendering, mut left) = self.rebuild_forms(rendering, forms, report).await?;
+        let (rendering, mut left) = self.rebuild_forms(snapshot, rendering, forms, report).await?;
+        left.extend(self.rebuild_documents(snapshot, documents, report).await?);
         left.extend(self.rebuild_index(rendering, index, report).await?);
         report.not_rebuilt = left.iter().map(|missing| missing.named.key.to_string()).collect();
         Ok(left)
@@ -37,6 +41,7 @@ impl Copier {
 
     async fn rebuild_forms(
         &self,
+        snapshot: &Snapshot,
         rendering: Rendering,
         forms: Vec<Missing>,
         report: &mut Report,
@@ -61,12 +66,13 @@ impl Copier {
             // A store that failed made the writing fail: its error is the cause.
             staged.push((missing, staging.await??));
         }
-        let left = self.commit_forms(&facts?, staged, report).await?;
+        let left = self.commit_forms(snapshot, &facts?, staged, report).await?;
         Ok((rendering, left))
     }
 
     async fn commit_forms(
         &self,
+        snapshot: &Snapshot,
         facts: &AllFacts,
         staged: Vec<(Missing, Box<dyn Staged>)>,
         report: &mut Report,
@@ -74,10 +80,7 @@ impl Copier {
         let mut left = Vec::new();
         for (missing, staged) in staged {
             let named = &missing.named;
-            if named
-                .content
-                .is_some_and(|content| content.sha256 != facts.content_hash)
-            {
+            if facts.content_hash != snapshot.content_hash || contradicts(facts, snapshot) {
                 return Err(SyncError::Flawed {
                     key: named.key.to_string(),
                     source: Flaw::Content,
@@ -89,6 +92,29 @@ impl Copier {
             } else {
                 left.push(missing);
             }
+        }
+        Ok(left)
+    }
+
+    /// The documents of the image follow from its layer, which only has to be known, not to be there.
+    async fn rebuild_documents(
+        &self,
+        snapshot: &Snapshot,
+        documents: Vec<Missing>,
+        report: &mut Report,
+    ) -> Result<Vec<Missing>, SyncError> {
+        let made: HashMap<Key, Vec<u8>> = snapshot.image.iter().flat_map(image_documents).collect();
+        let mut left = Vec::new();
+        for missing in documents {
+            let Some(bytes) = made.get(&missing.named.key) else {
+                left.push(missing);
+                continue;
+            };
+            let put = self
+                .store
+                .put(&missing.named.key, bytes.clone().into(), missing.condition);
+            put.await?;
+            self.rebuilt(missing.named.stored, report);
         }
         Ok(left)
     }
@@ -133,18 +159,43 @@ impl Copier {
     }
 }
 
+/// What is made in one pass over the Shards: the forms of `all.json`, and the layer of the image.
+fn is_form(snapshot: &Snapshot, key: &Key) -> bool {
+    match key {
+        Key::All(..) => true,
+        Key::Blob(sha256) => snapshot
+            .image
+            .as_ref()
+            .is_some_and(|image| image.layer.sha256 == *sha256),
+        _ => false,
+    }
+}
+
+/// Whether the layer is the recorded one and its tar archive is not, by which the configurations name it.
+fn contradicts(facts: &AllFacts, snapshot: &Snapshot) -> bool {
+    let pair = facts.layer.zip(snapshot.image.as_ref());
+    pair.is_some_and(|(made, image)| made.stored == image.layer && made.diff_id != image.diff_id)
+}
+
+fn image_documents(image: &Image) -> impl Iterator<Item = (Key, Vec<u8>)> {
+    let documents = oci::Documents::new(image.layer, image.diff_id).into_all();
+    documents.map(|bytes| (Key::Blob(Sha256::of(&bytes)), bytes))
+}
+
 fn sink<'a>(sinks: &'a mut Sinks, key: &Key) -> &'a mut Option<Box<dyn Write + Send>> {
     match key {
         Key::All(_, _, Form::Zstd) => &mut sinks.zstd,
         Key::All(_, _, Form::Gzip) => &mut sinks.gzip,
+        Key::Blob(_) => &mut sinks.layer,
         _ => &mut sinks.identity,
     }
 }
 
-const fn made(facts: &AllFacts, key: &Key) -> Option<Stored> {
+fn made(facts: &AllFacts, key: &Key) -> Option<Stored> {
     match key {
         Key::All(_, _, Form::Zstd) => facts.zstd,
         Key::All(_, _, Form::Gzip) => facts.gzip,
+        Key::Blob(_) => facts.layer.map(|layer| layer.stored),
         _ => facts.identity,
     }
 }

@@ -23,7 +23,7 @@ pub struct Report {
     pub rebuilt: Tally,
     /// What was there already.
     pub kept: Tally,
-    /// What could not be made here, because another version of a compressor made the original; it was moved.
+    /// What could not be made here, because another version made the original otherwise; it was moved.
     pub not_rebuilt: Vec<String>,
     /// Damaged objects of the store that were replaced.
     pub repaired: Vec<String>,

@@ -26,7 +26,7 @@ pub(crate) struct SyncArgs {
     /// Keep going, and look for changes at this interval.
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "10m", value_parser = humantime::parse_duration)]
     pub(crate) watch: Option<Duration>,
-    /// Move all.json and the index too. Default: make them of the shards, unless FROM is a folder.
+    /// Move all.json, the index and the image too. Default: make them of the shards, unless FROM is a folder.
     #[arg(long)]
     pub(crate) fetch_all: bool,
     /// Hash again what TO holds, and replace what is damaged.
@@ -70,7 +70,7 @@ pub(crate) struct Export {
     /// Leave out what the other side holds, as its `catalog-mirror receipt` says.
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Pack all.json and the index too, rather than let the other side make them of the shards.
+    /// Pack all.json, the index and the image too, rather than let the other side make them of the shards.
     #[arg(long)]
     pub(crate) whole: bool,
     /// Write volumes of at most this size, such as 4GiB: FILE.001.tar, FILE.002.tar ...

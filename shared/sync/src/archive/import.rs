@@ -96,6 +96,6 @@ impl Importer {
     }
 
     fn brings(&self, missing: &Missing) -> bool {
-        missing.is_derived() || self.archive.extent(&missing.named.key).is_some()
+        (self.copier.settings.rebuild && missing.is_derived()) || self.archive.extent(&missing.named.key).is_some()
     }
 }

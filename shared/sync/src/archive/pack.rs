@@ -20,7 +20,8 @@ use crate::plan::is_derived;
 pub struct Packing {
     /// What the other side has already.
     pub since: Since,
-    /// Whether the forms of `all.json` and the index come along, rather than being made of the Shards over there.
+    /// Whether the forms of `all.json`, the index and the image come along, rather than being made of the Shards over
+    /// there.
     pub whole: bool,
     /// The most bytes of a volume; one volume without.
     pub volume_bytes: Option<u64>,

@@ -9,8 +9,10 @@ use std::{
 
 use keep::add_name;
 use layout::{
-    Availability, CatalogName, Current, Document, Form, Key, Sha256, Snapshot, SnapshotRef, SourceRef, Stored, Whole,
+    Availability, CatalogName, Current, Document, Form, Image, Key, Sha256, Snapshot, SnapshotRef, SourceRef, Stored,
+    Whole,
 };
+use oci::Documents;
 use render::{Nothing, Renderer, Rendering, Settings, Sinks};
 use store::{Condition, MemoryStore, Store, StoreExt};
 use sync::{Copier, StoreOrigin};
@@ -21,6 +23,10 @@ pub(crate) fn name() -> CatalogName {
 
 /// Packages and how many bundles each has.
 pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
+
+/// What is made of the Shards: three forms of `all.json`, the index, and the image with its layer, four manifests, their
+/// configurations and the index over them.
+pub(crate) const DERIVED: u64 = 3 + 1 + 10;
 
 pub(crate) const V1: Packages<'_> = &[("cache", 3), ("database", 40), ("queue", 5), ("search", 2)];
 pub(crate) const V2: Packages<'_> = &[("cache", 3), ("database", 41), ("queue", 5), ("vault", 2)];
@@ -34,22 +40,22 @@ pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages
         stored.insert(shard.sha256, put(store, &Key::Shard(shard.sha256), bytes).await);
     }
     let forms = Form::ALL.map(|_| Buffer::default());
-    let [zstd, gzip, identity] = forms
-        .clone()
-        .map(|form| Some(Box::new(form) as Box<dyn io::Write + Send>));
+    let layer = Buffer::default();
+    let sink = |buffer: &Buffer| Some(Box::new(buffer.clone()) as Box<dyn io::Write + Send>);
+    let [zstd, gzip, identity] = forms.each_ref().map(sink);
     let facts = rendering
         .write_all(Sinks {
             zstd,
             gzip,
             identity,
-            layer: None,
+            layer: sink(&layer),
         })
         .unwrap();
     let hash = facts.content_hash;
     for (form, buffer) in Form::ALL.into_iter().zip(forms) {
-        let bytes = buffer.0.lock().unwrap().clone();
-        whole.push(put(store, &Key::All(name.clone(), hash, form), bytes).await);
+        whole.push(put(store, &Key::All(name.clone(), hash, form), buffer.bytes()).await);
     }
+    let image = put_image(store, layer.bytes(), facts.layer.unwrap().diff_id).await;
     let mut rendering = rendering;
     let index = rendering.take_index().unwrap().bytes;
     let index = put(store, &Key::Index(name.clone(), hash), index).await;
@@ -58,10 +64,24 @@ pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages
         gzip: whole[1],
         identity: Some(whole[2]),
     };
-    let snapshot = rendering.snapshot(&facts, whole, index, |sha256| stored[sha256]);
+    let snapshot = Snapshot {
+        image: Some(image),
+        ..rendering.snapshot(&facts, whole, index, |sha256| stored[sha256])
+    };
     let bytes = snapshot.to_bytes();
     put(store, &Key::Snapshot(name.clone(), hash), bytes.clone()).await;
     point(store, name, hash, &bytes).await
+}
+
+/// The image around a layer whose tar archive has the hash `diff_id`.
+pub(crate) async fn put_image(store: &Arc<dyn Store>, layer: Vec<u8>, diff_id: Sha256) -> Image {
+    let layer = put(store, &Key::Blob(Sha256::of(&layer)), layer).await;
+    let documents = Documents::new(layer, diff_id);
+    let image = documents.image(layer, diff_id);
+    for bytes in documents.into_all() {
+        put(store, &Key::Blob(Sha256::of(&bytes)), bytes).await;
+    }
+    image
 }
 
 /// Writes the pointer.
@@ -116,6 +136,12 @@ fn render(packages: Packages<'_>) -> Rendering {
 
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Buffer {
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
 
 impl io::Write for Buffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
