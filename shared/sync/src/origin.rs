@@ -61,6 +61,9 @@ pub enum OriginError {
         /// Why.
         source: HttpError,
     },
+    /// An archive that leaves out what the receiving side was to make, and could not.
+    #[error("{0} comes out otherwise here than where it was exported, and the archive does not hold it: export whole")]
+    LeftOut(String),
     /// A file failed.
     #[error("cannot read {key} from the archive")]
     Archive {

@@ -7,7 +7,7 @@ use layout::Key;
 use store::DOCUMENT_MAX;
 
 use super::Archive;
-use crate::{Body, Document, Origin, OriginError, origin::collect};
+use crate::{Body, Document, Origin, OriginError, origin::collect, plan::is_derived};
 
 /// Read at a time.
 const PIECE: usize = 256 << 10;
@@ -21,7 +21,7 @@ impl Origin for Archive {
     }
 
     async fn object(&self, key: &Key, size: u64) -> Result<Body, OriginError> {
-        let (file, extent) = self.extent(key).ok_or_else(|| OriginError::NotFound(key.to_string()))?;
+        let (file, extent) = self.extent(key).ok_or_else(|| absent(key))?;
         if extent.stored.size > size {
             return Err(OriginError::too_large(key, size));
         }
@@ -39,6 +39,15 @@ impl Origin for Archive {
             }
         });
         Ok(reading.boxed())
+    }
+}
+
+/// What can be made is asked for only when that failed.
+fn absent(key: &Key) -> OriginError {
+    if is_derived(key) {
+        OriginError::LeftOut(key.to_string())
+    } else {
+        OriginError::NotFound(key.to_string())
     }
 }
 

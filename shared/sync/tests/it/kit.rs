@@ -175,6 +175,28 @@ pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
     store.read_document(&key).await.unwrap().unwrap().0
 }
 
+/// Puts another snapshot of the same content in the place of the published one.
+pub(crate) async fn republish(store: &Arc<dyn Store>, changed: &Snapshot) {
+    let key = Key::Snapshot(name(), changed.content_hash);
+    put(store, &key, changed.to_bytes()).await;
+    let key = Key::Current(name());
+    let (mut current, _) = store.read_document::<Current>(&key).await.unwrap().unwrap();
+    current.snapshot = SnapshotRef::new(&name(), changed.content_hash, &changed.to_bytes());
+    store.write_document(&key, &current, Condition::Always).await.unwrap();
+}
+
+/// Writes the index of the published image as another version of this program might, and returns its key.
+pub(crate) async fn remake_image_index(store: &Arc<dyn Store>) -> Key {
+    let mut changed = snapshot(store).await;
+    let image = changed.image.as_mut().unwrap();
+    let mut bytes = Documents::new(image.layer, image.diff_id).index;
+    bytes.push(b'\n');
+    let key = Key::Blob(Sha256::of(&bytes));
+    image.index = put(store, &key, bytes).await;
+    republish(store, &changed).await;
+    key
+}
+
 /// What readers depend on: all objects but `status.json`, and of them those that the published state names.
 pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Bytes> {
     let store: Arc<dyn Store> = Arc::new(memory.clone());

@@ -2,5 +2,6 @@
 
 mod archives;
 mod copies;
+mod forgeries;
 mod kit;
 mod servers;
