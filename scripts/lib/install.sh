@@ -35,24 +35,28 @@ need_python() {
 
 # need_go COMMAND PACKAGE@VERSION: builds a program with Go, once.
 need_go() {
-  use_go "$1" && return
+  has_go_program "$1" "$2" && return
   say "building $2"
   # `go install` also asks which other versions there are, and not every proxy of modules tells that.
   GOBIN=$GO_PROGRAMS go install "$2" 2>/dev/null || go_module "$@"
+  echo "$2" >"$GO_PROGRAMS/$1.source"
 }
 
 # need_go_folder COMMAND FOLDER: the same from a source that lies here.
 need_go_folder() {
-  use_go "$1" "$2/main.go" && return
+  local source
+  source=$(cat "$2"/{main.go,go.mod,go.sum} | sha256)
+  has_go_program "$1" "$source" && return
   say "building $1"
-  (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .)
+  (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .) || die "$1 cannot be built"
+  echo "$source" >"$GO_PROGRAMS/$1.source"
 }
 
-# use_go COMMAND [SOURCE]: whether the program is there already, and newer than its source; if not, Go is, afterwards.
-use_go() {
+# has_go_program COMMAND SOURCE: whether it is there, made of that; if not, Go is there afterwards.
+has_go_program() {
   GO_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
   export PATH=$PATH:$GO_PROGRAMS
-  if [[ -x $GO_PROGRAMS/$1 && ! ${2:-/nonexistent} -nt $GO_PROGRAMS/$1 ]]; then return 0; fi
+  if [[ -x $GO_PROGRAMS/$1 && $(cat "$GO_PROGRAMS/$1.source" 2>/dev/null) == "$2" ]]; then return 0; fi
   export PATH=$PATH:/usr/local/go/bin
   need_debian go=golang-go
   return 1
