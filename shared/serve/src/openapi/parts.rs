@@ -130,7 +130,8 @@ pub(super) fn responses(row: &Row, bodies: bool) -> Responses {
         let part = success(row, "A part of it, or several as multipart/byteranges", true, true);
         responses = responses.response("206", part.header("Content-Range", text("Which part")));
     }
-    if row.redirected {
+    // The HEAD of an image blob is answered from here.
+    if row.redirected && (bodies || !row.registry) {
         let redirect = ResponseBuilder::new().description("Too large to be sent from here; it is at its immutable key");
         responses = responses.response("307", redirect.header("Location", text("The URL of the same bytes")));
     }

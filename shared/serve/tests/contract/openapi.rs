@@ -54,3 +54,22 @@ async fn every_reference_leads_somewhere() {
         assert!(document.pointer(reference).is_some(), "{reference}");
     }
 }
+
+#[tokio::test]
+async fn only_the_head_of_an_image_blob_is_described_without_a_redirect() {
+    let world = World::new().await;
+    let document: serde_json::Value = serde_json::from_str(&world.get("/openapi.json", &[]).await.text()).unwrap();
+    for (method, path, redirected) in [
+        ("get", "/v2/{catalog}/blobs/{digest}", true),
+        ("head", "/v2/{catalog}/blobs/{digest}", false),
+        ("head", "/blobs/sha256/{blob}", true),
+        ("head", "/catalogs/{catalog}/all.json", true),
+    ] {
+        let responses = &document["paths"][path][method]["responses"];
+        assert_eq!(
+            responses.get("307").is_some(),
+            redirected,
+            "{method} {path}: {responses}"
+        );
+    }
+}
