@@ -7,8 +7,8 @@ goal() { row "$1" "$2 $3" goal "$4 $3" "$2" "$4"; }
 use_functions() {
   FUNCTIONS=${CATALOG_MIRROR_FUNCTIONS:-}
   if [[ -z $FUNCTIONS ]]; then
-    (cd "$ROOT" && cargo build --quiet --profile dist -p poller -p reader)
-    FUNCTIONS=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/dist
+    (cd "$ROOT" && cargo build --quiet --profile lambda -p poller -p reader)
+    FUNCTIONS=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/lambda
   fi
 }
 

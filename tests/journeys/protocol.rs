@@ -67,12 +67,12 @@ async fn one_changed_package_writes_its_shard_the_whole_and_the_pointer() {
     let report = site.turn().await;
     assert_eq!(report.changes.changed, ["p4"]);
     // The shard, all.json.zst, all.json.gz, the index and the snapshot; then the pointer and the status.
-    assert_eq!(report.objects_published, 5);
+    assert_eq!(report.objects_published, 5 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
-    assert_eq!(written.len(), 7, "{written:?}");
+    assert_eq!(written.len() as u64, 7 + catalogs::IMAGE_BLOBS, "{written:?}");
     assert_eq!(
         kinds(written),
-        BTreeSet::from(["current", "status", "snapshot", "index", "all", "shard"])
+        BTreeSet::from(["current", "status", "snapshot", "index", "all", "shard", "blob"])
     );
     site.is_sound().await;
 }

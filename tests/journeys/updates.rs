@@ -73,8 +73,9 @@ async fn every_update_is_published_whole_and_writes_only_what_changed() {
             fresh,
             "step {at}"
         );
-        // The changed shards, two forms of the whole, the index and the snapshot.
-        assert_eq!(report.objects_published, fresh as u64 + 4, "step {at}");
+        // The changed shards, two forms of the whole, the index, the snapshot and the image.
+        let expected = fresh as u64 + 4 + catalogs::IMAGE_BLOBS;
+        assert_eq!(report.objects_published, expected, "step {at}");
         for gone in before.iter().filter(|(name, _)| !now.contains_key(*name)) {
             assert!(
                 store.head(&Key::Shard(*gone.1)).await.is_ok(),

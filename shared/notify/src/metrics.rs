@@ -4,6 +4,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::SendError;
+
 /// Counters of the events of all receivers.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
@@ -52,6 +54,14 @@ impl Metrics {
 }
 
 impl Sent {
+    pub(crate) const fn of(result: &Result<(), SendError>) -> Self {
+        match result {
+            Ok(()) => Self::Delivered,
+            Err(SendError::Temporary { .. } | SendError::Refused(_)) => Self::Postponed,
+            Err(SendError::Permanent(_)) => Self::GivenUp,
+        }
+    }
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",

@@ -165,7 +165,6 @@ impl Notifier {
     /// Brings one receiver up to date; whether it is so now and that is remembered.
     async fn tell(&self, line: &Line, event: &Event) -> bool {
         let sent = self.send(line, event).await;
-        self.metrics.count(line.receiver.name(), sent);
         if !sent.is_settled() {
             return false;
         }
@@ -183,24 +182,24 @@ impl Notifier {
         marked.is_ok()
     }
 
+    /// Counted before it is logged: who waits for the line finds the count.
     async fn send(&self, line: &Line, event: &Event) -> Sent {
+        let result = self.attempts(line, event).await;
+        let sent = Sent::of(&result);
         let receiver = line.receiver.name();
+        self.metrics.count(receiver, sent);
         let (catalog, id) = (&event.data.catalog, &event.id);
-        match self.attempts(line, event).await {
-            Ok(()) => {
-                tracing::info!(%catalog, receiver, id, "notified");
-                Sent::Delivered
-            }
+        match result {
+            Ok(()) => tracing::info!(%catalog, receiver, id, "notified"),
             Err(error @ SendError::Permanent(_)) => {
                 tracing::error!(%catalog, receiver, id, error = chain(&error), "the event is given up");
-                Sent::GivenUp
             }
             Err(error @ (SendError::Temporary { .. } | SendError::Refused(_))) => {
                 let error = chain(&error);
                 tracing::warn!(%catalog, receiver, id, error, "not notified; the event is sent again after the next poll");
-                Sent::Postponed
             }
         }
+        sent
     }
 
     async fn attempts(&self, line: &Line, event: &Event) -> Result<(), SendError> {

@@ -7,6 +7,9 @@ use testkit::{Image, ImageBuilder, Layer};
 
 use super::cargo;
 
+/// What an image consists of in the store: the layer, a config and a manifest for each of four platforms, the index.
+pub(crate) const IMAGE_BLOBS: u64 = 1 + 4 + 4 + 1;
+
 /// The FBC of one of the two versions of the small catalog that the repository carries.
 pub(crate) fn folder(version: &str) -> PathBuf {
     cargo::root().join("tests/catalogs").join(version)
