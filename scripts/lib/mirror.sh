@@ -34,6 +34,9 @@ snapshot() { cat "$1/$(jq -r .snapshot.key "$1/catalogs/$2/current.json")"; }
 # shards STORE NAME: `package sha256` of every shard of the published snapshot.
 shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.sha256)"' | sort; }
 
+# blobs <SNAPSHOT: the keys of the parts of its image: the layer, a manifest and a configuration for each platform, the index.
+blobs() { jq -r '.image | .layer, .manifests[], .configs[], .index | "blobs/sha256/\(.sha256)"'; }
+
 # listing STORE: every object with what changes when it is written again; .tmp holds no objects.
 listing() { (cd "$1" && find . -name .tmp -prune -o -type f -printf '%P %i %T@\n' | sort); }
 

@@ -51,6 +51,9 @@ follow() {
     }
   done < <(jq -r '.packages[] | "\(.name) \(.sha256) \(.stored.sha256)"' <<<"$snapshot")
   is "all $count shards are as the snapshot says" "$bad" 0
+  same_lines "the layer, four manifests, four configurations and the index of the image have their hashes" \
+    "$(for key in $(blobs <<<"$snapshot"); do stored "$key"; done)" "$(blobs <<<"$snapshot" | sed 's|.*/||')"
+  is "which are ten" "$(blobs <<<"$snapshot" | wc -l)" 10
 }
 
 is "a catalog with a plain all.json is published" "$(outcome "$STORE" "s=oci:$LAYOUT:$LAST_TAG" --identity)" "published 10"

@@ -48,6 +48,7 @@ snapshot_keys() {
   hash=$(content_hash "$1" s)
   printf "catalogs/s/$hash/%s\n" snapshot.json index.json.zst all.json.zst all.json.gz
   snapshot "$1" s | jq -r '.packages[] | "packages/sha256/\(.sha256).json.zst"'
+  snapshot "$1" s | blobs
 }
 
 layer_bytes() {

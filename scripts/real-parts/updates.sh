@@ -35,7 +35,8 @@ served_as_pushed() {
     "$(curl -sSf "$URL/catalogs/up/content-hash") ${sums[*]}" "$hash $hash $hash $hash"
 }
 
-# Exactly the shards of changed packages, the forms of the whole, index, snapshot and pointers.
+# Exactly the shards of changed packages, the forms of the whole, index, snapshot and pointers, and the whole image: its
+# documents name each other by hashes, down to the layer.
 written_as_changed() {
   local keys hash expected new
   hash=$(content_hash "$STORE" up)
@@ -47,7 +48,10 @@ written_as_changed() {
   expected=$(
     printf 'catalogs/up/%s\n' current.json status.json
     # A state that was published before, such as when a package came and went, is all there already.
-    grep -q "^catalogs/up/$hash/" <<<"$3" || printf "catalogs/up/$hash/%s\n" snapshot.json index.json.zst all.json.{zst,gz}
+    grep -q "^catalogs/up/$hash/" <<<"$3" || {
+      printf "catalogs/up/$hash/%s\n" snapshot.json index.json.zst all.json.{zst,gz}
+      snapshot "$STORE" up | blobs
+    }
     [[ -z $new ]] || sed 's|.* \(.*\)|packages/sha256/\1.json.zst|' <<<"$new"
     (($2 > 0)) || echo catalogs.json
   )
