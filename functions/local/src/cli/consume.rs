@@ -85,7 +85,7 @@ Exit codes: 0 done, 1 failed.")]
 pub(crate) struct Manifests {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Where clusters reach the mirror, such as https://mirror.example:8443.
+    /// Where clusters reach the mirror, such as `https://mirror.example:8443`.
     #[arg(long, value_name = "URL")]
     pub(crate) url: String,
     /// Which manifests: OLM v1 reads ClusterCatalog, OLM v0 CatalogSource.
