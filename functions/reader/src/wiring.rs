@@ -17,7 +17,7 @@ const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 /// What cannot be set up, and the loss of the service.
 pub async fn serve(environment: Environment) -> anyhow::Result<()> {
     let s3 = s3_settings();
-    let sdk = store_s3::sdk_config(&s3).await.context("cannot set up the S3 client")?;
+    let sdk = store_s3::sdk_config_of_environment(&s3).context("cannot set up the S3 client")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &s3);
     let settings = settings(&environment, &store);
     let served = lambda_http::lambda_runtime::run(function(Arc::new(store), settings)).await;

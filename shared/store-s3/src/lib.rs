@@ -15,6 +15,6 @@ mod trust;
 mod write;
 
 pub use place::{Place, PlaceError};
-pub use sdk::sdk_config;
+pub use sdk::{sdk_config, sdk_config_of_environment};
 pub use settings::{OpenError, Settings};
 pub use store::S3Store;

@@ -1,10 +1,15 @@
 use std::env;
 
 use aws_config::{
-    BehaviorVersion, ConfigLoader, Region, SdkConfig, environment::region::EnvironmentVariableRegionProvider,
-    meta::region::RegionProviderChain, profile::ProfileFileRegionProvider, retry::RetryConfig,
-    stalled_stream_protection::StalledStreamProtectionConfig, timeout::TimeoutConfig,
+    BehaviorVersion, ConfigLoader, Region, SdkConfig,
+    environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
+    meta::region::RegionProviderChain,
+    profile::ProfileFileRegionProvider,
+    retry::RetryConfig,
+    stalled_stream_protection::StalledStreamProtectionConfig,
+    timeout::TimeoutConfig,
 };
+use aws_sdk_s3::config::{SharedCredentialsProvider, SharedHttpClient};
 use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
@@ -21,20 +26,54 @@ const ANY_REGION: &str = "us-east-1";
 /// [`OpenError`]. Missing credentials only show at the first request.
 pub async fn sdk_config(settings: &Settings) -> Result<SdkConfig, OpenError> {
     settings.check_endpoint()?;
-    let http_client = Builder::new()
-        .tls_provider(Provider::Rustls(CryptoMode::Ring))
-        .tls_context(trust::tls_context(settings)?)
-        .build_https();
     let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http_client)
-        .retry_config(RetryConfig::standard().with_max_attempts(settings.attempts))
+        .http_client(http_client(settings)?)
+        .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
-        .stalled_stream_protection(
-            StalledStreamProtectionConfig::enabled()
-                .grace_period(settings.stall_timeout)
-                .build(),
-        );
+        .stalled_stream_protection(stalls(settings));
     Ok(with_region(loader, settings).load().await)
+}
+
+/// The same where the environment says everything, as in Lambda: `AWS_ACCESS_KEY_ID` and its kind, `AWS_REGION`,
+/// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Without profiles, roles and metadata services, and without their code.
+///
+/// # Errors
+/// As [`sdk_config`].
+pub fn sdk_config_of_environment(settings: &Settings) -> Result<SdkConfig, OpenError> {
+    settings.check_endpoint()?;
+    let region = settings.region.clone().or_else(|| variable("AWS_REGION"));
+    let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new(region.unwrap_or_else(|| ANY_REGION.to_owned())))
+        .credentials_provider(SharedCredentialsProvider::new(
+            EnvironmentVariableCredentialsProvider::new(),
+        ))
+        .http_client(http_client(settings)?)
+        .retry_config(retries(settings))
+        .timeout_config(timeouts(settings))
+        .stalled_stream_protection(stalls(settings));
+    config.set_endpoint_url(endpoint);
+    Ok(config.build())
+}
+
+fn http_client(settings: &Settings) -> Result<SharedHttpClient, OpenError> {
+    let builder = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring));
+    Ok(builder.tls_context(trust::tls_context(settings)?).build_https())
+}
+
+fn retries(settings: &Settings) -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(settings.attempts)
+}
+
+fn stalls(settings: &Settings) -> StalledStreamProtectionConfig {
+    StalledStreamProtectionConfig::enabled()
+        .grace_period(settings.stall_timeout)
+        .build()
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// These end with the head of an answer: the SDK hands a body over as a stream, on which only the stall limit holds.
@@ -61,6 +100,6 @@ fn with_region(loader: ConfigLoader, settings: &Settings) -> ConfigLoader {
 }
 
 fn has_custom_endpoint(settings: &Settings) -> bool {
-    let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    settings.endpoint.is_some() || set("AWS_ENDPOINT_URL_S3") || set("AWS_ENDPOINT_URL")
+    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].map(variable);
+    settings.endpoint.is_some() || named.iter().any(Option::is_some)
 }
