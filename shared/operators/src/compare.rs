@@ -23,7 +23,7 @@ impl Changes {
         }
     }
 
-    /// Adds what became of a Package that differs, in the order of [`differing`](crate::differing).
+    /// Adds what became of a Package that differs, in the order of [`differing()`](crate::differing()).
     pub fn add(&mut self, name: &str, old: Option<&Package>, new: Option<&Package>) {
         let nothing = Package::default();
         match (old, new) {
