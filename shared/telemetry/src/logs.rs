@@ -55,6 +55,6 @@ mod tests {
         assert_eq!(level(Some("")), Some(LevelFilter::INFO));
         assert_eq!(level(Some("WARN")), Some(LevelFilter::WARN));
         assert_eq!(level(Some("debug,hyper=warn")), Some(LevelFilter::DEBUG));
-        assert_eq!(level(Some("[span{")), Some(LevelFilter::INFO));
+        assert_eq!(level(Some("hyper=loud")), Some(LevelFilter::INFO));
     }
 }
