@@ -72,8 +72,8 @@ commands() {
 race() {
   local number outcomes
   for number in {1..8}; do
-    WORK=$WORK/race-$number outcome "$2" "up=oci:$LAYOUT:$3" >"$WORK/race-$number.outcome" 2>&1 &
     mkdir -p "$WORK/race-$number"
+    WORK=$WORK/race-$number outcome "$2" "up=oci:$LAYOUT:$3" >"$WORK/race-$number.outcome" 2>&1 &
     racers+=($!)
   done
   wait "${racers[@]}" || true
