@@ -38,7 +38,7 @@ killed_polls() {
     "$CATALOG_MIRROR" poll --store "$store" --catalog "k=$REPOSITORY:$(tag "$step")" --force \
       --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" >/dev/null 2>&1 &
     process=$!
-    sleep "$(printf '%d.%03d' $((RANDOM % limit / 1000)) $((RANDOM % limit % 1000)))"
+    sleep "$(random_seconds "$limit")"
     kill -9 "$process" 2>/dev/null || finished=$((finished + 1))
     wait "$process" 2>/dev/null || true
     after=$(curl -sSf "$URL/catalogs/k/content-hash")

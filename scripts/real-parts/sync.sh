@@ -87,29 +87,29 @@ mirror_of_a_mirror() {
     "$(diff -rq -x status.json -x layers.json -x .tmp "$onward" "$direct" | head -5)" ""
 }
 
-# killed NAME STORE COMMAND...: kills the command fifty times, each time on an empty store or on what a kill left, then
-# asks whether the store is whole.
+# killed NAME STORE COMMAND...: kills the running command fifty times, each time on an empty store or on what a kill left,
+# and asks each time whether the store is whole. One that was done before it was killed does not count.
 killed() {
-  local name=$1 store=$2 round limit begin process fine=0 finished=0
+  local name=$1 store=$2 limit begin process hits=0 finished=0 torn=0
   shift 2
   begin=$(now_ms)
   "$@" >/dev/null 2>&1 || true
-  limit=$((($(now_ms) - begin) * 6 / 5 + 10))
-  for round in $(seq 1 50); do
+  limit=$(($(now_ms) - begin))
+  while ((hits < 50 && finished < 200)); do
     # Every other run goes on with what the kill before it left.
-    ((round % 2)) && rm -rf "$store"
+    ((hits % 2)) || rm -rf "$store"
     "$@" >/dev/null 2>&1 &
     process=$!
-    sleep "$(printf '%d.%03d' $((RANDOM % limit / 1000)) $((RANDOM % limit % 1000)))"
-    kill -9 "$process" 2>/dev/null || finished=$((finished + 1))
+    sleep "$(random_seconds "$limit")"
+    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)) && rm -rf "$store"; fi
     wait "$process" 2>/dev/null || true
-    if [[ ! -e $store/catalogs/s/current.json ]] || "$CATALOG_MIRROR" verify --store "$store" >"$WORK/verify" 2>&1; then
-      fine=$((fine + 1))
-    else
-      not_ok "kill -9 of $name in round $round leaves a whole state" "$(cat "$WORK/verify")"
-    fi
+    [[ -e $store/catalogs/s/current.json ]] || continue
+    "$CATALOG_MIRROR" verify --store "$store" >"$WORK/verify" 2>&1 || {
+      torn=$((torn + 1))
+      not_ok "kill -9 of $name, number $hits, leaves a whole state" "$(cat "$WORK/verify")"
+    }
   done
-  is "50 times $name was killed ($finished were done before) and left a whole state" "$fine" 50
+  is "50 times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" "50 0"
   "$@" >/dev/null 2>&1 || true
   is "the next $name finishes the job" "$(differs "$FROM" "$store")" ""
 }
