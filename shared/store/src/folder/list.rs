@@ -7,7 +7,7 @@ use super::{FolderStore, Inner, Stamp};
 use crate::{Listed, Operation, StoreError};
 
 /// The folders in which keys lie. Whatever else is in the root (a volume's `lost+found`, say) is not even read.
-const FOLDERS: [&str; 2] = ["catalogs", "packages"];
+const FOLDERS: [&str; 3] = ["blobs", "catalogs", "packages"];
 
 /// Lists folder by folder, as the stream is read.
 pub(super) fn list(store: &FolderStore, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
@@ -128,6 +128,7 @@ mod tests {
             ("catalogs/ab", "catalogs/a", true),
             ("catalogs/a", "catalogs/ab", false),
             ("packages", "catalogs/", false),
+            ("blobs", "", true),
             (".tmp", "", false),
             ("lost+found", "", false),
         ] {
