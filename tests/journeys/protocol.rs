@@ -23,6 +23,8 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
             Key::Status(_) => "status",
             Key::Layers(_) => "layers",
             Key::Notified(_) => "notified",
+            Key::Intent(..) => "intent",
+            Key::Sweep => "sweep",
             Key::Snapshot(..) => "snapshot",
             Key::Index(..) => "index",
             Key::All(..) => "all",
@@ -66,13 +68,13 @@ async fn one_changed_package_writes_its_shard_the_whole_and_the_pointer() {
     site.push(&files);
     let report = site.turn().await;
     assert_eq!(report.changes.changed, ["p4"]);
-    // The shard, all.json.zst, all.json.gz, the index and the snapshot; then the pointer and the status.
+    // The shard, all.json.zst, all.json.gz, the index and the snapshot; then the intent, the pointer and the status.
     assert_eq!(report.objects_published, 5 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
-    assert_eq!(written.len() as u64, 7 + catalogs::IMAGE_BLOBS, "{written:?}");
+    assert_eq!(written.len() as u64, 8 + catalogs::IMAGE_BLOBS, "{written:?}");
     assert_eq!(
         kinds(written),
-        BTreeSet::from(["current", "status", "snapshot", "index", "all", "shard", "blob"])
+        BTreeSet::from(["current", "status", "intent", "snapshot", "index", "all", "shard", "blob"])
     );
     site.is_sound().await;
 }

@@ -15,6 +15,10 @@ pub enum Key {
     Layers(CatalogName),
     /// Up to which publication the receivers of change notifications have been told.
     Notified(CatalogName),
+    /// That a content is about to be published.
+    Intent(CatalogName, Sha256),
+    /// Whether objects that nothing names are being removed.
+    Sweep,
     /// One published state, by content hash.
     Snapshot(CatalogName, Sha256),
     /// Where each Meta of a published state lies.
@@ -88,12 +92,17 @@ impl Key {
         let parts: Vec<&str> = path.split('/').collect();
         match parts.as_slice() {
             ["catalogs.json"] => Some(Self::Catalogs),
+            ["sweep.json"] => Some(Self::Sweep),
             ["packages", "sha256", file] => Some(Self::Shard(file.strip_suffix(".json.zst")?.parse().ok()?)),
             ["blobs", "sha256", hash] => Some(Self::Blob(hash.parse().ok()?)),
             ["catalogs", name, "current.json"] => Some(Self::Current(name.parse().ok()?)),
             ["catalogs", name, "status.json"] => Some(Self::Status(name.parse().ok()?)),
             ["catalogs", name, "layers.json"] => Some(Self::Layers(name.parse().ok()?)),
             ["catalogs", name, "notified.json"] => Some(Self::Notified(name.parse().ok()?)),
+            ["catalogs", name, "intents", file] => Some(Self::Intent(
+                name.parse().ok()?,
+                file.strip_suffix(".json")?.parse().ok()?,
+            )),
             ["catalogs", name, hash, file] => Self::parse_snapshot(name.parse().ok()?, hash.parse().ok()?, file),
             _ => None,
         }
@@ -113,11 +122,12 @@ impl Key {
     /// The catalog that the object belongs to; none for what all catalogs share.
     pub const fn catalog(&self) -> Option<&CatalogName> {
         match self {
-            Self::Catalogs | Self::Shard(_) | Self::Blob(_) => None,
+            Self::Catalogs | Self::Sweep | Self::Shard(_) | Self::Blob(_) => None,
             Self::Current(name)
             | Self::Status(name)
             | Self::Layers(name)
             | Self::Notified(name)
+            | Self::Intent(name, _)
             | Self::Snapshot(name, _)
             | Self::Index(name, _)
             | Self::All(name, _, _) => Some(name),
@@ -133,7 +143,9 @@ impl Key {
     pub const fn cache_policy(&self) -> CachePolicy {
         match self {
             Self::Catalogs | Self::Current(_) => CachePolicy::Pointer,
-            Self::Status(_) | Self::Layers(_) | Self::Notified(_) => CachePolicy::NoStore,
+            Self::Status(_) | Self::Layers(_) | Self::Notified(_) | Self::Intent(..) | Self::Sweep => {
+                CachePolicy::NoStore
+            }
             Self::Snapshot(..) | Self::Index(..) | Self::All(..) | Self::Shard(_) | Self::Blob(_) => {
                 CachePolicy::Immutable
             }
@@ -151,6 +163,8 @@ impl Key {
             | Self::Status(_)
             | Self::Layers(_)
             | Self::Notified(_)
+            | Self::Intent(..)
+            | Self::Sweep
             | Self::Snapshot(..)
             | Self::Index(..) => "application/json",
         }
@@ -166,6 +180,8 @@ impl Key {
             | Self::Status(_)
             | Self::Layers(_)
             | Self::Notified(_)
+            | Self::Intent(..)
+            | Self::Sweep
             | Self::Snapshot(..)
             | Self::Blob(_) => None,
         }
@@ -181,6 +197,8 @@ impl fmt::Display for Key {
             Self::Status(name) => write!(f, "catalogs/{name}/status.json"),
             Self::Layers(name) => write!(f, "catalogs/{name}/layers.json"),
             Self::Notified(name) => write!(f, "catalogs/{name}/notified.json"),
+            Self::Intent(name, hash) => write!(f, "catalogs/{name}/intents/{hash}.json"),
+            Self::Sweep => f.write_str("sweep.json"),
             Self::Snapshot(name, hash) => write!(f, "catalogs/{name}/{hash}/snapshot.json"),
             Self::Index(name, hash) => write!(f, "catalogs/{name}/{hash}/index.json.zst"),
             Self::All(name, hash, form) => write!(f, "catalogs/{name}/{hash}/{}", form.file_name()),
@@ -203,6 +221,8 @@ mod tests {
             Key::Status(name.clone()),
             Key::Layers(name.clone()),
             Key::Notified(name.clone()),
+            Key::Intent(name.clone(), hash),
+            Key::Sweep,
             Key::Snapshot(name.clone(), hash),
             Key::Index(name.clone(), hash),
             Key::Shard(hash),
@@ -228,6 +248,7 @@ mod tests {
             "catalogs/../current.json".into(),
             "catalogs/A/current.json".into(),
             "catalogs/a/x.json".into(),
+            "catalogs/a/intents/x.json".into(),
             format!("catalogs/a/{hash}/all.json.br"),
             format!("packages/sha256/{hash}.json"),
             format!("blobs/sha256/{hash}.json"),
@@ -241,7 +262,7 @@ mod tests {
     #[test]
     fn only_what_is_named_by_its_content_is_cached_for_ever() {
         for key in every_key() {
-            let by_hash = key.to_string().contains(&Sha256::of(b"").to_string());
+            let by_hash = key.to_string().contains(&Sha256::of(b"").to_string()) && !matches!(key, Key::Intent(..));
             assert_eq!(key.is_immutable(), by_hash, "{key}");
         }
     }

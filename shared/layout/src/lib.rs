@@ -11,6 +11,7 @@ mod named;
 mod notified;
 mod snapshot;
 mod status;
+mod sweep;
 
 pub use catalogs::Catalogs;
 pub use current::{Availability, Current, PREVIOUS_MAX, Previous, SnapshotRef, SourceRef};
@@ -23,3 +24,4 @@ pub use named::{Content, Named};
 pub use notified::{Mark, Notified};
 pub use snapshot::{Image, RENDER_VERSION, ShardRef, Snapshot, Stored, Whole};
 pub use status::{Layers, Outcome, Status};
+pub use sweep::{Intent, Sweep};

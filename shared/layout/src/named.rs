@@ -21,8 +21,8 @@ pub struct Content {
 }
 
 impl Snapshot {
-    /// Every object that the Snapshot of `catalog` names, each key once: Shards in their order, then the image's blobs, the index, then
-    /// the forms of `all.json`.
+    /// Every object that the Snapshot of `catalog` names, each key once: Shards in their order, the image's blobs, the
+    /// index, the forms of `all.json`.
     pub fn objects(&self, catalog: &CatalogName) -> Vec<Named> {
         let mut seen = std::collections::BTreeSet::new();
         let mut objects: Vec<Named> = self

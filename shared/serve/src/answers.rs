@@ -182,9 +182,13 @@ fn immutable_tag(key: &Key) -> Tag {
         Key::Snapshot(_, hash) => Tag::new(*hash, "-snapshot"),
         Key::Index(_, hash) => Tag::new(*hash, "-index"),
         Key::Blob(hash) => Tag::new(*hash, ""),
-        Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) | Key::Notified(_) => {
-            Tag::new(Sha256::of(b""), "")
-        }
+        Key::Catalogs
+        | Key::Current(_)
+        | Key::Status(_)
+        | Key::Layers(_)
+        | Key::Notified(_)
+        | Key::Intent(..)
+        | Key::Sweep => Tag::new(Sha256::of(b""), ""),
     }
 }
 

@@ -76,8 +76,11 @@ impl<'a> Target<'a> {
             Some(key @ (Key::Snapshot(..) | Key::Index(..) | Key::All(..) | Key::Shard(_) | Key::Blob(_))) => {
                 Ok(Self::Immutable(key))
             }
-            // What the poller remembers for itself is no business of readers; the others are matched before.
-            Some(Key::Layers(_) | Key::Notified(_) | Key::Catalogs | Key::Current(_)) | None => Err(Error::UnknownPath),
+            // What writers remember for themselves is no business of readers; the others are matched before.
+            Some(
+                Key::Layers(_) | Key::Notified(_) | Key::Intent(..) | Key::Sweep | Key::Catalogs | Key::Current(_),
+            )
+            | None => Err(Error::UnknownPath),
         }
     }
 

@@ -15,7 +15,13 @@ pub(crate) fn verify(key: &Key, bytes: &[u8], stored: Option<Stored>) -> Result<
         Key::All(_, hash, Form::Identity) | Key::Blob(hash) => decodes_to(key, Ok(bytes), Some(*hash)),
         Key::Index(..) => decodes_to(key, zstd_reader(bytes), None),
         Key::Snapshot(..) => parse_snapshot(key, bytes).map(|_| ()),
-        Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) | Key::Notified(_) => Ok(()),
+        Key::Catalogs
+        | Key::Current(_)
+        | Key::Status(_)
+        | Key::Layers(_)
+        | Key::Notified(_)
+        | Key::Intent(..)
+        | Key::Sweep => Ok(()),
     }?;
     match stored {
         Some(stored) if matches!(key, Key::Index(..)) && Sha256::of(bytes) != stored.sha256 => {
