@@ -1,0 +1,79 @@
+use std::time::SystemTime;
+
+use layout::{Key, Sweep};
+use store::{Condition, ReadError, Store, StoreError, StoreExt, Version};
+use tokio::time::Instant;
+
+use super::GcError;
+use crate::settle::{Patience, STRETCH, state};
+
+/// The right to remove, for a while. Publications wait for its end before they commit.
+#[derive(Debug)]
+pub(super) struct Hold {
+    sweep: Sweep,
+    version: Version,
+    taken: Instant,
+}
+
+impl Hold {
+    /// Waits for another sweep to end and announces this one. What is named must be read after that.
+    pub(super) async fn take(store: &dyn Store) -> Result<Self, GcError> {
+        loop {
+            let (before, condition) = idle(store).await?;
+            let sweep = Sweep {
+                serial: before.serial + 1,
+                active: true,
+            };
+            // From before the request: publications may wait for it from when the store has it.
+            let taken = Instant::now();
+            match store.write_document(&Key::Sweep, &sweep, condition).await {
+                Ok(version) => return Ok(Self { sweep, version, taken }),
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Whether no more may be removed under it.
+    pub(super) fn is_over(&self) -> bool {
+        self.taken.elapsed() >= STRETCH
+    }
+
+    /// Somebody who thought that it had died may have taken over; then there is nothing to release.
+    pub(super) async fn release(self, store: &dyn Store) -> Result<(), StoreError> {
+        let done = Sweep {
+            active: false,
+            ..self.sweep
+        };
+        let condition = Condition::Replace(self.version);
+        match store.write_document(&Key::Sweep, &done, condition).await {
+            Err(error) if !error.is_conflict() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the clock of the store says, which is the one that dates objects: nobody else's clock need be right.
+pub(super) async fn store_time(store: &dyn Store) -> Result<SystemTime, GcError> {
+    loop {
+        let (sweep, condition) = idle(store).await?;
+        // The same document again: for publications nothing has happened.
+        let sweep = Sweep { active: false, ..sweep };
+        match store.write_document(&Key::Sweep, &sweep, condition).await {
+            Ok(_) => return Ok(store.head(&Key::Sweep).await?.modified),
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// How things stand once nobody else removes anything, and how to change that.
+async fn idle(store: &dyn Store) -> Result<(Sweep, Condition), ReadError> {
+    let mut patience = Patience::default();
+    loop {
+        let (sweep, version) = state(store).await?;
+        if !patience.has_to_wait(sweep).await {
+            return Ok((sweep, version.map_or(Condition::CreateOnly, Condition::Replace)));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+use std::time::Duration;
+
+use keep::{GcError, GcSettings};
+use layout::{Current, Document, Key, Sha256};
+use store::{Condition, Store, StoreExt};
+
+use crate::kit::{DAY, HOUR, World, catalog, shard};
+
+/// Two publications of `a` that share a package, and one of `b` that shares another.
+async fn world() -> (World, Sha256, Sha256) {
+    let world = World::new();
+    let first = world.publish("a", &["old", "same", "shared"]).await;
+    world.pass(DAY);
+    let second = world.publish("a", &["new", "same"]).await;
+    world.publish("b", &["shared"]).await;
+    (world, first, second)
+}
+
+fn snapshot(name: &str, hash: Sha256) -> Key {
+    Key::Snapshot(catalog(name), hash)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_remembered_stays_until_it_has_been_replaced_for_too_long() {
+    let (world, first, second) = world().await;
+    let before = world.keys();
+    world.pass(29 * DAY);
+    let report = world.gc(&GcSettings::default()).await;
+    assert_eq!((report.swept.objects, report.waiting.objects), (0, 0), "{report:?}");
+    assert_eq!((report.catalogs, report.snapshots), (2, 3));
+    assert!(before.is_subset(&world.keys()));
+
+    world.pass(2 * DAY);
+    let report = world.gc(&GcSettings::default()).await;
+    assert_eq!((report.expired, report.snapshots), (1, 2), "{report:?}");
+    assert_eq!(
+        report.swept.objects, 5,
+        "the shard, two forms, the index, the snapshot: {report:?}"
+    );
+    let keys = world.keys();
+    assert!(!keys.contains(&snapshot("a", first)) && keys.contains(&snapshot("a", second)));
+    assert!(!keys.contains(&shard("old")));
+    assert!(keys.contains(&shard("same")) && keys.contains(&shard("shared")));
+    world.is_sound().await;
+    let verified = keep::verify(&world.store, &catalog("a")).await.unwrap();
+    assert_eq!((verified.snapshots, verified.expired), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_generations_stay() {
+    let world = World::new();
+    let mut hashes = Vec::new();
+    for package in ["p1", "p2", "p3", "p4"] {
+        hashes.push(world.publish("a", &[package]).await);
+    }
+    let settings = GcSettings {
+        generations: 1,
+        ..GcSettings::default()
+    };
+    world.pass(23 * HOUR);
+    world.gc(&settings).await;
+    assert!(
+        world.keys().contains(&snapshot("a", hashes[0])),
+        "caches may still lead to what was replaced within the grace period"
+    );
+    world.pass(2 * HOUR);
+    world.gc(&settings).await;
+    let kept: Vec<bool> = hashes
+        .iter()
+        .map(|hash| world.keys().contains(&snapshot("a", *hash)))
+        .collect();
+    assert_eq!(kept, [false, false, true, true]);
+    world.is_sound().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_content_that_came_back_is_published_and_not_expired() {
+    let world = World::new();
+    let first = world.publish("a", &["p1"]).await;
+    world.pass(40 * DAY);
+    world.publish("a", &["p2"]).await;
+    world.rollback("a", first).await.unwrap();
+    world.pass(40 * DAY);
+    let report = world.gc(&GcSettings::default()).await;
+    assert_eq!(report.expired, 1);
+    assert!(world.keys().contains(&snapshot("a", first)));
+    world.is_sound().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn leftovers_wait_for_the_grace_period() {
+    let world = World::new();
+    world.publish("a", &["p1"]).await;
+    let orphan = Key::Shard(Sha256::of(b"orphan"));
+    world
+        .store
+        .put(&orphan, "orphan".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
+    world.pass(23 * HOUR);
+    let report = world.gc(&GcSettings::default()).await;
+    assert_eq!((report.waiting.objects, report.swept.objects), (1, 0));
+    world.pass(2 * HOUR);
+    let report = world.gc(&GcSettings::default()).await;
+    assert_eq!((report.waiting.objects, report.swept.objects), (0, 1));
+    assert!(!world.keys().contains(&orphan));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_writes_nothing_and_counts_the_same() {
+    let world = World::new();
+    world.publish("a", &["p1"]).await;
+    world.publish("a", &["p2"]).await;
+    let before = world.store.objects();
+    let settings = GcSettings {
+        generations: 0,
+        ..GcSettings::default()
+    };
+    // It asks the machine's clock, which the world's is far behind or ahead of.
+    world.pass(100 * 365 * DAY);
+    let dry = GcSettings {
+        dry_run: true,
+        ..settings.clone()
+    };
+    let told = world.gc(&dry).await;
+    assert_eq!(world.store.objects(), before);
+    let done = world.gc(&settings).await;
+    assert!(told.dry_run && done.swept.objects == 5, "{told:?} {done:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_is_not_listed_keeps_its_objects() {
+    let (world, ..) = world().await;
+    keep::remove_name(&world.store, &catalog("b")).await.unwrap();
+    world.pass(100 * DAY);
+    world.gc(&GcSettings::default()).await;
+    world.is_sound().await;
+    assert!(world.keys().contains(&shard("shared")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_shards_of_a_removed_catalog_go_with_what_was_left_of_it() {
+    let (world, ..) = world().await;
+    world.remove("a").await;
+    let status = Key::Status(catalog("a"));
+    world.store.put(&status, "{}".into(), Condition::Always).await.unwrap();
+    world.pass(2 * DAY);
+    world.gc(&GcSettings::default()).await;
+    let keys = world.keys();
+    assert!(keys.contains(&shard("shared")), "b names it");
+    for gone in [shard("old"), shard("new"), shard("same"), status] {
+        assert!(!keys.contains(&gone), "{gone}");
+    }
+    world.is_sound().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_goes_while_it_cannot_be_told_what_is_named() {
+    let (world, first, second) = world().await;
+    world.pass(10 * DAY);
+    let objects = world.store.objects();
+    let other = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\"metas\": 2", "\"metas\": 3");
+    let damages: [(Key, Option<Vec<u8>>); 6] = [
+        (Key::Catalogs, Some(b"no json".to_vec())),
+        (Key::Current(catalog("b")), Some(b"no json".to_vec())),
+        (snapshot("a", first), Some(b"no json".to_vec())),
+        (snapshot("a", first), Some(objects[&snapshot("a", second)].to_vec())),
+        (
+            snapshot("a", second),
+            Some(other(&objects[&snapshot("a", second)]).into_bytes()),
+        ),
+        (snapshot("a", second), None),
+    ];
+    for (key, damage) in damages {
+        match damage {
+            Some(bytes) => world.store.corrupt(&key, bytes),
+            None => world.store.delete(&key).await.unwrap(),
+        }
+        let before = world.keys();
+        let failed = world.try_gc(&GcSettings::default()).await.unwrap_err();
+        assert!(
+            matches!(failed, GcError::Read(_) | GcError::Mistaken(_) | GcError::Missing(_)),
+            "{key}: {failed}"
+        );
+        assert!(before.is_subset(&world.keys()));
+        let sound = objects[&key].clone();
+        world.store.put(&key, sound, Condition::Always).await.unwrap();
+    }
+    world.gc(&GcSettings::default()).await;
+    world.is_sound().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_from_the_future_stops_it() {
+    let (world, ..) = world().await;
+    let key = Key::Current(catalog("a"));
+    let (current, _) = world.store.read_document::<Current>(&key).await.unwrap().unwrap();
+    let text = String::from_utf8(current.to_bytes()).unwrap();
+    let future = text.replace("\"formatVersion\": 1", "\"formatVersion\": 2");
+    world.store.corrupt(&key, future);
+    world.pass(100 * DAY);
+    assert!(matches!(
+        world.try_gc(&GcSettings::default()).await,
+        Err(GcError::Read(_))
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_grace_period_is_refused() {
+    let world = World::new();
+    let settings = |grace| GcSettings {
+        grace: Duration::from_secs(grace),
+        ..GcSettings::default()
+    };
+    assert!(matches!(
+        world.try_gc(&settings(HOUR - 1)).await,
+        Err(GcError::Grace(_))
+    ));
+    world.gc(&settings(HOUR)).await;
+}
