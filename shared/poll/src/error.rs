@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use image::Fault;
+use keep::SettleError;
 use render::RenderError;
 use store::{ReadError, StoreError};
 
@@ -27,6 +28,9 @@ pub enum PollError {
     /// Objects under the same content hash turned out to be damaged and were removed.
     #[error("{0} was damaged and has been removed, to be written again")]
     Damaged(String),
+    /// A garbage collection removed what the publication relied on.
+    #[error("{0} was removed as nothing named it yet, and has to be written again")]
+    Swept(String),
     /// Other writers kept winning.
     #[error("gave up after {attempts} attempts: other writers keep publishing this catalog")]
     Contended {
@@ -65,8 +69,18 @@ impl PollError {
     pub(crate) const fn is_race(&self) -> bool {
         match self {
             Self::Store(error) | Self::Read(ReadError::Store(error)) => error.is_conflict(),
-            Self::Damaged(_) => true,
+            Self::Damaged(_) | Self::Swept(_) => true,
             _ => false,
+        }
+    }
+}
+
+impl From<SettleError> for PollError {
+    fn from(error: SettleError) -> Self {
+        match error {
+            SettleError::Read(error) => error.into(),
+            SettleError::Store(error) => error.into(),
+            SettleError::Swept(key) => Self::Swept(key),
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use keep::{Finding, missing};
+use keep::{Finding, Watch, missing};
 use layout::{CatalogName, Current, Document, Key, Outcome, Sha256, Snapshot, SnapshotRef};
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
 
@@ -92,6 +92,7 @@ impl Rollback<'_> {
     }
 
     async fn attempt(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        let watch = Watch::start(self.store).await?;
         let (current, version) = self.current().await?;
         report.digest = Some(current.source.digest.clone());
         report.describe(Some(&current));
@@ -110,7 +111,9 @@ impl Rollback<'_> {
             previous: current.as_previous(),
             ..current
         };
+        let announced = watch.settle(self.store, self.catalog, &snapshot).await?;
         self.commit(&next, version).await?;
+        announced.withdraw(self.store).await;
         report.describe(Some(&next));
         Ok(Outcome::Published)
     }

@@ -4,7 +4,7 @@ use std::{
 };
 
 use image::Digest;
-use keep::add_name;
+use keep::{Watch, add_name};
 use layout::{CatalogName, Current, Key, Outcome, RENDER_VERSION, Snapshot, SnapshotRef, SourceRef};
 use render::Rendering;
 use store::{Condition, ReadError, StoreExt, Version};
@@ -167,6 +167,7 @@ impl Turn<'_> {
             .acquire()
             .await
             .expect("the semaphore is never closed");
+        let watch = Watch::start(&*self.mirror.store).await?;
         let previous = match &read {
             Some(read) => self.read_snapshot(&read.current).await?,
             None => None,
@@ -188,7 +189,10 @@ impl Turn<'_> {
                 }
                 let (snapshot, reference) = self.publish(rendering, &published, report).await?;
                 report.changes = Changes::between(previous.as_ref(), &snapshot);
-                self.commit(read, &snapshot, reference, digest, report).await
+                let announced = watch.settle(&*self.mirror.store, &self.catalog.name, &snapshot).await?;
+                let outcome = self.commit(read, &snapshot, reference, digest, report).await?;
+                announced.withdraw(&*self.mirror.store).await;
+                Ok(outcome)
             }
         }
     }

@@ -160,7 +160,9 @@ impl Copier {
             None => Condition::CreateOnly,
         };
         let key = Key::Current(plan.name.clone());
+        let announced = plan.watch.settle(&*self.store, &plan.name, &plan.snapshot).await?;
         self.store.put(&key, plan.bytes.clone(), condition).await?;
+        announced.withdraw(&*self.store).await;
         Ok(())
     }
 

@@ -1,3 +1,4 @@
+use keep::SettleError;
 use layout::DocumentError;
 use render::RenderError;
 use store::{ReadError, StoreError};
@@ -58,6 +59,9 @@ pub enum SyncError {
         /// The catalog of the store that names it.
         catalog: String,
     },
+    /// A garbage collection removed what the copy relied on.
+    #[error("{0} was removed as nothing named it yet, and has to be copied again")]
+    Swept(String),
     /// A worker thread died.
     #[error("a worker thread failed")]
     Worker(#[from] tokio::task::JoinError),
@@ -69,7 +73,18 @@ impl SyncError {
         match self {
             Self::Store(error) | Self::Read(ReadError::Store(error)) => error.is_conflict(),
             Self::Origin(error) => error.is_not_found(),
+            Self::Swept(_) => true,
             _ => false,
+        }
+    }
+}
+
+impl From<SettleError> for SyncError {
+    fn from(error: SettleError) -> Self {
+        match error {
+            SettleError::Read(error) => error.into(),
+            SettleError::Store(error) => error.into(),
+            SettleError::Swept(key) => Self::Swept(key),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use keep::{Examined, examine};
+use keep::{Examined, Watch, examine};
 use layout::{
     CatalogName, Catalogs, Current, Document as _, Key, Named, Outcome, Sha256, Snapshot, SnapshotRef, Stored,
 };
@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     /// The Snapshot to be put, unless it is there.
     pub(crate) snapshot_bytes: Option<(Bytes, Condition)>,
     pub(crate) missing: Vec<Missing>,
+    /// From before the first look at the store.
+    pub(crate) watch: Watch,
 }
 
 /// `current.json` of the store.
@@ -70,6 +72,7 @@ impl Copier {
     /// Compares both sides; `None` if the store is up to date.
     pub(crate) async fn plan(&self, name: &CatalogName, report: &mut Report) -> Result<Option<Plan>, SyncError> {
         report.kept = Tally::default();
+        let watch = Watch::start(&*self.store).await?;
         let ours = self.ours(name).await?;
         let before = ours.as_ref().and_then(|ours| ours.current.clone());
         let bytes = match (self.their_current(name, ours.as_ref()).await?, &ours, &before) {
@@ -102,6 +105,7 @@ impl Copier {
             snapshot: Arc::new(snapshot),
             snapshot_bytes,
             missing,
+            watch,
         }))
     }
 
@@ -127,7 +131,7 @@ impl Copier {
     }
 
     /// The Snapshot that `next` names, from the store if it is there.
-    async fn snapshot(
+    pub(crate) async fn snapshot(
         &self,
         name: &CatalogName,
         next: &Current,
@@ -222,7 +226,7 @@ impl Copier {
 
     /// How to write an object, or `None` if it is there. What a killed run or another catalog left behind is read to
     /// its end before it is relied on.
-    async fn look(&self, named: Named) -> Result<(Named, Option<Condition>), SyncError> {
+    pub(crate) async fn look(&self, named: Named) -> Result<(Named, Option<Condition>), SyncError> {
         let found = match examine(&*self.store, &named.key).await {
             Ok(found) => found,
             Err(error) if error.is_not_found() => return Ok((named, Some(Condition::CreateOnly))),
