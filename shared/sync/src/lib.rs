@@ -12,6 +12,7 @@ mod origin;
 mod plan;
 mod progress;
 mod rebuild;
+mod repair;
 mod report;
 mod status;
 
@@ -27,4 +28,5 @@ pub use judge::{Allow, Refusal};
 pub use names::names;
 pub use origin::{Body, Document, Origin, OriginError, StoreOrigin};
 pub use progress::{Progress, Seen};
+pub use repair::Repair;
 pub use report::{Report, Tally};

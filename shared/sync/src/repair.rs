@@ -1,0 +1,164 @@
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt, stream};
+use keep::{Finding, Problem, Verification, verify};
+use layout::{CatalogName, Current, Key, Named, Snapshot};
+use store::{Condition, ReadError, StoreError, StoreExt};
+use telemetry::chain;
+
+use crate::{Copier, Report, SyncError, plan::Missing};
+
+/// What a repair did.
+#[derive(Debug)]
+pub struct Repair {
+    /// What was found, without what was repaired.
+    pub verification: Verification,
+    /// The keys of what was repaired.
+    pub repaired: Vec<String>,
+    /// The keys of what was tried in vain, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+impl Copier {
+    /// Verifies a catalog of the store and fetches from the origin what is missing or damaged: everything that has a
+    /// recorded hash, which every byte is checked against. What has none, such as `current.json`, is left alone.
+    ///
+    /// # Errors
+    /// [`SyncError`] only if the store cannot be asked; what cannot be repaired is in the result.
+    pub async fn repair(&self, name: &CatalogName) -> Result<Repair, SyncError> {
+        let mut repair = Repair {
+            verification: verify(&*self.store, name).await?,
+            repaired: Vec::new(),
+            failed: Vec::new(),
+        };
+        self.repair_snapshot(name, &mut repair).await?;
+        self.repair_objects(name, &mut repair).await?;
+        self.store.flush().await?;
+        Ok(repair)
+    }
+
+    /// The published Snapshot first: without it nothing is known of the rest.
+    async fn repair_snapshot(&self, name: &CatalogName, repair: &mut Repair) -> Result<(), SyncError> {
+        let Ok(Some((current, _))) = self.read::<Current>(&Key::Current(name.clone())).await? else {
+            return Ok(());
+        };
+        let key = Key::Snapshot(name.clone(), current.content_hash);
+        if !repair.finds(&key) {
+            return Ok(());
+        }
+        match self.mend_snapshot(name, &key, &current).await {
+            Ok(()) => {
+                repair.verification = verify(&*self.store, name).await?;
+                repair.repaired.push(key.to_string());
+            }
+            Err(error) => repair.failed.push((key.to_string(), chain(&error))),
+        }
+        Ok(())
+    }
+
+    async fn mend_snapshot(&self, name: &CatalogName, key: &Key, current: &Current) -> Result<(), SyncError> {
+        let (_, there) = self.snapshot(name, current, &mut Report::new(name.clone())).await?;
+        let Some((bytes, condition)) = there else { return Ok(()) };
+        match self.store.put(key, bytes.clone(), condition.clone()).await {
+            Err(error) if wants_removal(&condition, &error) => {
+                self.store.delete(key).await?;
+                self.store.put(key, bytes, Condition::CreateOnly).await?;
+            }
+            put => drop(put?),
+        }
+        Ok(())
+    }
+
+    async fn repair_objects(&self, name: &CatalogName, repair: &mut Repair) -> Result<(), SyncError> {
+        let named = self.named(name).await?;
+        let can_be = |finding: &&Finding| {
+            matches!(
+                finding.problem,
+                Problem::Missing | Problem::Content | Problem::Stored { .. }
+            )
+        };
+        let findings = repair.verification.findings.iter().filter(can_be);
+        let wanted: Vec<Named> = findings
+            .filter_map(|finding| named.get(&finding.key))
+            .cloned()
+            .collect();
+        let mending: Vec<_> = wanted.into_iter().map(|named| self.mend(named)).collect();
+        let mut mending = stream::iter(mending).buffer_unordered(self.settings.in_flight.max(1));
+        while let Some((key, mended)) = mending.next().await {
+            match mended {
+                Ok(()) => repair.repaired.push(key),
+                Err(error) => repair.failed.push((key, chain(&error))),
+            }
+        }
+        repair.tidy();
+        Ok(())
+    }
+
+    async fn mend(&self, named: Named) -> (String, Result<(), SyncError>) {
+        let key = named.key.to_string();
+        (key, self.try_mend(named).await)
+    }
+
+    async fn try_mend(&self, named: Named) -> Result<(), SyncError> {
+        let (named, condition) = self.look(named).await?;
+        let Some(condition) = condition else { return Ok(()) };
+        let mut missing = Missing { named, condition };
+        match self.bring(&missing).await {
+            Err(SyncError::Store(error)) if wants_removal(&missing.condition, &error) => {
+                self.store.delete(&missing.named.key).await?;
+                missing.condition = Condition::CreateOnly;
+                self.bring(&missing).await.map(drop)
+            }
+            brought => brought.map(drop),
+        }
+    }
+
+    /// Everything that readable Snapshots of the catalog name, by key.
+    async fn named(&self, name: &CatalogName) -> Result<BTreeMap<String, Named>, SyncError> {
+        let mut named = BTreeMap::new();
+        let Ok(Some((current, _))) = self.read::<Current>(&Key::Current(name.clone())).await? else {
+            return Ok(named);
+        };
+        let hashes = current.previous.iter().map(|previous| previous.content_hash);
+        // The published one last, as it wins.
+        for hash in hashes.chain([current.content_hash]) {
+            let key = Key::Snapshot(name.clone(), hash);
+            if let Ok(Some((snapshot, _))) = self.read::<Snapshot>(&key).await? {
+                let objects = snapshot.objects(name).into_iter();
+                named.extend(objects.map(|named| (named.key.to_string(), named)));
+            }
+        }
+        Ok(named)
+    }
+
+    /// A document that cannot be used is a finding already; only a store that fails is an error.
+    async fn read<T: layout::Document>(&self, key: &Key) -> Result<ReadDocument<T>, SyncError> {
+        match self.store.read_document::<T>(key).await {
+            Err(ReadError::Store(error)) => Err(error.into()),
+            read => Ok(read),
+        }
+    }
+}
+
+type ReadDocument<T> = Result<Option<(T, store::Version)>, ReadError>;
+
+impl Repair {
+    fn finds(&self, key: &Key) -> bool {
+        let key = key.to_string();
+        self.verification.findings.iter().any(|finding| finding.key == key)
+    }
+
+    fn tidy(&mut self) {
+        self.repaired.sort();
+        self.failed.sort();
+        let repaired = &self.repaired;
+        self.verification
+            .findings
+            .retain(|finding| repaired.binary_search(&finding.key).is_err());
+    }
+}
+
+/// A bucket may deny every write to an immutable key that is not create-only.
+fn wants_removal(condition: &Condition, error: &StoreError) -> bool {
+    *condition == Condition::Always && !error.is_conflict()
+}
