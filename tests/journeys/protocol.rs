@@ -74,7 +74,9 @@ async fn one_changed_package_writes_its_shard_the_whole_and_the_pointer() {
     assert_eq!(written.len() as u64, 8 + catalogs::IMAGE_BLOBS, "{written:?}");
     assert_eq!(
         kinds(written),
-        BTreeSet::from(["current", "status", "intent", "snapshot", "index", "all", "shard", "blob"])
+        BTreeSet::from([
+            "current", "status", "intent", "snapshot", "index", "all", "shard", "blob"
+        ])
     );
     site.is_sound().await;
 }

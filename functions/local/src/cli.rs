@@ -1,5 +1,6 @@
 mod consume;
 mod copies;
+mod keeping;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -12,6 +13,7 @@ use layout::CatalogName;
 use crate::{stores::StorePlace, version};
 
 pub(crate) use self::copies::{Export, FromPlace, Import, Receipt, SyncArgs};
+pub(crate) use self::keeping::{Gc, Verify, days};
 pub(crate) use consume::{Diff, Images, ImagesFormat, ManifestKind, Manifests};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
@@ -43,6 +45,8 @@ Examples:
   catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
   catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
   catalog-mirror sync https://catalogs.example.com /var/lib/catalog-mirror
+  catalog-mirror verify --repair-from https://catalogs.example.com
+  catalog-mirror gc --keep-days 7 --dry-run
   catalog-mirror render oci:./layout:v1 | jq -r .name
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror images --package etcd --format skopeo-sync
@@ -66,6 +70,8 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Hash everything again that the published catalogs and their earlier publications name.
     Verify(Verify),
+    /// Remove what no published or kept state names, old states included.
+    Gc(Gc),
     /// Publish an earlier content of a catalog again; it stays until its source moves or a poll is forced.
     Rollback(Rollback),
     /// Tell what changed between two states of a catalog, or between two sources.
@@ -74,7 +80,7 @@ pub(crate) enum Command {
     Images(Images),
     /// Print the manifests by which clusters consume the mirror.
     Manifests(Manifests),
-    /// Take a catalog out of the store.
+    /// Take a catalog out of the store; its shards stay until `gc`.
     Rm(Rm),
     /// Bring a store up to date with a mirror: 0 unchanged, 10 changed, 1 failed.
     Sync(SyncArgs),
@@ -142,18 +148,6 @@ pub(crate) struct Ls {
     /// List the packages of this catalog instead of the catalogs.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<CatalogName>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Verify {
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// Print JSON instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Verify only these catalogs.
-    #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<CatalogName>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
 
 mod cli;
+mod collect;
 mod commands;
 mod exit;
 mod output;

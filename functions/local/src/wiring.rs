@@ -1,17 +1,18 @@
 //! From settings to the parts that do the work.
 
-use config::{Config, Problems, Reader};
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use config::{Config, Problems, Reader, Retention};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use image::Images;
+use keep::{GcError, GcSettings};
 use layout::{CatalogName, Catalogs, Key};
 use notify::{Notifier, Receiver, SecretPlace, Webhook, WebhookError};
 use poll::Mirror;
 use store::{Store, StoreExt};
 
 use crate::{
-    cli::{CatalogArgs, RegistryArgs},
+    cli::{CatalogArgs, RegistryArgs, days},
     stores::StorePlace,
 };
 
@@ -21,10 +22,43 @@ pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
     args.config.iter().for_each(|path| reader.file(path));
     args.pairs.iter().for_each(|pair| reader.pair(pair));
     reader.registries(args.registries.clone().into());
+    finish(reader)
+}
+
+/// What the files say alone.
+pub(crate) fn files(paths: &[PathBuf]) -> Result<Config, Problems> {
+    let mut reader = Reader::new(Duration::ZERO);
+    paths.iter().for_each(|path| reader.file(path));
+    finish(reader)
+}
+
+/// Adds the problems that only those can tell who use what is configured.
+fn finish(mut reader: Reader) -> Result<Config, Problems> {
     for (place, problem) in webhook_problems(&reader) {
         reader.problem(&place, problem);
     }
+    if let Some((place, problem)) = reader.retention().and_then(retention_problem) {
+        reader.problem(&place, problem);
+    }
     reader.finish()
+}
+
+/// A grace period that garbage collection refuses.
+fn retention_problem(retention: &Retention) -> Option<(String, GcError)> {
+    let grace = retention.grace.filter(|grace| *grace < GcSettings::GRACE_MIN)?;
+    Some((retention.place.clone(), GcError::Grace(grace)))
+}
+
+/// What the configuration keeps; none if nothing is ever to be removed.
+pub(crate) fn retention(config: &Config) -> Option<GcSettings> {
+    let retention = config.retention.as_ref()?;
+    let usual = GcSettings::default();
+    Some(GcSettings {
+        generations: retention.generations.unwrap_or(usual.generations),
+        max_age: retention.days.map_or(usual.max_age, days),
+        grace: retention.grace.unwrap_or(usual.grace),
+        dry_run: false,
+    })
 }
 
 /// Everything that keeps a webhook from being used.

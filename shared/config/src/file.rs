@@ -5,7 +5,7 @@ use poll::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Problems, checked_interval, cluster_catalog, webhook};
+use super::{Problems, Retention, checked_interval, cluster_catalog, retention, webhook};
 
 /// What all files say together.
 #[derive(Debug, Default)]
@@ -15,6 +15,7 @@ pub(crate) struct Merged {
     /// With the place where each is configured.
     pub(crate) catalogs: Vec<(String, Catalog)>,
     pub(crate) notify: webhook::Merged,
+    pub(crate) retention: Option<Retention>,
 }
 
 /// `catalogs.yaml`.
@@ -29,6 +30,7 @@ struct Document {
     catalogs: Vec<Value>,
     #[serde(default)]
     notify: webhook::Notify,
+    retention: Option<retention::Entry>,
 }
 
 /// How registries are reached.
@@ -96,6 +98,8 @@ impl Merged {
         self.store = document.store.or(self.store.take());
         self.registries.extend(document.registries);
         self.notify.add(document.notify, place, problems);
+        let retention = document.retention.map(|entry| entry.check(place, problems));
+        self.retention = retention.or(self.retention.take());
         for (at, entry) in document.catalogs.into_iter().enumerate() {
             let place = entry_place(place, at, &entry);
             match serde_json::from_value::<Entry>(entry) {

@@ -5,6 +5,7 @@ mod file;
 mod pair;
 mod problems;
 mod reader;
+mod retention;
 mod webhook;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -15,6 +16,7 @@ pub use file::Registries;
 pub use pair::Pair;
 pub use problems::Problems;
 pub use reader::Reader;
+pub use retention::Retention;
 pub use webhook::{Secret, Webhook};
 
 /// The whole configuration.
@@ -30,6 +32,8 @@ pub struct Config {
     pub webhooks: Vec<Webhook>,
     /// What events call this mirror, if the texts say.
     pub event_source: Option<String>,
+    /// What is kept besides what is published; nothing is ever removed without it.
+    pub retention: Option<Retention>,
 }
 
 /// How registries are reached.

@@ -2,7 +2,7 @@ use std::{fs, path::Path, time::Duration};
 
 use image::Source;
 
-use crate::{Config, Pair, Problems, Registries, Webhook, file, images, unique};
+use crate::{Config, Pair, Problems, Registries, Retention, Webhook, file, images, unique};
 
 /// Collects what to mirror from files, texts and the command line, with everything that is wrong with it.
 #[derive(Debug)]
@@ -56,6 +56,11 @@ impl Reader {
         &self.merged.notify.webhooks
     }
 
+    /// What is to be kept, for callers who can tell whether they can keep to it.
+    pub fn retention(&self) -> Option<&Retention> {
+        self.merged.retention.as_ref()
+    }
+
     /// Takes only images of registries for sources, on machines where a path means nothing.
     pub fn registries_only(&mut self) {
         self.registries_only = true;
@@ -84,6 +89,7 @@ impl Reader {
             images,
             webhooks: self.merged.notify.webhooks,
             event_source: self.merged.notify.source,
+            retention: self.merged.retention,
         })
     }
 

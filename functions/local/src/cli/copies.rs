@@ -130,7 +130,7 @@ impl FromPlace {
         }
     }
 
-    fn parser() -> impl TypedValueParser<Value = Self> {
+    pub(super) fn parser() -> impl TypedValueParser<Value = Self> {
         OsStringValueParser::new().try_map(Self::parse)
     }
 }

@@ -4,6 +4,7 @@ mod demo;
 mod diff;
 mod example;
 mod export;
+mod gc;
 mod images;
 mod import;
 mod ls;
@@ -47,6 +48,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => render::run(args).await,
         Command::Ls(args) => ls::run(args).await,
         Command::Verify(args) => verify::run(args).await,
+        Command::Gc(args) => gc::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,
         Command::Diff(args) => diff::run(args).await,
         Command::Images(args) => images::run(args).await,

@@ -15,7 +15,9 @@ pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
             eprintln!("{name}: the store has no such catalog");
             exit = Exit::Failed;
         } else {
-            println!("{name}: removed {removed} objects; shards stay, as other catalogs may share them");
+            println!(
+                "{name}: removed {removed} objects; shards stay until `catalog-mirror gc`, as other catalogs may share them"
+            );
         }
     }
     Ok(exit)

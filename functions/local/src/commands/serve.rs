@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::Serve,
+    collect,
     exit::Exit,
     server::{self, MetricsPage},
     wiring,
@@ -40,6 +41,11 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
         })
         .transpose()?;
 
+    let collecting = (!args.no_poll)
+        .then(|| wiring::retention(&config))
+        .flatten()
+        .map(|settings| collect::start(store.clone(), settings, stop.clone()));
+
     let settings = ::serve::Settings {
         cache_bytes: args.listen.cache_size << 20,
         freshness: place.freshness(),
@@ -55,6 +61,9 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     stop.cancel();
     if let Some(polling) = polling {
         polling.await?;
+    }
+    if let Some(collecting) = collecting {
+        collecting.await?;
     }
     served.map(|()| Exit::Fine)
 }

@@ -1,4 +1,8 @@
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use ::sync::{Copier, HttpOrigin, HttpSettings, Origin, Report, Settings, StoreOrigin};
 use anyhow::Context;
@@ -6,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use layout::Outcome;
 
 use crate::{
-    cli::{FromPlace, SyncArgs},
+    cli::{FromPlace, S3Args, SyncArgs},
     exit::Exit,
     output, server,
     stores::StorePlace,
@@ -15,7 +19,7 @@ use crate::{
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let places = [Some(&args.to), args.from.store()];
     args.s3.suits(places.into_iter().flatten())?;
-    let origin = origin(&args).await?;
+    let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
     let settings = Settings {
         source: args.from.to_string(),
         allow: (&args.allow).into(),
@@ -74,14 +78,19 @@ pub(super) fn print(reports: &[Report], json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-async fn origin(args: &SyncArgs) -> anyhow::Result<Arc<dyn Origin>> {
-    let address = match &args.from {
-        FromPlace::Store(place) => return Ok(Arc::new(StoreOrigin(place.open_to_read(&args.s3).await?))),
+pub(super) async fn origin(
+    from: &FromPlace,
+    s3: &S3Args,
+    ca_files: &[PathBuf],
+    header_file: Option<&Path>,
+) -> anyhow::Result<Arc<dyn Origin>> {
+    let address = match from {
+        FromPlace::Store(place) => return Ok(Arc::new(StoreOrigin(place.open_to_read(s3).await?))),
         FromPlace::Http(address) => address.clone(),
     };
     let settings = HttpSettings {
-        ca_files: args.ca_file.clone(),
-        fields: args.header_file.as_deref().map(fields).transpose()?.unwrap_or_default(),
+        ca_files: ca_files.to_vec(),
+        fields: header_file.map(fields).transpose()?.unwrap_or_default(),
         ..HttpSettings::default()
     };
     Ok(Arc::new(HttpOrigin::new(address, settings)?))
@@ -103,7 +112,7 @@ fn fields(path: &Path) -> anyhow::Result<HeaderMap> {
 }
 
 impl FromPlace {
-    const fn store(&self) -> Option<&StorePlace> {
+    pub(super) const fn store(&self) -> Option<&StorePlace> {
         match self {
             Self::Store(place) => Some(place),
             Self::Http(_) => None,

@@ -3,6 +3,7 @@
 pub(crate) mod catalogs;
 pub(crate) mod changes;
 pub(crate) mod copies;
+pub(crate) mod gc;
 pub(crate) mod images;
 pub(crate) mod imageset;
 pub(crate) mod manifests;
