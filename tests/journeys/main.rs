@@ -7,6 +7,7 @@ mod consume;
 mod copies;
 mod demo;
 mod http;
+mod keeping;
 mod licences;
 mod notify;
 mod protocol;

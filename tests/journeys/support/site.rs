@@ -18,8 +18,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn start() -> Self {
+        Self::start_on(MemoryStore::new()).await
+    }
+
+    pub(crate) async fn start_on(store: MemoryStore) -> Self {
         let registry = Registry::builder().start().await;
-        let store = MemoryStore::new();
         let images = ImageSettings {
             plain_http: vec![registry.host().to_owned()],
             ..ImageSettings::default()
