@@ -3,6 +3,7 @@
 mod attempts;
 mod body;
 mod fault;
+mod http;
 mod list;
 mod place;
 mod probe;

@@ -9,13 +9,9 @@ use aws_config::{
     stalled_stream_protection::StalledStreamProtectionConfig,
     timeout::TimeoutConfig,
 };
-use aws_sdk_s3::config::{SharedCredentialsProvider, SharedHttpClient};
-use aws_smithy_http_client::{
-    Builder,
-    tls::{Provider, rustls_provider::CryptoMode},
-};
+use aws_sdk_s3::config::SharedCredentialsProvider;
 
-use crate::{OpenError, Settings, trust};
+use crate::{OpenError, Settings, http};
 
 /// What most S3-compatible servers call the region that they do not have.
 const ANY_REGION: &str = "us-east-1";
@@ -27,7 +23,7 @@ const ANY_REGION: &str = "us-east-1";
 pub async fn sdk_config(settings: &Settings) -> Result<SdkConfig, OpenError> {
     settings.check_endpoint()?;
     let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http_client(settings)?)
+        .http_client(http::client(settings)?)
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -49,17 +45,12 @@ pub fn sdk_config_of_environment(settings: &Settings) -> Result<SdkConfig, OpenE
         .credentials_provider(SharedCredentialsProvider::new(
             EnvironmentVariableCredentialsProvider::new(),
         ))
-        .http_client(http_client(settings)?)
+        .http_client(http::client(settings)?)
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
     config.set_endpoint_url(endpoint);
     Ok(config.build())
-}
-
-fn http_client(settings: &Settings) -> Result<SharedHttpClient, OpenError> {
-    let builder = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring));
-    Ok(builder.tls_context(trust::tls_context(settings)?).build_https())
 }
 
 fn retries(settings: &Settings) -> RetryConfig {

@@ -1,6 +1,12 @@
 //! The program itself, between a fake of the service and a small S3.
 
-use std::{collections::VecDeque, path::Path, process::Output, sync::Arc};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    process::{Output, Stdio},
+    sync::Arc,
+    time::Duration,
+};
 
 use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
 use axum::{
@@ -16,6 +22,7 @@ use tokio::{
     net::TcpListener,
     process::Command,
     sync::{Mutex, mpsc},
+    time::timeout,
 };
 
 use crate::mirror::{Answer, event, example, publish, recorded};
@@ -167,4 +174,33 @@ async fn a_bad_environment_ends_the_function_and_says_everything() {
     for name in ["STORE", "CACHE_MIB", "INLINE_MAX"] {
         assert!(log.contains(name), "{name}: {log}");
     }
+}
+
+/// Where the system has none that can be used, they would be complained of as soon as they are read.
+#[tokio::test]
+async fn the_systems_certificates_are_not_read_before_s3_is_asked() {
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let health = event(&Method::GET, "/healthz", &[]);
+    let api = serve_runtime_api(vec![health], sender).await;
+    let variables = [
+        ("STORE", "s3://bucket"),
+        ("AWS_REGION", "us-east-1"),
+        ("SSL_CERT_FILE", "/nonexistent"),
+    ];
+    let mut running = function(&api, &variables).stderr(Stdio::piped()).spawn().unwrap();
+    let answer = timeout(Duration::from_secs(30), receiver.recv()).await.unwrap();
+    assert_eq!(Answer::read(&answer.unwrap()).status, 200);
+    running.start_kill().unwrap();
+    let log = running.wait_with_output().await.unwrap().stderr;
+    let log = String::from_utf8(log).unwrap();
+    assert!(!log.contains("certificate"), "{log}");
+}
+
+#[tokio::test]
+async fn own_certificates_that_cannot_be_used_end_the_function_at_once() {
+    let variables = [("STORE", "s3://bucket"), ("AWS_CA_BUNDLE", "/nonexistent/ca.pem")];
+    let Output { status, stderr, .. } = function("127.0.0.1:1", &variables).output().await.unwrap();
+    assert!(!status.success());
+    let log = String::from_utf8(stderr).unwrap();
+    assert!(log.contains("/nonexistent/ca.pem"), "{log}");
 }
