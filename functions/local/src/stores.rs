@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use config::Config;
 use store::{FolderStore, Store};
-use store_s3::{Place, PlaceError, S3Store, sdk_config};
+use store_s3::{Place, PlaceError, S3Reader, S3Store, sdk_config};
 
 use crate::cli::{S3Args, StoreArgs};
 
@@ -69,7 +69,7 @@ impl StorePlace {
             Self::Folder(path) => Ok(Arc::new(
                 FolderStore::open_read_only(path).context("cannot open the store")?,
             )),
-            Self::S3(place) => Ok(Arc::new(s3.open(place.clone()).await?)),
+            Self::S3(place) => Ok(Arc::new(S3Reader::new(s3.open(place.clone()).await?))),
         }
     }
 

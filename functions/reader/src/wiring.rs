@@ -4,7 +4,7 @@ use std::{env, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use serve::{BaseUrl, Large, Locate};
-use store_s3::S3Store;
+use store_s3::{S3Reader, S3Store};
 
 use crate::{Environment, Presigned, function};
 
@@ -20,7 +20,7 @@ pub async fn serve(environment: Environment) -> anyhow::Result<()> {
     let sdk = store_s3::sdk_config_of_environment(&s3).context("cannot set up the S3 client")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &s3);
     let settings = settings(&environment, &store);
-    let served = lambda_http::lambda_runtime::run(function(Arc::new(store), settings)).await;
+    let served = lambda_http::lambda_runtime::run(function(Arc::new(S3Reader::new(store)), settings)).await;
     served.map_err(anyhow::Error::from_boxed)
 }
 

@@ -8,6 +8,7 @@ mod list;
 mod place;
 mod probe;
 mod read;
+mod reader;
 mod sdk;
 mod settings;
 mod staged;
@@ -16,6 +17,7 @@ mod trust;
 mod write;
 
 pub use place::{Place, PlaceError};
+pub use reader::S3Reader;
 pub use sdk::{sdk_config, sdk_config_of_environment};
 pub use settings::{OpenError, Settings};
 pub use store::S3Store;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _};
-use store_s3::{S3Store, Settings};
+use futures_util::StreamExt as _;
+use store::{Condition, Fetched, Get, Operation, Store as _, StoreError, StoreExt as _};
+use store_s3::{S3Reader, S3Store, Settings};
 use testkit::{S3, S3Call, S3Fault};
 
 use crate::support::{current, open, open_at, settings};
@@ -139,4 +140,29 @@ async fn nothing_prints_credentials() {
     let server = S3::start().await;
     let store = open(&server, &settings(&server)).await;
     assert_eq!(format!("{store:?}"), "S3Store(\"s3://bucket/mirror\")");
+}
+
+#[tokio::test]
+async fn who_only_reads_writes_nothing_and_asks_for_nothing_else() {
+    let server = S3::start().await;
+    let reader = S3Reader::new(with_object(&server, &settings(&server)).await);
+    assert_eq!(reader.read_all(&current(), 100).await.unwrap().0, "0123456789");
+    assert_eq!(reader.head(&current()).await.unwrap().size, 10);
+    assert_eq!(reader.list("").count().await, 1);
+
+    let before = server.requests().len();
+    let put = reader.put(&current(), "x".into(), Condition::Always).await;
+    let staged = reader.stage().await.map(|_| ());
+    let deleted = reader.delete(&current()).await;
+    for (operation, refused) in [
+        (Operation::Put, put.map(|_| ())),
+        (Operation::Put, staged),
+        (Operation::Delete, deleted),
+    ] {
+        assert!(
+            matches!(&refused, Err(StoreError::Failed { operation: tried, .. }) if *tried == operation),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(server.requests().len(), before);
 }
