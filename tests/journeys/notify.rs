@@ -58,6 +58,11 @@ impl Site {
         let file = self.configure(version);
         tokio::task::block_in_place(|| run(["poll", "--config", &file.display().to_string()]))
     }
+
+    fn rollback(&self, to: &str) -> Ran {
+        let file = self.path("catalogs.yaml");
+        tokio::task::block_in_place(|| run(["rollback", "--config", &file, "demo", to]))
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,6 +85,50 @@ async fn each_change_is_told_once_and_signed() {
     assert_eq!(data["previous"]["contentHash"], first[0]["data"]["contentHash"]);
     assert_eq!((&data["previous"]["serial"], &data["serial"]), (&json!(1), &json!(2)));
     assert_eq!(data["packages"]["removed"], json!(["demo-search"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_is_told_at_once_and_not_again_by_the_next_poll() {
+    let mut site = Site::start().await;
+    site.poll("v1").exits(10);
+    site.poll("v2").exits(10);
+    let events = site.receiver.take();
+    let [first, second] = &events[..] else {
+        panic!("each publication is told");
+    };
+    site.rollback("--previous").exits(0);
+    let told = site.receiver.take();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let data = &told[0]["data"];
+    assert_eq!(data["serial"], 3);
+    assert_eq!(data["contentHash"], first["data"]["contentHash"]);
+    assert_eq!(data["previous"]["contentHash"], second["data"]["contentHash"]);
+    assert_eq!(data["packages"]["added"], json!(["demo-search"]));
+
+    site.poll("v2").exits(0);
+    let hash = first["data"]["contentHash"].as_str().unwrap();
+    site.rollback(hash).exits(0);
+    assert_eq!(site.receiver.take(), Vec::<Value>::new(), "nothing was published");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_is_down_fails_no_rollback_and_is_told_by_the_next_poll() {
+    let mut site = Site::start().await;
+    site.poll("v1").exits(10);
+    site.poll("v2").exits(10);
+    site.receiver.take();
+    site.receiver.break_down(true);
+    let done = site.rollback("--previous").exits(0);
+    assert!(done.stderr.contains("deploys"), "{done:#?}");
+    site.receiver.break_down(false);
+    site.poll("v2").exits(0);
+    let serials: Vec<_> = site
+        .receiver
+        .take()
+        .iter()
+        .map(|event| event["data"]["serial"].clone())
+        .collect();
+    assert_eq!(serials, [3]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -155,6 +155,10 @@ pub(crate) struct Ls {
 pub(crate) struct Rollback {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    /// The configuration, for its store and for the receivers that are told at once. Those of a mirror that is polled
+    /// elsewhere are told by its next poll. May be repeated.
+    #[arg(long, env = "CATALOG_MIRROR_CONFIG", value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
