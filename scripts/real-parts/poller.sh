@@ -1,4 +1,5 @@
-# The poller in the Lambda emulator: S3, SQS, EventBridge and Secrets Manager by moto, a registry with TLS and a password.
+# The poller in the Lambda emulator: S3, SQS, EventBridge and Secrets Manager by moto, a registry with TLS and a password;
+# then the same bucket in MinIO, over TLS, which checks every condition and signature.
 # shellcheck shell=bash
 
 PLACE=s3://mirror/poller
@@ -44,7 +45,7 @@ put_config() { s3_curl -f -T "$1" /config/catalogs.yaml; }
 
 # start_poller [VARIABLE=VALUE...]: in place of the one before. The emulator hands events only to a program's own name.
 start_poller() {
-  if [[ -n ${FUNCTION_PID:-} ]]; then kill "$FUNCTION_PID" && wait "$FUNCTION_PID" || true; fi
+  if [[ -n ${FUNCTION_PID:-} ]]; then kill "$FUNCTION_PID" 2>/dev/null && wait "$FUNCTION_PID" || true; fi
   start_function poller poller STORE="$PLACE" CATALOGS=s3://config/catalogs.yaml PULL_SECRETS=pull AWS_ENDPOINT_URL="$MOTO_URL" \
     AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET" "$@"
 }
@@ -114,9 +115,33 @@ refusals() {
   done
 }
 
+# Configuration and objects in MinIO; secrets and events stay with moto.
+over_minio() {
+  local first
+  start_minio
+  use_s3 "$MINIO_URL" "$MINIO_CA"
+  make_bucket mirror
+  make_bucket config
+  copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"
+  configure good
+  start_poller AWS_ENDPOINT_URL_S3="$MINIO_URL" AWS_CA_BUNDLE="$MINIO_CA"
+  is "over MinIO a schedule event publishes" "$(ask "$(event schedule)" "$OUTCOMES")" "good published"
+  is "the next finds nothing new" "$(ask '{}' "$OUTCOMES")" "good unchanged"
+  first=$(current good | jq -r .contentHash)
+  copy_image "oci:$LAYOUT:step-001" "docker://$SOURCE"
+  configure good other
+  is "a queue event publishes an update" \
+    "$(ask "$(event queue)" '[.batchItemFailures[].itemIdentifier] | join(" ")') $(current good | jq -r .serial)" \
+    "7c9e6679-7425-40de-944b-e07fc1f90ae7 2"
+  is "a rollback is a publication" "$(ask "{\"action\":\"rollback\",\"catalogs\":[\"good\"],\"contentHash\":\"$first\"}" \
+    '.reports[0] | "\(.outcome) \(.serial) \(.contentHash)"')" "published 3 $first"
+  is "a check finds nothing wrong" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
+}
+
 copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"
 surroundings
 start_emulator
 directly
 by_queue
 refusals
+over_minio
