@@ -24,13 +24,17 @@ lines_mb() { snapshot "$1" c | jq '.size / 1048576'; }
 # publish STORE CATALOG
 publish() { "${POLL[@]}" --store "$1" --catalog "c=$PLAIN_REGISTRY/ns/$2:v1" >/dev/null; }
 
-# make_catalogs: small (YAML, the series' first state), and of many packages as JSON: large (150 MB), huge (1.5 GB).
+# make_catalogs: small (YAML, the series' first state).
 make_catalogs() {
-  local data
   SMALL=small SERVED=small CATALOGS=(small)
   AUTH_FILE=$WORK/no-auth.json
   echo '{}' >"$AUTH_FILE"
   push_folder small "$SERIES/000/configs"
+}
+
+# make_large_catalogs: of many packages as JSON: large (150 MB), huge (1.5 GB).
+make_large_catalogs() {
+  local data
   data=$(data_folder)
   if [[ -z $data ]]; then
     say "no data folder: only the small example catalog is measured"

@@ -1,15 +1,18 @@
 """Plays the Lambda service to a function and prints medians: milliseconds from exec to the first `next`, milliseconds of
-one more event once the function is warm, and its peak resident MB.
+one more event once the function is warm, its peak resident MB, and the CPU milliseconds of all its events.
 
-    runtime_api.py STARTS PROGRAM [EVENT-FILE EVENTS]      the environment is the function's
+    runtime_api.py STARTS PROGRAM [EVENT-FILE EVENTS [WARM-UP [ANSWER]]]      the environment is the function's
+
+WARM-UP events come before those that count (default: 5); the first ones fill caches and open connections. Whoever does
+not answer with a text that holds ANSWER has failed, once warm.
 """
 import http.server, os, statistics, subprocess, sys, threading, time
 
 starts, program = int(sys.argv[1]), sys.argv[2]
 event = open(sys.argv[3], "rb").read() if len(sys.argv) > 3 else b""
 events = int(sys.argv[4]) if len(sys.argv) > 4 else 0
-# The first ones fill caches and open connections.
-WARM_UP = 5
+warm_up = int(sys.argv[5]) if len(sys.argv) > 5 else 5
+expected = sys.argv[6].encode() if len(sys.argv) > 6 else b""
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -37,16 +40,19 @@ class Service(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         run = self.server.run
         run.times.append(time.perf_counter() - run.sent)
-        run.failed = run.failed or not self.path.endswith("/response")
-        self.rfile.read(int(self.headers.get("content-length") or 0)) or self.drain()
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)) or self.drain()
+        is_answer = self.path.endswith("/response") and (len(run.times) <= warm_up or expected in body)
+        run.failed = run.failed or not is_answer
         self.send_response(202)
         self.send_header("content-length", "0")
         self.end_headers()
 
     def drain(self):
+        body = b""
         while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
-            self.rfile.read(size + 2)
+            body += self.rfile.read(size + 2)[:-2]
         self.rfile.readline()
+        return body
 
     def log_message(self, *_):
         pass
@@ -60,7 +66,7 @@ class Run:
         self.first_next, self.sent, self.done = None, 0.0, threading.Event()
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
         server.daemon_threads, server.run = True, self
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         env = dict(os.environ, AWS_LAMBDA_RUNTIME_API="127.0.0.1:%d" % server.server_port)
         begin = time.perf_counter()
         process = subprocess.Popen([program], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -71,11 +77,11 @@ class Run:
         self.cold = self.first_next - begin
         process.kill()
         _, _, usage = os.wait4(process.pid, 0)
-        self.peak = usage.ru_maxrss / 1024
+        self.peak, self.cpu = usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
         server.shutdown()
 
 
 cold = statistics.median(Run(0).cold for _ in range(starts))
-warm = Run(events + WARM_UP) if events else Run(0)
-own = statistics.median(warm.times[WARM_UP:]) if events else 0.0
-print(f"{cold * 1000:.2f} {own * 1000:.3f} {warm.peak:.1f}")
+warm = Run(events + warm_up) if events else Run(0)
+own = statistics.median(warm.times[warm_up:]) if events else 0.0
+print(f"{cold * 1000:.2f} {own * 1000:.3f} {warm.peak:.1f} {warm.cpu * 1000:.0f}")
