@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use layout::{CachePolicy, Key, Sha256};
+use layout::{CachePolicy, CatalogName, Key, Sha256, Snapshot};
 use store::Get;
 
 use crate::{
@@ -85,7 +85,8 @@ impl App {
         })
     }
 
-    /// The whole catalog is checked against its snapshot where it is too large to be read before it is sent.
+    /// The whole catalog is checked against its snapshot where it is too large to be read before it is sent; an index
+    /// always, because its key is not made of its own hash.
     async fn find_object(&self, key: &Key) -> Result<Object, Error> {
         let size = match self.store.head(key).await {
             Ok(info) => info.size,
@@ -94,9 +95,9 @@ impl App {
         };
         let stored = match key {
             Key::All(name, hash, form) if size > self.caches.body_max => {
-                let snapshot = Key::Snapshot(name.clone(), *hash);
-                parse_snapshot(&snapshot, &self.read(&snapshot).await?)?.all.form(*form)
+                self.snapshot_of(name, *hash).await?.all.form(*form)
             }
+            Key::Index(name, hash) => Some(self.snapshot_of(name, *hash).await?.index),
             _ => None,
         };
         Ok(Object {
@@ -104,6 +105,11 @@ impl App {
             size: stored.map_or(size, |stored| stored.size),
             stored,
         })
+    }
+
+    async fn snapshot_of(&self, name: &CatalogName, hash: Sha256) -> Result<Snapshot, Error> {
+        let key = Key::Snapshot(name.clone(), hash);
+        parse_snapshot(&key, &self.read(&key).await?)
     }
 
     /// catalogd's `metas`.

@@ -7,10 +7,15 @@ use quick_cache::{
     sync::{Cache, DefaultLifecycle},
 };
 
+use store::Version;
+
 use crate::{fields::Coding, index::CatalogIndex, published::Published, settings::Settings};
 
 /// What an entry takes beside its bytes, about.
 const OVERHEAD: u64 = 256;
+
+/// How many large objects are known to be right: a hundred catalogs have fewer, and an entry is a few hundred bytes.
+const PROVEN: usize = 1024;
 
 /// Everything that is kept in memory, bounded together by [`Settings::cache_bytes`].
 #[derive(Debug)]
@@ -21,6 +26,8 @@ pub(crate) struct Caches {
     pub(crate) indexes: Cache<Sha256, Arc<CatalogIndex>, Weight>,
     /// The last known state of each catalog, by name.
     pub(crate) published: Cache<Box<str>, Arc<Published>, Weight>,
+    /// The states of large objects that were read and found right.
+    pub(crate) proven: Cache<(Key, Version), ()>,
     /// The largest body that is kept: larger ones would push out hundreds of shards.
     pub(crate) body_max: u64,
 }
@@ -43,6 +50,7 @@ impl Caches {
             bodies: cache(5 * eighth, 4),
             indexes: cache(2 * eighth, 1),
             published: cache(eighth, 1),
+            proven: Cache::new(PROVEN),
             body_max: eighth,
         }
     }

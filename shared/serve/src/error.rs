@@ -2,7 +2,7 @@ use http::StatusCode;
 use layout::{CatalogNameError, DocumentError, Key, Sha256};
 use store::StoreError;
 
-use crate::registry::Refusal;
+use crate::{denial::Denial, registry::Refusal};
 
 /// Why a request is not answered with what it asked for.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,8 @@ pub(crate) enum Error {
     Range(u64),
     #[error(transparent)]
     Registry(#[from] Refusal),
+    #[error(transparent)]
+    Denied(#[from] Denial),
     #[error("the store does not answer")]
     Store(#[source] StoreError),
     #[error("the store cannot say where {key} can be fetched")]
@@ -61,6 +63,8 @@ pub(crate) enum Corruption {
     Coding(#[source] std::io::Error),
     #[error("it cannot be read")]
     Document(#[source] DocumentError),
+    #[error("nothing tells what its hash should be")]
+    Unproven,
     #[error("it does not fit its snapshot")]
     Mismatch,
     #[error("it is named by its snapshot but is not in the store")]
@@ -72,6 +76,7 @@ impl Error {
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
             Self::Registry(refusal) => refusal.status(),
+            Self::Denied(denial) => denial.status(),
             Self::CatalogName(_) | Self::Parameter(_) | Self::SinceParameter(_) | Self::Since => {
                 StatusCode::BAD_REQUEST
             }
@@ -93,6 +98,7 @@ impl Error {
         match self {
             // Registries have codes of their own.
             Self::Registry(refusal) => refusal.code(),
+            Self::Denied(denial) => denial.word(),
             Self::CatalogName(_) => "bad-catalog-name",
             Self::Parameter(_) | Self::SinceParameter(_) => "unknown-parameter",
             Self::Since => "bad-content-hash",
@@ -130,7 +136,8 @@ impl Error {
             | Self::TooLarge
             | Self::PreconditionFailed
             | Self::Range(_)
-            | Self::Registry(_) => self.to_string(),
+            | Self::Registry(_)
+            | Self::Denied(_) => self.to_string(),
         }
     }
 

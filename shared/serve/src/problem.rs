@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use axum::body::Body;
 
-use crate::{error::Error, settings::Settings};
+use crate::{denial::Denial, error::Error, settings::Settings};
 
 /// What went wrong (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
@@ -69,7 +69,7 @@ fn add_hint(headers: &mut HeaderMap, error: &Error, settings: &Settings) {
             let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
             headers.insert(CONTENT_RANGE, range);
         }
-        Error::Store(_) | Error::Locate { .. } | Error::Corrupt { .. } => {
+        Error::Store(_) | Error::Locate { .. } | Error::Corrupt { .. } | Error::Denied(Denial::Busy) => {
             headers.insert(RETRY_AFTER, HeaderValue::from(settings.retry_after.as_secs()));
         }
         Error::CatalogName(_)
@@ -84,6 +84,7 @@ fn add_hint(headers: &mut HeaderMap, error: &Error, settings: &Settings) {
         | Error::NotAcceptable
         | Error::TooLarge
         | Error::PreconditionFailed
-        | Error::Registry(_) => {}
+        | Error::Registry(_)
+        | Error::Denied(Denial::Unauthorized | Denial::UriTooLong | Denial::Content) => {}
     }
 }

@@ -131,6 +131,7 @@ impl App {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         match range.map_or(Ranges::Whole, |range| parse_ranges(range.as_bytes(), length)) {
             Ranges::Whole => self.whole(asked, response, content).await,
+            Ranges::Parts(parts) if !content.is_cheap(&parts) => self.whole(asked, response, content).await,
             Ranges::Parts(parts) => Box::pin(self.partial(asked, response, content, parts)).await,
             Ranges::Unsatisfiable => Err(Error::Range(length)),
         }

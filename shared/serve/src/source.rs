@@ -2,14 +2,13 @@ use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use layout::{Form, Key, Sha256, ShardRef, Stored};
-use store::Get;
 
 use crate::{
     app::{App, blocking},
     cache::BodyKey,
     changes::States,
     coding::{decode, decode_all, encode, encode_all},
-    error::{Corruption, Error},
+    error::Error,
     fields::Coding,
     lines::Lines,
     published::Published,
@@ -144,6 +143,11 @@ impl Recoded {
 }
 
 impl Object {
+    /// Documents are judged as a whole, however large they are.
+    const fn is_document(&self) -> bool {
+        matches!(self.key, Key::Snapshot(..) | Key::Index(..))
+    }
+
     pub(crate) const fn new(key: Key, stored: Stored) -> Self {
         Self {
             key,
@@ -175,6 +179,17 @@ impl Content {
         }
     }
 
+    /// Whether several ranges cost no more than about two answers with all of it: what is decompressed as it goes has
+    /// to be decompressed from its beginning for each of them (RFC 9110, section 17.15).
+    pub(crate) fn is_cheap(&self, parts: &[Range<u64>]) -> bool {
+        match &self.plain {
+            Plain::Memory(_) | Plain::Stored(_) => true,
+            Plain::Decoded(_, length) | Plain::Lines(Lines { length, .. }) => {
+                parts.len() == 1 || parts.iter().map(|part| part.end).sum::<u64>() <= 2 * length
+            }
+        }
+    }
+
     const fn plain(plain: Plain) -> Self {
         Self { plain, encoded: None }
     }
@@ -191,7 +206,7 @@ impl App {
     pub(crate) async fn open(self: &Arc<Self>, source: Source) -> Result<Content, Error> {
         match source {
             Source::Memory(bytes) => Ok(Content::plain(Plain::Memory(bytes))),
-            Source::Object(object) if object.size <= self.caches.body_max => {
+            Source::Object(object) if object.size <= self.caches.body_max || object.is_document() => {
                 let bytes = self.cached(&object.key, object.stored).await?;
                 Ok(Content::plain(Plain::Memory(bytes)))
             }
@@ -254,8 +269,15 @@ impl App {
     pub(crate) async fn chunks(self: &Arc<Self>, content: Content) -> Result<Chunks, Error> {
         let (chunks, key) = match content.plain {
             Plain::Memory(bytes) => (stream::once(bytes), Key::Catalogs),
-            Plain::Stored(object) => (self.stored(&object, None).await?, object.key),
-            Plain::Decoded(object, size) => (self.decoded(&object, size).await?, object.key),
+            Plain::Stored(object) => (self.whole_object(&object).await?, object.key),
+            Plain::Decoded(object, size) => {
+                let stored = if object.size <= self.caches.body_max {
+                    stream::once(self.cached(&object.key, object.stored).await?)
+                } else {
+                    self.whole_object(&object).await?
+                };
+                (undone(stored, size, &object.key)?, object.key)
+            }
             Plain::Lines(lines) => {
                 let key = lines.key();
                 (self.lines(lines).await?, key)
@@ -275,7 +297,7 @@ impl App {
                     bytes.slice(stream::small(range.start)..stream::small(range.end)),
                 ));
             }
-            Plain::Stored(object) => return self.stored(object, Some(range)).await,
+            Plain::Stored(object) => return self.part_of_object(object, Some(range)).await,
             Plain::Decoded(object, size) => (self.decoded(object, *size).await?, object.key.clone()),
             Plain::Lines(lines) => (self.lines(lines.clone()).await?, lines.key()),
         };
@@ -283,29 +305,14 @@ impl App {
         Ok(stream::exact(stream::pick(whole, [range]), length, key))
     }
 
-    async fn stored(&self, object: &Object, range: Option<Range<u64>>) -> Result<Chunks, Error> {
-        let length = range.as_ref().map_or(object.size, |range| range.end - range.start);
-        let found = self.get(&object.key, Get { range, unless: None }).await;
-        let found = found.map_err(|error| Error::named(&object.key, error))?;
-        if found.info.size == object.size {
-            return Ok(stream::exact(stream::stored(found.body), length, object.key.clone()));
-        }
-        let (expected, found) = (object.size, found.info.size);
-        Err(Error::corrupt(&object.key, Corruption::Size { expected, found }))
-    }
-
-    /// The lines of an object that is stored as zstd.
+    /// The lines of an object that is stored as zstd, for readers who may not read them to their end.
     pub(crate) async fn decoded(&self, object: &Object, size: u64) -> Result<Chunks, Error> {
         let stored = if object.size <= self.caches.body_max {
             stream::once(self.cached(&object.key, object.stored).await?)
         } else {
-            self.stored(object, None).await?
+            self.part_of_object(object, None).await?
         };
-        Ok(stream::exact(
-            decode(stored, object.key.clone())?,
-            size,
-            object.key.clone(),
-        ))
+        undone(stored, size, &object.key)
     }
 
     /// The lines of one shard.
@@ -317,6 +324,11 @@ impl App {
             self.decoded(&recoded.object, recoded.size).await
         }
     }
+}
+
+/// Exactly so many bytes, without the zstd that they are stored in.
+fn undone(stored: Chunks, size: u64, key: &Key) -> Result<Chunks, Error> {
+    Ok(stream::exact(decode(stored, key.clone())?, size, key.clone()))
 }
 
 fn recode(lines: Bytes, coding: Coding) -> std::io::Result<Bytes> {

@@ -63,6 +63,7 @@ impl Refusal {
 const fn code(error: &Error) -> &'static str {
     match error {
         Error::Registry(refusal) => refusal.code(),
+        Error::Denied(denial) => denial.code(),
         Error::CatalogName(_) => "NAME_INVALID",
         Error::UnknownCatalog(_) => "NAME_UNKNOWN",
         Error::Method | Error::UnknownPath => "UNSUPPORTED",
