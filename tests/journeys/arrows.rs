@@ -24,6 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["image", "layout", "poll"]),
     ("operators", &["layout"]),
     ("serve", &["layout", "oci", "operators", "store", "telemetry"]),
+    ("listen", &["layout", "serve"]),
     ("testkit", &[]),
 ];
 
@@ -48,13 +49,28 @@ const ABSENT: &[(&str, &[&str])] = &[
             "render",
             "poll",
             "granit-parser",
+            "listen",
+            "bcrypt",
             "aws-lc-rs",
         ],
     ),
-    ("poller", &["serve", "axum", "aws-lc-rs"]),
+    ("poller", &["serve", "listen", "axum", "aws-lc-rs"]),
+    (
+        "listen",
+        &["reqwest", "fbc", "image", "render", "granit-parser", "aws-lc-rs"],
+    ),
     (
         "serve",
-        &["reqwest", "oci-client", "fbc", "image", "render", "granit-parser"],
+        &[
+            "bcrypt",
+            "rustls",
+            "reqwest",
+            "oci-client",
+            "fbc",
+            "image",
+            "render",
+            "granit-parser",
+        ],
     ),
     (
         "catalog-mirror",

@@ -1,5 +1,6 @@
 //! Journeys through the public doors: the binary as a user runs it, and the rooms as the doors wire them.
 
+mod access;
 mod arrows;
 mod binary;
 mod config;
@@ -14,5 +15,6 @@ mod protocol;
 mod readme;
 mod registry;
 mod rollback;
+mod server;
 mod support;
 mod updates;

@@ -261,6 +261,15 @@ pub(crate) struct ListenArgs {
     /// Where to listen.
     #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
+    /// Speak TLS with this chain of certificates, PEM; it is read again when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Answer only to those whom this file names, one a line: NAME:$2y$... (htpasswd -B) or NAME:sha256:HEX.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) readers: Option<PathBuf>,
     /// Memory for hot shards, indexes and catalogs, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub(crate) cache_size: u64,
@@ -280,6 +289,17 @@ impl From<LogFormat> for telemetry::Format {
         match format {
             LogFormat::Text => Self::Text,
             LogFormat::Json => Self::Json,
+        }
+    }
+}
+
+impl From<&ListenArgs> for config::Server {
+    fn from(args: &ListenArgs) -> Self {
+        Self {
+            tls_cert: args.tls_cert.clone(),
+            tls_key: args.tls_key.clone(),
+            readers: args.readers.clone(),
+            ..Self::default()
         }
     }
 }

@@ -1,13 +1,12 @@
-//! The HTTP server: the mirror's routes and `/metrics`.
+//! What a server needs besides the mirror's routes: `/metrics`, a port, and signals.
 
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use anyhow::Context;
-use axum::{Router, http::header::CONTENT_TYPE, response::IntoResponse, routing::get, serve::ListenerExt};
+use axum::{Router, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
 use prometheus_client::{encoding::text, registry::Registry};
 use tokio::{
     net::TcpListener,
@@ -15,8 +14,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long answers under way may take once the program is told to stop.
-const DRAIN: Duration = Duration::from_secs(20);
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics of all parts, and what keeps their ages up to date.
@@ -52,29 +49,6 @@ impl MetricsPage {
 pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address} (choose another address with --listen)"))
-}
-
-/// Serves until `stop`, then finishes the answers under way.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> anyhow::Result<()> {
-    let listener = listener.tap_io(|stream| {
-        // Small answers must not wait for the acknowledgement of the ones before them.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
-    });
-    let server = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
-    tokio::select! {
-        served = async { server.await } => served.context("the server failed"),
-        () = too_late(stop) => {
-            tracing::warn!(drain_s = DRAIN.as_secs(), "answers under way were cut off");
-            Ok(())
-        }
-    }
-}
-
-async fn too_late(stop: CancellationToken) {
-    stop.cancelled().await;
-    tokio::time::sleep(DRAIN).await;
 }
 
 /// Cancels the token on the first SIGTERM or SIGINT; a second one ends the program at once.

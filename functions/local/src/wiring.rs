@@ -18,10 +18,16 @@ use crate::{
 
 /// What the files and the command line say together.
 pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
+    config_to_serve(args, config::Server::default())
+}
+
+/// The same for a server, with what the command line says of it.
+pub(crate) fn config_to_serve(args: &CatalogArgs, server: config::Server) -> Result<Config, Problems> {
     let mut reader = Reader::new(args.interval);
     args.config.iter().for_each(|path| reader.file(path));
     args.pairs.iter().for_each(|pair| reader.pair(pair));
     reader.registries(args.registries.clone().into());
+    reader.server(server);
     finish(reader)
 }
 
@@ -100,6 +106,34 @@ pub(crate) fn notifier(
         ..settings
     };
     Ok(Notifier::new(store, receivers, settings).with_metrics(metrics))
+}
+
+/// The server that the configuration describes; its files are read here for the first time.
+pub(crate) fn server(configured: &config::Server, metrics: listen::Metrics) -> anyhow::Result<listen::Server> {
+    let mut server = listen::Server::new(limits(&configured.limits), metrics);
+    if let (Some(certificate), Some(key)) = (&configured.tls_cert, &configured.tls_key) {
+        let tls = server.with_tls(certificate.clone(), key.clone());
+        server = tls.with_context(|| format!("{} and {}", certificate.display(), key.display()))?;
+    }
+    if let Some(path) = &configured.readers {
+        let readers = server.with_readers(path.clone());
+        server = readers.with_context(|| path.display().to_string())?;
+    }
+    Ok(server)
+}
+
+fn limits(configured: &config::ServerLimits) -> listen::Limits {
+    let default = listen::Limits::default();
+    listen::Limits {
+        connections: configured.connections.unwrap_or(default.connections),
+        streams: configured.streams.unwrap_or(default.streams),
+        handshake: configured.handshake.unwrap_or(default.handshake),
+        first_request: configured.first_request.unwrap_or(default.first_request),
+        idle: configured.idle.unwrap_or(default.idle),
+        stalled: configured.stalled.unwrap_or(default.stalled),
+        drain: configured.drain.unwrap_or(default.drain),
+        ..default
+    }
 }
 
 /// How registries are reached where only the command line says.

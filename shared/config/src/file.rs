@@ -5,7 +5,7 @@ use poll::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Problems, Retention, checked_interval, cluster_catalog, retention, webhook};
+use super::{Problems, Retention, checked_interval, cluster_catalog, retention, server, webhook};
 
 /// What all files say together.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(crate) struct Merged {
     pub(crate) catalogs: Vec<(String, Catalog)>,
     pub(crate) notify: webhook::Merged,
     pub(crate) retention: Option<Retention>,
+    pub(crate) server: server::Server,
 }
 
 /// `catalogs.yaml`.
@@ -31,6 +32,8 @@ struct Document {
     #[serde(default)]
     notify: webhook::Notify,
     retention: Option<retention::Entry>,
+    #[serde(default)]
+    server: server::Entry,
 }
 
 /// How registries are reached.
@@ -100,6 +103,7 @@ impl Merged {
         self.notify.add(document.notify, place, problems);
         let retention = document.retention.map(|entry| entry.check(place, problems));
         self.retention = retention.or(self.retention.take());
+        self.server.extend(document.server.read(place, problems));
         for (at, entry) in document.catalogs.into_iter().enumerate() {
             let place = entry_place(place, at, &entry);
             match serde_json::from_value::<Entry>(entry) {

