@@ -26,7 +26,7 @@ pub struct Limits {
     /// that proxies keep their idle connections, so that they are the ones who close them.
     pub idle: Duration,
     /// The time in which a client must take something of the answer that waits for it. 30 s by default; who takes less
-    /// than a few kB in that time is not reading.
+    /// than about 4 kB a second may seem to take nothing, because the kernel tells of room in pieces of some 100 kB.
     pub stalled: Duration,
     /// The time for answers under way once the server is told to stop. 20 s by default, what is left of the 30 s that
     /// Kubernetes and systemd units give.

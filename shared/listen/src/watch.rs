@@ -9,7 +9,7 @@ use std::{
 use crate::{limits::Limits, metrics::Reason};
 
 /// Taking less than this in the time of [`Limits::stalled`] is no progress: a few bytes now and then would hold a
-/// connection for ever. A line of 9,600 baud is faster.
+/// connection for ever.
 const PROGRESS: u64 = 16 << 10;
 
 /// How a connection gets on. It is told by those who see its bytes and answers, and judged from time to time.
