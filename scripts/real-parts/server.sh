@@ -18,7 +18,7 @@ limited() {
   serve "$STORE" --config "$CONFIG"
 }
 
-# secured URL-SCHEME [OPTION...]: serves where curl alone cannot tell whether it is there yet.
+# secured SCHEME [OPTION...]: serves where curl alone cannot tell whether it is there yet.
 secured() {
   local port
   port=$(free_port)
@@ -143,13 +143,14 @@ flood_of_passwords() {
 
 # As nobody, without capabilities, in a root that is mounted read-only.
 unprivileged() {
-  local port listed
+  local port listed sudo=()
+  ((EUID == 0)) || sudo=(sudo -n)
   port=$(free_port)
   chmod 755 "$WORK" "$WORK/.." && chmod -R a+rX "$STORE"
   install -m 755 "$CATALOG_MIRROR" "$WORK/program"
   listed=$(listing "$STORE")
   HOST=127.0.0.1:$port URL=http://127.0.0.1:$port SERVER_LOG=$WORK/unprivileged.log
-  start "$SERVER_LOG" as_root unshare --mount --propagation private bash -c '
+  start "$SERVER_LOG" "${sudo[@]}" unshare --mount --propagation private bash -c '
     mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -o remount,bind,ro / || exit 1
     exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
   ' "$WORK" "$WORK/program" serve --no-poll --store "$STORE" --listen "$HOST"
