@@ -41,7 +41,9 @@ impl Proof {
                 | Key::Current(_)
                 | Key::Status(_)
                 | Key::Layers(_)
-                | Key::Notified(_),
+                | Key::Notified(_)
+                | Key::Intent(..)
+                | Key::Sweep,
                 None,
             ) => Err(Error::corrupt(key, Corruption::Unproven)),
         }
