@@ -151,7 +151,12 @@ pub(crate) fn mirror(
     metrics: poll::Metrics,
 ) -> anyhow::Result<Mirror> {
     let images = Images::new(config.images.clone()).context("cannot set up the registry client")?;
+    let render = render::Settings {
+        limits: config.limits.catalog,
+        ..render::Settings::default()
+    };
     let settings = poll::Settings {
+        render,
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
         ..poll::Settings::default()
     };

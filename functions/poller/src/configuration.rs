@@ -72,6 +72,7 @@ impl Ground<'_> {
             source: config.event_source.unwrap_or(usual.source),
             ..usual
         };
+        let settings = self.settings(config.limits.catalog);
         let images = image::Settings {
             logins: self.logins.clone(),
             ..config.images
@@ -80,18 +81,19 @@ impl Ground<'_> {
         tracing::info!(catalogs = config.catalogs.len(), "configured");
         Ok(Site {
             catalogs: config.catalogs,
-            mirror: Mirror::new(images, self.store.clone(), self.settings(), Metrics::default()),
+            mirror: Mirror::new(images, self.store.clone(), settings, Metrics::default()),
             notifier: Notifier::new(self.store.clone(), receivers, telling),
         })
     }
 
-    fn settings(&self) -> poll::Settings {
+    fn settings(&self, limits: render::Limits) -> poll::Settings {
         let environment = self.environment;
         let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
         let usual = render::Settings::default();
         let render = render::Settings {
             workers: if is_small { 1 } else { usual.workers },
             memory_bytes: if is_small { SMALL_SHARDS } else { usual.memory_bytes },
+            limits,
             ..usual
         };
         poll::Settings {

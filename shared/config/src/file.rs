@@ -1,17 +1,18 @@
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use layout::Availability;
 use poll::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Problems, Retention, checked_interval, cluster_catalog, retention, server, webhook};
+use super::{Problems, Retention, checked_interval, cluster_catalog, limits, retention, server, webhook};
 
 /// What all files say together.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     pub(crate) store: Option<String>,
     pub(crate) registries: Registries,
+    pub(crate) limits: limits::Merged,
     /// With the place where each is configured.
     pub(crate) catalogs: Vec<(String, Catalog)>,
     pub(crate) notify: webhook::Merged,
@@ -26,6 +27,8 @@ struct Document {
     store: Option<String>,
     #[serde(default)]
     registries: Registries,
+    #[serde(default)]
+    limits: BTreeMap<String, Value>,
     interval: Option<String>,
     #[serde(default)]
     catalogs: Vec<Value>,
@@ -100,6 +103,7 @@ impl Merged {
             duration(document.interval.as_deref(), &format!("{place}, interval"), problems).unwrap_or(interval);
         self.store = document.store.or(self.store.take());
         self.registries.extend(document.registries);
+        self.limits.add(&document.limits, place, problems);
         self.notify.add(document.notify, place, problems);
         let retention = document.retention.map(|entry| entry.check(place, problems));
         self.retention = retention.or(self.retention.take());

@@ -2,6 +2,7 @@
 
 mod cluster_catalog;
 mod file;
+mod limits;
 mod pair;
 mod problems;
 mod reader;
@@ -28,8 +29,10 @@ pub struct Config {
     pub store: Option<String>,
     /// What is mirrored, in the order of the names.
     pub catalogs: Vec<Catalog>,
-    /// How registries are reached.
+    /// How registries are reached, and what bounds an image.
     pub images: image::Settings,
+    /// What no catalog may exceed; [`Self::images`] has its part of them already.
+    pub limits: poll::Limits,
     /// Who is told of changes by HTTP.
     pub webhooks: Vec<Webhook>,
     /// How the mirror is served.
@@ -41,9 +44,10 @@ pub struct Config {
 }
 
 /// How registries are reached.
-fn images(registries: Registries, problems: &mut Problems) -> image::Settings {
+fn images(registries: Registries, limits: image::Limits, problems: &mut Problems) -> image::Settings {
     let mut settings = image::Settings {
         user_agent: user_agent(),
+        limits,
         ..image::Settings::default()
     };
     settings.auth_files = registries.auth_files;

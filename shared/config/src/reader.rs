@@ -91,11 +91,13 @@ impl Reader {
         self.merged.registries.extend(self.registries);
         self.merged.server.extend(self.server);
         self.merged.server.check(&mut self.problems);
-        let images = images(self.merged.registries, &mut self.problems);
+        let limits = self.merged.limits.finish();
+        let images = images(self.merged.registries, limits.image.clone(), &mut self.problems);
         self.problems.none_or(Config {
             store: self.merged.store,
             catalogs,
             images,
+            limits,
             webhooks: self.merged.notify.webhooks,
             server: self.merged.server,
             event_source: self.merged.notify.source,

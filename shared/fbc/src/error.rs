@@ -61,13 +61,16 @@ pub enum Problem {
     #[error("cannot be read")]
     Read(#[source] std::io::Error),
     /// A limit of [`crate::Limits`] is exceeded.
-    #[error("more than {limit} {what}")]
+    #[error("exceeds the limit {name} of {limit}")]
     Limit {
-        /// What there is too much of.
-        what: &'static str,
+        /// Its name in `Limits`, written as in `catalogs.yaml`.
+        name: &'static str,
         /// How much is allowed.
         limit: usize,
     },
+    /// Go's scanner, with which `.indexignore` files are read elsewhere, takes no longer line.
+    #[error("more than {0} bytes in a line")]
+    Line(usize),
     /// Not JSON.
     #[error("invalid JSON: {0}")]
     Json(&'static str),

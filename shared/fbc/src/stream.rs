@@ -150,7 +150,7 @@ impl Decoder<'_> {
 
 pub(crate) fn too_large(limits: &Limits) -> Problem {
     Problem::Limit {
-        what: "bytes in a document",
+        name: "documentBytes",
         limit: limits.document_bytes,
     }
 }

@@ -3,18 +3,46 @@
 mod common;
 
 use common::{lines, lines_with};
-use fbc::Limits;
+use fbc::{Chunks, Limits, Problem};
+
+type Set = fn(&mut Limits, usize);
+
+/// What reading a file with a limit ends with, if not with lines.
+fn problem(file: &[u8], set: Set, limit: usize) -> Option<(&'static str, usize, usize)> {
+    let mut limits = Limits::default();
+    set(&mut limits, limit);
+    let chunks = Chunks::new(file, limits, 1);
+    let error = chunks
+        .map(|chunk| chunk?.metas(&limits, &mut |_| {}))
+        .find_map(Result::err)?;
+    match error.problem() {
+        Problem::Limit { name, limit } => Some((name, *limit, error.document())),
+        other => panic!("{other}"),
+    }
+}
 
 #[test]
-fn a_document_may_have_exactly_so_many_bytes() {
-    for file in ["{\"v\":\"0123456789\"}", "v: '0123456789ab'\n"] {
-        let limits = |document_bytes| Limits {
-            document_bytes,
-            ..Limits::default()
-        };
-        assert!(lines_with(file.as_bytes(), limits(file.len()), 1).is_ok());
-        let error = lines_with(file.as_bytes(), limits(file.len() - 1), 1).unwrap_err();
-        assert!(error.contains("bytes in a document"), "{error}");
+fn exactly_the_limit_passes_and_one_more_is_an_error_that_names_it() {
+    let document_bytes: Set = |limits, to| limits.document_bytes = to;
+    let depth: Set = |limits, to| limits.depth = to;
+    let alias_bytes: Set = |limits, to| limits.alias_bytes = to;
+    let rows: &[(&str, &str, usize, Set)] = &[
+        ("documentBytes", "{\"v\":\"0123456789\"}", 18, document_bytes),
+        ("documentBytes", "v: '0123456789ab'\n", 18, document_bytes),
+        ("depth", "{\"v\":[[{}]]}", 4, depth),
+        ("depth", "v: [[{}]]\n", 4, depth),
+        ("depth", "v:\n- - a: 1\n", 4, depth),
+        // The alias adds its value; the comma or key around it is the document's own.
+        ("aliasBytes", "a: &a \"0123456789\"\nb: *a\n", 12, alias_bytes),
+    ];
+    for (name, file, limit, set) in rows {
+        assert_eq!(problem(file.as_bytes(), *set, *limit), None, "{name} {file}");
+        let below = limit - 1;
+        assert_eq!(problem(file.as_bytes(), *set, below), Some((*name, below, 1)), "{file}");
+        // The document is counted where it is not the first.
+        let second = format!("{{}}\n---\n{file}");
+        let (_, _, document) = problem(second.as_bytes(), *set, below).unwrap();
+        assert_eq!(document, 2, "{file}");
     }
 }
 
@@ -27,32 +55,20 @@ fn a_huge_document_is_refused_before_it_is_read() {
     for start in ["{\"v\":\"", "v: \""] {
         let file = format!("{start}{}", "x".repeat(1_000_000));
         let error = lines_with(file.as_bytes(), limits, 1000).unwrap_err();
-        assert!(error.contains("more than 10000 bytes"), "{error}");
+        assert!(error.contains("the limit documentBytes of 10000"), "{error}");
     }
 }
 
 #[test]
-fn nesting_may_go_exactly_so_deep() {
+fn nesting_may_go_as_deep_as_in_go() {
     let json = |depth| format!("{{\"v\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
     let flow = |depth| format!("v: {}{}\n", "[".repeat(depth), "]".repeat(depth));
     for nested in [json as fn(usize) -> String, flow] {
         assert!(lines(nested(9_999).as_bytes()).is_ok());
         let error = lines(nested(10_000).as_bytes()).unwrap_err();
-        assert!(error.contains("10000 levels"), "{error}");
+        assert!(error.contains("the limit depth of 10000"), "{error}");
         assert!(lines(nested(1_000_000).as_bytes()).is_err());
     }
-}
-
-#[test]
-fn aliases_may_add_exactly_so_many_bytes() {
-    // The alias adds its value; the comma or key around it is the document's own.
-    let file = b"a: &a \"0123456789\"\nb: *a\n";
-    let limits = |alias_bytes| Limits {
-        alias_bytes,
-        ..Limits::default()
-    };
-    assert!(lines_with(file, limits(12), 1).is_ok());
-    assert!(lines_with(file, limits(11), 1).is_err());
 }
 
 #[test]

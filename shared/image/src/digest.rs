@@ -7,6 +7,7 @@ use bytes::Bytes;
 use ring::digest::{Context, SHA256, SHA512, digest};
 
 use crate::error::Error;
+use crate::path::shown;
 use serde::{Deserialize, Serialize};
 
 /// A validated content digest: `sha256:<64 hex>` or `sha512:<128 hex>`, lower case.
@@ -104,7 +105,7 @@ impl FromStr for Digest {
         if length {
             Ok(Self(text.to_owned()))
         } else {
-            Err(DigestError(text.to_owned()))
+            Err(DigestError(shown(text.as_bytes())))
         }
     }
 }

@@ -1,25 +1,26 @@
 //! A folder of FBC files, as a source for people who write catalogs.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
 use crate::digest::{Digest, Hasher};
 use crate::error::{Error, ImageError};
-use crate::layers::Tap;
+use crate::layers::{Budget, Tap};
+use crate::limits::Limits;
 use crate::overlay::LinkError;
 use crate::sink::FileSink;
 
 /// The digest of a folder: sha256 over paths and contents in the order of the walk.
-pub(crate) fn digest(dir: &Path) -> Result<Digest, Error> {
-    Walk::new(dir)?.run(&mut Ignore)
+pub(crate) fn digest(dir: &Path, limits: &Limits) -> Result<Digest, Error> {
+    Walk::new(dir, limits)?.run(&mut Ignore)
 }
 
 /// Feeds the folder to `sink`, and refuses it if it is no longer what `expected` was taken from.
-pub(crate) fn read<S: FileSink>(dir: &Path, expected: &Digest, mut sink: S) -> Result<S, Error> {
-    if Walk::new(dir)?.run(&mut sink)? == *expected {
+pub(crate) fn read<S: FileSink>(dir: &Path, expected: &Digest, limits: &Limits, mut sink: S) -> Result<S, Error> {
+    if Walk::new(dir, limits)?.run(&mut sink)? == *expected {
         Ok(sink)
     } else {
         Err(ImageError::Changed(dir.to_owned()).into())
@@ -47,10 +48,11 @@ struct Walk {
     root: PathBuf,
     links: Vec<String>,
     hasher: Hasher,
+    budget: Budget,
 }
 
 impl Walk {
-    fn new(dir: &Path) -> Result<Self, Error> {
+    fn new(dir: &Path, limits: &Limits) -> Result<Self, Error> {
         let root = dir.canonicalize().map_err(|source| Error::Io {
             path: dir.to_owned(),
             source,
@@ -59,6 +61,7 @@ impl Walk {
             root,
             links: Vec::new(),
             hasher: Hasher::default(),
+            budget: Budget::new(limits),
         })
     }
 
@@ -91,11 +94,13 @@ impl Walk {
     }
 
     fn entry(&mut self, entry: &DirEntry, sink: &mut impl FileSink) -> Result<(), Error> {
+        self.budget.entry(|| self.place())?;
         let kind = entry.file_type();
         if kind.is_dir() {
             return Ok(());
         }
         let path = self.relative(entry.path())?;
+        self.budget.path(path.as_bytes(), || self.place())?;
         if kind.is_symlink() {
             let target = entry
                 .path()
@@ -111,9 +116,36 @@ impl Walk {
                 io::Error::other("not a file, directory or link"),
             ));
         }
-        let content = feed(entry.path(), &path, sink)?;
+        let content = self.feed(entry.path(), &path, sink)?;
         self.note(b'f', &path, &content);
         Ok(())
+    }
+
+    /// One file through the hash into the sink; what the sink leaves unread is hashed all the same.
+    fn feed(&self, file: &Path, path: &str, sink: &mut impl FileSink) -> Result<Digest, Error> {
+        let failed = |source| io_error(file, source);
+        let opened = File::open(file).map_err(failed)?;
+        let size = opened.metadata().map_err(failed)?.len();
+        self.budget.file(path, size)?;
+        self.budget.bytes(size, || self.place()).map_err(Error::Limit)?;
+        // No more than was counted, should it be growing.
+        let mut hashing = Hashing {
+            file: opened.take(size),
+            hasher: Hasher::default(),
+        };
+        let mut tap = Tap::new(&mut hashing, size);
+        let outcome = sink.file(path, size, &mut tap);
+        if let Some(source) = tap.failure() {
+            return Err(failed(source));
+        }
+        outcome.map_err(Error::Sink)?;
+        drop(tap);
+        io::copy(&mut hashing, &mut io::sink()).map_err(failed)?;
+        Ok(hashing.hasher.finish())
+    }
+
+    fn place(&self) -> String {
+        format!("folder {}", self.root.display())
     }
 
     /// Lengths go in, so that no two folders read the same.
@@ -152,27 +184,8 @@ fn io_error(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// One file through the hash into the sink; what the sink leaves unread is hashed all the same.
-fn feed(file: &Path, path: &str, sink: &mut impl FileSink) -> Result<Digest, Error> {
-    let opened = File::open(file).map_err(|source| io_error(file, source))?;
-    let size = opened.metadata().map_err(|source| io_error(file, source))?.len();
-    let mut hashing = Hashing {
-        file: opened,
-        hasher: Hasher::default(),
-    };
-    let mut tap = Tap::new(&mut hashing, size);
-    let outcome = sink.file(path, size, &mut tap);
-    if let Some(source) = tap.failure() {
-        return Err(io_error(file, source));
-    }
-    outcome.map_err(Error::Sink)?;
-    drop(tap);
-    io::copy(&mut hashing, &mut io::sink()).map_err(|source| io_error(file, source))?;
-    Ok(hashing.hasher.finish())
-}
-
 struct Hashing {
-    file: File,
+    file: Take<File>,
     hasher: Hasher,
 }
 

@@ -92,7 +92,7 @@ pub enum Error {
 /// A bound that was exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// Its name in `Limits`.
+    /// Its name in `Limits`, written as in `catalogs.yaml`.
     pub name: &'static str,
     /// Its value.
     pub limit: u64,
@@ -105,6 +105,9 @@ impl fmt::Display for Limit {
         write!(f, "{} exceeds the limit {} of {}", self.place, self.name, self.limit)
     }
 }
+
+/// A stream that is over its limit ends with it.
+impl std::error::Error for Limit {}
 
 /// Why an image holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]
@@ -200,15 +203,29 @@ pub enum ImageError {
 /// Why a layer cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
-    /// The tar or compression format is broken.
+    /// The compression is broken or ends early.
     #[error("cannot be unpacked")]
     Format(#[source] io::Error),
+    /// The tar archive is broken, or readers could take it for different things.
+    #[error("is no sound tar archive: {what} (entry {entry})")]
+    Tar {
+        /// The number of the entry, the first being 1.
+        entry: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// A compression that is not supported.
     #[error("is compressed with {0}, which is not supported: use gzip or zstd")]
     Compression(&'static str),
     /// A path under the root that is not UTF-8.
     #[error("holds a path that is not UTF-8: {0}")]
     NotUtf8(String),
+    /// A path under the root that no log could show.
+    #[error("holds a path with control characters: {0}")]
+    Unprintable(String),
+    /// A file with holes under the root, in one of the many ways to store one.
+    #[error("holds {0} as a sparse file, which is not supported: rebuild the image without")]
+    Sparse(String),
     /// A device, fifo or the like under the root.
     #[error("holds {path}, which is neither file, directory nor link but {kind}")]
     Kind {

@@ -74,7 +74,8 @@ impl Images {
             Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
             Source::Dir(path) => {
                 let path = path.clone();
-                blocking(move || dir::digest(&path)).await
+                let limits = self.settings.limits.clone();
+                blocking(move || dir::digest(&path, &limits)).await
             }
         }
     }
@@ -118,7 +119,8 @@ impl Images {
             Source::OciLayout { dir, .. } => Place::Layout(self.layout(dir)),
             Source::Dir(path) => {
                 let (path, digest) = (path.clone(), digest.clone());
-                let sink = blocking(move || dir::read(&path, &digest, sink)).await?;
+                let limits = self.settings.limits.clone();
+                let sink = blocking(move || dir::read(&path, &digest, &limits, sink)).await?;
                 return Ok((sink, Pull::default()));
             }
         };
@@ -134,7 +136,7 @@ impl Images {
     ) -> Result<(S, Pull), Error> {
         let image = self.image(place, digest).await?;
         let config = place.config(&image.config).await?;
-        let root = Root::new(manifest::root(&image.config.digest, &config)?);
+        let root = Root::new(manifest::root(&image.config.digest, &config, &self.settings.limits)?);
         let path = root.path();
         let none = BTreeSet::new();
         let empty = if empty.root == path { &empty.digests } else { &none };

@@ -11,9 +11,10 @@ use tokio::task::spawn_blocking;
 
 use crate::digest::Digest;
 use crate::error::{Error, ImageError, Limit};
+use crate::limits::Limits;
 use crate::manifest::{Blob, json};
+use crate::path::shown;
 use crate::place::{Check, Fetched};
-use crate::settings::Limits;
 
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
@@ -37,7 +38,7 @@ impl Layout {
     /// The digest that `index.json` names for `tag`, or its only one.
     pub(crate) async fn resolve(&self, tag: Option<&str>) -> Result<Digest, Error> {
         let path = self.dir.join("index.json");
-        let limit = ("manifest_bytes", self.limits.manifest_bytes);
+        let limit = ("manifestBytes", self.limits.manifest_bytes);
         let body = blocking(move || read_small(&path, limit)).await?;
         let digest = Digest::of(&body);
         let index: OciImageIndex = json("index.json", &digest, &body)?;
@@ -46,14 +47,14 @@ impl Layout {
 
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let body = self
-            .small(digest, ("manifest_bytes", self.limits.manifest_bytes))
+            .small(digest, ("manifestBytes", self.limits.manifest_bytes))
             .await?;
         digest.verify("manifest", body)
     }
 
     pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {
         let body = self
-            .small(&blob.digest, ("config_bytes", self.limits.config_bytes))
+            .small(&blob.digest, ("configBytes", self.limits.config_bytes))
             .await?;
         let mut check = Check::new("config", blob);
         check.update(&body)?;
@@ -143,7 +144,7 @@ fn pick(index: &OciImageIndex, tag: Option<&str>, digest: &Digest) -> Result<Dig
         let found = if tags.is_empty() {
             "none".to_owned()
         } else {
-            tags.join(", ")
+            shown(tags.join(", ").as_bytes())
         };
         let wanted = tag.map_or_else(
             || "without a tag that is the only one".to_owned(),

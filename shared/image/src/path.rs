@@ -26,6 +26,34 @@ pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
+/// The most that an error repeats of a foreign text.
+const MOST_SHOWN_CHARS: usize = 200;
+
+/// A foreign text as errors and logs repeat it: on one line, without anything a terminal would obey, and short.
+pub(crate) fn shown(text: &[u8]) -> String {
+    let start = &text[..text.len().min(MOST_SHOWN_CHARS * 4)];
+    let text = String::from_utf8_lossy(start);
+    let mut shown = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at == MOST_SHOWN_CHARS {
+            shown.push_str("...");
+            break;
+        }
+        if is_unprintable(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Whether a name with this character is refused: control characters, line separators, and marks that turn the direction
+/// of a line.
+pub(crate) fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +82,13 @@ mod tests {
         assert_eq!(ancestors("a/b/c").collect::<Vec<_>>(), ["a", "a/b"]);
         assert_eq!(ancestors("a").count(), 0);
         assert_eq!((parent("a/b"), parent("a")), ("a", ""));
+    }
+
+    #[test]
+    fn foreign_texts_are_shown_on_one_short_line() {
+        assert_eq!(shown("a\u{1b}[31m\nb \u{e9}".as_bytes()), "a\\u{1b}[31m\\u{a}b \u{e9}");
+        assert_eq!(shown(b"a\xff"), "a\u{fffd}");
+        let long = shown(&[b'x'; 100_000]);
+        assert_eq!((long.len(), long.ends_with("x...")), (203, true));
     }
 }

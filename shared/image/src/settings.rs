@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::auth::Logins;
+use crate::limits::Limits;
 
 /// How images are fetched. `Settings::default()` suits a public registry.
 #[derive(Clone, Debug)]
@@ -74,29 +75,6 @@ pub enum Proxy {
     Url(String),
 }
 
-/// The bounds of an image. Exactly the limit passes, one more is refused.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Bytes of a manifest, an index or a token answer. Default 4 MiB, what registries accept themselves.
-    pub manifest_bytes: u64,
-    /// Bytes of an image config. Default 8 MiB.
-    pub config_bytes: u64,
-    /// Layers of one image. Default 256; builders stop at 127.
-    pub layers: usize,
-    /// Compressed bytes of all layers together, as declared. Default 8 GiB.
-    pub compressed_bytes: u64,
-    /// Decompressed bytes of all layers together. Default 32 GiB.
-    pub decompressed_bytes: u64,
-    /// Tar entries of all layers together. Default 2 million.
-    pub entries: u64,
-    /// Bytes of a path or link target. Default 4096, Linux's `PATH_MAX`.
-    pub path_bytes: usize,
-    /// Bytes of one file under the FBC root. Default 4 GiB.
-    pub file_bytes: u64,
-    /// Bytes of headers before one tar entry (long names, PAX records), which are held in memory. Default 1 MiB.
-    pub header_bytes: u64,
-}
-
 /// Settings that cannot work.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -158,22 +136,6 @@ impl Default for Retry {
             first: Duration::from_millis(200),
             longest: Duration::from_secs(10),
             total: Duration::from_secs(60),
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            manifest_bytes: 4 << 20,
-            config_bytes: 8 << 20,
-            layers: 256,
-            compressed_bytes: 8 << 30,
-            decompressed_bytes: 32 << 30,
-            entries: 2_000_000,
-            path_bytes: 4096,
-            file_bytes: 4 << 30,
-            header_bytes: 1 << 20,
         }
     }
 }

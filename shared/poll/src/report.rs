@@ -78,7 +78,9 @@ impl Report {
 
     /// The error and its causes on one line.
     pub fn error_text(&self) -> Option<String> {
-        self.error.as_ref().map(|error| telemetry::chain(error))
+        self.error
+            .as_ref()
+            .map(|error| telemetry::line(&telemetry::chain(error)))
     }
 }
 

@@ -7,6 +7,7 @@ use layout::{IndexedMeta, ShardRef, Snapshot};
 
 use crate::{
     Published, RenderError, Rendering, Settings, Shard,
+    count::Count,
     scratch::Scratch,
     shard::{Body, load},
     worker::Shop,
@@ -17,12 +18,14 @@ impl Rendering {
     /// the forms of `all.json` again, byte for byte if the compressors are the same; it counts no Metas.
     pub fn again(snapshot: &Snapshot, published: Arc<dyn Published>, settings: Settings) -> Self {
         let scratch = Scratch::new(settings.memory_bytes, settings.scratch_dir.clone());
+        let count = Count::new(&settings.limits);
         Self {
             shards: snapshot.shards().map(Shard::again).collect(),
             shop: Arc::new(Shop {
                 settings,
                 published,
                 scratch,
+                count,
                 results: Mutex::default(),
             }),
         }

@@ -1,4 +1,8 @@
-use std::{collections::BTreeMap, mem, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+    sync::Arc,
+};
 
 use fbc::{IndexIgnore, walk_order};
 
@@ -6,6 +10,7 @@ use crate::{
     Problem, RenderError, Rendering, Shard,
     fragment::Fragment,
     renderer::is_ignore_file,
+    text,
     worker::{Failure, Shop},
 };
 
@@ -19,7 +24,7 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     pub(crate) fn finish(mut self, shop: Arc<Shop>) -> Result<Rendering, RenderError> {
-        self.follow_links()?;
+        self.follow_links(&shop)?;
         let ignore = &self.ignore;
         self.fragments.retain(|fragment| !ignore.excludes(&fragment.path));
         self.failures.retain(|failure| !ignore.excludes(&failure.path));
@@ -33,45 +38,62 @@ impl Assembly {
     }
 
     /// A link has the fragments and the failures of its target, under its own path.
-    fn follow_links(&mut self) -> Result<(), RenderError> {
-        for (path, target) in mem::take(&mut self.links) {
+    fn follow_links(&mut self, shop: &Shop) -> Result<(), RenderError> {
+        let links = mem::take(&mut self.links);
+        if links.is_empty() {
+            return Ok(());
+        }
+        let fragments = by_path(mem::take(&mut self.fragments), |fragment| &fragment.path);
+        let failures = by_path(mem::take(&mut self.failures), |failure| &failure.path);
+        for (path, target) in links {
             // What an ignore file says was not read as FBC, nor the other way round.
             if is_ignore_file(&path) || is_ignore_file(&target) {
-                let reason = format!(
-                    "is a link to {target}; an {} must be a plain file",
-                    IndexIgnore::FILE_NAME
-                );
-                return Err(RenderError::Invalid {
-                    problems: vec![Problem { path, reason }],
-                });
+                return Err(no_link(path, &target));
             }
             let path: Arc<str> = path.into();
-            let fragments = self.fragments.iter().filter(|fragment| *fragment.path == *target);
-            let fragments: Vec<_> = fragments
-                .map(|fragment| Fragment {
-                    path: path.clone(),
-                    ..fragment.clone()
-                })
-                .collect();
-            let failures = self.failures.iter().filter(|failure| *failure.path == *target);
-            let failures: Vec<_> = failures
-                .map(|failure| Failure {
-                    path: path.clone(),
-                    part: failure.part,
-                    reason: failure.reason.clone(),
-                })
-                .collect();
-            self.fragments.extend(fragments);
-            self.failures.extend(failures);
+            for fragment in fragments.get(target.as_str()).into_iter().flatten() {
+                shop.count.add(&path, fragment.metas.len() as u64, fragment.size);
+                self.fragments.push(fragment.at(&path));
+            }
+            for failure in failures.get(target.as_str()).into_iter().flatten() {
+                // Counted as where it was found.
+                shop.count.add(&path, 1, 0);
+                self.failures.push(failure.at(&path));
+            }
+            within_limits(shop)?;
         }
+        self.fragments.extend(fragments.into_values().flatten());
+        self.failures.extend(failures.into_values().flatten());
         Ok(())
     }
+}
+
+fn by_path<T>(all: Vec<T>, path: impl Fn(&T) -> &Arc<str>) -> HashMap<Arc<str>, Vec<T>> {
+    let mut by_path: HashMap<Arc<str>, Vec<T>> = HashMap::new();
+    for one in all {
+        by_path.entry(path(&one).clone()).or_default().push(one);
+    }
+    by_path
+}
+
+fn no_link(path: String, target: &str) -> RenderError {
+    let name = IndexIgnore::FILE_NAME;
+    let reason = format!("is a link to {}; an {name} must be a plain file", text::line(target));
+    RenderError::Invalid {
+        problems: vec![Problem { path, reason }],
+    }
+}
+
+fn within_limits(shop: &Shop) -> Result<(), RenderError> {
+    shop.count
+        .exceeded()
+        .map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
 }
 
 fn invalid(mut failures: Vec<Failure>) -> RenderError {
     failures.sort_by(|a, b| walk_order(&a.path, &b.path).then(a.part.cmp(&b.part)));
     let problems = failures.into_iter().map(|failure| Problem {
-        path: failure.path.to_string(),
+        path: text::line(&failure.path),
         reason: failure.reason,
     });
     RenderError::Invalid {
@@ -87,7 +109,7 @@ fn shards(mut fragments: Vec<Fragment>, shop: &Shop) -> Result<Vec<Shard>, Rende
             .then_with(|| walk_order(&a.path, &b.path))
             .then(a.part.cmp(&b.part))
     });
-    let mut shards = Vec::new();
+    let (mut shards, mut packages) = (Vec::new(), 0);
     let mut rest = fragments.into_iter().peekable();
     while let Some(first) = rest.next() {
         let group = first.group.clone();
@@ -95,6 +117,9 @@ fn shards(mut fragments: Vec<Fragment>, shop: &Shop) -> Result<Vec<Shard>, Rende
         while let Some(next) = rest.next_if(|next| next.group == group) {
             members.push(next);
         }
+        packages += u64::from(!group.is_empty());
+        shop.count.packages(packages, &group);
+        within_limits(shop)?;
         shards.push(Shard::join(&members, shop)?);
     }
     Ok(shards)

@@ -2,6 +2,8 @@ use std::{fmt, io};
 
 use layout::Sha256;
 
+use crate::Limit;
+
 /// Why a catalog cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
@@ -11,6 +13,9 @@ pub enum RenderError {
         /// What is wrong, in the order of the file walk; never empty.
         problems: Vec<Problem>,
     },
+    /// More of something than allowed.
+    #[error("{0}")]
+    Limit(Limit),
     /// A published Shard does not hash to its name any more.
     #[error("the published shard {sha256} is damaged")]
     Damaged {

@@ -30,6 +30,16 @@ pub(crate) enum FragmentBody {
     Published(Sha256),
 }
 
+impl Fragment {
+    /// The same as part of another file.
+    pub(crate) fn at(&self, path: &Arc<str>) -> Self {
+        Self {
+            path: path.clone(),
+            ..self.clone()
+        }
+    }
+}
+
 /// The lines of the Packages of one chunk, before compression.
 #[derive(Debug, Default)]
 pub(crate) struct Groups(pub(crate) BTreeMap<String, Lines>);

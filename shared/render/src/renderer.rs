@@ -14,7 +14,9 @@ use fbc::{Chunks, IndexIgnore};
 use crate::{
     Published, RenderError, Rendering, Settings,
     assemble::Assembly,
+    count::Count,
     scratch::Scratch,
+    text::chain,
     worker::{Job, Results, Shop},
 };
 
@@ -27,18 +29,17 @@ pub struct Renderer {
     links: BTreeMap<String, String>,
 }
 
-/// An `.indexignore` is a list of a few patterns.
-const IGNORE_FILE_MAX: u64 = 1 << 20;
-
 impl Renderer {
     /// Starts the workers. `published` tells which Shards need not be kept.
     pub fn start(settings: Settings, published: Arc<dyn Published>) -> Self {
         let scratch = Scratch::new(settings.memory_bytes, settings.scratch_dir.clone());
         let workers = settings.workers.max(1);
+        let count = Count::new(&settings.limits);
         let shop = Arc::new(Shop {
             settings,
             published,
             scratch,
+            count,
             results: Mutex::default(),
         });
         // One chunk waits while the next is being read: more would only cost memory.
@@ -61,19 +62,28 @@ impl Renderer {
     /// # Errors
     /// What reading `content` ran into.
     pub fn file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
-        if is_ignore_file(path) {
-            let mut bytes = Vec::new();
-            content.take(IGNORE_FILE_MAX).read_to_end(&mut bytes)?;
-            self.ignore_files.insert(path.to_owned(), bytes);
+        if self.shop.count.is_exceeded() {
             return Ok(());
         }
+        if is_ignore_file(path) {
+            return self.ignore_file(path, content);
+        }
         self.chunks(&Arc::from(path), content)
+    }
+
+    fn ignore_file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let most = self.shop.settings.limits.ignore_bytes.saturating_add(1);
+        content.take(most).read_to_end(&mut bytes)?;
+        self.shop.count.ignore_bytes(path, bytes.len() as u64);
+        self.ignore_files.insert(path.to_owned(), bytes);
+        Ok(())
     }
 
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.shop.settings;
         let mut source = Source { content, error: None };
-        let mut chunks = Chunks::new(&mut source, settings.limits, settings.chunk_bytes)
+        let mut chunks = Chunks::new(&mut source, settings.limits.document, settings.chunk_bytes)
             .enumerate()
             .peekable();
         while let Some((part, chunk)) = chunks.next() {
@@ -87,7 +97,7 @@ impl Renderer {
                         chunk,
                     })?;
                 }
-                Err(error) => self.shop.results().fail(path, part, &error),
+                Err(error) => self.shop.fail(path, part, &error),
             }
         }
         drop(chunks);
@@ -112,7 +122,8 @@ impl Renderer {
     /// Waits for the workers and puts their results together.
     ///
     /// # Errors
-    /// [`RenderError::Invalid`] with every problem of every file that is not ignored, and the storage errors.
+    /// [`RenderError::Limit`], [`RenderError::Invalid`] with every problem of every file that is not ignored, and the
+    /// storage errors.
     pub fn finish(mut self) -> Result<Rendering, RenderError> {
         self.stop().map_err(RenderError::Scratch)?;
         let Results {
@@ -122,6 +133,9 @@ impl Renderer {
         } = mem::take(&mut *self.shop.results());
         if let Some(error) = scratch_error {
             return Err(RenderError::Scratch(error));
+        }
+        if let Some(limit) = self.shop.count.exceeded() {
+            return Err(RenderError::Limit(limit));
         }
         let ignore = self.ignore()?;
         let assembly = Assembly {
@@ -137,7 +151,7 @@ impl Renderer {
         IndexIgnore::new(mem::take(&mut self.ignore_files)).map_err(|error| RenderError::Invalid {
             problems: vec![crate::Problem {
                 path: IndexIgnore::FILE_NAME.to_owned(),
-                reason: crate::worker::chain(&error),
+                reason: chain(&error),
             }],
         })
     }

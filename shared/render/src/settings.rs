@@ -1,5 +1,7 @@
 use std::{num::NonZero, path::PathBuf, thread};
 
+use crate::Limits;
+
 /// How much memory and work goes into rendering. Only the levels change what is written.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -18,8 +20,8 @@ pub struct Settings {
     pub zstd_level: i32,
     /// Level of `all.json.gz`. Default: 6; 9 takes twice as long for 8 % less.
     pub gzip_level: u32,
-    /// What one file may demand.
-    pub limits: fbc::Limits,
+    /// What no catalog may exceed.
+    pub limits: Limits,
 }
 
 impl Default for Settings {
@@ -32,7 +34,7 @@ impl Default for Settings {
             shard_level: 6,
             zstd_level: 9,
             gzip_level: 6,
-            limits: fbc::Limits::default(),
+            limits: Limits::default(),
         }
     }
 }

@@ -8,8 +8,10 @@ use zstd::bulk::Compressor;
 
 use crate::{
     Published, Settings,
+    count::Count,
     fragment::{Fragment, FragmentBody, Groups, Lines},
     scratch::Scratch,
+    text::chain,
 };
 
 /// One chunk of one file, to be rendered anywhere.
@@ -27,6 +29,7 @@ pub(crate) struct Shop {
     pub(crate) published: Arc<dyn Published>,
     pub(crate) scratch: Scratch,
     pub(crate) results: Mutex<Results>,
+    pub(crate) count: Count,
 }
 
 #[derive(Default)]
@@ -43,9 +46,30 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
 }
 
+impl Failure {
+    /// The same of another file.
+    pub(crate) fn at(&self, path: &Arc<str>) -> Self {
+        Self {
+            path: path.clone(),
+            part: self.part,
+            reason: self.reason.clone(),
+        }
+    }
+}
+
 impl Shop {
     pub(crate) fn results(&self) -> std::sync::MutexGuard<'_, Results> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what is wrong with a file, which counts as one document.
+    pub(crate) fn fail(&self, path: &Arc<str>, part: usize, error: &fbc::Error) {
+        self.count.add(path, 1, 0);
+        self.results().failures.push(Failure {
+            path: path.clone(),
+            part,
+            reason: chain(error),
+        });
     }
 
     /// Renders chunks until there are no more.
@@ -53,9 +77,12 @@ impl Shop {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
         compressor.include_checksum(true)?;
         while let Some(job) = next(jobs) {
+            if self.count.is_exceeded() {
+                continue;
+            }
             match self.render(&job, &mut compressor) {
                 Ok(fragments) => self.results().fragments.extend(fragments),
-                Err(Trouble::Chunk(error)) => self.results().fail(&job.path, job.part, &error),
+                Err(Trouble::Chunk(error)) => self.fail(&job.path, job.part, &error),
                 Err(Trouble::Scratch(error)) => self.results().scratch_error = Some(error),
             }
         }
@@ -65,8 +92,9 @@ impl Shop {
     fn render(&self, job: &Job, compressor: &mut Compressor<'_>) -> Result<Vec<Fragment>, Trouble> {
         let mut groups = Groups::default();
         job.chunk
-            .metas(&self.settings.limits, &mut |meta| groups.push(&meta))
+            .metas(&self.settings.limits.document, &mut |meta| groups.push(&meta))
             .map_err(Trouble::Chunk)?;
+        groups.0.values().for_each(|lines| self.count.lines(&job.path, lines));
         let fragments = groups
             .0
             .into_iter()
@@ -108,16 +136,6 @@ impl Shop {
     }
 }
 
-impl Results {
-    pub(crate) fn fail(&mut self, path: &Arc<str>, part: usize, error: &fbc::Error) {
-        self.failures.push(Failure {
-            path: path.clone(),
-            part,
-            reason: chain(error),
-        });
-    }
-}
-
 enum Trouble {
     Chunk(fbc::Error),
     Scratch(io::Error),
@@ -125,16 +143,4 @@ enum Trouble {
 
 fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
-}
-
-/// The error with its causes, because a list of problems has no single source to hold them.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -3,5 +3,5 @@
 mod chain;
 mod logs;
 
-pub use chain::chain;
+pub use chain::{chain, line};
 pub use logs::{Format, init};

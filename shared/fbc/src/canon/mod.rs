@@ -111,7 +111,7 @@ impl Canon {
     pub(crate) fn begin(&mut self, kind: Kind) -> Result<(), Problem> {
         if self.open.len() == self.depth {
             return Err(Problem::Limit {
-                what: "levels of nesting",
+                name: "depth",
                 limit: self.depth,
             });
         }

@@ -33,8 +33,7 @@ impl IndexIgnore {
             let folder = path.rsplit_once('/').map(|(folder, _)| folder);
             for (number, line) in contents.split(|byte| *byte == b'\n').enumerate() {
                 if line.len() >= LINE_LIMIT {
-                    let (what, limit) = ("bytes in a line", LINE_LIMIT - 1);
-                    return Err(Error::new(0, Some(number + 1), Problem::Limit { what, limit }));
+                    return Err(Error::new(0, Some(number + 1), Problem::Line(LINE_LIMIT - 1)));
                 }
                 let line = String::from_utf8_lossy(line);
                 let line = line.trim();

@@ -36,7 +36,7 @@ impl Budget {
             self.spent += size - self.seen;
             if self.spent > self.limit {
                 return Err(Problem::Limit {
-                    what: "bytes out of aliases",
+                    name: "aliasBytes",
                     limit: self.limit,
                 });
             }

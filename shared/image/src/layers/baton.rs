@@ -5,7 +5,9 @@ use std::io::Read;
 use crate::error::{Error, LayerError};
 use crate::layers::Tap;
 use crate::layers::scan::Scan;
+use crate::limits::Limits;
 use crate::overlay::{Depth, Kind, Links, Overlay, Root, RootState, Touch};
+use crate::path::shown;
 use crate::sink::FileSink;
 
 pub(crate) struct Baton<S> {
@@ -42,6 +44,11 @@ impl<S: FileSink> Baton<S> {
 
     /// Applies one entry of the layer whose turn it is.
     pub(crate) fn apply(&mut self, scan: &Scan, touch: Touch, entry: Entry<'_>) -> Result<(), Error> {
+        self.place(scan, touch, entry)?;
+        scan.budget.tree(self.overlay.held_bytes(), &scan.layer.digest)
+    }
+
+    fn place(&mut self, scan: &Scan, touch: Touch, entry: Entry<'_>) -> Result<(), Error> {
         let depth = scan.depth;
         match touch {
             Touch::Nothing => {}
@@ -50,7 +57,7 @@ impl<S: FileSink> Baton<S> {
             Touch::Root => self.overlay.claim_root(depth, RootState::NotDirectory),
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
             Touch::Opaque(path) => self.overlay.opaque(depth, path),
-            Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(path))),
+            Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes())))),
             Touch::Entry(path) => return self.entry(scan, path, entry),
         }
         Ok(())
@@ -60,16 +67,19 @@ impl<S: FileSink> Baton<S> {
         let (kind, odd) = match entry.kind {
             EntryKind::Dir => {
                 let claimed = self.overlay.claim_dir(scan.depth, &path);
-                return claimed.map_err(|_| scan.error(LayerError::Duplicate(path)));
+                return claimed.map_err(|_| scan.error(LayerError::Duplicate(shown(path.as_bytes()))));
             }
             EntryKind::Content(kind) => (kind, None),
             EntryKind::Odd(kind) => (Kind::Other, Some(kind)),
         };
         let is_file = kind == Kind::File;
         let claimed = self.overlay.claim(scan.depth, &path, kind);
-        let visible = claimed.map_err(|_| scan.error(LayerError::Duplicate(path.clone())))?;
+        let visible = claimed.map_err(|_| scan.error(LayerError::Duplicate(shown(path.as_bytes()))))?;
         match odd {
-            Some(kind) if visible => Err(scan.error(LayerError::Kind { path, kind })),
+            Some(kind) if visible => {
+                let path = shown(path.as_bytes());
+                Err(scan.error(LayerError::Kind { path, kind }))
+            }
             None if visible && is_file => self.feed(scan, &path, entry.size, entry.content),
             _ => Ok(()),
         }
@@ -80,26 +90,22 @@ impl<S: FileSink> Baton<S> {
         let mut tap = Tap::new(content, size);
         let outcome = self.sink.file(path, size, &mut tap);
         if let Some(error) = tap.failure() {
-            return Err(scan.error(LayerError::Content {
-                path: path.to_owned(),
-                source: error,
-            }));
+            let path = shown(path.as_bytes());
+            return Err(scan.broken(error, |source| LayerError::Content { path, source }));
         }
         outcome.map_err(Error::Sink)
     }
 
     /// Resolves the links and gives the sink back.
-    pub(crate) fn finish(self, root: &Root) -> Result<S, Error> {
+    pub(crate) fn finish(self, root: &Root, limits: &Limits) -> Result<S, Error> {
         let Self { overlay, mut sink } = self;
-        for (path, target) in Links::new(&overlay, root).resolve() {
+        for (path, target) in Links::new(&overlay, root, limits.link_steps).resolve()? {
             match target {
                 Ok(target) => sink.link(path, &target).map_err(Error::Sink)?,
                 Err(_) if sink.excludes(path) => {}
                 Err(source) => {
-                    return Err(Error::Link {
-                        path: path.to_owned(),
-                        source,
-                    });
+                    let path = shown(path.as_bytes());
+                    return Err(Error::Link { path, source });
                 }
             }
         }

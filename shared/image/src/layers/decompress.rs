@@ -1,20 +1,14 @@
 //! Layers are told apart by their first bytes: media types lie, and containerd does not believe them either.
 
-use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
-use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::digest::Digest;
-use crate::error::{Error, LayerError, Limit};
-use crate::layers::budget::Budget;
+use crate::error::LayerError;
+use crate::layers::budget::Meter;
 
 /// zstd's own default bound of the window, 128 MiB: what any decoder accepts without being asked to take more.
 const MOST_WINDOW_LOG: u32 = 27;
-
-/// Tar archives are made of such blocks.
-const BLOCK_BYTES: u64 = 512;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -50,90 +44,22 @@ fn peek(raw: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Counts what comes out of a decompressor, against the image's budget and against the end of headers.
+/// Counts what comes out of a decompressor. A limit ends the stream with itself as the error.
 pub(crate) struct Metered<'a, R> {
     inner: R,
-    budget: &'a Budget,
-    layer: &'a Digest,
-    gauge: Gauge,
-}
-
-/// Where a tar stream is, and how far it may go before the next entry must have appeared.
-#[derive(Clone, Default)]
-pub(crate) struct Gauge(Rc<GaugeState>);
-
-#[derive(Default)]
-struct GaugeState {
-    at: Cell<u64>,
-    bound: Cell<Option<u64>>,
-    content_end: Cell<u64>,
-    exceeded: Cell<Option<Limit>>,
-}
-
-impl Gauge {
-    /// Headers may go on until `bound`.
-    pub(crate) fn bound(&self, bound: Option<u64>) {
-        self.0.bound.set(bound);
-    }
-
-    /// The content of the last entry ends here; what may still come of it is padding.
-    pub(crate) fn content_end(&self, end: u64) {
-        self.0.content_end.set(end);
-    }
-
-    /// Zeros that make up for a last block which was not padded. Some tools leave that and the end of
-    /// the archive out, and Go reads such archives.
-    fn padding(&self) -> usize {
-        let at = self.0.at.get();
-        if at < self.0.content_end.get() {
-            return 0;
-        }
-        (at.next_multiple_of(BLOCK_BYTES) - at) as usize
-    }
-
-    /// The limit that ended the stream, if one did.
-    pub(crate) fn exceeded(&self) -> Option<Error> {
-        self.0.exceeded.take().map(Error::Limit)
-    }
+    meter: Meter<'a>,
 }
 
 impl<'a, R> Metered<'a, R> {
-    pub(crate) fn new(inner: R, budget: &'a Budget, layer: &'a Digest, gauge: Gauge) -> Self {
-        Self {
-            inner,
-            budget,
-            layer,
-            gauge,
-        }
-    }
-
-    fn check(&self, count: u64) -> Result<(), Limit> {
-        self.budget.bytes(self.layer, count)?;
-        let state = &self.gauge.0;
-        state.at.set(state.at.get() + count);
-        if state.bound.get().is_some_and(|bound| state.at.get() > bound) {
-            let place = format!("headers of an entry of layer {}", self.layer);
-            return Err(Limit {
-                name: "header_bytes",
-                limit: self.budget.limits.header_bytes,
-                place,
-            });
-        }
-        Ok(())
+    pub(crate) fn new(inner: R, meter: Meter<'a>) -> Self {
+        Self { inner, meter }
     }
 }
 
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut count = self.inner.read(buffer)?;
-        if count == 0 {
-            count = self.gauge.padding().min(buffer.len());
-            buffer[..count].fill(0);
-        }
-        self.check(count as u64).map_err(|limit| {
-            self.gauge.0.exceeded.set(Some(limit));
-            io::Error::other("a limit was exceeded")
-        })?;
+        let count = self.inner.read(buffer)?;
+        self.meter.bytes(count as u64).map_err(io::Error::other)?;
         Ok(count)
     }
 }

@@ -10,6 +10,7 @@ mod budget;
 mod decompress;
 mod reader;
 mod scan;
+mod tar;
 
 use std::collections::BTreeSet;
 use std::mem::replace;
@@ -24,15 +25,16 @@ use crate::error::{Error, ImageError};
 use crate::images::Pull;
 use crate::manifest::{Blob, Image};
 use crate::overlay::{Depth, Root, RootState};
+use crate::path::shown;
 use crate::place::{Fetched, Place};
 use crate::settings::Settings;
 use crate::sink::FileSink;
 
 use baton::Baton;
-use budget::Budget;
 use reader::ChannelReader;
 use scan::{Scan, Scanned, scan};
 
+pub(crate) use budget::Budget;
 pub(crate) use reader::Tap;
 
 /// Chunks between a fetch and its scanner. A few keep both busy; each may have some hundred KiB.
@@ -58,7 +60,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
         let (next, behind) = oneshot::channel();
         let scan = Scan {
             depth,
-            layer: layer.digest.clone(),
+            layer: layer.clone(),
             root: root.clone(),
             budget: Arc::clone(&budget),
         };
@@ -87,9 +89,11 @@ pub(crate) async fn read<S: FileSink + 'static>(
     pull.layers_skipped += count - pull.layers_fetched;
     let baton = match last {
         Some(baton) => baton,
-        None => ahead.await.map_err(|_| ImageError::NoRoot(root.path()))?,
+        None => ahead
+            .await
+            .map_err(|_| ImageError::NoRoot(shown(root.path().as_bytes())))?,
     };
-    let sink = finish(baton, root).await?;
+    let sink = finish(baton, root, budget).await?;
     Ok((sink, pull))
 }
 
@@ -105,14 +109,15 @@ fn from_the_top(image: &Image) -> Vec<&Blob> {
 }
 
 /// Links come last: only now is it known where they lead.
-async fn finish<S: FileSink + 'static>(baton: Baton<S>, root: Root) -> Result<S, Error> {
+async fn finish<S: FileSink + 'static>(baton: Baton<S>, root: Root, budget: Arc<Budget>) -> Result<S, Error> {
     match baton.root() {
         RootState::Directory => {}
         RootState::Missing if root.parts().is_empty() => {}
-        RootState::Missing => return Err(ImageError::NoRoot(root.path()).into()),
-        RootState::NotDirectory => return Err(ImageError::RootNotDirectory(root.path()).into()),
+        RootState::Missing => return Err(ImageError::NoRoot(shown(root.path().as_bytes())).into()),
+        RootState::NotDirectory => return Err(ImageError::RootNotDirectory(shown(root.path().as_bytes())).into()),
     }
-    spawn_blocking(move || baton.finish(&root)).await.map_err(Error::Task)?
+    let finished = spawn_blocking(move || baton.finish(&root, &budget.limits));
+    finished.await.map_err(Error::Task)?
 }
 
 /// One layer's turn.

@@ -1,24 +1,25 @@
 //! One layer's tar stream, entry by entry, on a blocking thread.
 
-use std::io::Read;
+use std::io;
 use std::sync::Arc;
 
-use tar::{Archive, EntryType};
 use tokio::sync::oneshot::Receiver;
 
-use crate::digest::Digest;
-use crate::error::{Error, LayerError};
+use crate::error::{Error, LayerError, Limit};
 use crate::layers::baton::{Baton, Entry, EntryKind};
 use crate::layers::budget::Budget;
-use crate::layers::decompress::{Gauge, Metered, decompress};
+use crate::layers::decompress::{Metered, decompress};
 use crate::layers::reader::ChannelReader;
+use crate::layers::tar::{Archive, Flaw, Member, kind};
+use crate::manifest::Blob;
 use crate::overlay::{Depth, Kind, Root, Touch};
+use crate::path::{is_unprintable, shown};
 use crate::sink::FileSink;
 
 /// What a scanner knows before it starts.
 pub(crate) struct Scan {
     pub(crate) depth: Depth,
-    pub(crate) layer: Digest,
+    pub(crate) layer: Blob,
     pub(crate) root: Root,
     pub(crate) budget: Arc<Budget>,
 }
@@ -26,9 +27,34 @@ pub(crate) struct Scan {
 impl Scan {
     pub(crate) fn error(&self, source: LayerError) -> Error {
         Error::Layer {
-            layer: self.layer.clone(),
+            layer: self.layer.digest.clone(),
             source,
         }
+    }
+
+    /// A stream that failed, unless a limit ended it.
+    pub(crate) fn broken(&self, error: io::Error, source: impl FnOnce(io::Error) -> LayerError) -> Error {
+        match error.downcast::<Limit>() {
+            Ok(limit) => Error::Limit(limit),
+            Err(error) => self.error(source(error)),
+        }
+    }
+
+    fn flaw(&self, flaw: Flaw, entries: u64) -> Error {
+        let entry = entries + 1;
+        match flaw {
+            Flaw::Read(error) => self.broken(error, LayerError::Format),
+            Flaw::Tar(what) => self.error(LayerError::Tar { entry, what }),
+            Flaw::HeaderBytes => Error::Limit(Limit {
+                name: "headerBytes",
+                limit: self.budget.limits.header_bytes,
+                place: format!("entry {entry} of {}", self.place()),
+            }),
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("layer {}", self.layer.digest)
     }
 }
 
@@ -68,97 +94,78 @@ pub(crate) fn scan<S: FileSink>(
 }
 
 fn entries<S: FileSink>(scan: &Scan, raw: &mut ChannelReader, turn: Receiver<Baton<S>>) -> Result<Scanned<S>, Error> {
-    let gauge = Gauge::default();
     let plain = decompress(raw).map_err(|error| scan.error(error))?;
-    let mut archive = Archive::new(Metered::new(plain, &scan.budget, &scan.layer, gauge.clone()));
-    let broken = |error| {
-        gauge
-            .exceeded()
-            .unwrap_or_else(|| scan.error(LayerError::Format(error)))
-    };
-    let header_bytes = scan.budget.limits.header_bytes;
+    let metered = Metered::new(plain, scan.budget.meter(&scan.layer));
+    let mut archive = Archive::new(metered, scan.budget.limits.header_bytes);
     let mut scanned = Scanned::Untouched(turn);
-    let mut entries = archive.entries().map_err(broken)?;
-    gauge.bound(Some(header_bytes));
-    while let Some(entry) = entries.next().transpose().map_err(broken)? {
-        gauge.bound(None);
-        let end = entry.raw_file_position().saturating_add(stored_size(&entry));
-        gauge.content_end(end);
-        scan.budget.entry(&scan.layer)?;
-        if let Some(touch) = touch(scan, &entry)? {
+    loop {
+        let next = archive.next();
+        let Some(member) = next.map_err(|flaw| scan.flaw(flaw, archive.count()))? else {
+            return Ok(scanned);
+        };
+        scan.budget.entry(|| scan.place())?;
+        if let Some(touch) = touch(scan, &member)? {
             let mut baton = scanned.baton()?;
-            let applied = apply(scan, &mut baton, touch, entry);
-            applied.map_err(|error| gauge.exceeded().unwrap_or(error))?;
+            let entry = Entry {
+                kind: kind(scan, &member)?,
+                size: member.size,
+                content: &mut archive.content(),
+            };
+            baton.apply(scan, touch, entry)?;
             scanned = Scanned::Touched(baton);
         }
-        gauge.bound(Some(end.saturating_add(header_bytes)));
     }
-    Ok(scanned)
 }
 
-fn stored_size<R: Read>(entry: &tar::Entry<'_, R>) -> u64 {
-    entry.header().entry_size().unwrap_or(0).max(entry.size())
+/// What the entry means to the catalog, if it does.
+fn touch(scan: &Scan, member: &Member) -> Result<Option<Touch>, Error> {
+    scan.budget.path(&member.path, || scan.place())?;
+    let touch = touched(scan, &member.path, member.kind == kind::DIR)?;
+    let Some(sparse) = &member.sparse else {
+        return Ok(touch);
+    };
+    // Its other name may be the one that leads into the catalog.
+    let other = sparse.path.as_ref().map(|path| touched(scan, path, false));
+    match (touch, other.transpose()?.flatten()) {
+        (None, None) => Ok(None),
+        _ => Err(scan.error(LayerError::Sparse(shown(&member.path)))),
+    }
 }
 
-fn touch<R: Read>(scan: &Scan, entry: &tar::Entry<'_, R>) -> Result<Option<Touch>, Error> {
-    if entry.header().entry_type() == EntryType::XGlobalHeader {
-        return Ok(None);
-    }
-    let name = entry.path_bytes();
-    scan.budget.path(&name)?;
-    let Ok(name) = std::str::from_utf8(&name) else {
-        let shown = String::from_utf8_lossy(&name).into_owned();
-        let matters = scan.root.may_hold(&name);
-        return if matters {
-            Err(scan.error(LayerError::NotUtf8(shown)))
-        } else {
-            Ok(None)
+fn touched(scan: &Scan, path: &[u8], is_dir: bool) -> Result<Option<Touch>, Error> {
+    let Ok(name) = std::str::from_utf8(path) else {
+        return match scan.root.may_hold(path) {
+            true => Err(scan.error(LayerError::NotUtf8(shown(path)))),
+            false => Ok(None),
         };
     };
-    let touch = scan.root.touch(name, entry.header().entry_type().is_dir());
-    Ok(Some(touch).filter(|touch| *touch != Touch::Nothing))
+    match scan.root.touch(name, is_dir) {
+        Touch::Nothing => Ok(None),
+        _ if name.contains(is_unprintable) => Err(scan.error(LayerError::Unprintable(shown(path)))),
+        touch => Ok(Some(touch)),
+    }
 }
 
-fn apply<R: Read, S: FileSink>(
-    scan: &Scan,
-    baton: &mut Baton<S>,
-    touch: Touch,
-    mut entry: tar::Entry<'_, R>,
-) -> Result<(), Error> {
-    let kind = kind(scan, &entry)?;
-    let size = entry.size();
-    baton.apply(
-        scan,
-        touch,
-        Entry {
-            kind,
-            size,
-            content: &mut entry,
-        },
-    )
-}
-
-fn kind<R: Read>(scan: &Scan, entry: &tar::Entry<'_, R>) -> Result<EntryKind, Error> {
+fn kind(scan: &Scan, member: &Member) -> Result<EntryKind, Error> {
     let link = || -> Result<String, Error> {
-        let target = entry.link_name_bytes().unwrap_or_default();
-        scan.budget.path(&target)?;
-        let shown = || String::from_utf8_lossy(&target).into_owned();
-        String::from_utf8(target.to_vec()).map_err(|_| scan.error(LayerError::NotUtf8(shown())))
+        scan.budget.path(&member.target, || scan.place())?;
+        let target = String::from_utf8(member.target.clone());
+        target.map_err(|_| scan.error(LayerError::NotUtf8(shown(&member.target))))
     };
-    Ok(match entry.header().entry_type() {
-        EntryType::Directory => EntryKind::Dir,
-        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => EntryKind::Content(Kind::File),
-        EntryType::Symlink => EntryKind::Content(Kind::Symlink(link()?)),
-        EntryType::Link => EntryKind::Content(Kind::Hardlink(link()?)),
+    Ok(match member.kind {
+        kind::DIR => EntryKind::Dir,
+        kind::OLD_FILE | kind::FILE | kind::CONTIGUOUS => EntryKind::Content(Kind::File),
+        kind::SYMLINK => EntryKind::Content(Kind::Symlink(link()?)),
+        kind::HARD_LINK => EntryKind::Content(Kind::Hardlink(link()?)),
         other => EntryKind::Odd(odd(other)),
     })
 }
 
-fn odd(kind: EntryType) -> String {
+fn odd(kind: u8) -> String {
     match kind {
-        EntryType::Char => "a character device".to_owned(),
-        EntryType::Block => "a block device".to_owned(),
-        EntryType::Fifo => "a fifo".to_owned(),
-        other => format!("of tar type {:?}", char::from(other.as_byte())),
+        kind::CHARACTER_DEVICE => "a character device".to_owned(),
+        kind::BLOCK_DEVICE => "a block device".to_owned(),
+        kind::FIFO => "a fifo".to_owned(),
+        other => format!("of tar type {:?}", char::from(other)),
     }
 }

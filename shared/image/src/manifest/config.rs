@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::digest::Digest;
-use crate::error::ImageError;
+use crate::error::{Error, ImageError, Limit};
+use crate::limits::Limits;
 use crate::manifest::json;
 use crate::path;
 
@@ -24,17 +25,23 @@ struct Settings {
 }
 
 /// The FBC root, as components from the image's root.
-pub(crate) fn root(digest: &Digest, body: &[u8]) -> Result<Vec<String>, ImageError> {
+pub(crate) fn root(digest: &Digest, body: &[u8], limits: &Limits) -> Result<Vec<String>, Error> {
     let config: Config = json("config", digest, body)?;
     let labels = config.config.and_then(|config| config.labels).unwrap_or_default();
     let Some(label) = labels.get(CONFIGS) else {
-        return Err(if labels.contains_key(DATABASE) {
-            ImageError::Sqlite
-        } else {
-            ImageError::NoLabel
+        return Err(match labels.contains_key(DATABASE) {
+            true => ImageError::Sqlite.into(),
+            false => ImageError::NoLabel.into(),
         });
     };
-    let parts = path::clean(label).ok_or_else(|| ImageError::RootEscapes(label.clone()))?;
+    if label.len() as u64 > limits.path_bytes {
+        return Err(Error::Limit(Limit {
+            name: "pathBytes",
+            limit: limits.path_bytes,
+            place: format!("the label {CONFIGS} of config {digest}"),
+        }));
+    }
+    let parts = path::clean(label).ok_or_else(|| ImageError::RootEscapes(path::shown(label.as_bytes())))?;
     Ok(parts.into_iter().map(ToOwned::to_owned).collect())
 }
 
@@ -44,7 +51,7 @@ mod tests {
 
     fn root_of(labels: &serde_json::Value) -> Result<String, String> {
         let body = serde_json::json!({"config": {"Labels": labels}}).to_string();
-        let parts = root(&Digest::of(b""), body.as_bytes()).map_err(|error| error.to_string())?;
+        let parts = root(&Digest::of(b""), body.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
         Ok(parts.join("/"))
     }
 
@@ -87,6 +94,6 @@ mod tests {
                 .contains("sqlite")
         );
         assert!(root_of(&serde_json::json!({ DATABASE: "/db", CONFIGS: "/c" })).is_ok());
-        assert!(root(&Digest::of(b""), b"{}").is_err());
+        assert!(root(&Digest::of(b""), b"{}", &Limits::default()).is_err());
     }
 }

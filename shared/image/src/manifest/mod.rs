@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::digest::Digest;
 use crate::error::{Error, ImageError, Limit};
-use crate::settings::Limits;
+use crate::limits::Limits;
+use crate::path::shown;
 
 pub(crate) use config::root;
 pub(crate) use platform::choose;
@@ -64,7 +65,7 @@ fn unknown(digest: &Digest, outline: Outline) -> ImageError {
     match outline.artifact_type.or(outline.media_type) {
         Some(kind) => ImageError::Artifact {
             digest: digest.clone(),
-            kind,
+            kind: shown(kind.as_bytes()),
         },
         None => ImageError::Unknown(digest.clone()),
     }
@@ -76,12 +77,12 @@ fn image(digest: &Digest, outline: &Outline, body: &[u8], limits: &Limits) -> Re
         let kind = outline.artifact_type.clone().unwrap_or(manifest.config.media_type);
         return Err(ImageError::Artifact {
             digest: digest.clone(),
-            kind,
+            kind: shown(kind.as_bytes()),
         }
         .into());
     }
-    if manifest.layers.len() > limits.layers {
-        return Err(limit("layers", limits.layers as u64, digest));
+    if manifest.layers.len() as u64 > limits.layers {
+        return Err(limit("layers", limits.layers, digest));
     }
     let config = blob(digest, &manifest.config)?;
     let layers = manifest
@@ -91,7 +92,7 @@ fn image(digest: &Digest, outline: &Outline, body: &[u8], limits: &Limits) -> Re
         .collect::<Result<Vec<_>, _>>()?;
     let total = layers.iter().try_fold(0u64, |sum, layer| sum.checked_add(layer.size));
     if total.is_none_or(|total| total > limits.compressed_bytes) {
-        return Err(limit("compressed_bytes", limits.compressed_bytes, digest));
+        return Err(limit("compressedBytes", limits.compressed_bytes, digest));
     }
     Ok(Image { config, layers })
 }
@@ -112,15 +113,25 @@ fn is_image_config(media_type: &str) -> bool {
 
 fn layer_blob(manifest: &Digest, layer: &OciDescriptor) -> Result<Blob, ImageError> {
     let blob = blob(manifest, layer)?;
-    let known = layer.media_type.contains("tar") && !layer.media_type.contains("encrypted");
-    if known || layer.media_type.is_empty() {
+    if is_layer(&layer.media_type) {
         Ok(blob)
     } else {
         Err(ImageError::LayerType {
             layer: blob.digest,
-            media_type: layer.media_type.clone(),
+            media_type: shown(layer.media_type.as_bytes()),
         })
     }
+}
+
+/// A tar archive, whatever it is compressed with: that is found out by looking. Foreign layers too, if the registry has them.
+fn is_layer(media_type: &str) -> bool {
+    let (kind, packed) = match media_type.rsplit_once(".tar") {
+        Some(parts) => parts,
+        None => return media_type.is_empty(),
+    };
+    kind.starts_with("application/vnd.")
+        && !packed.contains("encrypted")
+        && (packed.is_empty() || packed.starts_with(['+', '.']))
 }
 
 fn blob(manifest: &Digest, descriptor: &OciDescriptor) -> Result<Blob, ImageError> {
@@ -214,7 +225,7 @@ mod tests {
             ..Limits::default()
         };
         assert!(parse(&digest, body.as_bytes(), &limits(1, 10)).is_ok());
-        for (limits, name) in [(limits(0, 10), "layers"), (limits(1, 9), "compressed_bytes")] {
+        for (limits, name) in [(limits(0, 10), "layers"), (limits(1, 9), "compressedBytes")] {
             let error = parse(&digest, body.as_bytes(), &limits).unwrap_err();
             assert!(matches!(error, Error::Limit(Limit { name: found, .. }) if found == name));
         }

@@ -4,6 +4,7 @@ use oci_client::manifest::{ImageIndexEntry, OciImageIndex};
 
 use crate::digest::Digest;
 use crate::error::ImageError;
+use crate::path::shown;
 use crate::settings::Platform;
 
 /// The digest of the image for `wanted`. A lone image is taken whatever its platform:
@@ -42,7 +43,7 @@ fn absent(images: &[&ImageIndexEntry], digest: &Digest, wanted: &Platform) -> Im
     let found = if names.is_empty() {
         "no image at all".to_owned()
     } else {
-        names.join(", ")
+        shown(names.join(", ").as_bytes())
     };
     ImageError::Platform {
         index: digest.clone(),

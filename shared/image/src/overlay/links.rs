@@ -1,9 +1,11 @@
 //! Symlinks and hard links, followed inside the assembled catalog once all layers are known.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
+use crate::error::{Error, Limit};
 use crate::overlay::{Depth, Kind, Overlay, Root};
-use crate::path::{clean, parent};
+use crate::path::{clean, parent, shown};
 
 /// Linux gives up after as many.
 const MOST_HOPS: usize = 40;
@@ -28,35 +30,66 @@ pub enum LinkError {
     Replaced(String),
 }
 
+/// A link and the file that it leads to.
+type Resolved<'a> = (&'a str, Result<String, LinkError>);
+
 /// Follows the links of one catalog.
 pub(crate) struct Links<'a> {
     overlay: &'a Overlay,
     root: &'a Root,
+    most_steps: u64,
+    steps: Cell<u64>,
 }
 
 impl<'a> Links<'a> {
-    pub(crate) fn new(overlay: &'a Overlay, root: &'a Root) -> Self {
-        Self { overlay, root }
+    /// `most_steps` bounds the work of all links together: each may lead through forty others.
+    pub(crate) fn new(overlay: &'a Overlay, root: &'a Root, most_steps: u64) -> Self {
+        Self {
+            overlay,
+            root,
+            most_steps,
+            steps: Cell::new(0),
+        }
     }
 
     /// Every link with the file it leads to, in byte order of the links.
-    pub(crate) fn resolve(&self) -> Vec<(&'a str, Result<String, LinkError>)> {
+    pub(crate) fn resolve(&self) -> Result<Vec<Resolved<'a>>, Error> {
         let nodes = self.overlay.nodes.iter();
         let links = nodes.filter(|(_, node)| matches!(node.kind, Kind::Symlink(_) | Kind::Hardlink(_)));
-        let mut links: Vec<_> = links.map(|(path, _)| (path.as_str(), self.follow(path, 0))).collect();
-        links.sort_unstable_by_key(|(path, _)| *path);
-        links
+        let mut links: Vec<&str> = links.map(|(path, _)| path.as_str()).collect();
+        links.sort_unstable();
+        let resolved = links.into_iter().map(|path| {
+            let target = self.follow(path, 0);
+            self.within_bounds(path).map(|()| (path, target))
+        });
+        resolved.collect()
+    }
+
+    fn within_bounds(&self, path: &str) -> Result<(), Error> {
+        if self.steps.get() <= self.most_steps {
+            return Ok(());
+        }
+        Err(Error::Limit(Limit {
+            name: "linkSteps",
+            limit: self.most_steps,
+            place: format!("the links up to {}", shown(path.as_bytes())),
+        }))
+    }
+
+    fn count_step(&self) {
+        self.steps.set(self.steps.get() + 1);
     }
 
     fn follow(&self, path: &str, hops: usize) -> Result<String, LinkError> {
+        self.count_step();
         let Some(node) = self.overlay.nodes.get(path) else {
-            return Err(LinkError::Broken(path.to_owned()));
+            return Err(LinkError::Broken(shown(path.as_bytes())));
         };
         match &node.kind {
             Kind::File => Ok(path.to_owned()),
-            Kind::Other => Err(LinkError::Broken(path.to_owned())),
+            Kind::Other => Err(LinkError::Broken(shown(path.as_bytes()))),
             Kind::Hardlink(target) | Kind::Symlink(target) if hops == MOST_HOPS => {
-                Err(LinkError::Cycle(target.clone()))
+                Err(LinkError::Cycle(shown(target.as_bytes())))
             }
             Kind::Hardlink(target) => self.hard(target, node.depth, hops + 1),
             Kind::Symlink(target) => self.symbolic(path, target, hops + 1),
@@ -65,7 +98,7 @@ impl<'a> Links<'a> {
 
     /// A hard link means the content as it was when its layer was made, so a newer one will not do.
     fn hard(&self, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
-        let outside = || LinkError::Outside(target.to_owned());
+        let outside = || LinkError::Outside(shown(target.as_bytes()));
         let path = self
             .root
             .relative(&clean(target).ok_or_else(outside)?)
@@ -73,9 +106,9 @@ impl<'a> Links<'a> {
         match self.overlay.nodes.get(&path) {
             Some(node) if node.depth >= depth => self.follow(&path, hops),
             None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
-                Err(LinkError::Broken(target.to_owned()))
+                Err(LinkError::Broken(shown(target.as_bytes())))
             }
-            Some(_) | None => Err(LinkError::Replaced(target.to_owned())),
+            Some(_) | None => Err(LinkError::Replaced(shown(target.as_bytes()))),
         }
     }
 
@@ -84,24 +117,25 @@ impl<'a> Links<'a> {
         let mut hops = hops;
         while let Some(part) = walk.ahead.pop_front() {
             walk.step(part);
+            self.count_step();
             let Some(path) = self.root.relative(&walk.here) else {
                 if self.root.is_above(&walk.here) {
                     continue;
                 }
-                return Err(LinkError::Outside(target.to_owned()));
+                return Err(LinkError::Outside(shown(target.as_bytes())));
             };
             match self.overlay.nodes.get(&path).map(|node| &node.kind) {
-                Some(Kind::Symlink(_)) if hops >= MOST_HOPS => return Err(LinkError::Cycle(target.to_owned())),
+                Some(Kind::Symlink(_)) if hops >= MOST_HOPS => return Err(LinkError::Cycle(shown(target.as_bytes()))),
                 Some(Kind::Symlink(next)) => {
                     hops += 1;
                     walk.detour(next);
                 }
                 Some(_) if walk.ahead.is_empty() => return self.follow(&path, hops),
                 None if path.is_empty() || self.overlay.dirs.contains_key(&path) => {}
-                _ => return Err(LinkError::Broken(target.to_owned())),
+                _ => return Err(LinkError::Broken(shown(target.as_bytes()))),
             }
         }
-        Err(LinkError::Directory(target.to_owned()))
+        Err(LinkError::Directory(shown(target.as_bytes())))
     }
 }
 

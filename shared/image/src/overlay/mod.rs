@@ -4,6 +4,7 @@ mod links;
 mod root;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::path::{ancestors, parent};
 
@@ -25,6 +26,8 @@ pub(crate) struct Overlay {
     /// Nothing below this depth is visible at all.
     floor: Option<Depth>,
     root: RootState,
+    /// Bytes of all that is remembered.
+    held: u64,
 }
 
 /// A visible thing that is not a directory.
@@ -82,12 +85,17 @@ impl Overlay {
         }
     }
 
+    /// Bytes of the paths and link targets that are remembered.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held
+    }
+
     pub(crate) fn whiteout(&mut self, depth: Depth, path: String) {
-        self.gone.entry(path).or_insert(depth);
+        self.held += note(&mut self.gone, path, depth);
     }
 
     pub(crate) fn opaque(&mut self, depth: Depth, path: String) {
-        self.opaque.entry(path).or_insert(depth);
+        self.held += note(&mut self.opaque, path, depth);
     }
 
     /// A directory of the layer. It is no content, but it ends files of that name below.
@@ -103,13 +111,13 @@ impl Overlay {
     /// Anything but a directory. True if it is visible, so its content counts.
     pub(crate) fn claim(&mut self, depth: Depth, path: &str, kind: Kind) -> Result<bool, Contradiction> {
         if !self.is_visible(depth, path) {
-            self.gone.entry(path.to_owned()).or_insert(depth);
+            self.held += note(&mut self.gone, path.to_owned(), depth);
             return Ok(false);
         }
         match self.dirs.get(path) {
             Some(above) if *above < depth => {
                 // A directory of an upper layer stands here: this entry, and all below it, ended there.
-                self.gone.entry(path.to_owned()).or_insert(depth);
+                self.held += note(&mut self.gone, path.to_owned(), depth);
                 return Ok(false);
             }
             Some(_) => return Err(Contradiction),
@@ -120,6 +128,7 @@ impl Overlay {
         }
         self.claim_root(depth, RootState::Directory);
         self.claim_parents(depth, path)?;
+        self.held += bytes(path) + kind.bytes();
         self.nodes.insert(path.to_owned(), Node { depth, kind });
         Ok(true)
     }
@@ -137,7 +146,7 @@ impl Overlay {
             return Err(Contradiction);
         }
         if !self.dirs.contains_key(path) {
-            self.dirs.insert(path.to_owned(), depth);
+            self.held += note(&mut self.dirs, path.to_owned(), depth);
         }
         Ok(())
     }
@@ -148,6 +157,34 @@ impl Overlay {
         self.floor.is_none_or(|floor| floor >= depth)
             && !ended(path)
             && !ancestors(path).any(|dir| ended(dir) || above(&self.opaque, dir))
+    }
+}
+
+impl Kind {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Symlink(target) | Self::Hardlink(target) => target.len() as u64,
+            Self::File | Self::Other => 0,
+        }
+    }
+}
+
+/// What a table takes for each path besides the path.
+const ENTRY_BYTES: u64 = 64;
+
+fn bytes(path: &str) -> u64 {
+    path.len() as u64 + ENTRY_BYTES
+}
+
+/// Remembers a path, unless it is known, and returns the bytes that this takes.
+fn note(map: &mut HashMap<String, Depth>, path: String, depth: Depth) -> u64 {
+    match map.entry(path) {
+        Entry::Occupied(_) => 0,
+        Entry::Vacant(free) => {
+            let held = bytes(free.key());
+            free.insert(depth);
+            held
+        }
     }
 }
 

@@ -115,7 +115,7 @@ fn links_are_followed_inside_the_catalog() {
     let root = Root::new(vec!["data".to_owned(), "fbc".to_owned()]);
     let follow = |layers: &[&[&str]], link: &str| {
         let (overlay, _) = stack(layers);
-        let links = Links::new(&overlay, &root).resolve();
+        let links = Links::new(&overlay, &root, u64::MAX).resolve().unwrap();
         links.into_iter().find(|(path, _)| *path == link).unwrap().1
     };
     let files: &[&str] = &["d/f", "g"];
@@ -144,7 +144,7 @@ fn a_hard_link_is_the_content_of_its_own_layer() {
     let root = Root::new(vec!["fbc".to_owned()]);
     let follow = |layers: &[&[&str]]| {
         let (overlay, _) = stack(layers);
-        Links::new(&overlay, &root).resolve().remove(0).1
+        Links::new(&overlay, &root, u64::MAX).resolve().unwrap().remove(0).1
     };
     let target = || "fbc/f".to_owned();
     assert_eq!(follow(&[&["f", "l=fbc/f"]]), Ok("f".to_owned()));

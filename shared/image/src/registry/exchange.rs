@@ -139,7 +139,7 @@ impl Session {
 
     /// A whole body that must be small.
     pub(crate) async fn small_body(&self, response: Response, what: &str) -> Result<Bytes, Error> {
-        let limit = ("manifest_bytes", self.settings().limits.manifest_bytes);
+        let limit = ("manifestBytes", self.settings().limits.manifest_bytes);
         self.body(response, limit, what).await
     }
 

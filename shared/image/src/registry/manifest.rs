@@ -81,7 +81,7 @@ impl Session {
     /// The manifest or index `digest`. What the body hashes to counts, not what a header says.
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let what = format!("manifest {digest}");
-        let limit = ("manifest_bytes", self.settings().limits.manifest_bytes);
+        let limit = ("manifestBytes", self.settings().limits.manifest_bytes);
         let body = self.whole(&ask(Method::GET, digest.as_str(), &what), limit).await?;
         digest.verify("manifest", body)
     }
@@ -97,7 +97,7 @@ impl Session {
             what: &what,
         };
         let body = self
-            .whole(&ask, ("config_bytes", self.settings().limits.config_bytes))
+            .whole(&ask, ("configBytes", self.settings().limits.config_bytes))
             .await?;
         let mut check = Check::new("config", blob);
         check.update(&body)?;

@@ -203,7 +203,7 @@ async fn a_manifest_beyond_the_limit_is_not_read_to_its_end() {
     })
     .unwrap();
     let error = pull(&images, &registry).await.unwrap_err();
-    assert!(matches!(error, Error::Limit(limit) if limit.name == "manifest_bytes"));
+    assert!(matches!(error, Error::Limit(limit) if limit.name == "manifestBytes"));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use tar::{EntryType, Header};
 #[derive(Clone, Debug, Default)]
 pub struct Layer {
     tar: Vec<u8>,
+    is_open: bool,
     packing: Packing,
     media_type: Option<String>,
 }
@@ -79,7 +80,18 @@ impl Layer {
 
     /// Any entry at all. Names beyond 100 bytes go into GNU long name entries.
     #[must_use]
-    pub fn entry(mut self, kind: EntryType, path: &[u8], target: &[u8], content: &[u8]) -> Self {
+    pub fn entry(self, kind: EntryType, path: &[u8], target: &[u8], content: &[u8]) -> Self {
+        self.changed((kind, path, target), content, |_| {})
+    }
+
+    /// An entry whose header block is changed before its checksum is made.
+    #[must_use]
+    pub fn changed(
+        mut self,
+        (kind, path, target): (EntryType, &[u8], &[u8]),
+        content: &[u8],
+        change: impl FnOnce(&mut [u8; 512]),
+    ) -> Self {
         self.long(EntryType::GNULongName, path);
         self.long(EntryType::GNULongLink, target);
         let mut header = Header::new_gnu();
@@ -89,8 +101,35 @@ impl Layer {
         let gnu = header.as_gnu_mut().expect("the header is a GNU one");
         fill(&mut gnu.name, path);
         fill(&mut gnu.linkname, target);
+        change(header.as_mut_bytes());
         self.append(header, content);
         self
+    }
+
+    /// PAX records for the next entry.
+    #[must_use]
+    pub fn pax(self, records: &[(&str, &[u8])]) -> Self {
+        let text: Vec<u8> = records.iter().flat_map(|(key, value)| record(key, value)).collect();
+        self.pax_text(EntryType::XHeader, &text)
+    }
+
+    /// PAX records as they stand, well-formed or not, for the next entry or for all.
+    #[must_use]
+    pub fn pax_text(self, kind: EntryType, text: &[u8]) -> Self {
+        self.entry(kind, b"PaxHeaders/x", b"", text)
+    }
+
+    /// These bytes where the next header would begin.
+    #[must_use]
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.tar.extend_from_slice(bytes);
+        self
+    }
+
+    /// Without the two blocks of zeros at the end.
+    #[must_use]
+    pub fn open(self) -> Self {
+        Self { is_open: true, ..self }
     }
 
     fn long(&mut self, kind: EntryType, text: &[u8]) {
@@ -151,7 +190,8 @@ impl Layer {
 
     /// The tar archive, with its end.
     pub fn tar(&self) -> Vec<u8> {
-        [self.tar.as_slice(), &[0; 1024]].concat()
+        let end: &[u8] = if self.is_open { &[] } else { &[0; 1024] };
+        [self.tar.as_slice(), end].concat()
     }
 
     pub(crate) fn pack(&self) -> Packed {
@@ -160,10 +200,7 @@ impl Layer {
         let (bytes, suffix) = match &self.packing {
             Packing::Plain => (tar.into(), ""),
             Packing::Gzip => (gzip(&tar).into(), "gzip"),
-            Packing::Zstd => (
-                zstd::encode_all(tar.as_slice(), 3).expect("memory takes all").into(),
-                "zstd",
-            ),
+            Packing::Zstd => (zstd(&tar).into(), "zstd"),
             Packing::Raw(bytes) => (bytes.clone(), "gzip"),
         };
         Packed {
@@ -180,6 +217,22 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("memory takes all");
     encoder.finish().expect("memory takes all")
+}
+
+/// One zstd frame.
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).expect("memory takes all")
+}
+
+/// A PAX record, whose length counts its own digits.
+fn record(key: &str, value: &[u8]) -> Vec<u8> {
+    let rest = [b" ", key.as_bytes(), b"=", value, b"\n"].concat();
+    let digits = |length: usize| length.to_string().len();
+    let mut length = rest.len() + 1;
+    while length != rest.len() + digits(length) {
+        length += 1;
+    }
+    [length.to_string().as_bytes(), &rest].concat()
 }
 
 fn fill(field: &mut [u8], text: &[u8]) {

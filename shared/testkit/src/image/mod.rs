@@ -7,11 +7,11 @@ mod layout;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub use builder::{Format, ImageBuilder};
-pub use layer::{Layer, gzip};
+pub use layer::{Layer, gzip, zstd};
 
 /// A finished image or index with everything it refers to.
 #[derive(Clone, Debug)]
@@ -69,6 +69,39 @@ impl Image {
             blobs: BTreeMap::new(),
             digest,
         }
+    }
+
+    /// The same blobs under a manifest that says something else.
+    #[must_use]
+    pub fn told(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        let (media_type, body) = self.manifests.remove(&self.digest).expect("the manifest is there");
+        let mut manifest = serde_json::from_slice(&body).expect("the manifest is JSON");
+        change(&mut manifest);
+        let told = Self::of_manifest(&media_type, manifest.to_string().into());
+        self.manifests.extend(told.manifests);
+        Self {
+            digest: told.digest,
+            ..self
+        }
+    }
+
+    /// The same layers with another config, which need not be one.
+    #[must_use]
+    pub fn with_config(mut self, config: impl Into<Bytes>) -> Self {
+        let config = config.into();
+        let (digest, size) = (digest(&config), config.len());
+        self.blobs.insert(digest.clone(), config);
+        self.told(|manifest| {
+            manifest["config"]["digest"] = digest.into();
+            manifest["config"]["size"] = size.into();
+        })
+    }
+
+    /// The same, its registry answering with these bytes where it should with the first layer.
+    #[must_use]
+    pub fn with_false_layer(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.blobs.insert(self.layers[0].clone(), bytes.into());
+        self
     }
 
     /// The bytes of the top-level manifest or index.

@@ -1,0 +1,103 @@
+//! A registry, a mirror of one catalog in it, and a store in memory.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use image::{Images, Proxy, Retry};
+use layout::{Availability, Current, Key, Snapshot};
+use poll::{Catalog, Limits, Metrics, Mirror, Report, Settings};
+use store::{MemoryStore, StoreExt};
+use testkit::{Image, Registry};
+
+use crate::row;
+
+pub(crate) struct Site {
+    registry: Registry,
+    store: MemoryStore,
+    mirror: Mirror,
+    catalog: Catalog,
+}
+
+impl Site {
+    /// With a catalog that is published, of a package named old.
+    pub(crate) async fn start(limits: &Limits) -> Self {
+        let registry = Registry::start().await;
+        let store = MemoryStore::new();
+        let site = Self {
+            mirror: mirror(&registry, &store, limits),
+            catalog: Catalog {
+                name: "hostile".parse().unwrap(),
+                source: registry.reference("ns/cat", "v1").parse().unwrap(),
+                availability: Availability::Available,
+                interval: None,
+            },
+            registry,
+            store,
+        };
+        site.push(&row::image([row::layer("configs/old.yaml", "old")]));
+        let report = site.turn(false).await;
+        assert_eq!(report.error_text(), None);
+        site
+    }
+
+    pub(crate) fn push(&self, image: &Image) {
+        self.registry.push("ns/cat", "v1", image);
+    }
+
+    pub(crate) async fn turn(&self, force: bool) -> Report {
+        self.mirror.turn(&self.catalog, force).await
+    }
+
+    /// Everything in the store but the one document that tells of failures.
+    pub(crate) fn objects(&self) -> BTreeMap<Key, Vec<u8>> {
+        let status = Key::Status(self.catalog.name.clone());
+        let objects = self.store.objects().into_iter();
+        objects
+            .filter(|(key, _)| *key != status)
+            .map(|(key, bytes)| (key, bytes.to_vec()))
+            .collect()
+    }
+
+    /// The packages that are published, in order.
+    pub(crate) async fn served(&self) -> String {
+        let key = Key::Current(self.catalog.name.clone());
+        let (current, _) = self.store.read_document::<Current>(&key).await.unwrap().unwrap();
+        let key = Key::Snapshot(self.catalog.name.clone(), current.content_hash);
+        let (snapshot, _) = self.store.read_document::<Snapshot>(&key).await.unwrap().unwrap();
+        let names: Vec<_> = snapshot.packages.iter().map(|shard| shard.name.as_str()).collect();
+        names.join(" ")
+    }
+
+    pub(crate) async fn is_sound(&self, trick: &str) {
+        let found = keep::verify(&self.store, &self.catalog.name).await.unwrap();
+        assert_eq!(found.findings, [], "{trick}");
+    }
+}
+
+fn mirror(registry: &Registry, store: &MemoryStore, limits: &Limits) -> Mirror {
+    let images = image::Settings {
+        plain_http: vec![registry.host().to_owned()],
+        proxy: Proxy::Off,
+        limits: limits.image.clone(),
+        retry: Retry {
+            first: Duration::from_millis(1),
+            longest: Duration::from_millis(2),
+            ..Retry::default()
+        },
+        ..image::Settings::default()
+    };
+    let render = render::Settings {
+        limits: limits.catalog,
+        workers: 1,
+        ..render::Settings::default()
+    };
+    let settings = Settings {
+        render,
+        ..Settings::default()
+    };
+    Mirror::new(
+        Images::new(images).unwrap(),
+        Arc::new(store.clone()),
+        settings,
+        Metrics::default(),
+    )
+}
