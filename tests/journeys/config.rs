@@ -13,6 +13,7 @@ use crate::support::{
 const BAD: &str = "
 interval: soon
 registries: {platform: linux}
+limits: {entrys: 10}
 catalogs:
 - {name: Good_Name, source: 'quay.io/ns/cat:v1'}
 - {name: untagged, source: quay.io/ns/cat}
@@ -44,6 +45,7 @@ fn every_problem_is_reported_at_once() {
     for part in [
         "soon",
         "linux/amd64",
+        "entrys",
         "Good_Name",
         "untagged",
         "twice",
@@ -141,6 +143,24 @@ fn a_catalog_that_leaves_the_configuration_stays_until_it_is_removed() {
         listed.lines().any(|line| line.trim_start().starts_with("a ")),
         "{listed}"
     );
+}
+
+#[test]
+fn limits_hold_for_the_image_and_for_the_catalog() {
+    let folder = TempDir::new().unwrap();
+    let (file, store) = (folder.path().join("catalogs.yaml"), folder.path().join("store"));
+    let source = format!("oci:{}:v1", catalogs::example_layout().display());
+    // One of the image, one of what is in it.
+    for limit in ["pathBytes", "documents"] {
+        let text = format!("limits: {{{limit}: 1}}\ncatalogs: [{{name: a, source: '{source}'}}]\n");
+        fs::write(&file, text).unwrap();
+        let (file, store) = (file.display().to_string(), store.display().to_string());
+        let polled = run(["poll", "--json", "--config", &file, "--store", &store]).exits(1);
+        assert!(
+            polled.stdout.contains(&format!("the limit {limit} of 1")),
+            "{polled:#?}"
+        );
+    }
 }
 
 #[test]

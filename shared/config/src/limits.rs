@@ -138,4 +138,19 @@ mod tests {
         }
         assert!(problems.contains("only manifestBytes, configBytes, "), "{problems}");
     }
+
+    #[test]
+    fn the_readme_tells_every_default() {
+        let readme = include_str!("../../../README.md");
+        for (key, set) in KEYS {
+            let told = readme.split_once(&format!("`{key}` ")).map(|(_, rest)| rest);
+            let value = told.and_then(|rest| rest.split([' ', ',', ';', '\n']).next());
+            let value = value
+                .and_then(with_unit)
+                .unwrap_or_else(|| panic!("the README lacks {key}"));
+            let mut limits = Limits::default();
+            set(&mut limits, value);
+            assert_eq!(limits, Limits::default(), "{key}");
+        }
+    }
 }

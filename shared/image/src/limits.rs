@@ -2,7 +2,7 @@
 
 /// The bounds of an image. Exactly the limit passes, one more is an [`Error::Limit`](crate::Error::Limit).
 ///
-/// Real catalog images have up to 30 layers, 1 GB compressed, 50,000 entries and a catalog of 200 MB in 10,000 files.
+/// The largest real catalogs are 200 MB of FBC on a base image, which leaves all defaults a wide margin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a manifest, an index or a token answer. Default 4 MiB, what registries accept themselves.
@@ -11,7 +11,8 @@ pub struct Limits {
     pub config_bytes: u64,
     /// Layers of one image. Default 256; builders stop at 127.
     pub layers: u64,
-    /// Compressed bytes of all layers together, as declared. Default 8 GiB, ten times the largest index image.
+    /// Compressed bytes of all layers together, as declared. Default 8 GiB: index images have hundreds of
+    /// megabytes.
     pub compressed_bytes: u64,
     /// Decompressed bytes of all layers together. Default 32 GiB.
     pub decompressed_bytes: u64,
@@ -21,7 +22,7 @@ pub struct Limits {
     /// Decompressed bytes of a layer that are free of the ratio, so that a few blocks of zeros are no bomb.
     /// Default 64 MiB.
     pub ratio_floor_bytes: u64,
-    /// Tar entries of all layers together. Default 1 million, twenty times those of the largest base images.
+    /// Tar entries of all layers together. Default 1 million: a base image has some 10,000.
     pub entries: u64,
     /// Bytes of a path, a link target or the label that names the FBC root. Default 4096, Linux's `PATH_MAX`.
     pub path_bytes: u64,
@@ -31,7 +32,7 @@ pub struct Limits {
     /// Bytes of one file under the FBC root. Default 4 GiB: files are streamed, so this is no matter of memory.
     pub file_bytes: u64,
     /// Bytes of all paths and link targets under the FBC root, folders included, which are held in memory to tell what
-    /// hides what. Default 64 MiB: 10,000 files take one.
+    /// hides what. Default 64 MiB: 10,000 files take about one.
     pub tree_bytes: u64,
     /// Folders and links that are passed through when all links are followed. Default 1 million; catalogs have no links.
     pub link_steps: u64,

@@ -131,7 +131,10 @@ async fn what_a_catalog_cannot_hold_is_refused_by_name() {
         (twice, "holds a twice"),
         (whiteout, "malformed whiteout"),
         (xz, "compressed with xz"),
-        (garbage, "no sound tar archive: a number of a header is malformed (entry 1)"),
+        (
+            garbage,
+            "no sound tar archive: a number of a header is malformed (entry 1)",
+        ),
         (short, "cannot be read to the end of a: 1488 bytes are missing"),
     ] {
         let error = files([layer]).await.unwrap_err();
