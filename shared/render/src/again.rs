@@ -62,9 +62,9 @@ impl Shard {
         let mut lines = zstd::Decoder::with_buffer(&compressed[..]).map_err(|_| damaged())?;
         let mut metas = Vec::new();
         let mut offset = 0;
-        for chunk in Chunks::new(&mut lines, *limits, *chunk_bytes) {
+        for chunk in Chunks::new(&mut lines, limits.document, *chunk_bytes) {
             let read = chunk.and_then(|chunk| {
-                chunk.metas(limits, &mut |meta| {
+                chunk.metas(&limits.document, &mut |meta| {
                     let length = meta.line.len() as u64;
                     metas.push(IndexedMeta {
                         schema: meta.schema.to_owned(),

@@ -19,11 +19,11 @@ pub(crate) struct Site {
 
 impl Site {
     /// With a catalog that is published, of a package named old.
-    pub(crate) async fn start(limits: &Limits) -> Self {
+    pub(crate) async fn start(images: Images, limits: &Limits) -> Self {
         let registry = Registry::start().await;
         let store = MemoryStore::new();
         let site = Self {
-            mirror: mirror(&registry, &store, limits),
+            mirror: mirror(images, &store, limits),
             catalog: Catalog {
                 name: "hostile".parse().unwrap(),
                 source: registry.reference("ns/cat", "v1").parse().unwrap(),
@@ -73,9 +73,10 @@ impl Site {
     }
 }
 
-fn mirror(registry: &Registry, store: &MemoryStore, limits: &Limits) -> Mirror {
-    let images = image::Settings {
-        plain_http: vec![registry.host().to_owned()],
+/// Reads images of registries on this machine.
+pub(crate) fn images(limits: &Limits) -> Images {
+    let settings = image::Settings {
+        plain_http: vec!["127.0.0.1".to_owned()],
         proxy: Proxy::Off,
         limits: limits.image.clone(),
         retry: Retry {
@@ -85,6 +86,10 @@ fn mirror(registry: &Registry, store: &MemoryStore, limits: &Limits) -> Mirror {
         },
         ..image::Settings::default()
     };
+    Images::new(settings).unwrap()
+}
+
+fn mirror(images: Images, store: &MemoryStore, limits: &Limits) -> Mirror {
     let render = render::Settings {
         limits: limits.catalog,
         workers: 1,
@@ -94,10 +99,5 @@ fn mirror(registry: &Registry, store: &MemoryStore, limits: &Limits) -> Mirror {
         render,
         ..Settings::default()
     };
-    Mirror::new(
-        Images::new(images).unwrap(),
-        Arc::new(store.clone()),
-        settings,
-        Metrics::default(),
-    )
+    Mirror::new(images, Arc::new(store.clone()), settings, Metrics::default())
 }
