@@ -92,7 +92,11 @@ pub(crate) fn images(limits: &Limits) -> Images {
 fn mirror(images: Images, store: &MemoryStore, limits: &Limits) -> Mirror {
     let render = render::Settings {
         limits: limits.catalog,
+        // Nothing here is about how small the result is.
         workers: 1,
+        shard_level: 1,
+        zstd_level: 1,
+        gzip_level: 1,
         ..render::Settings::default()
     };
     let settings = Settings {
