@@ -15,6 +15,7 @@ mod report;
 mod rollback;
 mod schedule;
 mod status;
+mod surroundings;
 mod turn;
 
 pub use catalog::Catalog;
@@ -26,5 +27,6 @@ pub use mirror::{Look, Mirror, Options, Settings};
 pub use progress::{Progress, Seen};
 pub use pull::RenderSink;
 pub use report::{Changes, Report};
-pub use rollback::{RollbackError, Target, rollback};
-pub use schedule::{Schedule, backoff, jittered};
+pub use rollback::{RollbackError, Target, rollback, rollback_in};
+pub use schedule::{Schedule, backoff};
+pub use surroundings::{Surroundings, jittered};

@@ -10,7 +10,7 @@ use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    Catalog, Metrics, PollError, Progress, Report, status,
+    Catalog, Metrics, PollError, Progress, Report, Surroundings, status,
     turn::{self, Seen},
 };
 
@@ -27,6 +27,8 @@ pub struct Settings {
     pub resolves: usize,
     /// How often a turn starts again after a lost race. Default: 6.
     pub attempts: u32,
+    /// Where turns take the time and chance from. Default: the system.
+    pub surroundings: Surroundings,
 }
 
 impl Default for Settings {
@@ -37,6 +39,7 @@ impl Default for Settings {
             side_by_side: 2,
             resolves: 16,
             attempts: 6,
+            surroundings: Surroundings::default(),
         }
     }
 }
@@ -158,7 +161,7 @@ impl Mirror {
         report.end(ended, started.elapsed());
         log(catalog, &report);
         self.metrics.count(&report);
-        status::record(&*self.store, catalog, before, &report).await;
+        status::record(self, catalog, before, &report).await;
         report
     }
 

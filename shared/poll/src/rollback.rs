@@ -4,10 +4,7 @@ use keep::{Finding, Watch, missing};
 use layout::{CatalogName, Current, Document, Key, Outcome, Sha256, Snapshot, SnapshotRef};
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
 
-use crate::{
-    Changes, PollError, Report,
-    turn::{now, pause},
-};
+use crate::{Changes, PollError, Report, Surroundings, turn::pause};
 
 /// How often a rollback starts again after a lost race, as a turn does by default.
 const ATTEMPTS: u32 = 6;
@@ -65,9 +62,24 @@ pub enum RollbackError {
 /// The source stays what the tag was last seen at, so the next poll finds it known and leaves the rollback in place until
 /// the source moves or a poll is forced. `status.json` stays too: nothing was polled.
 pub async fn rollback(store: &dyn Store, catalog: &CatalogName, target: &Target) -> Report {
+    rollback_in(store, catalog, target, &Surroundings::default()).await
+}
+
+/// The same, with the time and chance given.
+pub async fn rollback_in(
+    store: &dyn Store,
+    catalog: &CatalogName,
+    target: &Target,
+    surroundings: &Surroundings,
+) -> Report {
     let started = Instant::now();
     let mut report = Report::new(catalog.clone());
-    let rollback = Rollback { store, catalog, target };
+    let rollback = Rollback {
+        store,
+        catalog,
+        target,
+        surroundings,
+    };
     let ended = rollback.run(&mut report).await;
     report.end(ended, started.elapsed());
     log(&report);
@@ -78,13 +90,14 @@ struct Rollback<'a> {
     store: &'a dyn Store,
     catalog: &'a CatalogName,
     target: &'a Target,
+    surroundings: &'a Surroundings,
 }
 
 impl Rollback<'_> {
     async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
         for attempt in 0..ATTEMPTS {
             match self.attempt(report).await {
-                Err(error) if error.is_race() => pause(self.catalog, attempt, &error).await,
+                Err(error) if error.is_race() => pause(self.surroundings, self.catalog, attempt, &error).await,
                 done => return done,
             }
         }
@@ -107,7 +120,7 @@ impl Rollback<'_> {
             serial: current.serial + 1,
             content_hash,
             snapshot: reference,
-            published_at: now(),
+            published_at: self.surroundings.now(),
             previous: current.as_previous(),
             ..current
         };

@@ -4,16 +4,17 @@ use layout::{Key, Outcome, Status};
 use store::{Condition, Store, StoreExt};
 use telemetry::chain;
 
-use crate::{Catalog, PollError, Report};
+use crate::{Catalog, Mirror, PollError, Report};
 
 /// Writes `status.json`. Nothing depends on it, so a failure is logged and that is all.
-pub(crate) async fn record(store: &dyn Store, catalog: &Catalog, before: Option<&Status>, report: &Report) {
-    let key = Key::Status(catalog.name.clone());
+pub(crate) async fn record(mirror: &Mirror, catalog: &Catalog, before: Option<&Status>, report: &Report) {
+    let (store, key) = (&*mirror.store, Key::Status(catalog.name.clone()));
+    let now = (mirror.settings.surroundings.clock)();
     let status = match before {
-        Some(before) => status(catalog, Some(before), report),
-        None if report.outcome.is_success() => status(catalog, None, report),
+        Some(before) => status(catalog, Some(before), report, now),
+        None if report.outcome.is_success() => status(catalog, None, report, now),
         // Only a failure needs to know what was before it.
-        None => status(catalog, read(store, &key).await.as_ref(), report),
+        None => status(catalog, read(store, &key).await.as_ref(), report, now),
     };
     if let Err(error) = store.write_document(&key, &status, Condition::Always).await {
         tracing::warn!(catalog = %catalog.name, error = chain(&error), "cannot write the status");
@@ -27,8 +28,7 @@ async fn read(store: &dyn Store, key: &Key) -> Option<Status> {
 }
 
 /// The last success and the time of a pull are those of before, where this poll has none.
-fn status(catalog: &Catalog, before: Option<&Status>, report: &Report) -> Status {
-    let now = SystemTime::now();
+fn status(catalog: &Catalog, before: Option<&Status>, report: &Report, now: SystemTime) -> Status {
     let (last_success, failures) = if report.outcome.is_success() {
         (Some(now), 0)
     } else {

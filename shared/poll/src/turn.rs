@@ -1,6 +1,6 @@
 use std::{
     sync::{Arc, atomic::Ordering},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use image::Digest;
@@ -10,7 +10,7 @@ use render::Rendering;
 use store::{Condition, ReadError, StoreExt, Version};
 
 use crate::{
-    Catalog, Changes, Mirror, PollError, Report, guard, jittered,
+    Catalog, Changes, Mirror, PollError, Report, Surroundings, guard,
     publish::{Publisher, Written},
     published::PublishedShards,
 };
@@ -36,7 +36,7 @@ pub(crate) async fn look(mirror: &Mirror, catalog: &Catalog, report: &mut Report
     };
     for attempt in 0..mirror.settings.attempts {
         match turn.look(report).await {
-            Err(error) if error.is_race() => pause(&catalog.name, attempt, &error).await,
+            Err(error) if error.is_race() => pause(&mirror.settings.surroundings, &catalog.name, attempt, &error).await,
             done => return done,
         }
     }
@@ -61,7 +61,7 @@ pub(crate) async fn run(
             trusted,
         };
         match turn.run(report).await {
-            Err(error) if error.is_race() => pause(&catalog.name, attempt, &error).await,
+            Err(error) if error.is_race() => pause(&mirror.settings.surroundings, &catalog.name, attempt, &error).await,
             Err(error) if trusted && error.is_damage() => {
                 tracing::warn!(catalog = %catalog.name, error = telemetry::chain(&error), "everything is written anew");
                 trusted = false;
@@ -75,9 +75,9 @@ pub(crate) async fn run(
 }
 
 /// Waits before a lost race is run again, a little longer each time.
-pub(crate) async fn pause(catalog: &CatalogName, attempt: u32, error: &PollError) {
+pub(crate) async fn pause(surroundings: &Surroundings, catalog: &CatalogName, attempt: u32, error: &PollError) {
     tracing::info!(%catalog, attempt, error = telemetry::chain(error), "starting again");
-    tokio::time::sleep(jittered(RACE_PAUSE * 2_u32.pow(attempt))).await;
+    tokio::time::sleep(surroundings.jittered(RACE_PAUSE * 2_u32.pow(attempt))).await;
 }
 
 struct Turn<'a> {
@@ -249,7 +249,7 @@ impl Turn<'_> {
             snapshot: reference,
             source: self.source(digest),
             render_version: RENDER_VERSION,
-            published_at: now(),
+            published_at: self.mirror.settings.surroundings.now(),
             availability: self.catalog.availability,
             previous: current.map(Current::as_previous).unwrap_or_default(),
         };
@@ -294,10 +294,4 @@ impl Report {
         self.content_hash = current.map(|current| current.content_hash);
         self.serial = current.map(|current| current.serial);
     }
-}
-
-/// Whole seconds, as documents write them.
-pub(crate) fn now() -> SystemTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    UNIX_EPOCH + Duration::from_secs(since.as_secs())
 }
