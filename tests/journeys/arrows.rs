@@ -26,6 +26,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("serve", &["layout", "oci", "operators", "store", "telemetry"]),
     ("listen", &["layout", "serve"]),
     ("testkit", &[]),
+    (
+        "simulation",
+        &["image", "keep", "layout", "poll", "render", "serve", "store", "sync"],
+    ),
 ];
 
 /// What a room must never reach, however indirectly: no network, no runtime in the pure ones, no parser in the reader.

@@ -1,0 +1,237 @@
+use std::{io::Read, sync::Arc};
+
+use axum::{Router, body::Body};
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use layout::{CatalogName, Sha256};
+use serve::{Metrics, Settings, router};
+use tower::ServiceExt;
+
+use crate::{
+    catalogs::{self, NAMES, PACKAGES},
+    chance::Chance,
+    line::Line,
+    snapshot::sha256,
+    witness::State,
+};
+
+/// How long a reader takes at most from the pointer to the last object that it leads to: the shortest grace period, less
+/// what clocks may be wrong by, and some time for the requests themselves.
+const LONGEST_MS: u64 = 40 * 60 * 1000;
+
+/// Somebody who asks the server, through a line on which nothing fails, while others write.
+pub(crate) struct Reader {
+    line: Line,
+    router: Router,
+}
+
+/// An answer that was read to its end.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Reader {
+    pub(crate) fn new(line: Line, chance: Chance) -> Self {
+        let settings = Settings {
+            cache_bytes: chance.of("cache").pick(&[0, 64 << 20]),
+            ..Settings::default()
+        };
+        let router = router(Arc::new(line.clone()), settings, Metrics::default());
+        Self { line, router }
+    }
+
+    /// One request, or a walk from the pointer to all objects.
+    ///
+    /// # Errors
+    /// What a reader must never see.
+    pub(crate) async fn read(&self, chance: Chance) -> Result<(), String> {
+        let name = catalogs::name(chance.of("catalog").number(0..NAMES.len() as u64) as usize);
+        match chance.of("what").number(0..5) {
+            0 => self.walk(&name, chance).await,
+            1 => self.package(&name, chance).await,
+            2 => self.metas(&name, chance).await,
+            _ => self.all(&name, chance).await,
+        }
+    }
+
+    /// The whole catalog in some coding.
+    async fn all(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let coding = chance.of("coding").pick(&["identity", "gzip", "zstd"]);
+        let path = format!("/catalogs/{name}/api/v1/all");
+        let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
+            return Ok(());
+        };
+        let lines = answer.lines(&path)?;
+        let hash = Sha256::of(&lines);
+        answer.has_tag(&path, hash)?;
+        if states.iter().any(|state| state.content == hash) {
+            return Ok(());
+        }
+        Err(format!("{path}: {hash} was not published then"))
+    }
+
+    /// One package: of one of the states that were published while it was asked for.
+    async fn package(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let package = chance.of("package").pick(&PACKAGES);
+        let path = format!("/catalogs/{name}/packages/{package}");
+        let coding = chance.of("coding").pick(&["identity", "gzip", "zstd"]);
+        let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
+            return Ok(());
+        };
+        let lines = answer.lines(&path)?;
+        answer.has_tag(&path, Sha256::of(&lines))?;
+        self.is_of(&path, &states, |packages| packages.get(package) == Some(&lines))
+    }
+
+    /// The lines of one package, found by the index.
+    async fn metas(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let package = chance.of("package").pick(&PACKAGES);
+        let path = format!("/catalogs/{name}/api/v1/metas?package={package}");
+        let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
+            return Ok(());
+        };
+        let found = String::from_utf8_lossy(&answer.body).into_owned();
+        // The `olm.package` itself names no package.
+        self.is_of(&path, &states, |packages| {
+            let lines = packages.get(package).map_or(&[][..], Vec::as_slice);
+            let lines = String::from_utf8_lossy(lines);
+            let mine = lines.lines().filter(|line| line.contains("\"package\":"));
+            mine.eq(found.lines())
+        })
+    }
+
+    fn is_of(
+        &self,
+        path: &str,
+        states: &[State],
+        fits: impl Fn(&std::collections::BTreeMap<String, Vec<u8>>) -> bool,
+    ) -> Result<(), String> {
+        let witness = self.line.site.witness();
+        let mut contents = states.iter().filter_map(|state| witness.content(&state.content));
+        if contents.any(|content| fits(&content.packages)) {
+            Ok(())
+        } else {
+            Err(format!("{path}: no state that was published then has these lines"))
+        }
+    }
+
+    /// From the pointer to every object that it leads to, however slowly within the grace period.
+    async fn walk(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let path = format!("/catalogs/{name}/current.json");
+        let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
+            return Ok(());
+        };
+        answer.has_tag(&path, Sha256::of(&answer.body))?;
+        if !states.iter().any(|state| state.bytes == answer.body) {
+            return Err(format!("{path} was not the pointer then"));
+        }
+        let current: serde_json::Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+        let within = chance.of("slow").pick(&[100, 60_000, LONGEST_MS]);
+        self.pause(chance.of("pause").number(1..within)).await;
+        let snapshot = format!("/{}", current["snapshot"]["key"].as_str().unwrap_or_default());
+        let bytes = self.object(&snapshot, &current["snapshot"]["sha256"]).await?;
+        let snapshot: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let hash = sha256(&current["contentHash"])?;
+        for (file, field) in [("all.json.gz", "gzip"), ("all.json.zst", "zstd")] {
+            let path = format!("/catalogs/{name}/{hash}/{file}");
+            self.object(&path, &snapshot["all"][field]["sha256"]).await?;
+        }
+        let index = format!("/catalogs/{name}/{hash}/index.json.zst");
+        self.object(&index, &snapshot["index"]["sha256"]).await?;
+        for shard in snapshot["packages"].as_array().into_iter().flatten() {
+            let path = format!("/packages/sha256/{}.json.zst", sha256(&shard["sha256"])?);
+            self.object(&path, &shard["stored"]["sha256"]).await?;
+        }
+        self.image(name, &snapshot["image"]).await
+    }
+
+    async fn image(&self, name: &CatalogName, image: &serde_json::Value) -> Result<(), String> {
+        for (kind, blob) in [("manifests", &image["index"]), ("blobs", &image["layer"])] {
+            let path = format!("/v2/{name}/{kind}/sha256:{}", sha256(&blob["sha256"])?);
+            self.object(&path, &blob["sha256"]).await?;
+        }
+        Ok(())
+    }
+
+    async fn object(&self, path: &str, recorded: &serde_json::Value) -> Result<Bytes, String> {
+        let answer = self.ask(path, "identity").await?;
+        if answer.status != StatusCode::OK {
+            return Err(format!("{path} is answered with {}", answer.status));
+        }
+        if Sha256::of(&answer.body) != sha256(recorded)? {
+            return Err(format!("{path} is not what was recorded"));
+        }
+        Ok(answer.body)
+    }
+
+    async fn pause(&self, milliseconds: u64) {
+        self.line.world.wait(self.line.actor, milliseconds).await;
+    }
+
+    /// Asks, and tells what was published at some time meanwhile; nothing where there was no such catalog yet.
+    async fn ask_at(
+        &self,
+        name: &CatalogName,
+        path: &str,
+        coding: &str,
+    ) -> Result<Option<(Answer, Vec<State>)>, String> {
+        let asked = self.line.world.now();
+        let answer = self.ask(path, coding).await?;
+        let states = self.line.site.witness().between(name, asked, self.line.world.now());
+        match answer.status {
+            StatusCode::OK => Ok(Some((answer, states))),
+            StatusCode::NOT_FOUND if states.first().is_none_or(|first| first.since >= asked) => Ok(None),
+            status => Err(format!("{path} is answered with {status}")),
+        }
+    }
+
+    async fn ask(&self, path: &str, coding: &str) -> Result<Answer, String> {
+        let request = Request::get(path).header("accept-encoding", coding);
+        let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
+        let answered = self.router.clone().oneshot(request).await;
+        let (parts, body) = answered.map_err(|error| error.to_string())?.into_parts();
+        let body = body
+            .collect()
+            .await
+            .map_err(|error| format!("{path} breaks off: {error}"))?;
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.to_bytes(),
+        })
+    }
+}
+
+impl Answer {
+    fn field(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    /// The body without its coding.
+    fn lines(&self, path: &str) -> Result<Vec<u8>, String> {
+        let mut lines = Vec::new();
+        let read = match self.field("content-encoding") {
+            "gzip" => flate2::read::GzDecoder::new(&self.body[..]).read_to_end(&mut lines),
+            "zstd" => zstd::stream::read::Decoder::new(&self.body[..]).and_then(|mut all| all.read_to_end(&mut lines)),
+            _ => return Ok(self.body.to_vec()),
+        };
+        read.map_err(|error| format!("{path} does not decompress: {error}"))?;
+        Ok(lines)
+    }
+
+    /// A tag starts with the hash of the content.
+    fn has_tag(&self, path: &str, hash: Sha256) -> Result<(), String> {
+        let tag = self.field("etag");
+        if tag.starts_with(&format!("\"{}", hash.to_base64url())) {
+            Ok(())
+        } else {
+            Err(format!("{path}: the tag {tag} is not that of {hash}"))
+        }
+    }
+}

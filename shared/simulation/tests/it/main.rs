@@ -1,0 +1,5 @@
+//! Seeds by the hundred, every fault at every operation, and the same run twice.
+
+mod same;
+mod seeds;
+mod systematic;
