@@ -61,6 +61,14 @@ impl Copier {
         let Some((bytes, condition)) = there else { return Ok(()) };
         match self.store.put(key, bytes.clone(), condition.clone()).await {
             Err(error) if wants_removal(&condition, &error) => {
+                if self
+                    .snapshot(name, current, &mut Report::new(name.clone()))
+                    .await?
+                    .1
+                    .is_none()
+                {
+                    return Ok(());
+                }
                 self.store.delete(key).await?;
                 self.store.put(key, bytes, Condition::CreateOnly).await?;
             }
@@ -105,6 +113,10 @@ impl Copier {
         let mut missing = Missing { named, condition };
         match self.bring(&missing).await {
             Err(SyncError::Store(error)) if wants_removal(&missing.condition, &error) => {
+                // It may also have been the store that failed, and somebody else who repaired the object meanwhile.
+                if self.look(missing.named.clone()).await?.1.is_none() {
+                    return Ok(());
+                }
                 self.store.delete(&missing.named.key).await?;
                 missing.condition = Condition::CreateOnly;
                 self.bring(&missing).await.map(drop)

@@ -4,4 +4,5 @@ mod archives;
 mod copies;
 mod forgeries;
 mod kit;
+mod repairs;
 mod servers;

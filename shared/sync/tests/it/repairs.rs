@@ -1,0 +1,52 @@
+//! A repair next to others.
+
+use futures_util::FutureExt;
+use layout::{Form, Key};
+use store::{
+    Condition,
+    memory::{Action, Answer, Moment},
+};
+use sync::Settings;
+
+use crate::kit::{V1, assert_sound, copier, mirror, name, snapshot};
+
+/// The store fails in the very moment in which somebody else has repaired the object.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_repaired_is_not_removed() {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[V1]).await;
+    let key = Key::All(name(), snapshot(&to).await.content_hash, Form::Gzip);
+    let sound = original.objects()[&key].clone();
+    memory.corrupt(&key, "damaged");
+    let (other, damaged) = (memory.clone(), key.clone());
+    memory.set_hook(move |call, moment| {
+        let is_repair = call.action == Action::Put(Condition::Always) && call.key.as_ref() == Some(&damaged);
+        if !is_repair || moment == Moment::After {
+            return Answer::GoOn;
+        }
+        other.corrupt(&damaged, sound.clone());
+        Answer::Fail
+    });
+    let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
+    memory.clear_hook();
+    assert_eq!(repair.failed, []);
+    assert_eq!(memory.count(|action| *action == Action::Delete), 0);
+    assert_sound(&memory).await;
+}
+
+/// A bucket may deny every write to an immutable key that is not create-only.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_replaced_is_removed_first() {
+    let (_, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[V1]).await;
+    let key = Key::All(name(), snapshot(&to).await.content_hash, Form::Gzip);
+    memory.corrupt(&key, "damaged");
+    memory.set_hook(|call, _| match call.action {
+        Action::Put(Condition::Always) => Answer::Fail,
+        _ => Answer::Wait(async { Answer::GoOn }.boxed()),
+    });
+    let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
+    memory.clear_hook();
+    assert_eq!((repair.failed, repair.repaired), (vec![], vec![key.to_string()]));
+    assert_sound(&memory).await;
+}
