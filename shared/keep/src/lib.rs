@@ -14,6 +14,6 @@ pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc};
 pub use missing::missing;
 pub use names::{add_name, remove_name};
 pub use remove::remove;
-pub use settle::{Announced, SettleError, Watch};
+pub use settle::{Announced, SettleError, Watch, spare};
 pub use shard::{ShardError, read_shard};
 pub use verify::{Finding, Problem, Verification, verify};

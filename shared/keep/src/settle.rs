@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use layout::{CatalogName, Intent, Key, Snapshot, Sweep};
+use layout::{CatalogName, Intent, Key, Sha256, Snapshot, Sweep};
 use store::{Condition, ReadError, Store, StoreError, StoreExt, Version};
 use tokio::time::{Instant, sleep};
 
@@ -67,9 +67,8 @@ impl Watch {
         snapshot: &Snapshot,
     ) -> Result<Announced, SettleError> {
         let content_hash = snapshot.content_hash;
+        spare(store, catalog, content_hash).await?;
         let intent = Key::Intent(catalog.clone(), content_hash);
-        let document = Intent { content_hash };
-        store.write_document(&intent, &document, Condition::Always).await?;
         let mut patience = Patience::default();
         let (mut sweep, _) = state(store).await?;
         while patience.has_to_wait(sweep).await {
@@ -80,6 +79,21 @@ impl Watch {
         }
         Ok(Announced { intent })
     }
+}
+
+/// Says that readers may hold a content that is about to be replaced, so that sweeps spare it for their grace period. For
+/// copies: what they publish may be long published elsewhere, and by its date the content before it was replaced then.
+/// To be called before [`Watch::settle`], which finds every sweep that may not know of it yet.
+///
+/// # Errors
+/// As [`Store::put`].
+pub async fn spare(store: &dyn Store, catalog: &CatalogName, content_hash: Sha256) -> Result<(), StoreError> {
+    let intent = Key::Intent(catalog.clone(), content_hash);
+    let document = Intent { content_hash };
+    store
+        .write_document(&intent, &document, Condition::Always)
+        .await
+        .map(drop)
 }
 
 impl Announced {

@@ -15,7 +15,7 @@ pub enum Key {
     Layers(CatalogName),
     /// Up to which publication the receivers of change notifications have been told.
     Notified(CatalogName),
-    /// That a content is about to be published.
+    /// That a content is about to be published, or to be replaced by a copy.
     Intent(CatalogName, Sha256),
     /// Whether objects that nothing names are being removed.
     Sweep,

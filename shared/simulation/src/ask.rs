@@ -70,11 +70,12 @@ impl Line {
         let (operation, fault) = self.begin(kind, subject);
         match fault {
             Some(fault) => {
+                let result = self.refused(&operation, Some(fault));
                 // The task that writes a staged object is not the one that is dropped when its process is killed.
                 if fault == Fault::KillsBefore {
                     self.life.cancel();
                 }
-                self.refused(&operation, Some(fault))
+                result
             }
             None => Ok(operation.nth),
         }

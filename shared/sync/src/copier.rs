@@ -4,7 +4,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
-use keep::add_name;
+use keep::{add_name, spare};
 use layout::{CatalogName, Key, Outcome};
 use store::{Condition, Store};
 use tokio::sync::Semaphore;
@@ -159,6 +159,9 @@ impl Copier {
             Some(ours) => Condition::Replace(ours.version.clone()),
             None => Condition::CreateOnly,
         };
+        if let Some(replaced) = plan.replaced() {
+            spare(&*self.store, &plan.name, replaced).await?;
+        }
         let key = Key::Current(plan.name.clone());
         let announced = plan.watch.settle(&*self.store, &plan.name, &plan.snapshot).await?;
         self.store.put(&key, plan.bytes.clone(), condition).await?;

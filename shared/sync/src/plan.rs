@@ -57,6 +57,12 @@ pub(crate) const fn is_derived(key: &Key) -> bool {
 }
 
 impl Plan {
+    /// The content that is published until then, if it is another one.
+    pub(crate) fn replaced(&self) -> Option<Sha256> {
+        let before = self.ours.as_ref()?.current.as_ref()?.content_hash;
+        (before != self.next.content_hash).then_some(before)
+    }
+
     /// How it ends once it is carried out.
     pub(crate) fn outcome(&self) -> Outcome {
         let before = self.ours.as_ref().and_then(|ours| ours.current.as_ref());
