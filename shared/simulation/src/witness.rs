@@ -48,6 +48,11 @@ impl State {
         })
     }
 
+    /// Whether it is the same publication, whose source was seen anew, or the one after `last`.
+    fn follows(&self, last: &Self) -> bool {
+        self.serial == last.serial || self.serial == last.serial + 1 && self.publication[3] == last.as_previous()
+    }
+
     /// What the next publication has to remember of this one and of those before.
     fn as_previous(&self) -> Value {
         let [content, _, published, previous] = &self.publication;
@@ -127,13 +132,11 @@ impl Witness {
                 return Err(format!("the first serial is {}", next.serial));
             }
             // A copy may miss what was published between.
-            Some(last) if self.side == Side::Origin && next.serial > last.serial => {
-                if next.serial != last.serial + 1 || next.publication[3] != last.as_previous() {
-                    return Err(format!(
-                        "serial {} does not remember serial {}",
-                        next.serial, last.serial
-                    ));
-                }
+            Some(last) if self.side == Side::Origin && !next.follows(last) => {
+                return Err(format!(
+                    "serial {} does not remember serial {}",
+                    next.serial, last.serial
+                ));
             }
             _ => {}
         }
