@@ -23,11 +23,11 @@ const KEYS: &[(&str, Set)] = &[
     ("treeBytes", |limits, to| limits.image.tree_bytes = to),
     ("linkSteps", |limits, to| limits.image.link_steps = to),
     ("documentBytes", |limits, to| {
-        limits.catalog.document.document_bytes = size(to)
+        limits.catalog.document.document_bytes = size(to);
     }),
     ("depth", |limits, to| limits.catalog.document.depth = size(to)),
     ("aliasBytes", |limits, to| {
-        limits.catalog.document.alias_bytes = size(to)
+        limits.catalog.document.alias_bytes = size(to);
     }),
     ("documents", |limits, to| limits.catalog.documents = to),
     ("packages", |limits, to| limits.catalog.packages = to),

@@ -66,7 +66,7 @@ impl Server {
         replace(&mut self.tls_cert, other.tls_cert);
         replace(&mut self.tls_key, other.tls_key);
         replace(&mut self.readers, other.readers);
-        self.limits.extend(other.limits);
+        self.limits.extend(&other.limits);
     }
 
     /// What can only be judged when everything has been read.
@@ -80,7 +80,7 @@ impl Server {
 }
 
 impl ServerLimits {
-    fn extend(&mut self, other: Self) {
+    fn extend(&mut self, other: &Self) {
         replace(&mut self.connections, other.connections);
         replace(&mut self.streams, other.streams);
         replace(&mut self.handshake, other.handshake);

@@ -58,29 +58,29 @@ impl<S: FileSink> Baton<S> {
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
             Touch::Opaque(path) => self.overlay.opaque(depth, path),
             Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes())))),
-            Touch::Entry(path) => return self.entry(scan, path, entry),
+            Touch::Entry(path) => return self.entry(scan, &path, entry),
         }
         Ok(())
     }
 
-    fn entry(&mut self, scan: &Scan, path: String, entry: Entry<'_>) -> Result<(), Error> {
+    fn entry(&mut self, scan: &Scan, path: &str, entry: Entry<'_>) -> Result<(), Error> {
         let (kind, odd) = match entry.kind {
             EntryKind::Dir => {
-                let claimed = self.overlay.claim_dir(scan.depth, &path);
+                let claimed = self.overlay.claim_dir(scan.depth, path);
                 return claimed.map_err(|_| scan.error(LayerError::Duplicate(shown(path.as_bytes()))));
             }
             EntryKind::Content(kind) => (kind, None),
             EntryKind::Odd(kind) => (Kind::Other, Some(kind)),
         };
         let is_file = kind == Kind::File;
-        let claimed = self.overlay.claim(scan.depth, &path, kind);
+        let claimed = self.overlay.claim(scan.depth, path, kind);
         let visible = claimed.map_err(|_| scan.error(LayerError::Duplicate(shown(path.as_bytes()))))?;
         match odd {
             Some(kind) if visible => {
                 let path = shown(path.as_bytes());
                 Err(scan.error(LayerError::Kind { path, kind }))
             }
-            None if visible && is_file => self.feed(scan, &path, entry.size, entry.content),
+            None if visible && is_file => self.feed(scan, path, entry.size, entry.content),
             _ => Ok(()),
         }
     }

@@ -125,9 +125,8 @@ fn layer_blob(manifest: &Digest, layer: &OciDescriptor) -> Result<Blob, ImageErr
 
 /// A tar archive, whatever it is compressed with: that is found out by looking. Foreign layers too, if the registry has them.
 fn is_layer(media_type: &str) -> bool {
-    let (kind, packed) = match media_type.rsplit_once(".tar") {
-        Some(parts) => parts,
-        None => return media_type.is_empty(),
+    let Some((kind, packed)) = media_type.rsplit_once(".tar") else {
+        return media_type.is_empty();
     };
     kind.starts_with("application/vnd.")
         && !packed.contains("encrypted")

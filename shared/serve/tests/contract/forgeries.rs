@@ -57,7 +57,9 @@ fn paths(world: &World) -> Vec<String> {
             | Key::Current(_)
             | Key::Status(_)
             | Key::Layers(_)
-            | Key::Notified(_) => {}
+            | Key::Notified(_)
+            | Key::Intent(..)
+            | Key::Sweep => {}
         }
     }
     paths
@@ -80,9 +82,12 @@ async fn answers(world: &World) -> Vec<(String, Option<Bytes>)> {
     answers
 }
 
+/// Makes stored bytes of plain ones.
+type Pack = fn(&[u8]) -> Vec<u8>;
+
 /// Other bytes of the same size, which can be decompressed like the right ones.
 fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
-    let (plain, pack): (Vec<u8>, fn(&[u8]) -> Vec<u8>) = match key {
+    let (plain, pack): (Vec<u8>, Pack) = match key {
         Key::Shard(_) | Key::Index(..) | Key::All(_, _, Form::Zstd) => (zstd::stream::decode_all(bytes).unwrap(), zstd),
         Key::All(_, _, Form::Gzip) => {
             let mut plain = Vec::new();
@@ -90,9 +95,14 @@ fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
             (plain, gzip)
         }
         Key::Blob(_) | Key::All(_, _, Form::Identity) => (bytes.to_vec(), <[u8]>::to_vec),
-        Key::Snapshot(..) | Key::Catalogs | Key::Current(_) | Key::Status(_) | Key::Layers(_) | Key::Notified(_) => {
-            return None;
-        }
+        Key::Snapshot(..)
+        | Key::Catalogs
+        | Key::Current(_)
+        | Key::Status(_)
+        | Key::Layers(_)
+        | Key::Notified(_)
+        | Key::Intent(..)
+        | Key::Sweep => return None,
     };
     let altered = (0..plain.len()).flat_map(|at| {
         let plain = plain.clone();

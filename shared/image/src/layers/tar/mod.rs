@@ -109,7 +109,7 @@ impl<R: Read> Archive<R> {
                 return self.member(&header, extras).map(Some);
             }
             let text = self.text(&header, &mut held)?;
-            extras.add(&header, text).map_err(Flaw::Tar)?;
+            extras.add(&header, &text).map_err(Flaw::Tar)?;
         }
         if extras.is_empty() {
             Ok(None)

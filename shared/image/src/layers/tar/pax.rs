@@ -21,7 +21,7 @@ impl Extras {
     }
 
     /// Adds the content of an extended header. Two of a kind contradict each other, and readers differ in which they take.
-    pub(super) fn add(&mut self, header: &Header, content: Vec<u8>) -> Result<(), &'static str> {
+    pub(super) fn add(&mut self, header: &Header, content: &[u8]) -> Result<(), &'static str> {
         const TWICE: &str = "an entry is described twice";
         let once = |seen: &mut bool| {
             if std::mem::replace(seen, true) {
@@ -31,20 +31,20 @@ impl Extras {
             }
         };
         match header.kind() {
-            b'g' => global(&content),
+            b'g' => global(content),
             b'L' => {
                 once(&mut self.has_long_path)?;
-                self.path = Some(text(&content).to_owned());
+                self.path = Some(text(content).to_owned());
                 Ok(())
             }
             b'K' => {
                 once(&mut self.has_long_target)?;
-                self.target = Some(text(&content).to_owned());
+                self.target = Some(text(content).to_owned());
                 Ok(())
             }
             _ => {
                 once(&mut self.has_pax)?;
-                self.pax(&content)
+                self.pax(content)
             }
         }
     }
@@ -100,8 +100,11 @@ fn size(value: &[u8]) -> Result<Option<u64>, &'static str> {
     size.map(Some).ok_or("a PAX record has a malformed size")
 }
 
+/// A key and its value.
+type Record<'a> = (&'a [u8], &'a [u8]);
+
 /// Records are `LENGTH KEY=VALUE\n`, the length being that of all of it. A value may hold anything, also line feeds.
-fn records(mut content: &[u8]) -> Result<Vec<(&[u8], &[u8])>, &'static str> {
+fn records(mut content: &[u8]) -> Result<Vec<Record<'_>>, &'static str> {
     let mut found = Vec::new();
     while !content.is_empty() {
         let (record, rest) = record(content).ok_or("a PAX record is malformed")?;
@@ -110,8 +113,6 @@ fn records(mut content: &[u8]) -> Result<Vec<(&[u8], &[u8])>, &'static str> {
     }
     Ok(found)
 }
-
-type Record<'a> = (&'a [u8], &'a [u8]);
 
 fn record(content: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let space = content.iter().position(|byte| *byte == b' ')?;

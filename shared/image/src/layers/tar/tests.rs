@@ -71,7 +71,7 @@ fn numbers_are_octal_or_binary() {
     let size = |field: &[u8; 12]| {
         let field = *field;
         list(&header(b'3', "x", 0, move |block| {
-            block[124..136].copy_from_slice(&field)
+            block[124..136].copy_from_slice(&field);
         }))
         .remove(0)
     };
