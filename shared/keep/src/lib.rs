@@ -10,7 +10,7 @@ mod shard;
 mod verify;
 
 pub use examine::{Examined, examine};
-pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc};
+pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc, gc_until};
 pub use missing::missing;
 pub use names::{add_name, remove_name};
 pub use remove::remove;

@@ -3,6 +3,7 @@ use std::time::SystemTime;
 use layout::{Key, Sweep};
 use store::{Condition, ReadError, Store, StoreError, StoreExt, Version};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::GcError;
 use crate::settle::{Patience, STRETCH, state};
@@ -16,18 +17,23 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Waits for another sweep to end and announces this one. What is named must be read after that.
-    pub(super) async fn take(store: &dyn Store) -> Result<Self, GcError> {
+    /// Waits for another sweep to end and announces this one; none if it has to stop before that. What is named must be
+    /// read after it.
+    pub(super) async fn take(store: &dyn Store, stop: &CancellationToken) -> Result<Option<Self>, GcError> {
         loop {
-            let (before, condition) = idle(store).await?;
+            let Some(found) = stop.run_until_cancelled(idle(store)).await else {
+                return Ok(None);
+            };
+            let (before, condition) = found?;
             let sweep = Sweep {
                 serial: before.serial + 1,
                 active: true,
             };
             // From before the request: publications may wait for it from when the store has it.
             let taken = Instant::now();
+            // Never given up half-way: whether the store has it must be known to release it.
             match store.write_document(&Key::Sweep, &sweep, condition).await {
-                Ok(version) => return Ok(Self { sweep, version, taken }),
+                Ok(version) => return Ok(Some(Self { sweep, version, taken })),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(error.into()),
             }

@@ -10,6 +10,7 @@ use futures_util::TryStreamExt;
 use layout::{Key, PREVIOUS_MAX};
 use serde::Serialize;
 use store::{Listed, ReadError, Store, StoreError};
+use tokio_util::sync::CancellationToken;
 
 use self::roots::Roots;
 
@@ -46,6 +47,29 @@ impl Default for Settings {
 impl Settings {
     /// The shortest [`Settings::grace`].
     pub const GRACE_MIN: Duration = GRACE_MIN;
+
+    /// What is said, and the default for what is not; `days` are those of [`Settings::max_age`].
+    pub fn of(generations: Option<usize>, days: Option<u64>, grace: Option<Duration>) -> Self {
+        let usual = Self::default();
+        let seconds = |days: u64| Duration::from_secs(days.saturating_mul(DAY.as_secs()));
+        Self {
+            generations: generations.unwrap_or(usual.generations),
+            max_age: days.map_or(usual.max_age, seconds),
+            grace: grace.unwrap_or(usual.grace),
+            dry_run: false,
+        }
+    }
+
+    /// Whether [`gc()`] takes them.
+    ///
+    /// # Errors
+    /// [`GcError::Grace`].
+    pub fn check(&self) -> Result<(), GcError> {
+        match self.grace < GRACE_MIN {
+            true => Err(GcError::Grace(self.grace)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What a garbage collection did, or would have done.
@@ -66,6 +90,10 @@ pub struct GcReport {
     pub swept: Amount,
     /// Objects that nothing names but that are too young to be removed.
     pub waiting: Amount,
+    /// Whether it was stopped before it was done.
+    pub stopped: bool,
+    /// Objects that are still to be removed because it was stopped; none if it was before it knew them.
+    pub left: Amount,
 }
 
 /// Some objects.
@@ -110,18 +138,25 @@ pub enum GcError {
 /// # Errors
 /// [`GcError`]; as long as it cannot be told what is named, nothing is removed.
 pub async fn gc(store: &dyn Store, settings: &Settings) -> Result<GcReport, GcError> {
-    if settings.grace < GRACE_MIN {
-        return Err(GcError::Grace(settings.grace));
-    }
-    let now = if settings.dry_run {
-        SystemTime::now()
-    } else {
-        hold::store_time(store).await?
+    gc_until(store, settings, &CancellationToken::new()).await
+}
+
+/// As [`gc()`], but ends early, and as if it were done, once `stop` is cancelled. After that it only waits for the removals
+/// that are under way and tells publications that they need not wait. To drop it instead makes the next one wait.
+///
+/// # Errors
+/// As [`gc()`].
+pub async fn gc_until(store: &dyn Store, settings: &Settings, stop: &CancellationToken) -> Result<GcReport, GcError> {
+    settings.check()?;
+    // Up to here nothing is announced, so it may be given up at any point.
+    let Some(found) = stop.run_until_cancelled(look(store, settings)).await else {
+        return Ok(GcReport {
+            dry_run: settings.dry_run,
+            stopped: true,
+            ..GcReport::default()
+        });
     };
-    let mut roots = Roots::new(settings.clone(), now);
-    // Listed before the marks are read: what is published meanwhile is not in it.
-    let listed: Vec<Listed> = store.list("").try_collect().await?;
-    roots.read(store).await?;
+    let (listed, mut roots) = found?;
     let mut report = roots.report();
     let condemned = condemned(listed, &roots, &mut report);
     if settings.dry_run {
@@ -132,9 +167,24 @@ pub async fn gc(store: &dyn Store, settings: &Settings) -> Result<GcReport, GcEr
         return Ok(report);
     }
     for batch in condemned {
-        sweep::sweep(store, batch, &mut roots, &mut report).await?;
+        sweep::sweep(store, batch, &mut roots, stop, &mut report).await?;
     }
+    report.stopped = report.left.objects > 0;
     Ok(report)
+}
+
+/// Everything that lies there, and what of it is named.
+async fn look(store: &dyn Store, settings: &Settings) -> Result<(Vec<Listed>, Roots), GcError> {
+    let now = if settings.dry_run {
+        SystemTime::now()
+    } else {
+        hold::store_time(store).await?
+    };
+    let mut roots = Roots::new(settings.clone(), now);
+    // Listed before the marks are read: what is published meanwhile is not in it.
+    let listed = store.list("").try_collect().await?;
+    roots.read(store).await?;
+    Ok((listed, roots))
 }
 
 /// Snapshots go first: half-way, none is left that names what is gone.

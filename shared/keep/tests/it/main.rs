@@ -5,3 +5,4 @@ mod gc;
 mod kit;
 mod property;
 mod races;
+mod stops;
