@@ -13,7 +13,7 @@ use layout::CatalogName;
 use crate::{stores::StorePlace, version};
 
 pub(crate) use self::copies::{Export, FromPlace, Import, Receipt, SyncArgs};
-pub(crate) use self::keeping::{Gc, Verify, days};
+pub(crate) use self::keeping::{Gc, Verify};
 pub(crate) use consume::{Diff, Images, ImagesFormat, ManifestKind, Manifests};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.

@@ -12,7 +12,7 @@ use poll::Mirror;
 use store::{Store, StoreExt};
 
 use crate::{
-    cli::{CatalogArgs, RegistryArgs, days},
+    cli::{CatalogArgs, RegistryArgs},
     stores::StorePlace,
 };
 
@@ -51,20 +51,17 @@ fn finish(mut reader: Reader) -> Result<Config, Problems> {
 
 /// A grace period that garbage collection refuses.
 fn retention_problem(retention: &Retention) -> Option<(String, GcError)> {
-    let grace = retention.grace.filter(|grace| *grace < GcSettings::GRACE_MIN)?;
-    Some((retention.place.clone(), GcError::Grace(grace)))
+    let problem = gc_settings(retention).check().err()?;
+    Some((retention.place.clone(), problem))
 }
 
 /// What the configuration keeps; none if nothing is ever to be removed.
 pub(crate) fn retention(config: &Config) -> Option<GcSettings> {
-    let retention = config.retention.as_ref()?;
-    let usual = GcSettings::default();
-    Some(GcSettings {
-        generations: retention.generations.unwrap_or(usual.generations),
-        max_age: retention.days.map_or(usual.max_age, days),
-        grace: retention.grace.unwrap_or(usual.grace),
-        dry_run: false,
-    })
+    config.retention.as_ref().map(gc_settings)
+}
+
+fn gc_settings(retention: &Retention) -> GcSettings {
+    GcSettings::of(retention.generations, retention.days, retention.grace)
 }
 
 /// Everything that keeps a webhook from being used.

@@ -68,6 +68,6 @@ impl Gc {
     }
 }
 
-pub(crate) const fn days(count: u64) -> Duration {
+const fn days(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(24 * 3600))
 }
