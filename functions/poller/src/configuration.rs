@@ -5,12 +5,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use config::Config;
 use image::{Images, Logins};
+use keep::GcSettings;
 use notify::Notifier;
 use poll::{Catalog, Metrics, Mirror};
 use store::Store;
 use tokio::sync::Mutex;
 
-use crate::{CatalogsPlace, Document, Environment, Outside, webhooks};
+use crate::{CatalogsPlace, Document, Environment, Outside, collect, webhooks};
 
 /// Below this much memory, in MB, rendering is kept small as well.
 const SMALL_MEMORY_MB: u64 = 512;
@@ -22,6 +23,8 @@ pub(crate) struct Site {
     pub(crate) catalogs: Vec<Catalog>,
     pub(crate) mirror: Mirror,
     pub(crate) notifier: Notifier,
+    /// What garbage collection keeps.
+    pub(crate) retention: GcSettings,
 }
 
 /// The configuration that was read last.
@@ -65,6 +68,7 @@ impl Configuration {
 
 impl Ground<'_> {
     fn site(self, config: Config) -> anyhow::Result<Site> {
+        let retention = collect::settings(config.retention.as_ref());
         let mut receivers = webhooks::receivers(&config)?;
         receivers.extend(self.outside.bus());
         let usual = notify::Settings::default();
@@ -83,6 +87,7 @@ impl Ground<'_> {
             catalogs: config.catalogs,
             mirror: Mirror::new(images, self.store.clone(), settings, Metrics::default()),
             notifier: Notifier::new(self.store.clone(), receivers, telling),
+            retention,
         })
     }
 

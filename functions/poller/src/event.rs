@@ -34,7 +34,7 @@ pub struct Manual {
     /// What to do.
     #[serde(default)]
     pub action: Action,
-    /// With which catalogs; all without any.
+    /// With which catalogs; all without any. Garbage collection is always of all.
     #[serde(default)]
     pub catalogs: Vec<CatalogName>,
     /// For a poll: pull although the digest is known, publish although packages are gone.
@@ -42,6 +42,9 @@ pub struct Manual {
     pub force: bool,
     /// For a rollback: the content hash, or its first digits.
     pub content_hash: Option<String>,
+    /// For garbage collection: remove nothing and say what would be.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// What a manual event asks for.
@@ -55,14 +58,16 @@ pub enum Action {
     Rollback,
     /// Hash what is published.
     Check,
+    /// Remove what nothing names any more.
+    Gc,
 }
 
 /// An event that is none of these.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the event is not understood: {0}; known are the scheduled events of EventBridge or {{}}, the events of an SQS \
-     queue, and {{\"action\": \"poll\" | \"rollback\" | \"check\", \"catalogs\": [NAME, ...], \"force\": true | false, \
-     \"contentHash\": HASH}}"
+     queue, and {{\"action\": \"poll\" | \"rollback\" | \"check\" | \"gc\", \"catalogs\": [NAME, ...], \
+     \"force\": true | false, \"contentHash\": HASH, \"dryRun\": true | false}}"
 )]
 pub struct UnknownEvent(String);
 
@@ -73,7 +78,7 @@ struct Body {
 }
 
 /// The fields of [`Manual`]; an event with any of them was meant to be one.
-const MANUAL: [&str; 4] = ["action", "catalogs", "force", "contentHash"];
+const MANUAL: [&str; 5] = ["action", "catalogs", "force", "contentHash", "dryRun"];
 
 impl Event {
     /// Tells which event it is.
@@ -104,8 +109,12 @@ impl Manual {
         match (self.action, &self.content_hash) {
             (Action::Rollback, None) => Err("a rollback needs a contentHash"),
             (Action::Rollback, _) if self.catalogs.len() != 1 => Err("a rollback needs exactly one catalog"),
-            (Action::Poll | Action::Check, Some(_)) => Err("only a rollback has a contentHash"),
-            (Action::Rollback | Action::Check, _) if self.force => Err("only a poll can be forced"),
+            (Action::Poll | Action::Check | Action::Gc, Some(_)) => Err("only a rollback has a contentHash"),
+            (Action::Rollback | Action::Check | Action::Gc, _) if self.force => Err("only a poll can be forced"),
+            (Action::Gc, _) if !self.catalogs.is_empty() => {
+                Err("gc has no catalogs: what they share can only be told of all of them")
+            }
+            (Action::Poll | Action::Rollback | Action::Check, _) if self.dry_run => Err("only gc has a dryRun"),
             _ => Ok(()),
         }
     }

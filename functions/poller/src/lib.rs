@@ -4,6 +4,7 @@ mod answer;
 mod aws;
 mod bus;
 mod clock;
+mod collect;
 mod configuration;
 mod environment;
 mod event;

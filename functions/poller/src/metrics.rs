@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use keep::GcReport;
 use layout::{CatalogName, Outcome};
 use serde_json::{Value, json};
 
@@ -25,15 +26,19 @@ pub(crate) struct Measured<'a> {
 
 /// Writes one line for each catalog to standard output, which Lambda takes into the log as it is.
 pub(crate) fn write(level: Level, measured: &[Measured<'_>]) {
+    let now = SystemTime::now();
+    print(measured.iter().filter_map(|measured| line(level, measured, now)));
+}
+
+/// Writes what garbage collection has removed, without a dimension: catalogs share what lies there.
+pub(crate) fn write_collection(level: Level, report: &GcReport) {
+    print(collection(level, report, SystemTime::now()).into_iter());
+}
+
+fn print(mut lines: impl Iterator<Item = Value>) {
     let mut output = io::stdout().lock();
-    let lines = measured
-        .iter()
-        .filter_map(|measured| line(level, measured, SystemTime::now()));
-    for line in lines {
-        if let Err(error) = writeln!(output, "{line}") {
-            tracing::warn!(%error, "cannot write metrics");
-            return;
-        }
+    if let Err(error) = lines.try_for_each(|line| writeln!(output, "{line}")) {
+        tracing::warn!(%error, "cannot write metrics");
     }
 }
 
@@ -44,23 +49,38 @@ fn line(level: Level, measured: &Measured<'_>, now: SystemTime) -> Option<Value>
         Level::Catalog => json!([["Catalog"], []]),
     };
     let values = values(measured);
-    let metrics: Vec<Value> = values
-        .iter()
-        .map(|(name, unit, _)| json!({"Name": name, "Unit": unit}))
-        .collect();
-    let timestamp = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
-    let mut line = json!({
-        "_aws": {"Timestamp": timestamp, "CloudWatchMetrics": [directive]},
-        "Catalog": measured.catalog,
-    });
-    for (name, _, value) in &values {
-        line[name] = json!(value);
-    }
+    let mut line = embedded(&dimensions, &values, now);
+    line["Catalog"] = json!(measured.catalog);
     (!values.is_empty()).then_some(line)
 }
 
-fn values(measured: &Measured<'_>) -> Vec<(&'static str, &'static str, u64)> {
+/// What would have been removed is no metric.
+fn collection(level: Level, report: &GcReport, now: SystemTime) -> Option<Value> {
+    let values = [
+        ("SweptObjects", "Count", report.swept.objects),
+        ("SweptBytes", "Bytes", report.swept.bytes),
+    ];
+    (level != Level::Off && !report.dry_run).then(|| embedded(&json!([[]]), &values, now))
+}
+
+/// A name, a unit and what was measured.
+type Metric = (&'static str, &'static str, u64);
+
+fn embedded(dimensions: &Value, values: &[Metric], now: SystemTime) -> Value {
+    let metrics = values
+        .iter()
+        .map(|(name, unit, _)| json!({"Name": name, "Unit": unit}))
+        .collect::<Vec<_>>();
+    let timestamp = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
+    let mut line = json!({"_aws": {"Timestamp": timestamp, "CloudWatchMetrics": [directive]}});
+    for (name, _, value) in values {
+        line[name] = json!(value);
+    }
+    line
+}
+
+fn values(measured: &Measured<'_>) -> Vec<Metric> {
     let mut values = Vec::new();
     if let Some(outcome) = measured.outcome {
         let is_success = outcome.is_success();
@@ -107,6 +127,23 @@ mod tests {
             "SuccessfulPolls": 1, "FailedPolls": 0, "Publications": 1, "LastSuccessAge": 0,
         });
         assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn what_was_removed_has_no_dimension() {
+        let mut report = GcReport::default();
+        (report.swept.objects, report.swept.bytes) = (3, 1000);
+        let now = UNIX_EPOCH + Duration::from_millis(5);
+        let metrics = json!([{"Name": "SweptObjects", "Unit": "Count"}, {"Name": "SweptBytes", "Unit": "Bytes"}]);
+        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics});
+        let expected = json!({
+            "_aws": {"Timestamp": 5, "CloudWatchMetrics": [directive]},
+            "SweptObjects": 3, "SweptBytes": 1000,
+        });
+        assert_eq!(collection(Level::Catalog, &report, now), Some(expected));
+        assert_eq!(collection(Level::Off, &report, now), None);
+        report.dry_run = true;
+        assert_eq!(collection(Level::Total, &report, now), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::{FutureExt, StreamExt, stream};
+use keep::{GcReport, GcSettings};
 use layout::{CatalogName, Outcome};
 use poll::{Catalog, Report, Target};
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use tokio::time::timeout;
 
 use crate::{
     Action, Answer, Check, Deadline, Environment, Event, Manual, Outside, Record,
+    collect::collect,
     configuration::{Configuration, Ground, Site},
     metrics::{self, Measured},
     queue,
@@ -72,7 +74,7 @@ impl Poller {
         match event {
             Event::Schedule => invocation.schedule().boxed().await.map(|answer| json!(answer)),
             Event::Queue(records) => Ok(json!(invocation.queue(&records).boxed().await)),
-            Event::Manual(manual) => invocation.manual(manual).boxed().await.map(|answer| json!(answer)),
+            Event::Manual(manual) => invocation.manual(manual).boxed().await,
         }
     }
 }
@@ -108,21 +110,24 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    async fn manual(self, manual: Manual) -> anyhow::Result<Answer> {
+    async fn manual(self, manual: Manual) -> anyhow::Result<Value> {
         match manual.action {
-            Action::Poll => {
-                let chosen = self.read(self.chosen(&manual.catalogs)?).await;
-                let answer = if manual.force {
-                    self.force(chosen.iter().collect()).await
-                } else {
-                    self.poll(chosen.iter().collect(), None, false).await
-                };
-                self.measure(&chosen, &answer.reports);
-                Ok(answer)
-            }
-            Action::Rollback => Ok(self.rollback(manual).await),
-            Action::Check => self.check(self.chosen(&manual.catalogs)?).await,
+            Action::Poll => Ok(json!(self.poll_now(manual).await?)),
+            Action::Rollback => Ok(json!(self.rollback(manual).await)),
+            Action::Check => Ok(json!(self.check(self.chosen(&manual.catalogs)?).await?)),
+            Action::Gc => Ok(json!(self.collect(manual.dry_run).await?)),
         }
+    }
+
+    async fn poll_now(self, manual: Manual) -> anyhow::Result<Answer> {
+        let chosen = self.read(self.chosen(&manual.catalogs)?).await;
+        let answer = if manual.force {
+            self.force(chosen.iter().collect()).await
+        } else {
+            self.poll(chosen.iter().collect(), None, false).await
+        };
+        self.measure(&chosen, &answer.reports);
+        Ok(answer)
     }
 
     /// What failed, and what there was no time for, is handed out again by the queue. What was refused is not: pulled
@@ -247,6 +252,16 @@ impl<'a> Invocation<'a> {
             tracing::error!(catalog = %check.catalog, findings = check.found.findings.len(), "the store is damaged");
         }
         Ok(answer)
+    }
+
+    async fn collect(self, dry_run: bool) -> anyhow::Result<GcReport> {
+        let settings = GcSettings {
+            dry_run,
+            ..self.site.retention.clone()
+        };
+        let report = collect(&*self.poller.store, &settings, self.deadline).await?;
+        metrics::write_collection(self.poller.environment.metrics, &report);
+        Ok(report)
     }
 
     fn chosen(self, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {

@@ -24,6 +24,7 @@ fn every_recorded_event_is_understood() {
         ("force", Action::Poll),
         ("check", Action::Check),
         ("rollback", Action::Rollback),
+        ("gc", Action::Gc),
     ] {
         let Event::Manual(manual) = Event::from_value(recorded(&format!("manual-{name}"))).unwrap() else {
             panic!("{name} is a person's");
@@ -47,6 +48,11 @@ fn anything_else_is_an_error_that_tells_what_is_understood() {
         json!({"action": "rollback", "catalogs": ["a"]}),
         json!({"action": "rollback", "catalogs": ["a", "b"], "contentHash": "ab"}),
         json!({"action": "check", "force": true}),
+        json!({"dryRun": true}),
+        json!({"action": "gc", "catalogs": ["a"]}),
+        json!({"action": "gc", "force": true}),
+        json!({"action": "gc", "contentHash": "ab"}),
+        json!({"action": "gc", "dryRun": "yes"}),
     ] {
         let error = Event::from_value(event.clone()).unwrap_err().to_string();
         assert!(error.contains("SQS") && error.contains("rollback"), "{event}: {error}");

@@ -1,5 +1,6 @@
 //! The function with a registry in this process, a store in memory and no AWS.
 
+mod collect;
 mod events;
 mod manual;
 mod queue;

@@ -3,8 +3,11 @@
 use std::{
     fs,
     path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -23,6 +26,8 @@ pub(crate) struct World {
     pub(crate) store: MemoryStore,
     pub(crate) outside: Arc<Fake>,
     pub(crate) poller: Poller,
+    /// How many seconds ago the store dates what is written.
+    pub(crate) behind: Arc<AtomicU64>,
 }
 
 /// Services that do what a test wants.
@@ -74,7 +79,10 @@ impl World {
 
     pub(crate) async fn start_with(builder: RegistryBuilder, names: &[&str], variables: &[(&str, &str)]) -> Self {
         let registry = builder.start().await;
-        let store = MemoryStore::new();
+        let behind = Arc::new(AtomicU64::new(0));
+        let clock = behind.clone();
+        let ago = move || Duration::from_secs(clock.load(Ordering::Relaxed));
+        let store = MemoryStore::with_clock(move || SystemTime::now() - ago());
         let outside = Arc::new(Fake::default());
         let fixed = [
             ("STORE", "s3://bucket"),
@@ -92,6 +100,7 @@ impl World {
             store,
             outside,
             poller,
+            behind,
         };
         world.configure(names, "");
         world
@@ -106,6 +115,12 @@ impl World {
         let entries: String = entries.collect();
         self.outside
             .set_catalogs(&format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
+    }
+
+    /// Adds to the configuration.
+    pub(crate) fn configure_also(&self, line: &str) {
+        let text = self.outside.catalogs.lock().unwrap().0.clone();
+        self.outside.set_catalogs(&format!("{line}\n{text}"));
     }
 
     /// Pushes a catalog of one package with so many bundles.
