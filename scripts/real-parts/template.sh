@@ -98,6 +98,10 @@ None s3:PutObject $object/catalogs.json $whole s3:if-match=x
 None s3:PutObject $object/catalogs/v4.20/status.json $whole
 None s3:PutObject $object/catalogs/v4.20/layers.json $whole
 None s3:PutObject $object/.conditional-writes $whole
+Deny s3:PutObject $object/sweep.json $whole
+None s3:PutObject $object/sweep.json $whole s3:if-match=x
+None s3:PutObject $object/sweep.json $whole s3:if-none-match=*
+None s3:PutObject $object/catalogs/v4.20/intents/$HASH.json $whole
 None s3:DeleteObject $object/packages/sha256/$HASH.json.zst
 Deny s3:GetObject $object/catalogs.json aws:SecureTransport=false
 Deny s3:GetObject $object/catalogs.json aws:SecureTransport=true s3:TlsVersion=1.1
@@ -112,6 +116,37 @@ None s3:GetObject $object/packages/sha256/$HASH.json.zst principal=someone
 None s3:PutObject $object/packages/sha256/$HASH.json.zst $cdn
 EOF
   hold_against "the bucket's policy" "$WORK/policy.json" "$table"
+}
+
+# What the poller may delete: what garbage collection finds, but nothing that is published by its name, no older version,
+# and nothing beside the mirror.
+deleting() {
+  local object=arn:aws:s3:::$BUCKET/mirror table=$WORK/deletes
+  property PollerRole '.Policies[].PolicyDocument' >"$WORK/poller.json"
+  cat >"$table" <<EOF
+Allow s3:DeleteObject $object/packages/sha256/$HASH.json.zst
+Allow s3:DeleteObject $object/blobs/sha256/$HASH
+Allow s3:DeleteObject $object/catalogs/v4.20/$HASH/snapshot.json
+Allow s3:DeleteObject $object/catalogs/v4.20/$HASH/index.json.zst
+Allow s3:DeleteObject $object/catalogs/v4.20/$HASH/all.json.gz
+Allow s3:DeleteObject $object/catalogs/v4.20/intents/$HASH.json
+Allow s3:DeleteObject $object/catalogs/v4.20/status.json
+Allow s3:DeleteObject $object/catalogs/v4.20/layers.json
+Allow s3:DeleteObject $object/catalogs/v4.20/notified.json
+None s3:DeleteObject $object/catalogs/v4.20/current.json
+None s3:DeleteObject $object/catalogs.json
+None s3:DeleteObject $object/sweep.json
+None s3:DeleteObject arn:aws:s3:::$BUCKET/config/catalogs.yaml
+None s3:DeleteObjectVersion $object/packages/sha256/$HASH.json.zst
+None s3:DeleteBucket arn:aws:s3:::$BUCKET
+Allow s3:PutObject $object/sweep.json
+Allow s3:PutObject $object/catalogs/v4.20/intents/$HASH.json
+Allow s3:GetObject $object/sweep.json
+Allow s3:ListBucket arn:aws:s3:::$BUCKET
+EOF
+  hold_against "the poller's role" "$WORK/poller.json" "$table"
+  jq '{Statement: [.[].Properties.Policies[]?.PolicyDocument.Statement[] | select(.Effect == "Allow")]}' "$RESOURCES" >"$WORK/roles.json"
+  is "no role deletes older versions" "$(jq '[.Statement[].Action] | flatten | map(select(test("Version|\\*"))) | length' "$WORK/roles.json")" 0
 }
 
 # hold_against WHAT POLICY TABLE: one check for each line.
@@ -139,7 +174,13 @@ Allow logs:PutLogEvents arn:aws:logs:log-group:/aws/lambda/$STACK-reader:*"
   same_lines "the poller writes the mirror, and what it is asked to" "$(role PollerRole)" "Allow s3:GetObject arn:aws:s3:::BUCKET/config/catalogs.yaml
 Allow s3:GetObject arn:aws:s3:::BUCKET/mirror/*
 Allow s3:PutObject arn:aws:s3:::BUCKET/mirror/*
-Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/*
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/packages/sha256/*
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/blobs/sha256/*
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/catalogs/*/${HASH//a/?}/*
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/catalogs/*/intents/*
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/catalogs/*/status.json
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/catalogs/*/layers.json
+Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/catalogs/*/notified.json
 Allow s3:AbortMultipartUpload arn:aws:s3:::BUCKET/mirror/*
 Allow s3:ListBucket arn:aws:s3:::BUCKET
 Allow sqs:SendMessage arn:aws:sqs:Queue
@@ -175,6 +216,17 @@ schedule() {
   property QueuePolicy .PolicyDocument >"$WORK/queue.json"
   hold_against "the queue's policy" "$WORK/queue.json" "$WORK/queue"
   is "both queues are encrypted" "$(property Queue .SqsManagedSseEnabled)$(property DeadLetters .SqsManagedSseEnabled)" truetrue
+}
+
+collecting() {
+  local schedule
+  schedule=$(aws scheduler get-schedule --name PollerCollect)
+  is "once a day what nothing names is removed" "$(jq -c '[.ScheduleExpression, .State]' <<<"$schedule")" '["rate(1 days)","ENABLED"]'
+  is "the poller is told to" "$(jq -c '.Target.Input | fromjson' <<<"$schedule")" "$(jq -c . "$ROOT/functions/poller/tests/events/manual-gc.json")"
+  matches "as the scheduler's role does" "$(jq -r '"\(.Target.Arn) \(.Target.RoleArn)"' <<<"$schedule")" "function:$(id Poller) .*role/$(id SchedulerRole)\$"
+  moto_stack resolve "$TEMPLATE" "$STACK" CollectGarbage=false >"$WORK/hoarding.json"
+  is "unless a parameter forbids it" "$(jq -rc '[.[] | select(.Type == "AWS::Scheduler::Schedule").Properties | "\(.State // "ENABLED") \(.ScheduleExpression)"] | sort' "$WORK/hoarding.json")" \
+    '["DISABLED rate(1 days)","ENABLED rate(10 minutes)"]'
 }
 
 # What can call the functions from outside: the reader its CDN, the poller nobody.
@@ -226,7 +278,7 @@ ReaderErrorsAlarm
 CdnErrorsAlarm"
   is "silence is an alarm" "$(jq -c '.[] | select(.AlarmName == "NoPollAlarm") | [.TreatMissingData, .Period, .EvaluationPeriods]' <<<"$alarms")" '["breaching",600,3]'
   is "each tells the topic" "$(jq -c '[.[].AlarmActions[]] | unique' <<<"$alarms")" "[\"$(id AlarmTopic)\"]"
-  for metric in $(property NoPollAlarm .MetricName) $(property FailedPollsAlarm .MetricName) Publications LastSuccessAge; do
+  for metric in $(property NoPollAlarm .MetricName) $(property FailedPollsAlarm .MetricName) Publications LastSuccessAge SweptObjects SweptBytes; do
     succeeds "the poller writes $metric" grep -rqw "$metric" "$ROOT/functions/poller/src"
   done
   succeeds "the dashboard is JSON" jq -e '.widgets | length > 0' <<<"$(property Dashboard .DashboardBody)"
@@ -317,6 +369,7 @@ scripts() {
   echo_events true
   is "invoke tick" "$("$script/invoke" tick | jq -c .)" '{}'
   is "invoke poll" "$("$script/invoke" poll --force a b | jq -c .)" '{"action":"poll","catalogs":["a","b"],"force":true}'
+  is "invoke gc" "$("$script/invoke" gc --dry-run | jq -c .)" '{"action":"gc","dryRun":true}'
   is "invoke rollback" "$("$script/invoke" rollback --content-hash "$HASH" a | jq -c .)" "{\"action\":\"rollback\",\"catalogs\":[\"a\"],\"contentHash\":\"$HASH\"}"
   curl -sf -d '{"results": ["{\"counts\": {\"failed\": 1}}"], "region": "us-east-1"}' "$AWS_ENDPOINT_URL/moto-api/static/lambda-simple/response" >/dev/null
   "$script/invoke" poll >/dev/null 2>&1 || code=$?
@@ -344,7 +397,9 @@ deploy_all
 bucket
 bucket_policy
 roles
+deleting
 schedule
+collecting
 doors
 settings
 alarms
