@@ -27,13 +27,15 @@ start_minio() {
   wait_for 30 curl -sf --cacert "$MINIO_CA" "$MINIO_URL/minio/health/ready"
 }
 
-# start_moto: MOTO_URL is set afterwards.
+# start_moto [CLOCK]: MOTO_URL is set afterwards. With a file that says by how many seconds the clock is wrong that dates
+# its objects.
 start_moto() {
-  local port
+  local port command=(moto_server)
   need_python moto_server "$MOTO"
+  [[ -z ${1:-} ]] || command=("$(dirname "$(command -v moto_server)")/python3" "$ROOT/scripts/lib/moto_clock.py" "$1")
   port=$(free_port)
   MOTO_URL=http://127.0.0.1:$port
-  start "$WORK/moto.log" moto_server -H 127.0.0.1 -p "$port"
+  start "$WORK/moto.log" "${command[@]}" -H 127.0.0.1 -p "$port"
   wait_for 30 curl -sf "$MOTO_URL/moto-api/"
 }
 

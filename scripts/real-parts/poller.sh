@@ -20,7 +20,9 @@ messages() { sqs ReceiveMessage "$(jq -n --arg url "$1" '{QueueUrl: $url, MaxNum
 
 # What the function finds around it.
 surroundings() {
-  start_moto
+  CLOCK=$WORK/clock
+  printf 0 >"$CLOCK"
+  start_moto "$CLOCK"
   use_s3 "$MOTO_URL"
   make_bucket mirror
   make_bucket config
@@ -85,6 +87,28 @@ directly() {
   fi
 }
 
+# collecting: objects of three days ago that nothing names, as a killed poll leaves them.
+collecting() {
+  local orphan key keys=()
+  printf -- '-259200' >"$CLOCK"
+  for orphan in one two three; do
+    printf %s "$orphan" >"$WORK/orphan"
+    key=packages/sha256/$(sha256 <"$WORK/orphan").json.zst
+    s3_curl -f -T "$WORK/orphan" "/${PLACE#s3://}/$key"
+    keys+=("$key")
+  done
+  printf 0 >"$CLOCK"
+  is "a dry run of gc says what would go" "$(ask '{"action":"gc","dryRun":true}' '"\(.dryRun) \(.swept.objects) \(.swept.bytes)"')" "true 3 11"
+  succeeds "and removes nothing" s3_object "$PLACE" "${keys[0]}" -o /dev/null
+  is "gc removes it" "$(ask "$(event manual-gc)" '"\(.dryRun) \(.swept.objects) \(.swept.bytes) \(.stopped) \(.left.objects)"')" "false 3 11 false 0"
+  for key in "${keys[@]}"; do
+    is "${key:16:8} is gone" "$(s3_curl -o /dev/null -w '%{http_code}' "/${PLACE#s3://}/$key")" 404
+  done
+  is "a check finds nothing wrong after it" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
+  is "the next one has nothing to do" "$(ask "$(event manual-gc)" '"\(.swept.objects) \(.catalogs) \(.snapshots)"')" "0 1 2"
+  is "its figures are metrics" "$(grep '"Namespace":"CatalogMirror"' "$FUNCTION_LOG" | grep -c '"SweptObjects":3')" 1
+}
+
 by_queue() {
   configure good other
   start_poller QUEUE_URL="$QUEUE"
@@ -142,6 +166,7 @@ copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"
 surroundings
 start_emulator
 directly
+collecting
 by_queue
 refusals
 over_minio
