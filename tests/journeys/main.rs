@@ -15,6 +15,7 @@ mod protocol;
 mod readme;
 mod registry;
 mod rollback;
+mod secrets;
 mod server;
 mod support;
 mod updates;

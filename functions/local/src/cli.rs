@@ -251,6 +251,10 @@ pub(crate) struct RegistryArgs {
     /// A registry that is spoken to without TLS. May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]")]
     pub(crate) plain_http: Vec<String>,
+    /// A host on a private or loopback address that redirects and token realms of a registry elsewhere may lead to.
+    /// May be repeated.
+    #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]")]
+    pub(crate) internal_host: Vec<String>,
     /// Which image of a multi-platform index to read; catalogs hold the same FBC for all.
     #[arg(long, help_heading = REGISTRIES, value_name = "OS/ARCH")]
     pub(crate) platform: Option<String>,
@@ -310,6 +314,7 @@ impl From<RegistryArgs> for Registries {
             auth_files: args.auth_file,
             ca_files: args.ca_file,
             plain_http: args.plain_http,
+            internal_hosts: args.internal_host,
             platform: args.platform,
         }
     }

@@ -52,6 +52,9 @@ pub struct Registries {
     /// Registries that are spoken to without TLS, as `HOST[:PORT]`.
     #[serde(default)]
     pub plain_http: Vec<String>,
+    /// Hosts on private or loopback addresses that registries may lead to, as `HOST[:PORT]`.
+    #[serde(default)]
+    pub internal_hosts: Vec<String>,
     /// Which image of a multi-platform index is read, as `OS/ARCH`.
     pub platform: Option<String>,
 }
@@ -158,6 +161,7 @@ impl Registries {
         self.auth_files.extend(other.auth_files);
         self.ca_files.extend(other.ca_files);
         self.plain_http.extend(other.plain_http);
+        self.internal_hosts.extend(other.internal_hosts);
         self.platform = other.platform.or(self.platform.take());
     }
 }

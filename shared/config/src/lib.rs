@@ -53,6 +53,7 @@ fn images(registries: Registries, limits: image::Limits, problems: &mut Problems
     settings.auth_files = registries.auth_files;
     settings.ca_files = registries.ca_files;
     settings.plain_http = registries.plain_http;
+    settings.internal_hosts = registries.internal_hosts;
     if let Some(text) = registries.platform {
         match platform(&text) {
             Some(platform) => settings.platform = platform,

@@ -20,6 +20,13 @@ pub struct Digest(String);
 #[error("`{0}` is not a digest: write sha256:<64 hex digits in lower case>")]
 pub struct DigestError(String);
 
+impl DigestError {
+    /// Says so of a text that is shown in another form.
+    pub(crate) fn of(shown: String) -> Self {
+        Self(shown)
+    }
+}
+
 impl Digest {
     /// The sha256 digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {

@@ -75,8 +75,8 @@ pub enum Error {
     /// More of something than allowed.
     #[error("{0}")]
     Limit(Limit),
-    /// The pull as a whole took too long.
-    #[error("the pull took longer than {} s", .0.as_secs())]
+    /// A resolve or a pull as a whole took too long.
+    #[error("it took longer than {} s in all", .0.as_secs())]
     Timeout(Duration),
     /// The sink refused a file: its own error, as it gave it.
     #[error(transparent)]

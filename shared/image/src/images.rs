@@ -70,7 +70,10 @@ impl Images {
             return Ok(pinned.clone());
         }
         match source {
-            Source::Registry { reference, .. } => self.client.session(reference).resolve(reference).await,
+            Source::Registry { reference, .. } => {
+                let session = self.client.session(reference);
+                self.in_time(session.resolve(reference)).await
+            }
             Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
             Source::Dir(path) => {
                 let path = path.clone();
@@ -87,7 +90,8 @@ impl Images {
             Source::Registry { reference, pinned } => {
                 let tag = reference.tag().unwrap_or("latest");
                 let version = pinned.as_ref().map_or(tag, Digest::as_str);
-                self.client.session(reference).exists(version).await
+                let session = self.client.session(reference);
+                self.in_time(session.exists(version)).await
             }
             Source::OciLayout { .. } | Source::Dir(_) => self.resolve(source).await.map(|_| true),
         }
@@ -105,6 +109,12 @@ impl Images {
         let limit = self.settings.pull_timeout;
         let reading = self.read_source(source, digest, empty, sink);
         timeout(limit, reading).await.map_err(|_| Error::Timeout(limit))?
+    }
+
+    /// Each request is bounded, but redirects, tokens and retries make many of one.
+    async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let limit = self.settings.resolve_timeout;
+        timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
     }
 
     async fn read_source<S: FileSink + 'static>(

@@ -19,16 +19,25 @@ pub struct Settings {
     pub ca_files: Vec<PathBuf>,
     /// Hosts (`host` for any port, or `host:port`) that speak plain http. Nothing else does, not even loopback.
     pub plain_http: Vec<String>,
+    /// Hosts (`host` for any port, or `host:port`) on private or loopback addresses that a registry's redirects and
+    /// token realms may lead to. Without it each may only lead to where it is itself, or farther away: a registry on
+    /// the internet to the internet, one on this network also to this network. Nothing leads to link-local addresses
+    /// and metadata services.
+    pub internal_hosts: Vec<String>,
     /// Which image of an index is read. Catalogs hold the same files for all, so the default is linux/amd64.
     pub platform: Platform,
     /// The longest wait for a connection, TLS included. Default 10 s.
     pub connect_timeout: Duration,
     /// The longest silence between two reads. Default 30 s.
     pub read_timeout: Duration,
+    /// The longest time one `resolve` or `exists` may take in all, so that a slow drip ends. Default 2 min.
+    pub resolve_timeout: Duration,
     /// The longest time one `read` may take in all, so that a slow drip ends. Default 30 min.
     pub pull_timeout: Duration,
     /// What is tried again, and how long.
     pub retry: Retry,
+    /// How slowly a body may come.
+    pub pace: Pace,
     /// Where requests go through.
     pub proxy: Proxy,
     /// How many layers are fetched at a time. Default 3, as docker does.
@@ -61,6 +70,15 @@ pub struct Retry {
     /// The most time all waits of one request may take. A longer `Retry-After` is reported
     /// instead of waited for. Default 60 s.
     pub total: Duration,
+}
+
+/// The least a body must bring. A slower one is broken off, and asked for again like any that broke.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// Bytes. Default 30 KiB, which is 1 KiB/s.
+    pub least_bytes: u64,
+    /// In each such time spent waiting for them. Default 30 s.
+    pub over: Duration,
 }
 
 /// Which proxy requests go through.
@@ -107,11 +125,14 @@ impl Default for Settings {
             logins: Logins::default(),
             ca_files: Vec::new(),
             plain_http: Vec::new(),
+            internal_hosts: Vec::new(),
             platform: Platform::default(),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            resolve_timeout: Duration::from_secs(2 * 60),
             pull_timeout: Duration::from_secs(30 * 60),
             retry: Retry::default(),
+            pace: Pace::default(),
             proxy: Proxy::default(),
             side_by_side: 3,
             limits: Limits::default(),
@@ -140,12 +161,31 @@ impl Default for Retry {
     }
 }
 
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            least_bytes: 30 << 10,
+            over: Duration::from_secs(30),
+        }
+    }
+}
+
 impl Settings {
     /// Whether `host` (with its port, if one is written) is listed as speaking plain http.
     pub(crate) fn is_plain(&self, host: &str) -> bool {
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        self.plain_http.iter().any(|listed| listed == host || listed == name)
+        is_listed(&self.plain_http, host)
     }
+
+    /// Whether registries may lead to `host` although it is on a private address.
+    pub(crate) fn is_internal(&self, host: &str) -> bool {
+        is_listed(&self.internal_hosts, host)
+    }
+}
+
+fn is_listed(list: &[String], host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_it = |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
+    list.iter().any(is_it)
 }
 
 impl fmt::Display for Platform {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::manifest::Blob;
 use crate::place::{Check, Fetched};
 use crate::registry::exchange::Ask;
+use crate::registry::pace::Paced;
 use crate::registry::retry::Waits;
 use crate::registry::{Fault, Session};
 
@@ -50,7 +51,8 @@ impl Session {
         };
         let mut response = self.send(&ask).await?;
         let mut skip = self.offset(&response, blob, from)?;
-        while let Some(mut chunk) = response.chunk().await.map_err(|error| self.failed(Fault::of(error)))? {
+        let mut paced = Paced::new(&self.settings().pace);
+        while let Some(mut chunk) = self.chunk(&mut paced, &mut response).await? {
             self.count_bytes(chunk.len());
             let skipped = chunk.len().min(usize::try_from(skip).unwrap_or(usize::MAX));
             skip -= skipped as u64;

@@ -3,14 +3,16 @@
 use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{ACCEPT, HeaderMap, RANGE};
-use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RANGE};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use tokio::time::sleep;
 
 use crate::error::{Error, Limit};
 use crate::registry::grant::Pass;
+use crate::registry::hop::{self, Hop, Refusal};
+use crate::registry::pace::Paced;
 use crate::registry::retry::{Waits, retry_after};
-use crate::registry::{Fault, Session, hop};
+use crate::registry::{Fault, RegistryError, Session};
 
 /// A CDN in front of a CDN is two; more is a loop.
 const MOST_REDIRECTS: usize = 5;
@@ -25,6 +27,12 @@ pub(crate) struct Ask<'a> {
     pub(crate) from: u64,
     /// What it is about, for people.
     pub(crate) what: &'a str,
+}
+
+/// An answer, and whether it is the registry's own.
+struct Answer {
+    response: Response,
+    is_home: bool,
 }
 
 impl Session {
@@ -44,7 +52,8 @@ impl Session {
         let Error::Registry(error) = error else {
             return Err(error);
         };
-        let delay = waits.after(error.fault).map_err(|fault| self.failed(fault))?;
+        let RegistryError { at, fault, .. } = *error;
+        let delay = waits.after(fault).map_err(|fault| self.failed_by(at, fault))?;
         tracing::debug!(
             registry = self.registry,
             repository = self.repository,
@@ -58,45 +67,54 @@ impl Session {
     /// One attempt, which a 401 may make two.
     async fn attempt(&self, ask: &Ask<'_>) -> Result<Response, Error> {
         let pass = self.pass().await?;
-        let mut response = self.follow(ask, &pass).await?;
-        if response.status() == StatusCode::UNAUTHORIZED {
-            self.challenged(&pass, response.headers()).await?;
+        let mut answer = self.follow(ask, &pass).await?;
+        if answer.is_home && answer.response.status() == StatusCode::UNAUTHORIZED {
+            let sender = self.client.0.http.sender(&answer.response);
+            self.challenged(&pass, answer.response.headers(), sender).await?;
             let pass = self.pass().await?;
-            response = self.follow(ask, &pass).await?;
+            answer = self.follow(ask, &pass).await?;
         }
+        let Answer { response, is_home } = answer;
         match response.status() {
-            status if status.is_success() => Ok(response),
-            StatusCode::UNAUTHORIZED => Err(self.refused(false).await),
-            StatusCode::FORBIDDEN => Err(self.refused(true).await),
-            status => Err(self.failed(self.fault(status, response.headers(), ask.what))),
-        }
-    }
-
-    async fn follow(&self, ask: &Ask<'_>, pass: &Pass) -> Result<Response, Error> {
-        let home = self.url(&ask.path)?;
-        let mut url = home.clone();
-        for _ in 0..=MOST_REDIRECTS {
-            let request = self.request(ask, &url);
-            let request = if hop::same_origin(&home, &url) {
-                pass.apply(request)
-            } else {
-                request
-            };
-            let response = self.exchange(request).await?;
-            if !is_redirect(response.status()) {
-                return Ok(response);
+            status if status.is_success() && is_page(&response, ask) => {
+                Err(self.failed_at(response.url(), Fault::Page))
             }
-            url = hop::target(&url, response.headers(), self.settings()).map_err(|fault| self.failed(fault))?;
+            status if status.is_success() => Ok(response),
+            StatusCode::UNAUTHORIZED if is_home => Err(self.refused(false).await),
+            StatusCode::FORBIDDEN if is_home => Err(self.refused(true).await),
+            // Elsewhere nothing was sent that could be refused: a challenge is only the registry's to make.
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(self.failed_at(response.url(), Fault::Status(response.status())))
+            }
+            status => {
+                let fault = self.fault(status, response.headers(), ask.what);
+                Err(self.failed_at(response.url(), fault))
+            }
         }
-        let to = url.host_str().unwrap_or("nowhere").to_owned();
-        Err(self.failed(Fault::Redirect {
-            to,
-            why: "there are too many redirects",
-        }))
     }
 
-    fn request(&self, ask: &Ask<'_>, url: &Url) -> RequestBuilder {
-        let mut request = self.client.0.http.to(url).request(ask.method.clone(), url.clone());
+    async fn follow(&self, ask: &Ask<'_>, pass: &Pass) -> Result<Answer, Error> {
+        let home = self.home(&ask.path)?;
+        let mut hop = home.clone();
+        // Who once left does not come back with credentials: the way back was chosen by somebody else.
+        let mut is_home = true;
+        for _ in 0..=MOST_REDIRECTS {
+            let request = self.request(ask, &hop);
+            let request = if is_home { pass.apply(request) } else { request };
+            let response = self.exchange(&hop, request).await?;
+            if !is_redirect(response.status()) {
+                return Ok(Answer { response, is_home });
+            }
+            let sender = self.client.0.http.sender(&response);
+            let next = hop.redirect(response.headers(), sender, self.settings());
+            hop = next.map_err(|fault| self.failed_at(response.url(), fault))?;
+            is_home &= hop::same_origin(&home.url, &hop.url);
+        }
+        Err(self.failed(hop::refused(&hop.url, Refusal::TooMany)))
+    }
+
+    fn request(&self, ask: &Ask<'_>, hop: &Hop) -> RequestBuilder {
+        let mut request = self.start(ask.method.clone(), hop);
         if let Some(accept) = ask.accept {
             request = request.header(ACCEPT, accept);
         }
@@ -106,10 +124,17 @@ impl Session {
         request
     }
 
+    /// A request that goes there and no nearer.
+    pub(crate) fn start(&self, method: Method, hop: &Hop) -> RequestBuilder {
+        let client = self.client.0.http.to(&hop.url, hop.nearest);
+        client.request(method, hop.url.clone())
+    }
+
     /// The bare exchange.
-    pub(crate) async fn exchange(&self, request: RequestBuilder) -> Result<Response, Error> {
+    pub(crate) async fn exchange(&self, hop: &Hop, request: RequestBuilder) -> Result<Response, Error> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        request.send().await.map_err(|error| self.failed(Fault::of(error)))
+        let sent = request.send().await;
+        sent.map_err(|error| self.failed_at(&hop.url, Fault::of(error)))
     }
 
     /// A 401 or 403 that fresh credentials do not help against.
@@ -137,6 +162,12 @@ impl Session {
         }
     }
 
+    /// The next piece of a body.
+    pub(crate) async fn chunk(&self, paced: &mut Paced<'_>, response: &mut Response) -> Result<Option<Bytes>, Error> {
+        let chunk = paced.chunk(response).await;
+        chunk.map_err(|fault| self.failed_at(response.url(), fault))
+    }
+
     /// A whole body that must be small.
     pub(crate) async fn small_body(&self, response: Response, what: &str) -> Result<Bytes, Error> {
         let limit = ("manifestBytes", self.settings().limits.manifest_bytes);
@@ -151,7 +182,8 @@ impl Session {
         what: &str,
     ) -> Result<Bytes, Error> {
         let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(Fault::of(error)))? {
+        let mut paced = Paced::new(&self.settings().pace);
+        while let Some(chunk) = self.chunk(&mut paced, &mut response).await? {
             self.count_bytes(chunk.len());
             if (body.len() + chunk.len()) as u64 > limit {
                 let place = format!("{what} from {}/{}", self.registry, self.repository);
@@ -161,6 +193,13 @@ impl Session {
         }
         Ok(body.freeze())
     }
+}
+
+/// A manifest is never a page for people; a blob's type says nothing, it is what it hashes to.
+fn is_page(response: &Response, ask: &Ask<'_>) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE);
+    let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
+    ask.accept.is_some() && media_type.is_some_and(|value| value.starts_with(b"text/html"))
 }
 
 fn is_redirect(status: StatusCode) -> bool {

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
+use crate::registry::Refusal;
+use crate::registry::names::TooNear;
+
 /// A registry's failure, with the place it happened at.
 #[derive(Debug)]
 pub struct RegistryError {
@@ -13,18 +16,20 @@ pub struct RegistryError {
     pub registry: String,
     /// The repository in it.
     pub repository: String,
+    /// The host that failed, where it is another: a CDN or a token service.
+    pub at: Option<String>,
     /// What went wrong.
     pub fault: Fault,
 }
 
 impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "registry {}, repository {}: {}",
-            self.registry, self.repository, self.fault
-        )?;
-        match self.fault.hint(&self.registry) {
+        write!(f, "registry {}, repository {}", self.registry, self.repository)?;
+        if let Some(host) = &self.at {
+            write!(f, ", at {host}")?;
+        }
+        write!(f, ": {}", self.fault)?;
+        match self.fault.hint(self.at.as_ref().unwrap_or(&self.registry)) {
             Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
         }
@@ -102,20 +107,37 @@ pub enum Fault {
         /// Bytes that were declared.
         want: u64,
     },
+    /// Drop by drop.
+    #[error("a body came too slowly, {bytes} bytes in {} s", waited.as_secs())]
+    Slow {
+        /// Bytes that came.
+        bytes: u64,
+        /// The time spent waiting for them.
+        waited: Duration,
+    },
     /// A partial answer other than the one asked for.
     #[error("it answered a range request with another range")]
     Range,
     /// A digest header that is not one.
     #[error("it sent a malformed digest")]
     Digest(#[from] crate::DigestError),
-    /// A redirect that must not be followed.
-    #[error("it redirects to {to}, which is refused: {why}")]
+    /// A redirect or a token realm that must not be followed, or a registry where there can be none.
+    #[error("it leads to {to}, which is refused: {why}")]
     Redirect {
-        /// The host it leads to.
+        /// The host it leads to, with its port if one is written.
         to: String,
         /// Why not.
-        why: &'static str,
+        why: Refusal,
     },
+    /// A name whose addresses must not be connected to.
+    #[error("it is at an address that is refused: {why}")]
+    Address {
+        /// Why not.
+        why: Refusal,
+    },
+    /// A page for people.
+    #[error("it answered with a web page instead of a manifest")]
+    Page,
     /// A challenge nobody understands.
     #[error("it asks for an unknown kind of authentication")]
     Challenge,
@@ -141,7 +163,8 @@ impl Fault {
             | Self::Connect(_)
             | Self::Timeout(_)
             | Self::Broken(_)
-            | Self::Cut { .. } => true,
+            | Self::Cut { .. }
+            | Self::Slow { .. } => true,
             Self::Unauthorized { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
@@ -152,6 +175,8 @@ impl Fault {
             | Self::Range
             | Self::Digest(_)
             | Self::Redirect { .. }
+            | Self::Address { .. }
+            | Self::Page
             | Self::Challenge
             | Self::TokenService { .. }
             | Self::Url(_) => false,
@@ -166,21 +191,38 @@ impl Fault {
         }
     }
 
-    fn hint(&self, registry: &str) -> Option<String> {
+    /// Passes the words in it that the registry chose through `show`.
+    pub(crate) fn quoting(self, show: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Redirect { to, why } => Self::Redirect { to: show(&to), why },
+            Self::TokenService { service, why } => Self::TokenService {
+                service: show(&service),
+                why,
+            },
+            other => other,
+        }
+    }
+
+    fn hint(&self, host: &str) -> Option<String> {
         match self {
             Self::Unauthorized { .. } => Some(format!(
-                "log in with `podman login {registry}` or set REGISTRY_AUTH_FILE to a file that has credentials for it"
+                "log in with `podman login {host}` or set REGISTRY_AUTH_FILE to a file that has credentials for it"
             )),
             Self::Forbidden { .. } => Some("ask its owner for the right to pull, or use another account".to_owned()),
             Self::NotFound { .. } => {
                 Some("check the name and the tag; some registries also answer so without credentials".to_owned())
             }
             Self::RateLimited { .. } => Some("poll less often, or log in to be granted more".to_owned()),
-            Self::Tls(_) => {
-                Some("if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle".to_owned())
-            }
-            Self::PlainHttp => Some(format!("if that is intended list {registry} under plainHttp")),
-            Self::PlainRefused => Some(format!("if it speaks TLS take {registry} off plainHttp (--plain-http)")),
+            Self::Tls(error) => Some(mistrust(error).to_owned()),
+            Self::PlainHttp => Some(format!("if that is intended list {host} under plainHttp")),
+            Self::PlainRefused => Some(format!("if it speaks TLS take {host} off plainHttp (--plain-http)")),
+            Self::Redirect { to, why } if *why == Refusal::Private => Some(format!(
+                "if that is intended list {to} under internalHosts (--internal-host)"
+            )),
+            Self::Address { why } if *why == Refusal::Private => Some(format!(
+                "if that is intended list {host} under internalHosts (--internal-host)"
+            )),
+            Self::Page => Some("a proxy or a login page stands in between, or this is no registry".to_owned()),
             _ => None,
         }
     }
@@ -189,6 +231,10 @@ impl Fault {
     pub(crate) fn of(error: reqwest::Error) -> Self {
         // A URL may carry a signature that grants access; the place is named by us.
         let error = error.without_url();
+        if let Some(near) = find::<TooNear>(&error) {
+            let why = Refusal::of(near.zone);
+            return Self::Address { why };
+        }
         match find::<rustls::Error>(&error) {
             Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => Self::PlainHttp,
             Some(_) => Self::Tls(error),
@@ -198,6 +244,24 @@ impl Fault {
         }
     }
 }
+
+/// What to do about a host that is not trusted.
+fn mistrust(error: &reqwest::Error) -> &'static str {
+    use rustls::CertificateError as Certificate;
+    match find::<rustls::Error>(error) {
+        Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
+            "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
+        }
+        Some(rustls::Error::InvalidCertificate(Certificate::NotValidForName)) => ANOTHER_NAME,
+        Some(rustls::Error::InvalidCertificate(Certificate::NotValidForNameContext { .. })) => ANOTHER_NAME,
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            "if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle"
+        }
+        _ => "it must speak TLS 1.2 or 1.3",
+    }
+}
+
+const ANOTHER_NAME: &str = "its certificate is for another name: write the one that it is for";
 
 /// The first cause of type `T`, also inside an `io::Error`, which hides what it wraps from `source`.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {

@@ -1,6 +1,6 @@
 //! What a repository is asked with: nothing, a password or a token, remembered between pulls.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use reqwest::RequestBuilder;
@@ -9,6 +9,7 @@ use reqwest::header::HeaderMap;
 use crate::auth::{Login, Secret};
 use crate::error::Error;
 use crate::registry::challenge::Challenge;
+use crate::registry::zone::Zone;
 use crate::registry::{Fault, Session, token};
 
 /// The state of authentication for one repository of one registry.
@@ -16,7 +17,8 @@ use crate::registry::{Fault, Session, token};
 pub(crate) struct Grant {
     /// Counts changes, so that of several requests that get a 401 only one renews.
     generation: u64,
-    challenge: Option<Challenge>,
+    /// And from where it came, for a realm must not lead nearer.
+    challenge: Option<(Challenge, Zone)>,
     token: Option<Token>,
 }
 
@@ -65,20 +67,21 @@ impl Session {
         let mut grant = self.grant.lock().await;
         let kind = match &grant.challenge {
             None => PassKind::Nothing,
-            Some(Challenge::Basic) => self
+            Some((Challenge::Basic, _)) => self
                 .login()
                 .await?
                 .map_or(PassKind::Nothing, |login| PassKind::Basic(login.clone())),
-            Some(Challenge::Bearer { realm, service }) => {
+            Some((Challenge::Bearer { realm, service }, sender)) => {
                 let live = grant.token.as_ref().filter(|token| token.expires > Instant::now());
                 let token = match live {
                     Some(token) => token.clone(),
                     None => {
-                        let token = token::fetch(self, realm, service.as_deref()).await?;
+                        let token = token::fetch(self, (realm, *sender), service.as_deref()).await?;
                         grant.generation += 1;
                         grant.token.insert(token).clone()
                     }
                 };
+                *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&token.text));
                 PassKind::Bearer(token.text)
             }
         };
@@ -88,8 +91,8 @@ impl Session {
         })
     }
 
-    /// Takes a 401's challenge and makes the next `pass` satisfy it.
-    pub(crate) async fn challenged(&self, refused: &Pass, headers: &HeaderMap) -> Result<(), Error> {
+    /// Takes the challenge of a 401 that came from within `sender`, and makes the next `pass` satisfy it.
+    pub(crate) async fn challenged(&self, refused: &Pass, headers: &HeaderMap, sender: Zone) -> Result<(), Error> {
         let mut grant = self.grant.lock().await;
         if grant.generation != refused.generation {
             return Ok(());
@@ -102,7 +105,7 @@ impl Session {
         }
         grant.generation += 1;
         grant.token = None;
-        grant.challenge = Some(challenge);
+        grant.challenge = Some((challenge, sender));
         Ok(())
     }
 

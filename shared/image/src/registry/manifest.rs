@@ -4,12 +4,12 @@ use bytes::Bytes;
 use oci_client::Reference;
 use reqwest::{Method, Response};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, DigestError};
 use crate::error::Error;
 use crate::manifest::Blob;
 use crate::place::Check;
 use crate::registry::exchange::Ask;
-use crate::registry::{Fault, Session};
+use crate::registry::{Fault, Session, foreign};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -48,13 +48,13 @@ impl Session {
         let Err(Error::Registry(error)) = found else {
             return found.map(|_| true);
         };
-        match error.fault {
+        match &error.fault {
             Fault::NotFound { .. } => Ok(false),
-            fault if is_headless(&fault) && !self.has_no_head() => {
+            fault if is_headless(fault) && !self.has_no_head() => {
                 self.learn_no_head();
                 Box::pin(self.exists(version)).await
             }
-            fault => Err(self.failed(fault)),
+            _ => Err(Error::Registry(error)),
         }
     }
 
@@ -62,10 +62,7 @@ impl Session {
         let what = format!("tag {tag}");
         match self.send(&ask(Method::HEAD, tag, &what)).await {
             Ok(response) => self.promised(&response),
-            Err(Error::Registry(error)) => match error.fault {
-                fault if is_headless(&fault) => Ok(None),
-                fault => Err(self.failed(fault)),
-            },
+            Err(Error::Registry(error)) if is_headless(&error.fault) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -74,8 +71,12 @@ impl Session {
         let Some(value) = response.headers().get(DIGEST_HEADER) else {
             return Ok(None);
         };
-        let digest = value.to_str().unwrap_or_default().parse();
-        digest.map(Some).map_err(|error| self.failed(Fault::Digest(error)))
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let digest = text.parse().map(Some);
+        digest.map_err(|_| {
+            let shown = foreign::shown(&text, &self.secrets());
+            self.failed_at(response.url(), Fault::Digest(DigestError::of(shown)))
+        })
     }
 
     /// The manifest or index `digest`. What the body hashes to counts, not what a header says.

@@ -6,28 +6,41 @@ mod challenge;
 mod connections;
 mod exchange;
 mod fault;
+mod foreign;
 mod grant;
 mod hop;
 mod manifest;
+mod names;
+mod pace;
 mod retry;
 mod tls;
 mod token;
+mod zone;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use oci_client::Reference;
+use reqwest::Url;
 use tokio::sync::OnceCell;
 
-use crate::auth::{self, Login};
+use crate::auth::{self, Login, Secret};
 use crate::error::Error;
 use crate::settings::{Settings, SettingsError};
 
 use connections::Connections;
 use grant::Grant;
+use hop::Hop;
+use names::World;
 
 pub use fault::{Fault, RegistryError};
+pub use hop::Refusal;
 
 /// Connections, tokens and what was learned about registries, shared by all pulls of a process.
 #[derive(Clone)]
@@ -54,13 +67,19 @@ pub(crate) struct Session {
     repository: String,
     grant: SharedGrant,
     login: OnceCell<Option<Login>>,
+    /// The token that was sent last.
+    sent: Mutex<Option<Arc<str>>>,
     bytes: AtomicU64,
     requests: AtomicU64,
 }
 
 impl Client {
     pub(crate) fn new(settings: Arc<Settings>) -> Result<Self, SettingsError> {
-        let http = Connections::new(&settings)?;
+        Self::within(World::default(), settings)
+    }
+
+    fn within(world: World, settings: Arc<Settings>) -> Result<Self, SettingsError> {
+        let http = Connections::new(&settings, world)?;
         Ok(Self(Arc::new(Shared {
             http,
             settings,
@@ -81,6 +100,7 @@ impl Client {
             repository,
             grant: Arc::clone(grants.entry(key).or_default()),
             login: OnceCell::new(),
+            sent: Mutex::default(),
             bytes: AtomicU64::new(0),
             requests: AtomicU64::new(0),
         }
@@ -105,12 +125,40 @@ impl Session {
     }
 
     fn failed(&self, fault: Fault) -> Error {
-        let (registry, repository) = (self.registry.clone(), self.repository.clone());
+        self.failed_by(None, fault)
+    }
+
+    /// A failure of whoever was asked, which a redirect or a challenge may have made somebody else.
+    fn failed_at(&self, url: &Url, fault: Fault) -> Error {
+        self.failed_by(Some(hop::authority(url)), fault)
+    }
+
+    fn failed_by(&self, host: Option<String>, fault: Fault) -> Error {
+        let secrets = self.secrets();
+        let show = |text: &str| foreign::shown(text, &secrets);
+        let at = host.filter(|host| *host != self.host).map(|host| show(&host));
         Error::Registry(Box::new(RegistryError {
-            registry,
-            repository,
-            fault,
+            registry: self.registry.clone(),
+            repository: self.repository.clone(),
+            at,
+            fault: fault.quoting(show),
         }))
+    }
+
+    /// What was sent and must not come back in an error, in the forms it may come in.
+    fn secrets(&self) -> Vec<String> {
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut secrets: Vec<String> = sent.iter().map(ToString::to_string).collect();
+        match self.login.get().and_then(|login| Some(&login.as_ref()?.secret)) {
+            Some(Secret::Password { user, password }) => {
+                secrets.extend([password.clone(), STANDARD.encode(format!("{user}:{password}"))]);
+            }
+            Some(Secret::IdentityToken(token)) => {
+                secrets.extend([token.clone(), STANDARD.encode(format!("<token>:{token}"))]);
+            }
+            None => {}
+        }
+        secrets
     }
 
     /// The credentials for this repository, if any are configured. A broken configuration is an error:
@@ -121,14 +169,15 @@ impl Session {
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 
-    fn url(&self, path: &str) -> Result<reqwest::Url, Error> {
+    fn home(&self, path: &str) -> Result<Hop, Error> {
         let scheme = if self.settings().is_plain(&self.host) {
             "http"
         } else {
             "https"
         };
         let url = format!("{scheme}://{}/v2/{}/{path}", self.host, self.repository);
-        reqwest::Url::parse(&url).map_err(|_| self.failed(Fault::Url(url)))
+        let url = Url::parse(&url).map_err(|_| self.failed(Fault::Url(url)))?;
+        Hop::home(url).map_err(|fault| self.failed(fault))
     }
 
     fn has_no_head(&self) -> bool {

@@ -4,19 +4,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{RequestBuilder, StatusCode, Url};
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
 use crate::auth::Secret;
 use crate::error::Error;
 use crate::registry::grant::Token;
-use crate::registry::{Fault, Session, hop};
+use crate::registry::hop::{self, Hop};
+use crate::registry::zone::Zone;
+use crate::registry::{Fault, Session};
 
 /// What the token protocol assumes where a service does not say.
 const DEFAULT_LIFETIME_S: u64 = 60;
 
 /// Renew this much before the end at most: clocks and networks are slow.
 const MOST_MARGIN: Duration = Duration::from_secs(10);
+
+/// Tokens have a few KiB; no server takes a header of more than this.
+const MOST_TOKEN_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
 struct Answer {
@@ -25,37 +30,40 @@ struct Answer {
     expires_in: Option<u64>,
 }
 
-/// A fresh token to pull from the session's repository, for its login or for anybody.
-pub(crate) async fn fetch(session: &Session, realm: &Url, service: Option<&str>) -> Result<Token, Error> {
-    let host = realm.host_str().unwrap_or("nowhere");
+/// A fresh token to pull from the session's repository, for its login or for anybody. The realm was named from within
+/// `sender`.
+pub(crate) async fn fetch(
+    session: &Session,
+    (realm, sender): (&Url, Zone),
+    service: Option<&str>,
+) -> Result<Token, Error> {
     let wrong = |why| {
-        session.failed(Fault::TokenService {
-            service: host.to_owned(),
-            why,
-        })
+        let service = hop::authority(realm);
+        session.failed(Fault::TokenService { service, why })
     };
-    if let Some(why) = hop::objection(realm, false, session.settings()) {
-        return Err(session.failed(Fault::Redirect {
-            to: host.to_owned(),
-            why,
-        }));
-    }
+    let hop = Hop::led(realm.clone(), sender, session.settings()).map_err(|fault| session.failed(fault))?;
     let asked = Instant::now();
-    let response = session.exchange(request(session, realm, service).await?).await?;
+    let request = request(session, &hop, service).await?;
+    let response = session.exchange(&hop, request).await?;
     match response.status() {
         StatusCode::OK => {}
+        // The request may carry a password, and it was meant for the realm alone.
+        status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
         // Some services answer 400 to wrong identity tokens, as OAuth 2 says.
         StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => return Err(session.refused(false).await),
         StatusCode::FORBIDDEN => return Err(session.refused(true).await),
-        status => return Err(session.failed(session.fault(status, response.headers(), "token service"))),
+        status => {
+            let fault = session.fault(status, response.headers(), "token service");
+            return Err(session.failed_at(realm, fault));
+        }
     }
     let body = session.small_body(response, "token answer").await?;
     let answer: Answer = serde_json::from_slice(&body).map_err(|_| wrong("answers something other than a token"))?;
-    token(answer, asked).ok_or_else(|| wrong("answers without a token"))
+    token(answer, asked).ok_or_else(|| wrong("answers without a token that can be sent"))
 }
 
 fn token(answer: Answer, asked: Instant) -> Option<Token> {
-    let text = answer.token.or(answer.access_token).filter(|text| !text.is_empty())?;
+    let text = answer.token.or(answer.access_token).filter(|text| is_token(text))?;
     let lifetime = Duration::from_secs(answer.expires_in.filter(|s| *s > 0).unwrap_or(DEFAULT_LIFETIME_S));
     let usable = lifetime - (lifetime / 10).min(MOST_MARGIN);
     // A lifetime beyond what a clock can hold is as good as a day.
@@ -66,16 +74,26 @@ fn token(answer: Answer, asked: Instant) -> Option<Token> {
     })
 }
 
-async fn request(session: &Session, realm: &Url, service: Option<&str>) -> Result<RequestBuilder, Error> {
+/// Whether it can be a header's value, and nothing but that: no line ends, no spaces.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MOST_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+async fn request(session: &Session, hop: &Hop, service: Option<&str>) -> Result<RequestBuilder, Error> {
     let scope = format!("repository:{}:pull", session.repository);
-    let http = session.client.0.http.to(realm);
+    let realm = &hop.url;
+    let get = |pairs: &[(&str, &str)]| {
+        let url = with_query(realm, pairs);
+        let nearest = hop.nearest;
+        session.start(Method::GET, &Hop { url, nearest })
+    };
     let mut pairs = vec![("scope", scope.as_str())];
     pairs.extend(service.map(|service| ("service", service)));
     Ok(match session.login().await?.map(|login| &login.secret) {
-        None => http.get(with_query(realm, &pairs)),
+        None => get(&pairs),
         Some(Secret::Password { user, password }) => {
             pairs.push(("account", user));
-            http.get(with_query(realm, &pairs)).basic_auth(user, Some(password))
+            get(&pairs).basic_auth(user, Some(password))
         }
         Some(Secret::IdentityToken(identity)) => {
             pairs.extend([
@@ -86,8 +104,8 @@ async fn request(session: &Session, realm: &Url, service: Option<&str>) -> Resul
             let mut form = realm.clone();
             form.set_query(None);
             let body = with_query(&form, &pairs).query().unwrap_or_default().to_owned();
-            http.post(realm.clone())
-                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            let post = session.start(Method::POST, hop);
+            post.header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                 .body(body)
         }
     })

@@ -5,6 +5,7 @@
 mod auth;
 mod disk;
 mod faults;
+mod hostile_registry;
 mod images;
 mod kit;
 mod layers;

@@ -48,8 +48,11 @@ impl Waits {
             return Err(error);
         };
         // Never sooner than asked, and some jitter on top, lest all clients come back at once.
-        let delay = error.retry_after().map_or(delay, |asked| asked + delay / 4);
-        if Instant::now() + delay > self.deadline {
+        let delay = error
+            .retry_after()
+            .map_or(delay, |asked| asked.saturating_add(delay / 4));
+        // Compared as durations: what a server asks for may lie beyond what the clock can hold.
+        if delay > self.deadline.saturating_duration_since(Instant::now()) {
             Err(error)
         } else {
             Ok(delay)
@@ -95,6 +98,7 @@ mod tests {
         );
         assert!(waits.after(unavailable(None)).is_err());
         assert!(Waits::new(&settings).after(unavailable(Some(61))).is_err());
+        assert!(Waits::new(&settings).after(unavailable(Some(u64::MAX))).is_err());
         assert!(Waits::new(&settings).after(HttpError::NotFound).is_err());
     }
 

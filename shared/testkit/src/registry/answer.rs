@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request as Incoming;
-use axum::http::header::{ACCEPT_RANGES, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HOST};
+use axum::http::header::{ACCEPT_RANGES, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HOST};
 use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::response::Builder;
-use axum::http::{Method, Response, StatusCode};
+use axum::http::{HeaderValue, Method, Response, StatusCode};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -20,7 +20,7 @@ use crate::registry::{App, Fault, Inner, Kind, Request, Shared};
 /// The one handler: logs, delays, fails by script, else serves.
 pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
     let shared = state.0;
-    let (request, method, form) = note(incoming).await;
+    let (request, method) = note(incoming).await;
     let kind = request.kind;
     let (fault, delay) = {
         let mut state = shared.lock();
@@ -34,12 +34,16 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
         Duration::ZERO
     };
     sleep(delay + extra).await;
-    let response = respond(&shared, &request, &method, &form, fault.as_ref());
+    let mut response = respond(&shared, &request, &method, fault.as_ref());
+    if let Some(Fault::Header(name, value)) = &fault {
+        let value = HeaderValue::from_str(value).expect("the script gives a header's value");
+        response.headers_mut().insert(*name, value);
+    }
     shared.lock().script.end(kind);
     response
 }
 
-async fn note(incoming: Incoming) -> (Request, Method, String) {
+async fn note(incoming: Incoming) -> (Request, Method) {
     let (parts, body) = incoming.into_parts();
     let form = to_bytes(body, 1 << 20).await.unwrap_or_default();
     let header = |name| {
@@ -55,6 +59,8 @@ async fn note(incoming: Incoming) -> (Request, Method, String) {
         query: parts.uri.query().unwrap_or_default().to_owned(),
         range: header(RANGE),
         authorization: header(AUTHORIZATION),
+        cookie: header(COOKIE),
+        body: String::from_utf8_lossy(&form).into_owned(),
         host: parts
             .uri
             .authority()
@@ -63,7 +69,7 @@ async fn note(incoming: Incoming) -> (Request, Method, String) {
             .unwrap_or_default(),
         path,
     };
-    (request, parts.method, String::from_utf8_lossy(&form).into_owned())
+    (request, parts.method)
 }
 
 fn kind(method: &Method, path: &str) -> Kind {
@@ -76,7 +82,7 @@ fn kind(method: &Method, path: &str) -> Kind {
     }
 }
 
-fn respond(shared: &Shared, request: &Request, method: &Method, form: &str, fault: Option<&Fault>) -> Response<Body> {
+fn respond(shared: &Shared, request: &Request, method: &Method, fault: Option<&Fault>) -> Response<Body> {
     let mut state = shared.lock();
     match fault {
         Some(Fault::Status(code, retry_after)) => {
@@ -87,10 +93,15 @@ fn respond(shared: &Shared, request: &Request, method: &Method, form: &str, faul
         }
         Some(Fault::Redirect(to)) => return finish(status(307).header(LOCATION, to), Body::empty()),
         Some(Fault::Body(body)) => return finish(status(200), Body::from(body.clone())),
-        Some(Fault::Cut(_) | Fault::Delay(_) | Fault::Digest(_)) | None => {}
+        Some(Fault::Answer(code, headers, body)) => {
+            let all = headers.iter();
+            let response = all.fold(status(*code), |response, (name, value)| response.header(*name, value));
+            return finish(response, Body::from(body.clone()));
+        }
+        Some(Fault::Cut(_) | Fault::Delay(_) | Fault::Digest(_) | Fault::Header(..) | Fault::Pass) | None => {}
     }
     if request.kind == Kind::Token {
-        return token(&mut state, request, form);
+        return token(&mut state, request);
     }
     if let Some(challenge) = state.auth.refuse(request.authorization.as_deref(), &state.base) {
         return finish(status(401).header(WWW_AUTHENTICATE, challenge), Body::empty());
@@ -103,8 +114,8 @@ fn respond(shared: &Shared, request: &Request, method: &Method, form: &str, faul
     }
 }
 
-fn token(state: &mut Inner, request: &Request, form: &str) -> Response<Body> {
-    match state.auth.token(request.authorization.as_deref(), form) {
+fn token(state: &mut Inner, request: &Request) -> Response<Body> {
+    match state.auth.token(request.authorization.as_deref(), &request.body) {
         Some(token) => {
             let body = json!({"token": token, "expires_in": state.auth.lifetime.as_secs().max(1)});
             finish(status(200), Body::from(body.to_string()))

@@ -33,6 +33,12 @@ pub enum Fault {
     Redirect(String),
     /// This body instead, with status 200.
     Body(String),
+    /// The right answer, with this header in the place of its own.
+    Header(&'static str, String),
+    /// This answer instead: status, headers, body.
+    Answer(u16, Vec<(&'static str, String)>, String),
+    /// None.
+    Pass,
 }
 
 /// A request as it came.
@@ -50,6 +56,10 @@ pub struct Request {
     pub authorization: Option<String>,
     /// Its `Host`.
     pub host: String,
+    /// Its `Cookie`.
+    pub cookie: Option<String>,
+    /// Its body.
+    pub body: String,
 }
 
 #[derive(Default)]

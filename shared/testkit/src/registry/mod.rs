@@ -4,8 +4,10 @@ mod answer;
 mod auth;
 mod faults;
 mod tls;
+mod wire;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ use auth::Auth;
 use faults::Script;
 
 pub use faults::{Fault, Kind, Request};
+pub use tls::Flaw;
+pub use wire::{Say, Wire};
 
 /// A registry on a free port of 127.0.0.1, until it is dropped.
 pub struct Registry {
@@ -34,6 +38,8 @@ pub struct Registry {
 pub struct Builder {
     state: Inner,
     tls_names: Option<Vec<String>>,
+    flaw: Flaw,
+    address: Option<IpAddr>,
 }
 
 #[derive(Clone, Default)]
@@ -114,11 +120,24 @@ impl Builder {
         self
     }
 
+    /// Speaks TLS with a certificate for 127.0.0.1 that has something wrong with it.
+    #[must_use]
+    pub fn tls_but(mut self, flaw: Flaw) -> Self {
+        self.flaw = flaw;
+        self.tls()
+    }
+
+    /// Listens on another address of this machine: on Linux all of 127.0.0.0/8 are.
+    #[must_use]
+    pub fn at(mut self, address: IpAddr) -> Self {
+        self.address = Some(address);
+        self
+    }
+
     /// Listens.
     pub async fn start(self) -> Registry {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("loopback has a free port");
+        let address = self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let listener = TcpListener::bind((address, 0)).await.expect("loopback has a free port");
         let host = listener
             .local_addr()
             .expect("a bound socket has an address")
@@ -127,7 +146,7 @@ impl Builder {
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let (scheme, ca_pem, task) = match self.tls_names {
             Some(names) => {
-                let (listener, ca_pem) = tls::listener(listener, &names);
+                let (listener, ca_pem) = tls::listener(listener, &names, self.flaw);
                 (
                     "https",
                     Some(ca_pem),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::serve::Listener;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
@@ -12,21 +12,39 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+/// What is wrong with a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flaw {
+    /// Nothing.
+    #[default]
+    None,
+    /// It was good until 2001.
+    Expired,
+    /// Nobody but itself vouches for it.
+    SelfSigned,
+}
+
 pub(crate) struct Tls {
     tcp: TcpListener,
     acceptor: TlsAcceptor,
 }
 
 /// Wraps `tcp`, and gives the CA's certificate in PEM.
-pub(crate) fn listener(tcp: TcpListener, names: &[String]) -> (Tls, String) {
+pub(crate) fn listener(tcp: TcpListener, names: &[String], flaw: Flaw) -> (Tls, String) {
     let ca_key = KeyPair::generate().expect("a key can be made");
     let mut ca = CertificateParams::default();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let ca_pem = ca.self_signed(&ca_key).expect("a CA can sign itself").pem();
     let issuer = Issuer::new(ca, ca_key);
     let key = KeyPair::generate().expect("a key can be made");
-    let params = CertificateParams::new(names).expect("the names are names");
-    let certificate = params.signed_by(&key, &issuer).expect("a CA can sign");
+    let mut params = CertificateParams::new(names).expect("the names are names");
+    if flaw == Flaw::Expired {
+        (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
+    }
+    let certificate = match flaw {
+        Flaw::SelfSigned => params.self_signed(&key).expect("a key can sign for itself"),
+        Flaw::None | Flaw::Expired => params.signed_by(&key, &issuer).expect("a CA can sign"),
+    };
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a made key is a key");
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -1,0 +1,127 @@
+//! A server below HTTP: it says what it was told to, whatever it was asked.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+/// One thing to say.
+#[derive(Clone, Debug)]
+pub enum Say {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// These bytes, so often.
+    Again(Vec<u8>, usize),
+    /// These bytes, one after each such wait.
+    Drip(Vec<u8>, Duration),
+    /// Nothing, for so long.
+    Wait(Duration),
+}
+
+/// Answers on a free port of 127.0.0.1 until it is dropped. Each connection is closed when all is said.
+pub struct Wire {
+    host: String,
+    heard: Arc<Heard>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Heard {
+    requests: Mutex<Vec<String>>,
+    bytes_said: AtomicUsize,
+}
+
+impl Wire {
+    /// Says these, one after another, to everyone who says something first.
+    ///
+    /// # Panics
+    /// If no port is free.
+    pub async fn start(says: Vec<Say>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let heard = Arc::<Heard>::default();
+        let task = tokio::spawn(listen(listener, says.into(), Arc::clone(&heard)));
+        Self {
+            host: address.to_string(),
+            heard,
+            task,
+        }
+    }
+
+    /// An answer of these bytes and nothing else.
+    pub async fn answering(text: impl Into<Vec<u8>>) -> Self {
+        Self::start(vec![Say::Bytes(text.into())]).await
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What each connection said first, in the order they came.
+    pub fn requests(&self) -> Vec<String> {
+        self.heard
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// How many bytes were taken from it, or are on their way.
+    pub fn bytes_said(&self) -> usize {
+        self.heard.bytes_said.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen(listener: TcpListener, says: Arc<[Say]>, heard: Arc<Heard>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (says, heard) = (Arc::clone(&says), Arc::clone(&heard));
+        // Whoever hangs up has heard enough.
+        tokio::spawn(async move { talk(stream, &says, &heard).await.unwrap_or_default() });
+    }
+}
+
+async fn talk(mut stream: TcpStream, says: &[Say], heard: &Heard) -> std::io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    let count = stream.read(&mut buffer).await?;
+    let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+    heard.requests.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    for say in says {
+        match say {
+            Say::Bytes(bytes) => heard.say(&mut stream, bytes).await?,
+            Say::Wait(time) => sleep(*time).await,
+            Say::Again(bytes, times) => {
+                for _ in 0..*times {
+                    heard.say(&mut stream, bytes).await?;
+                }
+            }
+            Say::Drip(bytes, every) => {
+                for byte in bytes.chunks(1) {
+                    sleep(*every).await;
+                    heard.say(&mut stream, byte).await?;
+                }
+            }
+        }
+    }
+    stream.shutdown().await
+}
+
+impl Heard {
+    async fn say(&self, stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+        stream.write_all(bytes).await?;
+        self.bytes_said.fetch_add(bytes.len(), Ordering::Relaxed);
+        Ok(())
+    }
+}

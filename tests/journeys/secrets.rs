@@ -1,0 +1,167 @@
+//! Credentials are seen by the registry they are for and by its token service, and by nobody who reads what a poll
+//! leaves behind: its output at the most talkative, its errors, the store with status.json.
+
+use std::{fs, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use tempfile::TempDir;
+use testkit::{Fault, Kind, Registry, RegistryBuilder};
+use tokio::task::block_in_place;
+
+use crate::support::{binary::command, catalogs};
+
+const USER: &str = "robot-of-the-mirror";
+const PASSWORD: &str = "hunter2+hunter2/hunter2";
+
+/// What a registry wants, and what `auth.json` has for it.
+#[derive(Clone, Copy, Debug)]
+enum Login {
+    Basic,
+    Bearer,
+    Identity,
+}
+
+impl Login {
+    fn registry(self) -> RegistryBuilder {
+        match self {
+            Self::Basic => Registry::builder().basic(USER, PASSWORD),
+            Self::Bearer | Self::Identity => Registry::builder().bearer(USER, PASSWORD),
+        }
+    }
+
+    fn entry(self) -> String {
+        match self {
+            Self::Basic | Self::Bearer => format!(r#"{{"auth": "{}"}}"#, basic()),
+            Self::Identity => format!(r#"{{"auth": "PHRva2VuPjo=", "identitytoken": "{PASSWORD}"}}"#),
+        }
+    }
+}
+
+fn basic() -> String {
+    STANDARD.encode(format!("{USER}:{PASSWORD}"))
+}
+
+/// All forms that a secret may take, and the tokens that were given for it.
+fn secrets() -> Vec<String> {
+    let encoded = PASSWORD.replace('+', "%2B").replace('/', "%2F");
+    let identity = STANDARD.encode(format!("<token>:{PASSWORD}"));
+    let debug = format!("{:?}", PASSWORD.as_bytes());
+    vec![
+        PASSWORD.to_owned(),
+        encoded,
+        basic(),
+        identity,
+        debug,
+        "Bearer token-".to_owned(),
+        "token-1".to_owned(),
+    ]
+}
+
+/// Polls once with everything logged that there is to log, and gives back all that can be read afterwards.
+fn poll(registry: &Registry, auth: &str) -> (Option<i32>, String) {
+    let dir = TempDir::new().unwrap();
+    let (store, file) = (dir.path().join("store"), dir.path().join("auth.json"));
+    fs::write(&file, auth).unwrap();
+    let catalog = format!("site={}", registry.reference("ns/catalog", "latest"));
+    let mut command = command(["poll", "-vv", "--log-format", "json", "--plain-http", "127.0.0.1"]);
+    command
+        .arg("--store")
+        .arg(&store)
+        .arg("--auth-file")
+        .arg(&file)
+        .args(["--catalog", &catalog]);
+    let output = command.env("RUST_LOG", "trace").output().unwrap();
+    fs::remove_file(file).unwrap();
+    assert!(store.join("catalogs/site/status.json").exists());
+    let mut read = [output.stdout, output.stderr].concat();
+    collect(dir.path(), &mut read);
+    (output.status.code(), String::from_utf8_lossy(&read).into_owned())
+}
+
+fn collect(dir: &Path, read: &mut Vec<u8>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => collect(&path, read),
+            false => read.extend(fs::read(path).unwrap()),
+        }
+    }
+}
+
+/// Ways to fail, most of them with the secret in the registry's hands.
+fn tricks(other: &str) -> Vec<(&'static str, Kind, Vec<Fault>)> {
+    let status = |code| vec![Fault::Pass, Fault::Status(code, None)];
+    let refused = format!("https://169.254.169.254/{PASSWORD}");
+    vec![
+        ("nothing", Kind::Other, Vec::new()),
+        ("403", Kind::Head, status(403)),
+        ("404", Kind::Head, status(404)),
+        ("418", Kind::Manifest, vec![Fault::Status(418, None)]),
+        ("401 again", Kind::Head, status(401)),
+        (
+            "an echo in a redirect",
+            Kind::Head,
+            vec![Fault::Pass, Fault::Redirect(refused)],
+        ),
+        (
+            "another host",
+            Kind::Manifest,
+            vec![Fault::Redirect(format!("http://{other}/v2/x/manifests/y"))],
+        ),
+        (
+            "an echo in a body",
+            Kind::Manifest,
+            vec![Fault::Body(format!(r#"{{"errors": [{{"message": "{PASSWORD}"}}]}}"#))],
+        ),
+        (
+            "an echo in a digest",
+            Kind::Head,
+            vec![Fault::Pass, Fault::Digest(format!("sha256:{}", basic()))],
+        ),
+        ("a broken connection", Kind::Blob, vec![Fault::Cut(5); 9]),
+        ("a page", Kind::Token, vec![Fault::Body("<html>".to_owned())]),
+        (
+            "a token that cannot be sent",
+            Kind::Token,
+            vec![Fault::Body(r#"{"token": "token-1\r\n"}"#.to_owned())],
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_is_left_behind_by_a_poll_however_it_fails() {
+    for login in [Login::Basic, Login::Bearer, Login::Identity] {
+        let other = Registry::start().await;
+        for (name, kind, faults) in tricks(other.host()) {
+            let registry = login.registry().start().await;
+            registry.push("ns/catalog", "latest", &catalogs::image(&[catalogs::package("a", 2)]));
+            let fails = !faults.is_empty();
+            faults.into_iter().for_each(|fault| registry.script(kind, fault));
+            let auth = format!(r#"{{"auths": {{"{}": {}}}}}"#, registry.host(), login.entry());
+            let (code, read) = block_in_place(|| poll(&registry, &auth));
+            let skipped = kind == Kind::Token && matches!(login, Login::Basic);
+            assert_eq!(code == Some(1), fails && !skipped, "{login:?}, {name}: {read}");
+            assert!(read.contains("TRACE"), "everything was logged");
+            for secret in secrets() {
+                assert!(!read.contains(&secret), "{login:?}, {name}: {secret} is in {read}");
+            }
+            assert!(
+                was_told(&registry, login),
+                "{login:?}, {name}: the registry never saw what it wants"
+            );
+        }
+        for request in other.requests() {
+            let text = format!("{request:?}");
+            assert!(request.authorization.is_none() && !text.contains(PASSWORD), "{text}");
+        }
+    }
+}
+
+/// Lest the test looks for what was never sent.
+fn was_told(registry: &Registry, login: Login) -> bool {
+    let encoded = PASSWORD.replace('+', "%2B").replace('/', "%2F");
+    registry.requests().iter().any(|request| match login {
+        Login::Basic | Login::Bearer => request.authorization == Some(format!("Basic {}", basic())),
+        Login::Identity => request.body.contains(&encoded),
+    })
+}
