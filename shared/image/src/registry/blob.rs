@@ -23,7 +23,9 @@ impl Session {
         let mut waits = Waits::new(&self.settings().retry);
         let mut mark = 0;
         while !check.is_complete() {
-            match self.part(blob, &mut check, &to).await {
+            // What could not be sent was tried often enough. Only what breaks on the way is asked for again here.
+            let response = self.rest(blob, check.seen()).await?;
+            match self.part(response, blob, &mut check, &to).await {
                 Ok(Fetched::Unwanted) => return Ok(Fetched::Unwanted),
                 Ok(Fetched::Verified) => {}
                 Err(error) => {
@@ -38,19 +40,27 @@ impl Session {
         check.finish().map(|()| Fetched::Verified)
     }
 
-    /// Streams from where the check is to the end, or to where the connection breaks.
-    async fn part(&self, blob: &Blob, check: &mut Check<'_>, to: &Sender<Bytes>) -> Result<Fetched, Error> {
+    async fn rest(&self, blob: &Blob, from: u64) -> Result<Response, Error> {
         let what = format!("layer {}", blob.digest);
-        let (path, from) = (format!("blobs/{}", blob.digest), check.seen());
         let ask = Ask {
             method: Method::GET,
-            path,
+            path: format!("blobs/{}", blob.digest),
             accept: None,
             from,
             what: &what,
         };
-        let mut response = self.send(&ask).await?;
-        let mut skip = self.offset(&response, blob, from)?;
+        self.send(&ask).await
+    }
+
+    /// Streams from where the check is to the end, or to where the connection breaks.
+    async fn part(
+        &self,
+        mut response: Response,
+        blob: &Blob,
+        check: &mut Check<'_>,
+        to: &Sender<Bytes>,
+    ) -> Result<Fetched, Error> {
+        let mut skip = self.offset(&response, blob, check.seen())?;
         let mut paced = Paced::new(&self.settings().pace);
         while let Some(mut chunk) = self.chunk(&mut paced, &mut response).await? {
             self.count_bytes(chunk.len());

@@ -252,16 +252,15 @@ fn mistrust(error: &reqwest::Error) -> &'static str {
         Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
             "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
         }
-        Some(rustls::Error::InvalidCertificate(Certificate::NotValidForName)) => ANOTHER_NAME,
-        Some(rustls::Error::InvalidCertificate(Certificate::NotValidForNameContext { .. })) => ANOTHER_NAME,
+        Some(rustls::Error::InvalidCertificate(
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+        )) => "its certificate is for another name: write the one that it is for",
         Some(rustls::Error::InvalidCertificate(_)) => {
             "if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle"
         }
         _ => "it must speak TLS 1.2 or 1.3",
     }
 }
-
-const ANOTHER_NAME: &str = "its certificate is for another name: write the one that it is for";
 
 /// The first cause of type `T`, also inside an `io::Error`, which hides what it wraps from `source`.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {

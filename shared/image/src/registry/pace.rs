@@ -28,9 +28,8 @@ impl<'a> Paced<'a> {
     pub(crate) async fn chunk(&mut self, response: &mut Response) -> Result<Option<Bytes>, Fault> {
         let started = Instant::now();
         let chunk = response.chunk().await.map_err(Fault::of)?;
-        match &chunk {
-            Some(bytes) => self.note(started.elapsed(), bytes.len() as u64)?,
-            None => {}
+        if let Some(bytes) = &chunk {
+            self.note(started.elapsed(), bytes.len() as u64)?;
         }
         Ok(chunk)
     }

@@ -97,7 +97,7 @@ fn of_v6(address: Ipv6Addr) -> Zone {
     let segments = address.segments();
     match segments {
         _ if METADATA_V6.contains(&address) => Zone::Never,
-        [0xfd00, 0xec2, ..] | [0xfe80..=0xfebf, ..] | [0xff00..=0xffff, ..] => Zone::Never,
+        [0xfd00, 0xec2, ..] | [0xfe80..=0xfebf | 0xff00..=0xffff, ..] => Zone::Never,
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Zone::Machine,
         // Teredo, documentation.
         [0x2001, 0 | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Zone::Site,

@@ -42,9 +42,12 @@ async fn floods_of_headers_are_bounded_in_bytes_and_in_time() {
             "silence",
         ),
         (
-            "interim answers without end",
-            vec![megabytes("HTTP/1.1 100 Continue\r\n\r\n", 100)],
-            "broken or silence",
+            "interim answers, which end with the time for an answer",
+            vec![
+                megabytes("HTTP/1.1 100 Continue\r\n\r\n", 5),
+                Say::Wait(Duration::from_secs(60)),
+            ],
+            "silence",
         ),
         ("not HTTP", vec![bytes("SSH-2.0-OpenSSH_9.9\r\n")], "broken"),
         ("the HTTP of long ago", vec![bytes("<html>hello</html>")], "broken"),
@@ -108,6 +111,6 @@ async fn trailers_without_end_change_nothing_that_was_verified() {
             (Kind::Blob, Fault::Redirect(format!("http://{}/", wire.host()))),
         ]);
         lab.expect("all bytes came before", "read").await;
-        assert!(wire.bytes_said() < 16 << 20, "{} bytes were taken", wire.bytes_said());
+        assert!(wire.bytes_said() < 40 << 20, "{} bytes were taken", wire.bytes_said());
     }
 }

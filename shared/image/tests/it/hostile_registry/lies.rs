@@ -4,6 +4,9 @@ use testkit::{Fault, Kind};
 
 use super::Lab;
 
+/// The trick, what goes wrong, and what comes of it.
+type Row<'a> = (&'a str, Vec<(Kind, Fault)>, &'a str);
+
 /// Right in form, and of something else.
 const OTHER: &str = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
 const SCHEMA1: &str = r#"{"schemaVersion": 1, "fsLayers": [{"blobSum": "sha256:x"}], "history": []}"#;
@@ -28,7 +31,7 @@ async fn only_what_hashes_right_is_believed() {
     let no_head = || (Head, Fault::Status(405, None));
     let body = |text: &str| Fault::Body(text.to_owned());
     let html = "text/html; charset=utf-8";
-    let rows: Vec<(&str, Vec<(Kind, Fault)>, &str)> = vec![
+    let rows: Vec<Row<'_>> = vec![
         ("HEAD promises another digest", vec![(Head, lie(OTHER))], "not found"),
         (
             "HEAD promises another algorithm",

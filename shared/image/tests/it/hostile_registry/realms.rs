@@ -150,7 +150,7 @@ async fn an_identity_token_goes_to_the_realm_and_never_to_the_registry() {
     let registry = bearer().start().await;
     let (host, other) = (registry.host().to_owned(), Registry::start().await);
     let lab = Lab::of(registry, other, &host, |settings: &mut Settings| {
-        settings.logins = identity(&host)
+        settings.logins = identity(&host);
     });
     lab.expect("an identity token", "read").await;
     for request in lab.registry.requests() {
