@@ -1,0 +1,4 @@
+//! See `fuzz::archive`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(archive);

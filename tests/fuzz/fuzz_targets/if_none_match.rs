@@ -1,0 +1,4 @@
+//! See `fuzz::if_none_match`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(if_none_match);

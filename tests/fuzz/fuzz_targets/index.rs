@@ -1,0 +1,4 @@
+//! See `fuzz::index`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(index);

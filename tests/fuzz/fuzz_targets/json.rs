@@ -1,0 +1,4 @@
+//! See `fuzz::json`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(json);

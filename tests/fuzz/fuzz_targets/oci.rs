@@ -1,0 +1,4 @@
+//! See `fuzz::oci`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(oci);

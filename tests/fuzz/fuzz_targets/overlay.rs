@@ -1,0 +1,4 @@
+//! See `fuzz::overlay`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(overlay);

@@ -1,0 +1,121 @@
+mod forgery;
+
+use std::{
+    cell::RefCell,
+    fs::File,
+    io::{Seek, Write},
+    sync::Arc,
+};
+
+use arbitrary::{Arbitrary, Unstructured};
+use bytes::Bytes;
+use layout::{CatalogName, Current, Document, Key};
+use store::{MemoryStore, Store};
+use sync::{Archive, Importer, Pack, Packing, Settings};
+
+use crate::{
+    runtime::run,
+    site::{Site, name},
+};
+use forgery::{Entries, Forgery, entries};
+
+thread_local! {
+    static HONEST: [Entries; 2] = {
+        let site = Site::new(&["v1", "v2"]);
+        [false, true].map(|whole| entries(&export(&site.store, whole)))
+    };
+    /// A store that an archive is new to, and one with an older state.
+    static STORES: RefCell<[MemoryStore; 2]> = RefCell::new([MemoryStore::new(), Site::new(&["v1"]).store]);
+}
+
+/// An archive as somebody forges it who knows the format: it is refused before anything is written, or what the store
+/// then holds is sound.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn archive(input: &[u8]) {
+    let Ok(forgery) = Forgery::arbitrary(&mut Unstructured::new(input)) else {
+        return;
+    };
+    let honest = HONEST.with(|honest| honest[usize::from(forgery.whole)].clone());
+    let volume = forgery.volume(honest);
+    let before = STORES.with_borrow(|stores| stores[usize::from(forgery.older)].objects());
+    let store = MemoryStore::new();
+    before.iter().for_each(|(key, bytes)| put(&store, key, bytes));
+    store.take_log();
+    import(&volume, &store);
+    check(&store, before.get(&Key::Current(name())));
+}
+
+/// The bytes of an archive as they are.
+///
+/// # Panics
+/// If the archive is neither refused nor sound.
+pub fn volume(input: &[u8]) {
+    let store = MemoryStore::new();
+    import(input, &store);
+    check(&store, None);
+}
+
+fn import(volume: &[u8], store: &MemoryStore) {
+    let Ok(archive) = Archive::open(vec![("the volume".to_owned(), file(volume))]) else {
+        return;
+    };
+    let importer = Importer::new(archive, Arc::new(store.clone()), Settings::default());
+    if run(importer.run()).is_err() {
+        assert!(store.written().is_empty(), "{:?}", store.written());
+    }
+}
+
+/// Every catalog that readers see is whole, and none has gone back.
+fn check(store: &MemoryStore, before: Option<&Bytes>) {
+    let objects = store.objects();
+    for (key, bytes) in &objects {
+        if let Key::Current(name) = key {
+            check_catalog(store, name, bytes);
+        }
+    }
+    let serial = |bytes: &Bytes| Current::from_bytes(bytes).expect("a sound pointer").serial;
+    let (then, now) = (before.map(serial), objects.get(&Key::Current(name())).map(serial));
+    assert!(now >= then, "{now:?} after {then:?}");
+}
+
+fn check_catalog(store: &MemoryStore, name: &CatalogName, bytes: &Bytes) {
+    let found = run(keep::verify(store, name)).expect("memory can be read");
+    assert!(
+        found.findings.is_empty(),
+        "{:#?} in {}",
+        found.findings,
+        String::from_utf8_lossy(bytes)
+    );
+}
+
+fn put(store: &MemoryStore, key: &Key, bytes: &Bytes) {
+    let put = store.put(key, bytes.clone(), store::Condition::Always);
+    run(put).expect("memory takes all");
+}
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
+    let file = file.as_mut().expect("a temporary file can be made");
+    file.write_all(bytes).and_then(|()| file.rewind()).expect("it can be written");
+    file.try_clone().expect("it can be opened twice")
+}
+
+/// The one volume of an archive.
+pub(crate) fn export(store: &MemoryStore, whole: bool) -> Vec<u8> {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    let packing = Packing {
+        whole,
+        ..Packing::default()
+    };
+    run(async {
+        let pack = Pack::plan(store, &[name()], &packing).await.expect("a sound store");
+        let write = move || {
+            let mut bytes = Vec::new();
+            pack.write(1, &mut bytes).expect("memory takes all");
+            bytes
+        };
+        tokio::task::spawn_blocking(write).await.expect("it is not cancelled")
+    })
+}

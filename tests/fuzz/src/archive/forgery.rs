@@ -1,0 +1,253 @@
+//! What somebody does to an honest archive, with all hashes made right again.
+
+use std::io::Read;
+
+use arbitrary::Arbitrary;
+use layout::{Current, Document, Key, Sha256};
+use serde_json::Value;
+use sync::{Manifest, PackedCatalog, PackedObject};
+use tar::{Archive, Builder, EntryType, Header};
+
+use crate::site::name;
+
+/// Paths and contents of an archive, without what it says of itself.
+pub(crate) type Entries = Vec<(String, Vec<u8>)>;
+
+/// More edits find nothing new.
+const EDITS: usize = 8;
+
+#[derive(Arbitrary, Debug)]
+pub(crate) struct Forgery {
+    /// Whether the archive brings what could be made of the shards.
+    pub(crate) whole: bool,
+    /// Whether the store has an older state.
+    pub(crate) older: bool,
+    /// Whether every hash of what was changed is changed too, wherever it is written.
+    rehashed: bool,
+    edits: Vec<Edit>,
+    /// Bytes of the finished volume, changed without anything else.
+    flips: Vec<(u32, u8)>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Edit {
+    Drop(u8),
+    Twice(u8),
+    Swap(u8, u8),
+    Rename(u8, u8),
+    Call(u8, String),
+    Replace(u8, Vec<u8>),
+    Flip(u8, u16, u8),
+    /// A value of a document: which, the how manieth of its values, and what it becomes.
+    Value(u8, u8, Leaf),
+}
+
+#[derive(Arbitrary, Debug)]
+enum Leaf {
+    Null,
+    Number(u64),
+    Text(String),
+    HashOf(u8),
+    List,
+}
+
+impl Forgery {
+    /// The volume.
+    pub(crate) fn volume(&self, honest: Entries) -> Vec<u8> {
+        let mut entries = honest;
+        for edit in self.edits.iter().take(EDITS) {
+            if !entries.is_empty() {
+                edit.apply(&mut entries, self.rehashed);
+            }
+        }
+        let mut volume = volume(&entries);
+        for (at, bits) in self.flips.iter().take(EDITS) {
+            let at = *at as usize % volume.len();
+            volume[at] ^= bits;
+        }
+        volume
+    }
+}
+
+impl Edit {
+    fn apply(&self, entries: &mut Entries, rehashed: bool) {
+        let count = entries.len();
+        let at = |index: u8| usize::from(index) % count;
+        match self {
+            Self::Drop(index) => drop(entries.remove(at(*index))),
+            Self::Twice(index) => entries.push(entries[at(*index)].clone()),
+            Self::Swap(a, b) => entries.swap(at(*a), at(*b)),
+            Self::Rename(a, b) => entries[at(*a)].0 = entries[at(*b)].0.clone(),
+            Self::Call(index, name) => entries[at(*index)].0 = name.chars().take(90).collect(),
+            Self::Replace(index, bytes) => change(entries, at(*index), bytes.clone(), rehashed),
+            Self::Flip(index, offset, bits) => {
+                let at = at(*index);
+                let mut bytes = entries[at].1.clone();
+                let length = bytes.len();
+                if let Some(byte) = bytes.get_mut(usize::from(*offset) % length.max(1)) {
+                    *byte ^= bits;
+                }
+                change(entries, at, bytes, rehashed);
+            }
+            Self::Value(index, nth, leaf) => {
+                let documents = documents(entries);
+                let at = documents.get(usize::from(*index) % documents.len().max(1));
+                let Some(&at) = at else { return };
+                let Ok(mut document) = serde_json::from_slice(&entries[at].1) else {
+                    return;
+                };
+                let leaf = leaf.value(entries);
+                let mut left = usize::from(*nth);
+                set(&mut document, &mut left, &leaf);
+                let mut bytes = serde_json::to_vec_pretty(&document).expect("a value is JSON");
+                bytes.push(b'\n');
+                change(entries, at, bytes, rehashed);
+            }
+        }
+    }
+}
+
+impl Leaf {
+    fn value(&self, entries: &Entries) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Number(number) => Value::from(*number),
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::HashOf(index) => {
+                let (_, bytes) = &entries[usize::from(*index) % entries.len()];
+                Value::from(Sha256::of(bytes).to_string())
+            }
+            Self::List => Value::Array(Vec::new()),
+        }
+    }
+}
+
+/// Where the JSON documents are, those that name others last.
+fn documents(entries: &Entries) -> Vec<usize> {
+    let ending = |end: &str| {
+        let named = entries.iter().enumerate().filter(move |(_, (path, _))| path.ends_with(end));
+        named.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    [ending("snapshot.json"), ending("current.json")].concat()
+}
+
+/// Gives an entry other bytes, and everybody who names the old ones by their hash the new hash.
+fn change(entries: &mut Entries, at: usize, bytes: Vec<u8>, rehashed: bool) {
+    let old = std::mem::replace(&mut entries[at].1, bytes);
+    if !rehashed || old == entries[at].1 {
+        return;
+    }
+    let (from, to) = (Sha256::of(&old).to_string(), Sha256::of(&entries[at].1).to_string());
+    for (path, _) in entries.iter_mut() {
+        *path = path.replace(&from, &to);
+    }
+    for document in documents(entries) {
+        if let (true, Ok(text)) = (document != at, std::str::from_utf8(&entries[document].1)) {
+            if text.contains(&from) {
+                let text = text.replace(&from, &to);
+                change(entries, document, text.into_bytes(), true);
+            }
+        }
+    }
+}
+
+/// Changes the value that so many others precede.
+fn set(value: &mut Value, left: &mut usize, leaf: &Value) -> bool {
+    let inside: Vec<&mut Value> = match value {
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Object(map) => map.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    if inside.into_iter().any(|inner| set(inner, left, leaf)) {
+        return true;
+    }
+    if *left == 0 {
+        *value = leaf.clone();
+        return true;
+    }
+    *left -= 1;
+    false
+}
+
+/// Paths and contents without the manifest and the volume.
+pub(crate) fn entries(volume: &[u8]) -> Entries {
+    let mut archive = Archive::new(volume);
+    let entries = archive.entries().expect("an archive").skip(2);
+    let read = entries.map(|entry| {
+        let mut entry = entry.expect("an entry");
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).expect("its content");
+        (String::from_utf8_lossy(&entry.path_bytes()).into_owned(), bytes)
+    });
+    read.collect()
+}
+
+/// An archive of these entries, with a manifest that matches them.
+fn volume(entries: &Entries) -> Vec<u8> {
+    let manifest = Manifest {
+        volumes: 1,
+        catalogs: catalogs(entries),
+        since: Vec::new(),
+        objects: entries.iter().map(object).collect(),
+    };
+    let manifest = manifest.to_bytes();
+    let hash = Sha256::of(&manifest);
+    let volume = format!("{{\"formatVersion\":1,\"volume\":1,\"manifest\":\"{hash}\"}}\n");
+    let mut builder = Builder::new(Vec::new());
+    let own = [("manifest.json", &manifest[..]), ("volume.json", volume.as_bytes())];
+    let entries = entries.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
+    for (path, bytes) in own.into_iter().chain(entries) {
+        builder.append(&header(path, bytes.len()), bytes).expect("memory takes all");
+    }
+    builder.into_inner().expect("memory takes all")
+}
+
+fn object((path, bytes): &(String, Vec<u8>)) -> PackedObject {
+    PackedObject {
+        key: path.clone(),
+        size: bytes.len() as u64,
+        sha256: Sha256::of(bytes),
+        volume: 1,
+    }
+}
+
+fn catalogs(entries: &Entries) -> Vec<PackedCatalog> {
+    let pointers = entries.iter().filter_map(|(path, bytes)| {
+        let Some(Key::Current(name)) = Key::parse(path) else {
+            return None;
+        };
+        let current = Current::from_bytes(bytes).ok()?;
+        Some(PackedCatalog {
+            name,
+            serial: current.serial,
+            content_hash: current.content_hash,
+        })
+    });
+    let mut catalogs: Vec<PackedCatalog> = pointers.collect();
+    if catalogs.is_empty() {
+        catalogs.push(PackedCatalog {
+            name: name(),
+            serial: 1,
+            content_hash: Sha256::of(b""),
+        });
+    }
+    catalogs
+}
+
+/// The header that archives have, with any path: `set_path` would refuse what a forger writes.
+fn header(path: &str, size: usize) -> Header {
+    let mut header = Header::new_ustar();
+    let written = header.set_path(path);
+    if written.is_err() {
+        let length = path.len().min(100);
+        header.as_old_mut().name[..length].copy_from_slice(&path.as_bytes()[..length]);
+    }
+    header.set_entry_type(EntryType::Regular);
+    header.set_size(size as u64);
+    header.set_mode(0o644);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_cksum();
+    header
+}

@@ -1,0 +1,68 @@
+use http::{HeaderMap, StatusCode, header::IF_NONE_MATCH};
+
+use crate::{
+    field::{fields, joined},
+    site::Site,
+};
+
+/// Documents that have one tag each.
+const PATHS: [&str; 2] = ["/catalogs/demo/content-hash", "/catalogs/demo/packages/demo-queue"];
+
+thread_local! {
+    static SITE: Site = Site::new(&["v1"]);
+}
+
+/// An `If-None-Match`: 304 exactly for the tag of what would be sent, in whatever list.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn if_none_match(input: &[u8]) {
+    let Some(fields) = fields(&IF_NONE_MATCH, input) else {
+        return;
+    };
+    SITE.with(|site| PATHS.iter().for_each(|path| check(site, path, &fields)));
+}
+
+fn check(site: &Site, path: &str, fields: &HeaderMap) {
+    let whole = site.get(path, HeaderMap::new());
+    let tag = whole.header("etag").trim_matches('"').to_owned();
+    let answer = site.get(path, fields.clone());
+    assert!(!tag.is_empty() && answer.header("etag") == whole.header("etag"));
+    match answer.status {
+        StatusCode::OK => assert_eq!(answer.body, whole.body),
+        StatusCode::NOT_MODIFIED => assert_eq!(answer.bytes(), b""),
+        other => panic!("{other} to {fields:?}"),
+    }
+    let matched = answer.status == StatusCode::NOT_MODIFIED;
+    match joined(fields).map(|field| (tags(&field), field)) {
+        Some((Some(tags), _)) => assert_eq!(matched, tags.contains(&tag) || tags == ["*"], "{fields:?}"),
+        // What is malformed may be read generously, but not as a tag that is not there.
+        Some((None, field)) => assert!(!matched || field.contains(&format!("\"{tag}\"")) || field.contains('*')),
+        None => {}
+    }
+}
+
+/// The opaque tags by the letter of the grammar (RFC 9110, sections 8.8.3 and 13.1.2); `None` if it is malformed.
+fn tags(field: &str) -> Option<Vec<String>> {
+    let space = [' ', '\t'];
+    if field.trim_matches(space) == "*" {
+        return Some(vec!["*".to_owned()]);
+    }
+    let mut tags = Vec::new();
+    let mut rest = field.trim_matches(space);
+    while !rest.is_empty() {
+        if let Some(more) = rest.strip_prefix(',') {
+            rest = more.trim_start_matches(space);
+            continue;
+        }
+        let quoted = rest.strip_prefix("W/").unwrap_or(rest).strip_prefix('"')?;
+        let (tag, more) = quoted.split_once('"')?;
+        let grammatical = tag.bytes().all(|byte| byte == 0x21 || (0x23..=0x7e).contains(&byte));
+        rest = more.trim_start_matches(space);
+        if !grammatical || !(rest.is_empty() || rest.starts_with(',')) {
+            return None;
+        }
+        tags.push(tag.to_owned());
+    }
+    Some(tags)
+}

@@ -1,0 +1,94 @@
+//! Reading an image by the public door, from a layout in memory.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+    path::Path,
+};
+
+use image::{EmptyLayers, Error, FileSink, Images, Limits, Settings, Source};
+use tempfile::TempDir;
+use testkit::Image;
+
+use crate::runtime::run;
+
+thread_local! {
+    static IMAGES: Images = Images::new(settings()).expect("the default settings work");
+}
+
+/// The files that are seen, and the links with the files that they lead to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    pub(crate) links: BTreeMap<String, String>,
+}
+
+impl FileSink for Seen {
+    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        content.read_to_end(&mut bytes)?;
+        assert_eq!(bytes.len() as u64, size, "{path}");
+        let before = self.files.insert(path.to_owned(), bytes);
+        assert_eq!(before, None, "{path} comes twice");
+        Ok(())
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        assert!(self.files.contains_key(target), "{path} leads to {target}");
+        let before = self.links.insert(path.to_owned(), target.to_owned());
+        assert!(before.is_none() && !self.files.contains_key(path), "{path} comes twice");
+        Ok(())
+    }
+}
+
+impl Seen {
+    /// Everything that can be read, with its content.
+    pub(crate) fn contents(mut self) -> BTreeMap<String, Vec<u8>> {
+        for (path, target) in &self.links {
+            let content = self.files[target].clone();
+            self.files.insert(path.clone(), content);
+        }
+        self.files
+    }
+}
+
+/// Reads an image.
+///
+/// # Panics
+/// If the reading does.
+pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
+    let dir = in_memory();
+    image.write_layout(dir.path(), None);
+    let source = Source::OciLayout {
+        dir: dir.path().to_owned(),
+        tag: None,
+    };
+    let digest = image.digest.parse().expect("a digest");
+    let images = IMAGES.with(Images::clone);
+    let read = run(images.read(&source, &digest, &EmptyLayers::default(), Seen::default()));
+    match read {
+        Ok((seen, _)) => Ok(seen),
+        Err(Error::Task(panic)) => panic!("{panic}"),
+        Err(error) => Err(error),
+    }
+}
+
+/// A folder that no disk has to keep up with, where there is one.
+pub(crate) fn in_memory() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
+    dir.expect("a temporary folder can be made")
+}
+
+/// Whatever a few kilobytes expand to, it has to be over soon.
+fn settings() -> Settings {
+    Settings {
+        limits: Limits {
+            decompressed_bytes: 16 << 20,
+            file_bytes: 8 << 20,
+            entries: 10_000,
+            ..Limits::default()
+        },
+        ..Settings::default()
+    }
+}

@@ -1,0 +1,39 @@
+use serde_json::{Deserializer, Value};
+
+use crate::fbc::checked_lines;
+
+/// A file that starts as JSON does, beside `serde_json`: what both accept has to be the same.
+///
+/// # Panics
+/// If it is not.
+pub fn json(input: &[u8]) {
+    if !input.trim_ascii_start().starts_with(b"{") {
+        return;
+    }
+    let (ours, theirs) = (checked_lines(input, "\n"), documents(input));
+    if let (Some(ours), Some(theirs)) = (ours, theirs) {
+        assert_eq!(ours.len(), theirs.len(), "{ours:?} instead of {theirs:?}");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert!(same(ours, theirs), "{ours} instead of {theirs}");
+        }
+    }
+}
+
+/// The values of a stream, of which empty ones are passed over.
+fn documents(input: &[u8]) -> Option<Vec<Value>> {
+    let values = Deserializer::from_slice(input).into_iter::<Value>();
+    let values: Vec<Value> = values.collect::<Result<_, _>>().ok()?;
+    Some(values.into_iter().filter(|value| !value.is_null()).collect())
+}
+
+/// `1.0` and `1` are one number, of which the canonical form is the second.
+fn same(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Number(a), Value::Number(b)) if b.is_f64() => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (ours, theirs) => ours == theirs,
+    }
+}

@@ -1,0 +1,53 @@
+#![doc = include_str!("../README.md")]
+
+mod archive;
+mod conditional;
+mod documents;
+mod fbc;
+mod field;
+mod images;
+mod json;
+mod negotiation;
+mod oci;
+mod overlay;
+mod ranges;
+mod references;
+mod replay;
+mod runtime;
+mod seeds;
+mod site;
+mod tar;
+mod yaml;
+
+pub use archive::{archive, volume};
+pub use conditional::if_none_match;
+pub use documents::{current, index, snapshot};
+pub use json::json;
+pub use negotiation::accept_encoding;
+pub use oci::oci;
+pub use overlay::overlay;
+pub use ranges::ranges;
+pub use references::references;
+pub use replay::replay;
+pub use seeds::{Seeds, TARGETS, Target};
+pub use tar::tar;
+pub use yaml::yaml;
+
+// What instruments every crate needs the runtime, also in a program that is no target.
+#[cfg(fuzzing)]
+use libfuzzer_sys as _;
+
+/// The whole program of a target: libFuzzer calls the function with one input after the other. Without libFuzzer, the
+/// program calls it with the files that it is given.
+#[macro_export]
+macro_rules! target {
+    ($target:ident) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzz::$target(input));
+
+        #[cfg(not(fuzzing))]
+        fn main() -> std::io::Result<()> {
+            fuzz::replay(fuzz::$target)
+        }
+    };
+}

@@ -1,0 +1,106 @@
+use std::io::Read;
+
+use http::{StatusCode, header::ACCEPT_ENCODING};
+use layout::Sha256;
+
+use crate::{
+    field::{fields, joined},
+    site::{Answer, Site},
+};
+
+thread_local! {
+    static SITE: Site = Site::new(&["v1"]);
+}
+
+/// An `Accept-Encoding`: nothing is sent in a coding that the client refuses, the preferred one is chosen, and what is
+/// sent is the catalog.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn accept_encoding(input: &[u8]) {
+    let Some(fields) = fields(&ACCEPT_ENCODING, input) else {
+        return;
+    };
+    let weights = joined(&fields).and_then(|field| weights(&field));
+    SITE.with(|site| {
+        let answer = site.get("/catalogs/demo/api/v1/all", fields);
+        let chosen = coding(&answer);
+        if answer.status == StatusCode::OK {
+            assert_eq!(Sha256::of(&decoded(&answer, chosen)), site.current.content_hash);
+        } else {
+            assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE);
+        }
+        if let Some(weights) = weights {
+            check(&answer, chosen, &weights);
+        }
+    });
+}
+
+fn check(answer: &Answer, chosen: &str, weights: &Weights) {
+    let all = ["zstd", "gzip", "identity"].map(|coding| (coding, weight(weights, coding)));
+    let best = all.iter().filter_map(|(_, weight)| *weight).max();
+    match best {
+        None => assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE, "{weights:?}"),
+        Some(_) => {
+            assert_eq!(answer.status, StatusCode::OK, "{weights:?}");
+            assert_eq!(weight(weights, chosen), best, "{chosen} for {weights:?}");
+        }
+    }
+}
+
+/// Names in lower case and their weights in thousandths.
+type Weights = Vec<(String, u32)>;
+
+/// The field by the letter of its grammar (RFC 9110, sections 12.4.2 and 12.5.3); `None` if it is malformed.
+fn weights(field: &str) -> Option<Weights> {
+    let elements = field.split(',').map(|element| element.trim_matches([' ', '\t']));
+    elements.filter(|element| !element.is_empty()).map(element).collect()
+}
+
+fn element(text: &str) -> Option<(String, u32)> {
+    let (name, weight) = match text.split_once(';') {
+        None => (text, "q=1"),
+        Some((name, weight)) => (name, weight),
+    };
+    let name = name.trim_end_matches([' ', '\t']).to_ascii_lowercase();
+    let weight = weight.trim_start_matches([' ', '\t']).to_ascii_lowercase();
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let value = weight.strip_prefix("q=")?;
+    let grammatical = value.len() <= 5 && (value == "0" || value == "1" || value[1..].starts_with('.'));
+    let digits = value.bytes().enumerate().all(|(at, byte)| at == 1 || byte.is_ascii_digit());
+    if name.is_empty() || !name.bytes().all(is_token) || !grammatical || !digits {
+        return None;
+    }
+    let name = if name == "x-gzip" { "gzip".to_owned() } else { name };
+    let thousandths = (value.parse::<f64>().ok()? * 1000.0).round();
+    (thousandths <= 1000.0).then_some((name, thousandths as u32))
+}
+
+/// The weight of a coding, if it may be sent. One that is named twice has the first weight.
+fn weight(weights: &Weights, coding: &str) -> Option<u32> {
+    let find = |name: &str| weights.iter().find(|(other, _)| other == name).map(|(_, weight)| *weight);
+    match find(coding).or_else(|| find("*")) {
+        Some(0) => None,
+        Some(weight) => Some(weight),
+        None => (coding == "identity").then_some(0),
+    }
+}
+
+fn coding(answer: &Answer) -> &str {
+    match answer.header("content-encoding") {
+        "" => "identity",
+        coding => coding,
+    }
+}
+
+fn decoded(answer: &Answer, coding: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = match coding {
+        "gzip" => flate2::read::GzDecoder::new(answer.bytes()).read_to_end(&mut bytes),
+        "zstd" => zstd::Decoder::new(answer.bytes()).and_then(|mut decoder| decoder.read_to_end(&mut bytes)),
+        "identity" => answer.bytes().read_to_end(&mut bytes),
+        other => panic!("nobody asked for {other}"),
+    };
+    read.expect("a whole body");
+    bytes
+}

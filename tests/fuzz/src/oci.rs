@@ -1,0 +1,62 @@
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use layout::Sha256;
+
+use crate::site::{Answer, Site};
+
+thread_local! {
+    static SITE: Site = Site::new(&["v1", "v2"]);
+}
+
+/// A request to the registry: `METHOD PATH`, then header fields, each on a line. Nothing can be changed, what cannot be
+/// answered is refused as the specification says, and what is sent is what its digest says.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn oci(input: &[u8]) {
+    if let Some((method, uri, fields)) = request(input) {
+        let answer = SITE.with(|site| site.ask(method.clone(), uri.clone(), fields));
+        let about = format!("{} to {method} {uri}", answer.status);
+        assert_eq!(answer.header("docker-distribution-api-version"), "registry/2.0", "{about}");
+        assert!(!answer.status.is_server_error(), "{about}");
+        let reads = method == Method::GET || method == Method::HEAD;
+        assert!(reads || answer.status.is_client_error(), "{about}");
+        if method == Method::HEAD {
+            assert_eq!(answer.bytes(), b"", "{about}");
+        } else if answer.status.is_client_error() {
+            check_refusal(&answer, &about);
+        } else if answer.status == 200 {
+            check_digest(&answer, &about);
+        }
+    }
+}
+
+/// A path below `/v2/`: others have another contract.
+fn request(input: &[u8]) -> Option<(Method, Uri, HeaderMap)> {
+    let text = std::str::from_utf8(input).ok()?;
+    let mut lines = text.split('\n');
+    let (method, path) = lines.next()?.split_once(' ')?;
+    let uri: Uri = path.strip_prefix("/v2").and(path.parse().ok())?;
+    (uri.path() == "/v2" || uri.path().starts_with("/v2/")).then_some(())?;
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.parse::<HeaderName>().ok()?, value.trim().parse::<HeaderValue>().ok()?))
+    };
+    Some((method.parse().ok()?, uri, lines.filter_map(field).collect()))
+}
+
+/// OCI distribution specification 1.1, "Error Codes".
+fn check_refusal(answer: &Answer, about: &str) {
+    assert_eq!(answer.header("content-type"), "application/json", "{about}");
+    let body: serde_json::Value = serde_json::from_slice(answer.bytes()).expect("an error is JSON");
+    let code = body["errors"][0]["code"].as_str().unwrap_or_default();
+    let is_code = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    assert!(!code.is_empty() && is_code(code), "{about}: {body}");
+    assert!(body["errors"][0]["message"].is_string(), "{about}: {body}");
+}
+
+fn check_digest(answer: &Answer, about: &str) {
+    let digest = answer.header("docker-content-digest");
+    if !digest.is_empty() {
+        assert_eq!(digest, format!("sha256:{}", Sha256::of(answer.bytes())), "{about}");
+    }
+}

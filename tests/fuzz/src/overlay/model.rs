@@ -1,0 +1,160 @@
+//! Unpacking as anybody would do it who has a disk: one layer after the other, from the bottom up (OCI image
+//! specification, "Image Layer Filesystem Changeset").
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::Entry;
+
+/// Linux follows no more links than this (`path_resolution(7)`).
+const MOST_LINKS: usize = 40;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Node {
+    Dir,
+    File(Vec<u8>),
+    Symlink(String),
+    /// A hard link to nothing: no disk has it.
+    Broken,
+}
+
+/// What is on the disk.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    nodes: BTreeMap<String, Node>,
+    links: bool,
+    contradictory: bool,
+}
+
+impl Tree {
+    /// Whether there ever was a link.
+    pub(crate) fn has_links(&self) -> bool {
+        self.links
+    }
+
+    /// Whether a layer had a path twice, or as a folder and something else.
+    pub(crate) fn is_contradictory(&self) -> bool {
+        self.contradictory
+    }
+
+    /// Whiteouts are about lower layers only, wherever they stand. Hard links are made when all else is there.
+    pub(crate) fn unpack(&mut self, entries: &[Entry]) {
+        self.note(entries);
+        let (mut hard, mut names) = (VecDeque::new(), BTreeSet::new());
+        for entry in entries {
+            match entry {
+                Entry::Whiteout(path) => self.remove(path),
+                Entry::Opaque(path) => self.empty(path),
+                _ => {}
+            }
+        }
+        for entry in entries {
+            match entry {
+                Entry::File(path, content) => self.put(path, Node::File(content.clone())),
+                Entry::Dir(path) => self.put(path, Node::Dir),
+                Entry::Symlink(path, target) => self.put(path, Node::Symlink(target.clone())),
+                Entry::Hardlink(path, target) => {
+                    hard.push_back((path, target));
+                    names.insert(path);
+                }
+                Entry::Whiteout(_) | Entry::Opaque(_) => {}
+            }
+        }
+        // One after the other, those first whose targets are no hard links that are still to be made.
+        let mut waited = 0;
+        while let Some((path, target)) = hard.pop_front() {
+            if names.contains(target) && waited <= hard.len() {
+                hard.push_back((path, target));
+                waited += 1;
+                continue;
+            }
+            let node = self.nodes.get(target).filter(|node| **node != Node::Dir);
+            let node = if names.contains(target) { None } else { node };
+            self.put(path, node.cloned().unwrap_or(Node::Broken));
+            names.remove(path);
+            waited = 0;
+        }
+    }
+
+    fn note(&mut self, entries: &[Entry]) {
+        let mut names: BTreeMap<&str, bool> = BTreeMap::new();
+        for entry in entries {
+            let (path, is_dir) = match entry {
+                Entry::Dir(path) => (path, true),
+                Entry::File(path, _) | Entry::Symlink(path, _) | Entry::Hardlink(path, _) => (path, false),
+                Entry::Whiteout(_) | Entry::Opaque(_) => continue,
+            };
+            self.links |= matches!(entry, Entry::Symlink(..) | Entry::Hardlink(..));
+            for (dir, _) in path.match_indices('/') {
+                self.contradictory |= names.insert(&path[..dir], true) == Some(false);
+            }
+            self.contradictory |= names.insert(path, is_dir).is_some_and(|was_dir| !(was_dir && is_dir));
+        }
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        for (end, _) in path.match_indices('/') {
+            let dir = &path[..end];
+            if self.nodes.get(dir) != Some(&Node::Dir) {
+                self.nodes.insert(dir.to_owned(), Node::Dir);
+            }
+        }
+        if node != Node::Dir {
+            self.empty(path);
+        }
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    fn remove(&mut self, path: &str) {
+        self.empty(path);
+        self.nodes.remove(path);
+    }
+
+    fn empty(&mut self, path: &str) {
+        let below = format!("{path}/");
+        self.nodes.retain(|other, _| !other.starts_with(&below));
+    }
+
+    /// Everything below the root that can be read as a file.
+    pub(crate) fn files(&self, root: &str) -> BTreeMap<String, Vec<u8>> {
+        let below = |path: &str| match root {
+            "" => Some(path.to_owned()),
+            _ => path.strip_prefix(root)?.strip_prefix('/').map(ToOwned::to_owned),
+        };
+        let files = self.nodes.keys().filter_map(|path| {
+            let content = self.content(path)?;
+            Some((below(path)?, content.to_owned()))
+        });
+        files.collect()
+    }
+
+    fn content(&self, path: &str) -> Option<&[u8]> {
+        let mut here: Vec<&str> = Vec::new();
+        let mut ahead: VecDeque<&str> = path.split('/').collect();
+        let mut links = 0;
+        while let Some(part) = ahead.pop_front() {
+            match part {
+                "" | "." => continue,
+                ".." => {
+                    here.pop();
+                    continue;
+                }
+                part => here.push(part),
+            }
+            match self.nodes.get(&here.join("/"))? {
+                Node::Dir => {}
+                Node::File(content) => return ahead.is_empty().then_some(content),
+                Node::Symlink(_) if links == MOST_LINKS => return None,
+                Node::Symlink(target) => {
+                    links += 1;
+                    here.pop();
+                    if target.starts_with('/') {
+                        here.clear();
+                    }
+                    target.rsplit('/').for_each(|part| ahead.push_front(part));
+                }
+                Node::Broken => return None,
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,21 @@
+use image::Source;
+
+/// A source that is understood is written as it is meant: read again, it is the same.
+///
+/// # Panics
+/// If it is not.
+pub fn references(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let Ok(source) = text.parse::<Source>() else { return };
+    let written = source.to_string();
+    assert_eq!(written.parse::<Source>().as_ref(), Ok(&source), "{written:?}");
+    let json = serde_json::to_string(&source).expect("a source is a text");
+    assert_eq!(serde_json::from_str::<Source>(&json).expect("what was written"), source);
+    if let Source::Registry { reference, pinned } = &source {
+        let all = reference.whole();
+        assert!(all.bytes().all(|byte| byte.is_ascii_graphic()), "{all:?}");
+        assert!(all.split('/').all(|part| !matches!(part, "" | "." | "..")), "{all:?}");
+        assert_eq!(pinned.as_ref().map(image::Digest::as_str), reference.digest());
+        assert!(reference.tag().is_some() || pinned.is_some(), "{all:?}");
+    }
+}

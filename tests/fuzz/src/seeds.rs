@@ -1,0 +1,231 @@
+//! Where the targets start from: real documents, and requests as clients make them.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use http::HeaderMap;
+use layout::Key;
+use testkit::Layer;
+
+use crate::{
+    archive::export,
+    site::{CATALOGS, Site, name},
+};
+
+/// A target's name and its function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 14] = [
+    ("json", crate::json),
+    ("yaml", crate::yaml),
+    ("overlay", crate::overlay),
+    ("tar", crate::tar),
+    ("references", crate::references),
+    ("accept_encoding", crate::accept_encoding),
+    ("if_none_match", crate::if_none_match),
+    ("ranges", crate::ranges),
+    ("current", crate::current),
+    ("snapshot", crate::snapshot),
+    ("index", crate::index),
+    ("archive", crate::archive),
+    ("volume", crate::volume),
+    ("oci", crate::oci),
+];
+
+/// Larger files say nothing that smaller ones do not, and take longer to say it.
+const FILE_MAX: u64 = 16 << 10;
+
+/// As many as one short run gets through.
+const FILES: usize = 400;
+
+/// What each target starts from.
+#[derive(Debug, Default)]
+pub struct Seeds(pub BTreeMap<&'static str, Vec<Vec<u8>>>);
+
+impl Seeds {
+    /// Of the example catalogs, and of all FBC files in `folders`.
+    ///
+    /// # Errors
+    /// For folders that cannot be read.
+    pub fn new(folders: &[PathBuf]) -> io::Result<Self> {
+        let mut seeds = Self::default();
+        let mut files = Vec::new();
+        walk(Path::new(CATALOGS), &mut files)?;
+        for folder in folders {
+            walk(folder, &mut files)?;
+        }
+        files.truncate(FILES);
+        for file in files {
+            seeds.file(fs::read(file)?);
+        }
+        seeds.published(&Site::new(&["v1", "v2"]));
+        seeds.requests(&Site::new(&["v1"]));
+        seeds.layers();
+        seeds.noise();
+        Ok(seeds)
+    }
+
+    fn add(&mut self, target: &'static str, seed: impl Into<Vec<u8>>) {
+        self.0.entry(target).or_default().push(seed.into());
+    }
+
+    fn add_all(&mut self, target: &'static str, seeds: &[&str]) {
+        seeds.iter().for_each(|seed| self.add(target, *seed));
+    }
+
+    fn file(&mut self, bytes: Vec<u8>) {
+        let is_json = bytes.trim_ascii_start().starts_with(b"{");
+        self.add(if is_json { "json" } else { "yaml" }, bytes);
+    }
+
+    fn published(&mut self, site: &Site) {
+        let hash = site.current.content_hash;
+        self.add("current", site.object(&Key::Current(name())));
+        self.add("snapshot", site.object(&Key::Snapshot(name(), hash)));
+        let index = zstd::decode_all(&*site.object(&Key::Index(name(), hash)));
+        self.add("index", index.expect("what was published"));
+        self.add("volume", export(&site.store, false));
+        self.add("volume", export(&site.store, true));
+        let image = site.snapshot.image.as_ref().expect("every new snapshot has an image");
+        let digests = image.blobs().flat_map(|stored| {
+            let digest = format!("sha256:{}", stored.sha256);
+            ["blobs", "manifests", "referrers"].map(|kind| format!("GET /v2/demo/{kind}/{digest}\nRange: bytes=1-9"))
+        });
+        digests.for_each(|request| self.add("oci", request));
+        self.add("oci", format!("GET /v2/demo/manifests/{hash}\nAccept-Encoding: gzip"));
+        self.add_all(
+            "oci",
+            &[
+                "GET /v2/",
+                "HEAD /v2/demo/manifests/latest\nAccept: application/vnd.oci.image.index.v1+json",
+                "GET /v2/_catalog?n=1&last=a",
+                "GET /v2/demo/tags/list?n=1",
+                "GET /v2/ns%2fdemo/tags/list",
+                "POST /v2/demo/blobs/uploads/?mount=sha256:00&from=a",
+                "PATCH /v2/demo/blobs/uploads/1-2\nContent-Range: 0-1",
+                "PUT /v2/demo/manifests/latest\nIf-None-Match: *",
+                "DELETE /v2/demo/manifests/latest",
+                "OPTIONS /v2/demo/referrers/sha256:00?artifactType=a/b",
+            ],
+        );
+    }
+
+    fn requests(&mut self, site: &Site) {
+        let tag = site.get("/catalogs/demo/content-hash", HeaderMap::new());
+        let tag = tag.header("etag").to_owned();
+        self.add_all("if_none_match", &["*", " * ", "\"a\", W/\"b,c\",, \"d", &tag, "abc"]);
+        self.add("if_none_match", format!("\"a\" , W/{tag}\n\"b\""));
+        self.add_all(
+            "accept_encoding",
+            &[
+                "",
+                "gzip, deflate, br, zstd",
+                "zstd;q=0.5, gzip;q=0.501, *;q=0",
+                "identity;q=0",
+                "x-gzip ; q=1.000\ngzip;q=0",
+                "*;q=0.001,identity;q=0",
+            ],
+        );
+        self.add_all(
+            "ranges",
+            &[
+                "bytes=0-0",
+                "bytes=100-",
+                "bytes=-7",
+                "bytes=0-9, 50-59 ,-2",
+                "bytes=99999999999999999999-",
+                "bytes=9-0",
+                "bytes=0-,0-",
+                "lines=1-2",
+            ],
+        );
+        let hex = site.current.content_hash;
+        self.add("references", format!("docker://quay.io/ns/cat:v1@sha256:{hex}"));
+        self.add("references", format!("localhost/a__b.c---d@sha256:{hex}"));
+        self.add("references", format!("quay.io/cat@sha512:{hex}{hex}"));
+        self.add_all(
+            "references",
+            &[
+                "quay.io/operatorhubio/catalog:latest",
+                "127.0.0.1:5000/a/b/c:v1",
+                "index.docker.io/library/a:1",
+                "oci:some/dir:v1",
+                "oci:/some/dir",
+                "dir:/configs",
+                "https://quay.io/a:v1",
+            ],
+        );
+    }
+
+    fn layers(&mut self) {
+        let long = "a".repeat(120);
+        let layer = Layer::new()
+            .file("configs/a/catalog.yaml", "schema: olm.package\nname: a\n")
+            .file(&format!("./configs/{long}/b.json"), "{}")
+            .symlink("configs/c", "a/catalog.yaml")
+            .hardlink("configs/d", "configs/a/catalog.yaml")
+            .whiteout("configs/below.yaml")
+            .opaque("configs/e");
+        let tar = layer.tar();
+        self.add("tar", zstd::bulk::compress(&tar, 3).expect("memory takes all"));
+        self.add("tar", testkit::gzip(&tar));
+        self.add("tar", tar);
+    }
+
+    /// What is built of the input rather than read from it starts from anything at all.
+    fn noise(&mut self) {
+        for target in ["overlay", "archive"] {
+            for mut state in 1..=16_u32 {
+                let noise = (0..256).map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    state.to_be_bytes()[0]
+                });
+                let noise: Vec<u8> = noise.collect();
+                self.add(target, noise);
+            }
+        }
+    }
+}
+
+/// The small files of a folder, in the order of their names.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<_>>()?;
+    paths.sort();
+    for path in paths {
+        let metadata = fs::symlink_metadata(&path)?;
+        if metadata.is_dir() {
+            walk(&path, files)?;
+        } else if metadata.is_file() && metadata.len() <= FILE_MAX {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_seed_passes() {
+        let seeds = Seeds::new(&[]).unwrap();
+        for (name, target) in TARGETS {
+            assert!(!seeds.0[name].is_empty(), "{name} has no seeds");
+            seeds.0[name].iter().for_each(|seed| target(seed));
+        }
+    }
+
+    #[test]
+    fn every_target_is_a_program() {
+        let manifest = include_str!("../Cargo.toml");
+        for (name, _) in TARGETS {
+            assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+};
+
+use ::tar::{Archive, EntryType};
+use testkit::{ImageBuilder, Layer};
+
+use crate::images::read;
+
+/// A layer as it is stored, compressed or not: what is read of it is what a plain reader of archives finds there.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn tar(input: &[u8]) {
+    let below = Layer::new().file("configs/below.yaml", "below").dir("configs");
+    let above = Layer::new().raw(input.to_vec());
+    let image = ImageBuilder::catalog("/configs").layer(below.plain()).layer(above).build();
+    let Ok(seen) = read(&image) else { return };
+    for path in seen.files.keys().chain(seen.links.keys()) {
+        assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")), "{path:?}");
+    }
+    let found = files(input).expect("what was read can be read again");
+    for (path, content) in &seen.files {
+        let there = found.get(path).is_some_and(|there| there == content);
+        assert!(there || (path == "below.yaml" && content == b"below"), "{path:?}");
+    }
+}
+
+/// The files below the root, by their cleaned paths.
+fn files(layer: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    // Some archives lack the padding of their last block.
+    let padding = io::repeat(0).take(1024);
+    let mut archive = Archive::new(decoded(layer)?.chain(padding));
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let kind = entry.header().entry_type();
+        let path = clean(&String::from_utf8_lossy(&entry.path_bytes()));
+        let is_file = matches!(kind, EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse);
+        if let (true, Some(path)) = (is_file, path.strip_prefix("configs/")) {
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content)?;
+            files.insert(path.to_owned(), content);
+        }
+    }
+    Ok(files)
+}
+
+fn decoded(layer: &[u8]) -> io::Result<Box<dyn Read + '_>> {
+    match layer {
+        [0x1f, 0x8b, ..] => Ok(Box::new(flate2::read::MultiGzDecoder::new(layer))),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [_, 0x2a, 0x4d, 0x18, ..] => Ok(Box::new(zstd::Decoder::new(layer)?)),
+        _ => Ok(Box::new(layer)),
+    }
+}
+
+/// The path without what leads nowhere.
+fn clean(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
