@@ -104,13 +104,18 @@ fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
 
 fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
     let (dir, tag) = match rest.rsplit_once(':') {
-        Some((dir, tag)) if !tag.contains('/') => (dir, Some(tag).filter(|tag| !tag.is_empty())),
+        Some((dir, tag)) if has_tag(rest) => (dir, Some(tag).filter(|tag| !tag.is_empty())),
         _ => (rest, None),
     };
     Ok(Source::OciLayout {
         dir: folder(dir, text)?,
         tag: tag.map(ToOwned::to_owned),
     })
+}
+
+/// Whether what follows the last colon is a tag, or nothing; a slash there belongs to a folder.
+fn has_tag(rest: &str) -> bool {
+    rest.rsplit_once(':').is_some_and(|(_, tag)| !tag.contains('/'))
 }
 
 fn registry(text: &str) -> Result<Source, SourceError> {
@@ -146,6 +151,10 @@ impl fmt::Display for Source {
         match self {
             Self::Registry { reference, .. } => write!(f, "{reference}"),
             Self::OciLayout { dir, tag: Some(tag) } => write!(f, "oci:{}:{tag}", dir.display()),
+            // A last colon keeps one in the folder's name from being read as that of a tag.
+            Self::OciLayout { dir, tag: None } if has_tag(&dir.to_string_lossy()) => {
+                write!(f, "oci:{}:", dir.display())
+            }
             Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
         }
@@ -182,6 +191,9 @@ mod tests {
             "127.0.0.1:5000/a/b/c:v1",
             "oci:some/dir",
             "oci:/some/dir:v1",
+            "oci:a:b/dir",
+            "oci:dir:with-colon:",
+            "oci:dir::",
             "dir:/configs",
             &pinned,
             &both,

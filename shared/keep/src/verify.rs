@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use layout::{CatalogName, Current, Document, Index, Key, Named, Sha256, Snapshot};
 use serde::{Serialize, Serializer};
-use store::{ReadError, Store, StoreError, StoreExt};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreError, StoreExt};
 use telemetry::chain;
 
 use crate::examine;
@@ -81,7 +81,7 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     let mut verification = Verification::default();
     let key = Key::Current(catalog.clone());
     let current = match document::<Current>(store, &key).await? {
-        Ok(current) => current,
+        Ok((current, _)) => current,
         Err(finding) => {
             verification.findings.push(finding);
             return Ok(verification);
@@ -134,12 +134,12 @@ impl Verification {
                 ..
             }) if recorded.is_none() => self.expired += 1,
             Err(finding) => self.findings.push(finding),
-            Ok(snapshot) => {
+            Ok((snapshot, sha256)) => {
                 self.snapshots += 1;
                 if snapshot.content_hash != hash {
                     self.found(&key, Problem::Content);
                 }
-                if recorded.is_some_and(|recorded| recorded != Sha256::of(&snapshot.to_bytes())) {
+                if recorded.is_some_and(|recorded| recorded != sha256) {
                     self.found(&key, Problem::Disagrees("current.json"));
                 }
                 let named = snapshot.objects(catalog).into_iter();
@@ -214,17 +214,21 @@ async fn index_problem(store: &dyn Store, key: &Key) -> Result<Option<Problem>, 
         .map(|error| Problem::Document(chain(&error))))
 }
 
-/// A document that cannot be used is a finding; only a store that fails is an error.
-async fn document<T: Document>(store: &dyn Store, key: &Key) -> Result<Result<T, Finding>, StoreError> {
+/// A document and the sha256 of its bytes as they are stored, which another program may have written in another way.
+/// One that cannot be used is a finding; only a store that fails is an error.
+async fn document<T: Document>(store: &dyn Store, key: &Key) -> Result<Result<(T, Sha256), Finding>, StoreError> {
     let finding = |problem| {
         Ok(Err(Finding {
             key: key.to_string(),
             problem,
         }))
     };
-    match store.read_document::<T>(key).await {
-        Ok(Some((document, _))) => Ok(Ok(document)),
-        Ok(None) => finding(Problem::Missing),
+    match store.read_all(key, DOCUMENT_MAX).await {
+        Ok((bytes, _)) => match T::from_bytes(&bytes) {
+            Ok(document) => Ok(Ok((document, Sha256::of(&bytes)))),
+            Err(error) => finding(Problem::Document(chain(&error))),
+        },
+        Err(error) if error.is_not_found() => finding(Problem::Missing),
         Err(ReadError::Store(error)) => Err(error),
         Err(error) => finding(Problem::Document(chain(&error))),
     }

@@ -111,9 +111,10 @@ impl SnapshotRef {
     }
 }
 
-/// RFC 3339 in UTC with whole seconds.
+/// RFC 3339 in UTC with whole seconds; what others write beyond them is dropped, lest a document that is read and
+/// written again be another one.
 pub(crate) mod timestamp {
-    use std::time::SystemTime;
+    use std::time::{Duration, SystemTime};
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -122,7 +123,13 @@ pub(crate) mod timestamp {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
-        humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+
+    fn parse(text: &str) -> Result<SystemTime, humantime::TimestampError> {
+        let time = humantime::parse_rfc3339(text)?;
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(time - Duration::from_nanos(since.subsec_nanos().into()))
     }
 
     /// The same for a time that may be absent.
@@ -138,7 +145,7 @@ pub(crate) mod timestamp {
 
         pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
             Option::<String>::deserialize(deserializer)?
-                .map(|text| humantime::parse_rfc3339(&text).map_err(D::Error::custom))
+                .map(|text| super::parse(&text).map_err(D::Error::custom))
                 .transpose()
         }
     }
@@ -174,6 +181,14 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains("availability"), "{text}");
         assert!(text.contains(r#""publishedAt": "2026-09-21T14:13:20Z""#), "{text}");
+    }
+
+    #[test]
+    fn what_is_read_is_what_would_be_written() {
+        let text = String::from_utf8(current(3).to_bytes()).unwrap();
+        let finer = text.replace("14:13:20Z", "14:13:20.999Z");
+        assert_ne!(finer, text);
+        assert_eq!(Current::from_bytes(finer.as_bytes()).unwrap(), current(3));
     }
 
     #[test]

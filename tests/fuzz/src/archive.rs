@@ -98,7 +98,9 @@ fn put(store: &MemoryStore, key: &Key, bytes: &Bytes) {
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
     let file = file.as_mut().expect("a temporary file can be made");
-    file.write_all(bytes).and_then(|()| file.rewind()).expect("it can be written");
+    file.write_all(bytes)
+        .and_then(|()| file.rewind())
+        .expect("it can be written");
     file.try_clone().expect("it can be opened twice")
 }
 

@@ -11,6 +11,9 @@ const WHOLE: usize = usize::MAX >> 1;
 /// The decoder looks no further than this for what a file is, and cuts no smaller chunks.
 const PEEK: usize = 4096;
 
+/// `serde_json` goes no deeper.
+const DEPTH: usize = 127;
+
 /// Gives a few bytes at a time, as a network may.
 struct Dribble<'a>(&'a [u8]);
 
@@ -30,8 +33,13 @@ pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
     let lines = lines?;
     let again = canonical(&lines, WHOLE).expect("canonical lines are canonical lines' form");
     assert_eq!(text(&again), text(&lines), "the canonical form has another one");
-    let values = lines.split_inclusive(|byte| *byte == b'\n').map(value);
-    Some(values.collect())
+    lines.split_inclusive(|byte| *byte == b'\n').map(value).collect()
+}
+
+/// Whether two numbers are the same to `serde_json`, whose last bit is not always the right one.
+pub(crate) fn close(a: Option<f64>, b: Option<f64>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else { return false };
+    a == b || (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON
 }
 
 /// The lines of a file, which are the same wherever it is cut.
@@ -43,10 +51,8 @@ fn cut_anywhere(file: &[u8]) -> Option<Vec<u8>> {
             assert_eq!(text(&whole), text(&cut), "a cut changes what is in it");
             Some(whole)
         }
-        (Err(whole), Err(cut)) => {
-            assert_eq!(whole.to_string(), cut.to_string(), "a cut changes where it is wrong");
-            None
-        }
+        // Of what is neither JSON nor YAML, a cut may decide which of both is blamed, and so for what.
+        (Err(_), Err(_)) => None,
         (whole, cut) => panic!("whole: {whole:?}, cut: {cut:?}"),
     }
 }
@@ -60,15 +66,18 @@ fn canonical(file: &[u8], target: usize) -> Result<Vec<u8>, Error> {
     Ok(lines)
 }
 
-/// A canonical line by a parser that is not ours, which has to print it as we do.
-fn value(line: &[u8]) -> Value {
+/// A canonical line by a parser that is not ours, which has to print it as we do; `None` if it gives up at its depth.
+fn value(line: &[u8]) -> Option<Value> {
+    if line.iter().filter(|byte| b"[{".contains(byte)).count() > DEPTH {
+        return None;
+    }
     let (end, line) = line.split_last().expect("a line has an end");
     assert_eq!(*end, b'\n');
     let value: Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{}: {error}", text(line)));
     if let Some(expected) = print(&value) {
         assert_eq!(text(line), expected, "not as it should be printed");
     }
-    value
+    Some(value)
 }
 
 /// Keys in byte order, no spaces, and what Go escapes; `None` with numbers that others print in another way.

@@ -76,7 +76,11 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
 /// A folder that no disk has to keep up with, where there is one.
 pub(crate) fn in_memory() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
+    let dir = if memory.is_dir() {
+        TempDir::new_in(memory)
+    } else {
+        TempDir::new()
+    };
     dir.expect("a temporary folder can be made")
 }
 

@@ -1,6 +1,6 @@
 use serde_json::{Deserializer, Value};
 
-use crate::fbc::checked_lines;
+use crate::fbc::{checked_lines, close};
 
 /// A file that starts as JSON does, beside `serde_json`: what both accept has to be the same.
 ///
@@ -29,7 +29,7 @@ fn documents(input: &[u8]) -> Option<Vec<Value>> {
 /// `1.0` and `1` are one number, of which the canonical form is the second.
 fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
-        (Value::Number(a), Value::Number(b)) if b.is_f64() => a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) if b.is_f64() => close(a.as_f64(), b.as_f64()),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))

@@ -66,8 +66,11 @@ fn element(text: &str) -> Option<(String, u32)> {
     let weight = weight.trim_start_matches([' ', '\t']).to_ascii_lowercase();
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let value = weight.strip_prefix("q=")?;
-    let grammatical = value.len() <= 5 && (value == "0" || value == "1" || value[1..].starts_with('.'));
-    let digits = value.bytes().enumerate().all(|(at, byte)| at == 1 || byte.is_ascii_digit());
+    let grammatical = value.len() <= 5 && (value == "0" || value == "1" || value.get(1..2) == Some("."));
+    let digits = value
+        .bytes()
+        .enumerate()
+        .all(|(at, byte)| at == 1 || byte.is_ascii_digit());
     if name.is_empty() || !name.bytes().all(is_token) || !grammatical || !digits {
         return None;
     }
@@ -78,7 +81,12 @@ fn element(text: &str) -> Option<(String, u32)> {
 
 /// The weight of a coding, if it may be sent. One that is named twice has the first weight.
 fn weight(weights: &Weights, coding: &str) -> Option<u32> {
-    let find = |name: &str| weights.iter().find(|(other, _)| other == name).map(|(_, weight)| *weight);
+    let find = |name: &str| {
+        weights
+            .iter()
+            .find(|(other, _)| other == name)
+            .map(|(_, weight)| *weight)
+    };
     match find(coding).or_else(|| find("*")) {
         Some(0) => None,
         Some(weight) => Some(weight),

@@ -16,7 +16,11 @@ pub fn oci(input: &[u8]) {
     if let Some((method, uri, fields)) = request(input) {
         let answer = SITE.with(|site| site.ask(method.clone(), uri.clone(), fields));
         let about = format!("{} to {method} {uri}", answer.status);
-        assert_eq!(answer.header("docker-distribution-api-version"), "registry/2.0", "{about}");
+        assert_eq!(
+            answer.header("docker-distribution-api-version"),
+            "registry/2.0",
+            "{about}"
+        );
         assert!(!answer.status.is_server_error(), "{about}");
         let reads = method == Method::GET || method == Method::HEAD;
         assert!(reads || answer.status.is_client_error(), "{about}");
@@ -39,7 +43,10 @@ fn request(input: &[u8]) -> Option<(Method, Uri, HeaderMap)> {
     (uri.path() == "/v2" || uri.path().starts_with("/v2/")).then_some(())?;
     let field = |line: &str| {
         let (name, value) = line.split_once(':')?;
-        Some((name.parse::<HeaderName>().ok()?, value.trim().parse::<HeaderValue>().ok()?))
+        Some((
+            name.parse::<HeaderName>().ok()?,
+            value.trim().parse::<HeaderValue>().ok()?,
+        ))
     };
     Some((method.parse().ok()?, uri, lines.filter_map(field).collect()))
 }

@@ -45,7 +45,9 @@ pub fn overlay(input: &[u8]) {
     }
     let expected = tree.files(root);
     match read(&image.build()) {
-        Ok(seen) => assert_eq!(seen.contents(), expected, "{root:?} of {layers:#?}"),
+        // One path twice in a layer that hides it says nothing, and a disk says this or that.
+        Ok(_) if tree.is_contradictory() => {}
+        Ok(seen) => assert_eq!(seen.contents(), expected, "{root:?} of {layers:?}"),
         // Refused for what is documented: a link that leads nowhere, one path twice, no catalog at all.
         Err(Error::Link { .. }) if tree.has_links() => {}
         Err(Error::Layer {
@@ -53,7 +55,7 @@ pub fn overlay(input: &[u8]) {
             ..
         }) if tree.is_contradictory() => {}
         Err(Error::Image(_)) if expected.is_empty() || tree.is_contradictory() => {}
-        Err(error) => panic!("{error:?} for {root:?} of {layers:#?}"),
+        Err(error) => panic!("{error:?} for {root:?} of {layers:?}"),
     }
 }
 

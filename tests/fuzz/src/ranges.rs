@@ -101,7 +101,9 @@ fn parts(answer: &Answer, whole: &[u8]) -> Vec<Range<usize>> {
     let opening = format!("\r\n--{boundary}\r\n");
     let closing = format!("\r\n--{boundary}--\r\n");
     let body = std::str::from_utf8(answer.bytes()).expect("the catalog is ASCII");
-    let inner = body.strip_suffix(&*closing).and_then(|body| body.strip_prefix(&*opening));
+    let inner = body
+        .strip_suffix(&*closing)
+        .and_then(|body| body.strip_prefix(&*opening));
     let inner = inner.expect("several parts have their beginning and end");
     let sent = inner.split(&*opening).map(|sent| {
         let (head, body) = sent.split_once("\r\n\r\n").expect("a head and a body");

@@ -225,7 +225,10 @@ mod tests {
     fn every_target_is_a_program() {
         let manifest = include_str!("../Cargo.toml");
         for (name, _) in TARGETS {
-            assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")), "{name}");
+            assert!(
+                manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")),
+                "{name}"
+            );
         }
     }
 }

@@ -15,7 +15,10 @@ use crate::images::read;
 pub fn tar(input: &[u8]) {
     let below = Layer::new().file("configs/below.yaml", "below").dir("configs");
     let above = Layer::new().raw(input.to_vec());
-    let image = ImageBuilder::catalog("/configs").layer(below.plain()).layer(above).build();
+    let image = ImageBuilder::catalog("/configs")
+        .layer(below.plain())
+        .layer(above)
+        .build();
     let Ok(seen) = read(&image) else { return };
     for path in seen.files.keys().chain(seen.links.keys()) {
         assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")), "{path:?}");

@@ -2,7 +2,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use yaml_serde::{Deserializer, Value as Yaml};
 
-use crate::fbc::checked_lines;
+use crate::fbc::{checked_lines, close};
 
 /// The longest input that libyaml is asked about: it takes quadratic time on some.
 const MAX: usize = 8 << 10;
@@ -38,8 +38,10 @@ fn agree(ours: &Value, theirs: &Yaml) -> bool {
     match (ours, theirs) {
         (Value::Null, Yaml::Null) => true,
         (Value::Bool(a), Yaml::Bool(b)) => a == b,
-        (Value::Number(a), Yaml::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Number(a), Yaml::Number(b)) => close(a.as_f64(), b.as_f64()),
         (Value::String(a), Yaml::String(b)) => a == b,
+        // What no float64 can hold is a string to go-yaml.
+        (Value::String(a), Yaml::Number(b)) => is_older(a) && b.is_infinite(),
         (ours, Yaml::String(text)) => is_older(text) && !ours.is_array() && !ours.is_object(),
         (Value::Array(a), Yaml::Sequence(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agree(a, b)),
         (Value::Object(a), Yaml::Mapping(b)) => {

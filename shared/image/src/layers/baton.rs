@@ -50,11 +50,13 @@ impl<S: FileSink> Baton<S> {
 
     fn place(&mut self, scan: &Scan, touch: Touch, entry: Entry<'_>) -> Result<(), Error> {
         let depth = scan.depth;
+        let twice = |_| scan.error(LayerError::Duplicate(format!("/{}", scan.root.path())));
         match touch {
             Touch::Nothing => {}
             Touch::Closes => self.overlay.close(depth),
-            Touch::Root if entry.kind == EntryKind::Dir => self.overlay.claim_root(depth, RootState::Directory),
-            Touch::Root => self.overlay.claim_root(depth, RootState::NotDirectory),
+            Touch::Root if entry.kind == EntryKind::Dir => self.overlay.claim_root(depth).map_err(twice)?,
+            Touch::Root => self.overlay.block(depth, true).map_err(twice)?,
+            Touch::Blocks => self.overlay.block(depth, false).map_err(twice)?,
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
             Touch::Opaque(path) => self.overlay.opaque(depth, path),
             Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes())))),

@@ -59,7 +59,7 @@ impl<'a> Links<'a> {
         let mut links: Vec<&str> = links.map(|(path, _)| path.as_str()).collect();
         links.sort_unstable();
         let resolved = links.into_iter().map(|path| {
-            let target = self.follow(path, 0);
+            let target = self.follow(path, path, 0);
             self.within_bounds(path).map(|()| (path, target))
         });
         resolved.collect()
@@ -80,7 +80,9 @@ impl<'a> Links<'a> {
         self.steps.set(self.steps.get() + 1);
     }
 
-    fn follow(&self, path: &str, hops: usize) -> Result<String, LinkError> {
+    /// What stands at `path`, reached under the name `link`: a symlink counts from the folder that it is read in, also
+    /// one that is there under a second name.
+    fn follow(&self, link: &str, path: &str, hops: usize) -> Result<String, LinkError> {
         self.count_step();
         let Some(node) = self.overlay.nodes.get(path) else {
             return Err(LinkError::Broken(shown(path.as_bytes())));
@@ -91,20 +93,20 @@ impl<'a> Links<'a> {
             Kind::Hardlink(target) | Kind::Symlink(target) if hops == MOST_HOPS => {
                 Err(LinkError::Cycle(shown(target.as_bytes())))
             }
-            Kind::Hardlink(target) => self.hard(target, node.depth, hops + 1),
-            Kind::Symlink(target) => self.symbolic(path, target, hops + 1),
+            Kind::Hardlink(target) => self.hard(link, target, node.depth, hops + 1),
+            Kind::Symlink(target) => self.symbolic(link, target, hops + 1),
         }
     }
 
     /// A hard link means the content as it was when its layer was made, so a newer one will not do.
-    fn hard(&self, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
+    fn hard(&self, link: &str, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
         let outside = || LinkError::Outside(shown(target.as_bytes()));
         let path = self
             .root
             .relative(&clean(target).ok_or_else(outside)?)
             .ok_or_else(outside)?;
         match self.overlay.nodes.get(&path) {
-            Some(node) if node.depth >= depth => self.follow(&path, hops),
+            Some(node) if node.depth >= depth => self.follow(link, &path, hops),
             None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
                 Err(LinkError::Broken(shown(target.as_bytes())))
             }
@@ -130,7 +132,7 @@ impl<'a> Links<'a> {
                     hops += 1;
                     walk.detour(next);
                 }
-                Some(_) if walk.ahead.is_empty() => return self.follow(&path, hops),
+                Some(_) if walk.ahead.is_empty() => return self.follow(&path, &path, hops),
                 None if path.is_empty() || self.overlay.dirs.contains_key(&path) => {}
                 _ => return Err(LinkError::Broken(shown(target.as_bytes()))),
             }

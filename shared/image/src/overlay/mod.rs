@@ -28,6 +28,9 @@ pub(crate) struct Overlay {
     root: RootState,
     /// Bytes of all that is remembered.
     held: u64,
+    /// The last layers with the root or something below it, and with something else in its place.
+    inside: Option<Depth>,
+    blocked: Option<Depth>,
 }
 
 /// A visible thing that is not a directory.
@@ -75,14 +78,40 @@ impl Overlay {
         self.floor.get_or_insert(depth);
     }
 
-    /// The FBC root itself is an entry of the layer.
-    pub(crate) fn claim_root(&mut self, depth: Depth, state: RootState) {
-        if self.floor.is_none_or(|floor| floor >= depth) && self.root == RootState::Missing {
-            self.root = state;
+    /// The FBC root is a directory of the layer, written out or not.
+    pub(crate) fn claim_root(&mut self, depth: Depth) -> Result<(), Contradiction> {
+        if self.is_closed_above(depth) {
+            return Ok(());
         }
-        if state == RootState::NotDirectory {
-            self.close(depth);
+        if self.blocked == Some(depth) {
+            return Err(Contradiction);
         }
+        self.inside = Some(depth);
+        if self.root == RootState::Missing {
+            self.root = RootState::Directory;
+        }
+        Ok(())
+    }
+
+    /// Something else than a directory stands where the FBC root, or a folder above it, would be.
+    pub(crate) fn block(&mut self, depth: Depth, is_root: bool) -> Result<(), Contradiction> {
+        if self.is_closed_above(depth) {
+            return Ok(());
+        }
+        if self.inside == Some(depth) {
+            return Err(Contradiction);
+        }
+        self.blocked = Some(depth);
+        if is_root && self.root == RootState::Missing {
+            self.root = RootState::NotDirectory;
+        }
+        self.close(depth);
+        Ok(())
+    }
+
+    /// Whether upper layers hide all of this one.
+    fn is_closed_above(&self, depth: Depth) -> bool {
+        self.floor.is_some_and(|floor| floor < depth)
     }
 
     /// Bytes of the paths and link targets that are remembered.
@@ -101,7 +130,7 @@ impl Overlay {
     /// A directory of the layer. It is no content, but it ends files of that name below.
     pub(crate) fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
         if self.is_visible(depth, path) {
-            self.claim_root(depth, RootState::Directory);
+            self.claim_root(depth)?;
             self.claim_parents(depth, path)?;
             self.claim_as_dir(depth, path)?;
         }
@@ -126,7 +155,7 @@ impl Overlay {
         if self.nodes.contains_key(path) {
             return Err(Contradiction);
         }
-        self.claim_root(depth, RootState::Directory);
+        self.claim_root(depth)?;
         self.claim_parents(depth, path)?;
         self.held += bytes(path) + kind.bytes();
         self.nodes.insert(path.to_owned(), Node { depth, kind });
@@ -154,7 +183,7 @@ impl Overlay {
     fn is_visible(&self, depth: Depth, path: &str) -> bool {
         let above = |map: &HashMap<String, Depth>, path: &str| map.get(path).is_some_and(|at| *at < depth);
         let ended = |path: &str| above(&self.gone, path) || self.nodes.get(path).is_some_and(|node| node.depth < depth);
-        self.floor.is_none_or(|floor| floor >= depth)
+        !self.is_closed_above(depth)
             && !ended(path)
             && !ancestors(path).any(|dir| ended(dir) || above(&self.opaque, dir))
     }

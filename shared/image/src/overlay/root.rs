@@ -16,6 +16,8 @@ pub(crate) enum Touch {
     Nothing,
     /// The root, or a folder above it, ends here for lower layers.
     Closes,
+    /// Something else than a folder stands where one above the root would be.
+    Blocks,
     /// The root itself, as whatever the entry is.
     Root,
     Whiteout(String),
@@ -68,7 +70,7 @@ impl Root {
         match self.relative(&parts) {
             Some(path) if path.is_empty() => Touch::Root,
             Some(path) => Touch::Entry(path),
-            None if self.is_above(&parts) && !is_dir => Touch::Closes,
+            None if self.is_above(&parts) && !is_dir => Touch::Blocks,
             None => Touch::Nothing,
         }
     }
@@ -127,7 +129,7 @@ mod tests {
             ("configs", "configs2/a", Touch::Nothing),
             ("configs", "../configs/a", Touch::Nothing),
             ("configs", "configs/../../evil", Touch::Nothing),
-            ("var/lib/fbc", "var/lib", Touch::Closes),
+            ("var/lib/fbc", "var/lib", Touch::Blocks),
             ("var/lib/fbc", "var/tmp", Touch::Nothing),
             ("var/lib/fbc", "var/.wh.lib", Touch::Closes),
             ("var/lib/fbc", "var/.wh.tmp", Touch::Nothing),

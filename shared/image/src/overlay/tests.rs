@@ -102,8 +102,8 @@ fn a_closed_root_ends_the_layers_below() {
 fn the_root_is_what_the_uppermost_layer_says() {
     let mut overlay = Overlay::default();
     assert_eq!(overlay.root(), RootState::Missing);
-    overlay.claim_root(0, RootState::Directory);
-    overlay.claim_root(1, RootState::NotDirectory);
+    overlay.claim_root(0).unwrap();
+    overlay.block(1, true).unwrap();
     assert_eq!(
         (overlay.root(), overlay.is_closed_below(1)),
         (RootState::Directory, true)
@@ -156,4 +156,41 @@ fn a_hard_link_is_the_content_of_its_own_layer() {
     );
     assert_eq!(follow(&[&["l=fbc/f"]]), Err(LinkError::Broken(target())));
     assert_eq!(follow(&[&["l=etc/f"]]), Err(LinkError::Outside("etc/f".to_owned())));
+}
+
+#[test]
+fn a_second_name_of_a_symlink_counts_from_its_own_folder() {
+    let root = Root::new(vec!["fbc".to_owned()]);
+    let (overlay, _) = stack(&[
+        &["f", "d/f", "d/s>f", "l=fbc/d/s"],
+        &["e/l=fbc/e/m", "e/m=fbc/d/s", "d/s>../f"],
+    ]);
+    let links = Links::new(&overlay, &root, u64::MAX).resolve().unwrap();
+    let link = |name: &str| &links.iter().find(|(path, _)| *path == name).unwrap().1;
+    assert_eq!(link("d/s"), &Ok("d/f".to_owned()));
+    assert_eq!(link("l"), &Ok("f".to_owned()));
+    assert!(matches!(link("e/m"), Err(LinkError::Replaced(_))));
+    let (overlay, _) = stack(&[&["f", "d/f", "d/s>f", "e/l=fbc/e/m", "e/m=fbc/d/s", "e/f"]]);
+    let links = Links::new(&overlay, &root, u64::MAX).resolve().unwrap();
+    assert!(links.contains(&("e/l", Ok("e/f".to_owned()))));
+}
+
+#[test]
+fn the_root_is_a_folder_or_something_else_in_one_layer() {
+    for is_root in [true, false] {
+        let mut overlay = Overlay::default();
+        overlay.claim(0, "a", Kind::File).unwrap();
+        assert_eq!(overlay.block(0, is_root), Err(Contradiction));
+        let mut overlay = Overlay::default();
+        overlay.block(0, is_root).unwrap();
+        assert_eq!(overlay.claim(0, "a", Kind::File), Err(Contradiction));
+        assert_eq!(overlay.claim_dir(0, "d"), Err(Contradiction));
+        assert_eq!(overlay.claim(1, "a", Kind::File), Ok(false));
+        // Upper layers are not concerned.
+        let mut overlay = Overlay::default();
+        overlay.claim(0, "a", Kind::File).unwrap();
+        overlay.block(1, is_root).unwrap();
+        assert_eq!(overlay.claim(2, "b", Kind::File), Ok(false));
+        assert_eq!(overlay.root(), RootState::Directory);
+    }
 }

@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use layout::{Key, Outcome};
-use store::{MemoryStore, Store};
+use layout::{Current, Document, Key, Outcome, SnapshotRef};
+use store::{MemoryStore, Store, StoreExt};
 use sync::{Allow, Archive, ArchiveError, Importer, Pack, Packing, Report, Settings, Since, receipt};
 
-use crate::kit::{DERIVED, V1, V2, assert_sound, mirror, name, publish, published, remake_image_index, snapshot};
+use crate::kit::{DERIVED, V1, V2, assert_sound, mirror, name, publish, published, put, remake_image_index, snapshot};
 
 /// The volumes of an export.
 pub(crate) async fn export(store: &Arc<dyn Store>, packing: Packing) -> Vec<Vec<u8>> {
@@ -111,6 +111,26 @@ async fn what_this_version_makes_otherwise_has_to_come_along() {
             assert!(published(&memory).await.is_empty());
         }
     }
+}
+
+/// A later version may write more into a snapshot than this one knows. Its name is the hash of its bytes, not of what is
+/// understood of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_written_otherwise_is_sound() {
+    let (original, from) = mirror(&[V1]).await;
+    let bytes = String::from_utf8(snapshot(&from).await.to_bytes()).unwrap();
+    let written = bytes.replacen('{', "{\n  \"later\": true,", 1).into_bytes();
+    let hash = snapshot(&from).await.content_hash;
+    put(&from, &Key::Snapshot(name(), hash), written.clone()).await;
+    let key = Key::Current(name());
+    let (mut current, _) = from.read_document::<Current>(&key).await.unwrap().unwrap();
+    current.snapshot = SnapshotRef::new(&name(), hash, &written);
+    put(&from, &key, current.to_bytes()).await;
+    assert_sound(&original).await;
+    let (memory, to) = mirror(&[]).await;
+    import(&export(&from, Packing::default()).await, &to).await.unwrap();
+    assert_eq!(published(&memory).await, published(&original).await);
+    assert_sound(&memory).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

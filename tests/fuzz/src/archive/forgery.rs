@@ -125,7 +125,10 @@ impl Leaf {
 /// Where the JSON documents are, those that name others last.
 fn documents(entries: &Entries) -> Vec<usize> {
     let ending = |end: &str| {
-        let named = entries.iter().enumerate().filter(move |(_, (path, _))| path.ends_with(end));
+        let named = entries
+            .iter()
+            .enumerate()
+            .filter(move |(_, (path, _))| path.ends_with(end));
         named.map(|(at, _)| at).collect::<Vec<_>>()
     };
     [ending("snapshot.json"), ending("current.json")].concat()
@@ -197,7 +200,9 @@ fn volume(entries: &Entries) -> Vec<u8> {
     let own = [("manifest.json", &manifest[..]), ("volume.json", volume.as_bytes())];
     let entries = entries.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
     for (path, bytes) in own.into_iter().chain(entries) {
-        builder.append(&header(path, bytes.len()), bytes).expect("memory takes all");
+        builder
+            .append(&header(path, bytes.len()), bytes)
+            .expect("memory takes all");
     }
     builder.into_inner().expect("memory takes all")
 }

@@ -6,7 +6,9 @@ use fuzz::Seeds;
 
 fn main() -> io::Result<()> {
     let mut folders = env::args_os().skip(1).map(PathBuf::from);
-    let to = folders.next().ok_or_else(|| io::Error::other("usage: seeds FOLDER [CATALOG...]"))?;
+    let to = folders
+        .next()
+        .ok_or_else(|| io::Error::other("usage: seeds FOLDER [CATALOG...]"))?;
     let seeds = Seeds::new(&folders.collect::<Vec<_>>())?;
     for (target, seeds) in seeds.0 {
         let folder = to.join(target);
