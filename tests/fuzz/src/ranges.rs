@@ -59,7 +59,7 @@ impl Spec {
             Self(Some(first), last) => (first, last.map_or(all, |last| (last + 1).min(all))),
             Self(None, suffix) => (all.saturating_sub(suffix.unwrap_or_default()), all),
         };
-        (start < end).then(|| start as usize..end as usize)
+        (start < end).then_some(start as usize..end as usize)
     }
 }
 

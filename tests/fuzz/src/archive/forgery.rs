@@ -145,11 +145,11 @@ fn change(entries: &mut Entries, at: usize, bytes: Vec<u8>, rehashed: bool) {
         *path = path.replace(&from, &to);
     }
     for document in documents(entries) {
-        if let (true, Ok(text)) = (document != at, std::str::from_utf8(&entries[document].1)) {
-            if text.contains(&from) {
-                let text = text.replace(&from, &to);
-                change(entries, document, text.into_bytes(), true);
-            }
+        if let (true, Ok(text)) = (document != at, std::str::from_utf8(&entries[document].1))
+            && text.contains(&from)
+        {
+            let text = text.replace(&from, &to);
+            change(entries, document, text.into_bytes(), true);
         }
     }
 }
