@@ -55,10 +55,17 @@ fn parse_spec(spec: &[u8], length: u64) -> Option<Range<u64>> {
         (b"", suffix) => Some(length.saturating_sub(number(suffix)?)..length),
         (first, b"") => Some(number(first)?.min(length)..length),
         (first, last) => {
-            let (first, last) = (number(first)?, number(last)?);
-            (first <= last).then(|| first.min(length)..last.saturating_add(1).min(length))
+            let (start, end) = (number(first)?, number(last)?.saturating_add(1));
+            at_most(first, last).then(|| start.min(length)..end.min(length))
         }
     }
+}
+
+/// Whether one number is at most another, however large both are.
+fn at_most(first: &[u8], last: &[u8]) -> bool {
+    let significant = |digits: &[u8]| digits.iter().position(|digit| *digit != b'0').unwrap_or(digits.len());
+    let (first, last) = (&first[significant(first)..], &last[significant(last)..]);
+    (first.len(), first) <= (last.len(), last)
 }
 
 /// A number too large for 64 bits is as good as the largest one.
@@ -99,6 +106,7 @@ mod tests {
     #[case::no_dash("bytes=5")]
     #[case::only_a_dash("bytes=-")]
     #[case::backwards("bytes=9-0")]
+    #[case::backwards_and_huge("bytes=99999999999999999999999999-18446744073709551616")]
     #[case::sign("bytes=+1-2")]
     #[case::one_bad_spoils_all("bytes=0-1,x")]
     #[case::more_than_there_is("bytes=0-,0-")]
@@ -109,6 +117,7 @@ mod tests {
 
     #[rstest]
     #[case::beyond("bytes=100-", 100)]
+    #[case::both_huge("bytes=18446744073709551616-0099999999999999999999999999", 100)]
     #[case::empty_suffix("bytes=-0", 100)]
     #[case::of_nothing("bytes=0-0", 0)]
     #[case::suffix_of_nothing("bytes=-5", 0)]
