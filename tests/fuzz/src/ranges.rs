@@ -86,9 +86,15 @@ fn spec(text: &str) -> Option<Spec> {
     let spec = Spec(number(first)?, number(last)?);
     match spec {
         Spec(None, None) => None,
-        Spec(Some(first), Some(last)) if first > last => None,
+        Spec(Some(_), Some(_)) if significant(first) > significant(last) => None,
         _ => Some(spec),
     }
+}
+
+/// Digits as numbers are ordered, however large.
+fn significant(digits: &str) -> (usize, &str) {
+    let digits = digits.trim_start_matches('0');
+    (digits.len(), digits)
 }
 
 /// The ranges that were sent, each compared with the bytes of the whole.
