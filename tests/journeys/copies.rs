@@ -81,9 +81,9 @@ async fn a_mirror_of_a_mirror_answers_as_the_first() {
     sync(&second.url, &onward).exits(10);
     let names = |files: &catalogs::Files| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
     assert_eq!(
-        names(&tree(&onward)).len() + 16,
+        names(&tree(&onward)).len() + 17,
         names(&tree(&copy)).len(),
-        "the copy also has what v1 had alone: two shards, four objects of its own and an image of ten"
+        "the copy also has what v1 had alone: two shards, four objects of its own, an image of ten, and what spares them"
     );
     assert!(tree(&onward).iter().all(|file| tree(&original).contains(file)));
     run(["verify", "--store", text(&onward)]).exits(0);

@@ -32,10 +32,11 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let door = wiring::server(&config.server, listen::Metrics::register(&mut registry))?;
     let catalogs = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
 
+    // Before anybody is told that it runs, and may tell it to stop.
+    let stop = server::stop_on_signals()?;
     let listener = server::bind(args.listen.listen).await?;
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
     warn_of_eavesdroppers(&args, &config);
-    let stop = server::stop_on_signals()?;
     let polling = (!args.no_poll)
         .then(|| {
             let metrics = (polls.clone(), events);
