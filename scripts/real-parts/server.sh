@@ -146,6 +146,10 @@ flood_of_passwords() {
 unprivileged() {
   local port listed sudo=()
   ((EUID == 0)) || sudo=(sudo -n)
+  if ! "${sudo[@]}" unshare --mount true 2>/dev/null; then
+    say "NOT TRIED: a read-only root, as nothing may be mounted here"
+    return
+  fi
   port=$(free_port)
   chmod 755 "$WORK" "$WORK/.." && chmod -R a+rX "$STORE"
   install -m 755 "$CATALOG_MIRROR" "$WORK/program"
