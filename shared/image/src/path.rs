@@ -32,26 +32,7 @@ const MOST_SHOWN_CHARS: usize = 200;
 /// A foreign text as errors and logs repeat it: on one line, without anything a terminal would obey, and short.
 pub(crate) fn shown(text: &[u8]) -> String {
     let start = &text[..text.len().min(MOST_SHOWN_CHARS * 4)];
-    let text = String::from_utf8_lossy(start);
-    let mut shown = String::new();
-    for (at, c) in text.chars().enumerate() {
-        if at == MOST_SHOWN_CHARS {
-            shown.push_str("...");
-            break;
-        }
-        if is_unprintable(c) {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Whether a name with this character is refused: control characters, line separators, and marks that turn the direction
-/// of a line.
-pub(crate) fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    text::line(&String::from_utf8_lossy(start), MOST_SHOWN_CHARS)
 }
 
 #[cfg(test)]

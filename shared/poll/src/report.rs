@@ -78,9 +78,7 @@ impl Report {
 
     /// The error and its causes on one line.
     pub fn error_text(&self) -> Option<String> {
-        self.error
-            .as_ref()
-            .map(|error| telemetry::line(&telemetry::chain(error)))
+        self.error.as_ref().map(|error| telemetry::line(error))
     }
 }
 

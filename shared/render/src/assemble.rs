@@ -8,9 +8,9 @@ use fbc::{IndexIgnore, walk_order};
 
 use crate::{
     Problem, RenderError, Rendering, Shard,
+    error::shown,
     fragment::Fragment,
     renderer::is_ignore_file,
-    text,
     worker::{Failure, Shop},
 };
 
@@ -78,7 +78,7 @@ fn by_path<T>(all: Vec<T>, path: impl Fn(&T) -> &Arc<str>) -> HashMap<Arc<str>, 
 
 fn no_link(path: String, target: &str) -> RenderError {
     let name = IndexIgnore::FILE_NAME;
-    let reason = format!("is a link to {}; an {name} must be a plain file", text::line(target));
+    let reason = format!("is a link to {}; an {name} must be a plain file", shown(target));
     RenderError::Invalid {
         problems: vec![Problem { path, reason }],
     }
@@ -93,7 +93,7 @@ fn within_limits(shop: &Shop) -> Result<(), RenderError> {
 fn invalid(mut failures: Vec<Failure>) -> RenderError {
     failures.sort_by(|a, b| walk_order(&a.path, &b.path).then(a.part.cmp(&b.part)));
     let problems = failures.into_iter().map(|failure| Problem {
-        path: text::line(&failure.path),
+        path: shown(&failure.path),
         reason: failure.reason,
     });
     RenderError::Invalid {

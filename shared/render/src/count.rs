@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use crate::{Limit, Limits, fragment::Lines, text};
+use crate::{Limit, Limits, error::shown, fragment::Lines};
 
 /// Counts what a catalog holds. Once it is too much, nothing more is taken in.
 pub(crate) struct Count {
@@ -68,7 +68,7 @@ impl Count {
 
     fn check(&self, (name, limit): (&'static str, u64), used: u64, place: &str) {
         if used > limit {
-            let place = text::line(place);
+            let place = shown(place);
             self.lock().get_or_insert(Limit { name, limit, place });
         }
     }

@@ -4,6 +4,14 @@ use layout::Sha256;
 
 use crate::Limit;
 
+/// The most that an error repeats of what a catalog holds, which may be megabytes.
+const MOST_CHARS: usize = 300;
+
+/// What a catalog says, as errors repeat it.
+pub(crate) fn shown(text: &str) -> String {
+    text::line(text, MOST_CHARS)
+}
+
 /// Why a catalog cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {

@@ -16,7 +16,6 @@ mod rendering;
 mod scratch;
 mod settings;
 mod shard;
-mod text;
 mod whole;
 mod worker;
 

@@ -10,13 +10,14 @@ use std::{
 };
 
 use fbc::{Chunks, IndexIgnore};
+use text::chain;
 
 use crate::{
     Published, RenderError, Rendering, Settings,
     assemble::Assembly,
     count::Count,
+    error::shown,
     scratch::Scratch,
-    text::chain,
     worker::{Job, Results, Shop},
 };
 
@@ -151,7 +152,7 @@ impl Renderer {
         IndexIgnore::new(mem::take(&mut self.ignore_files)).map_err(|error| RenderError::Invalid {
             problems: vec![crate::Problem {
                 path: IndexIgnore::FILE_NAME.to_owned(),
-                reason: chain(&error),
+                reason: shown(&chain(&error)),
             }],
         })
     }

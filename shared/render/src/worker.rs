@@ -4,14 +4,15 @@ use std::{
 };
 
 use layout::Sha256;
+use text::chain;
 use zstd::bulk::Compressor;
 
 use crate::{
     Published, Settings,
     count::Count,
+    error::shown,
     fragment::{Fragment, FragmentBody, Groups, Lines},
     scratch::Scratch,
-    text::chain,
 };
 
 /// One chunk of one file, to be rendered anywhere.
@@ -68,7 +69,7 @@ impl Shop {
         self.results().failures.push(Failure {
             path: path.clone(),
             part,
-            reason: chain(error),
+            reason: shown(&chain(error)),
         });
     }
 

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-mod chain;
+mod error;
 mod logs;
 
-pub use chain::{chain, line};
+pub use error::{chain, line};
 pub use logs::{Format, init};

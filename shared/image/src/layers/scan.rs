@@ -13,7 +13,7 @@ use crate::layers::reader::ChannelReader;
 use crate::layers::tar::{Archive, Flaw, Member, kind};
 use crate::manifest::Blob;
 use crate::overlay::{Depth, Kind, Root, Touch};
-use crate::path::{is_unprintable, shown};
+use crate::path::shown;
 use crate::sink::FileSink;
 
 /// What a scanner knows before it starts.
@@ -141,7 +141,7 @@ fn touched(scan: &Scan, path: &[u8], is_dir: bool) -> Result<Option<Touch>, Erro
     };
     match scan.root.touch(name, is_dir) {
         Touch::Nothing => Ok(None),
-        _ if name.contains(is_unprintable) => Err(scan.error(LayerError::Unprintable(shown(path)))),
+        _ if name.contains(text::is_unprintable) => Err(scan.error(LayerError::Unprintable(shown(path)))),
         touch => Ok(Some(touch)),
     }
 }

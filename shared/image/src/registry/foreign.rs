@@ -21,11 +21,11 @@ pub(crate) fn shown(text: &str, secrets: &[String]) -> String {
     shown
 }
 
-/// Controls, and the marks that turn the direction of writing around.
+/// Also the marks that name a direction, which no host or digest needs.
 fn visible(c: char) -> char {
     match c {
-        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
-        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
+        '\u{200e}' | '\u{200f}' => char::REPLACEMENT_CHARACTER,
+        _ if text::is_unprintable(c) => char::REPLACEMENT_CHARACTER,
         _ => c,
     }
 }

@@ -16,26 +16,6 @@ pub fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// The most that is kept of an error: enough for what is wrong with five files.
-const MOST_CHARS: usize = 4000;
-
-/// A text that may repeat foreign ones, on one line of bounded length, without anything that a terminal would obey.
-pub fn line(text: &str) -> String {
-    let mut line = String::new();
-    for (at, c) in text.chars().enumerate() {
-        if at == MOST_CHARS {
-            line.push_str("...");
-            break;
-        }
-        if c.is_control() {
-            line.extend(c.escape_unicode());
-        } else {
-            line.push(c);
-        }
-    }
-    line
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -60,11 +40,5 @@ mod tests {
             chain(&Chatty(io::Error::other("no key"))),
             "cannot open the door: no key"
         );
-    }
-
-    #[test]
-    fn a_line_is_one_line() {
-        assert_eq!(line("a\nb\u{1b}[31m"), "a\\u{a}b\\u{1b}[31m");
-        assert_eq!(line(&"x".repeat(1_000_000)).len(), MOST_CHARS + 3);
     }
 }
