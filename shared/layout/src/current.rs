@@ -31,6 +31,18 @@ pub struct Current {
     /// Earlier publications, newest first, at most [`PREVIOUS_MAX`].
     #[serde(default)]
     pub previous: Vec<Previous>,
+    /// Signatures of this document without this member. None where the publisher has no key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<Signature>,
+}
+
+/// A signature as DSSE v1.0.2 writes it (envelope.md).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// Which key it is of: the sha256 of its `SubjectPublicKeyInfo` in hex.
+    pub keyid: String,
+    /// The signature in base64.
+    pub sig: String,
 }
 
 /// Where a Snapshot lies and what its bytes hash to.
@@ -50,6 +62,27 @@ pub struct SourceRef {
     pub reference: String,
     /// The digest that it resolved to.
     pub digest: String,
+    /// By whom the image with that digest was signed, if the catalog has a policy that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+}
+
+/// How a source image was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// What was asked for: another policy, another hash.
+    pub policy: Sha256,
+    /// Who signed it. None if the policy accepts anything.
+    pub by: Vec<SignedBy>,
+}
+
+/// Who signed an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedBy {
+    /// How: `cosign`, `sigstore-bundle` or `openpgp`.
+    pub method: String,
+    /// The fingerprint of the key: the sha256 of its `SubjectPublicKeyInfo`, or what OpenPGP calls so.
+    pub key: String,
 }
 
 /// `ClusterCatalog.spec.availabilityMode`: an unavailable catalog is kept up to date but answers 404.
@@ -80,6 +113,10 @@ pub struct Previous {
     /// When it was published.
     #[serde(with = "timestamp")]
     pub published_at: std::time::SystemTime,
+    /// The sha256 of its Snapshot, by which a signature of this document vouches for the earlier ones too. Older
+    /// versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Sha256>,
 }
 
 impl Document for Current {
@@ -93,6 +130,7 @@ impl Current {
             serial: self.serial,
             content_hash: self.content_hash,
             published_at: self.published_at,
+            snapshot: Some(self.snapshot.sha256),
         };
         std::iter::once(this)
             .chain(self.previous.iter().cloned())
@@ -166,20 +204,24 @@ mod tests {
             source: SourceRef {
                 reference: "quay.io/a/b:c".into(),
                 digest: "sha256:00".into(),
+                verified: None,
             },
             render_version: 1,
             published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
             availability: Availability::Available,
             previous: Vec::new(),
+            signatures: Vec::new(),
         }
     }
 
     #[test]
-    fn reads_back_and_hides_the_default_availability() {
+    fn reads_back_and_hides_what_is_default() {
         let bytes = current(3).to_bytes();
         assert_eq!(Current::from_bytes(&bytes).unwrap(), current(3));
         let text = String::from_utf8(bytes).unwrap();
-        assert!(!text.contains("availability"), "{text}");
+        for absent in ["availability", "signatures", "verified"] {
+            assert!(!text.contains(absent), "{text}");
+        }
         assert!(text.contains(r#""publishedAt": "2026-09-21T14:13:20Z""#), "{text}");
     }
 

@@ -14,7 +14,9 @@ mod status;
 mod sweep;
 
 pub use catalogs::Catalogs;
-pub use current::{Availability, Current, PREVIOUS_MAX, Previous, SnapshotRef, SourceRef};
+pub use current::{
+    Availability, Current, PREVIOUS_MAX, Previous, Signature, SignedBy, SnapshotRef, SourceRef, Verified,
+};
 pub use document::{Document, DocumentError, FORMAT_VERSION};
 pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use index::{Index, IndexedMeta, IndexedShard};

@@ -77,10 +77,12 @@ fn event() -> Event {
         source: layout::SourceRef {
             reference: "quay.io/ns/catalog:v4.20".into(),
             digest: "sha256:00".into(),
+            verified: None,
         },
         render_version: 1,
         published_at: std::time::UNIX_EPOCH,
         availability: layout::Availability::Available,
+        signatures: Vec::new(),
         previous: Vec::new(),
     };
     let previous = Mark {

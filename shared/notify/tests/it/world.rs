@@ -73,10 +73,12 @@ pub(crate) async fn publish(store: &MemoryStore, packages: Packages<'_>) -> Repo
         source: SourceRef {
             reference: "quay.io/ns/catalog:v4.20".into(),
             digest: "sha256:00".into(),
+            verified: None,
         },
         render_version: RENDER_VERSION,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000 + serial),
         availability: Availability::Available,
+        signatures: Vec::new(),
         previous: before.as_ref().map(Current::as_previous).unwrap_or_default(),
     };
     store.write_document(&key, &current, Condition::Always).await.unwrap();
