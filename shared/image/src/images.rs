@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use oci_client::Reference;
 use tokio::time::timeout;
 
 use crate::digest::Digest;
@@ -11,10 +12,11 @@ use crate::dir;
 use crate::error::{Error, ImageError};
 use crate::layers;
 use crate::layout::{Layout, blocking};
+use crate::limits::Limits;
 use crate::manifest::{self, Document, Image};
 use crate::overlay::Root;
 use crate::place::Place;
-use crate::registry::Client;
+use crate::registry::{Client, Session};
 use crate::settings::Settings;
 use crate::sink::FileSink;
 use crate::source::Source;
@@ -167,6 +169,14 @@ impl Images {
             }
         }
         Err(ImageError::Nested(digest).into())
+    }
+
+    pub(crate) fn session(&self, reference: &Reference) -> Session {
+        self.client.session(reference)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
     }
 
     fn layout(&self, dir: &Path) -> Layout {

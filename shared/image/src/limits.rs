@@ -29,6 +29,10 @@ pub struct Limits {
     /// Bytes of headers before one tar entry (long names, PAX records), which are held in memory. Default 1 MiB, what
     /// Go's reader takes for one of them.
     pub header_bytes: u64,
+    /// Signatures of one image, and what lists them. Default 64, far above what rotating keys and mirrors leave behind.
+    pub signatures: u64,
+    /// Bytes of one signature with what it signs. Default 4 MiB, what other tools allow.
+    pub signature_bytes: u64,
     /// Bytes of one file under the FBC root. Default 4 GiB: files are streamed, so this is no matter of memory.
     pub file_bytes: u64,
     /// Bytes of all paths and link targets under the FBC root, folders included, which are held in memory to tell what
@@ -51,6 +55,8 @@ impl Default for Limits {
             entries: 1_000_000,
             path_bytes: 4096,
             header_bytes: 1 << 20,
+            signatures: 64,
+            signature_bytes: 4 << 20,
             file_bytes: 4 << 30,
             tree_bytes: 64 << 20,
             link_steps: 1_000_000,

@@ -88,7 +88,18 @@ impl Session {
     }
 
     pub(crate) async fn config(&self, blob: &Blob) -> Result<Bytes, Error> {
-        let what = format!("config {}", blob.digest);
+        let limit = ("configBytes", self.settings().limits.config_bytes);
+        self.small_blob("config", blob, limit).await
+    }
+
+    /// A blob in one piece, verified.
+    pub(crate) async fn small_blob(
+        &self,
+        kind: &'static str,
+        blob: &Blob,
+        limit: (&'static str, u64),
+    ) -> Result<Bytes, Error> {
+        let what = format!("{kind} {}", blob.digest);
         let path = format!("blobs/{}", blob.digest);
         let ask = Ask {
             method: Method::GET,
@@ -97,16 +108,14 @@ impl Session {
             from: 0,
             what: &what,
         };
-        let body = self
-            .whole(&ask, ("configBytes", self.settings().limits.config_bytes))
-            .await?;
-        let mut check = Check::new("config", blob);
+        let body = self.whole(&ask, limit).await?;
+        let mut check = Check::new(kind, blob);
         check.update(&body)?;
         check.finish().map(|()| body)
     }
 
     /// A small body, asked for again if it breaks off.
-    async fn whole(&self, ask: &Ask<'_>, limit: (&'static str, u64)) -> Result<Bytes, Error> {
+    pub(crate) async fn whole(&self, ask: &Ask<'_>, limit: (&'static str, u64)) -> Result<Bytes, Error> {
         let mut waits = crate::registry::retry::Waits::new(&self.settings().retry);
         loop {
             let response = self.send(ask).await?;

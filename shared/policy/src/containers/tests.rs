@@ -1,0 +1,151 @@
+use seal::SigningKey;
+
+use super::*;
+use crate::{Found, Rejection, Wants};
+
+fn pem() -> String {
+    let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
+    key.public().to_pem()
+}
+
+/// No files but `/key`.
+fn read(image: &str, text: &str) -> Result<Policy, PolicyError> {
+    let pem = pem();
+    let files = Files {
+        read: &|path| match path == Path::new("/key") {
+            true => Ok(pem.clone().into_bytes()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        },
+        keyrings: None,
+    };
+    Policy::containers(ImageName::parse(image), text.as_bytes(), &files)
+}
+
+fn is_rejected(image: &str, text: &str) -> bool {
+    let judged = read(image, text).unwrap().judge("sha256:00", &Found::default());
+    matches!(judged, Err(Rejection::Rejected(_)))
+}
+
+#[test]
+fn the_most_specific_scope_counts() {
+    let anything = r#"[{"type":"insecureAcceptAnything"}]"#;
+    let reject = r#"[{"type":"reject"}]"#;
+    let image = "registry.example.com:5000/ns/sub/cat:v1";
+    let by_specificity = [
+        "registry.example.com:5000/ns/sub/cat:v1",
+        "registry.example.com:5000/ns/sub/cat",
+        "registry.example.com:5000/ns/sub",
+        "registry.example.com:5000/ns",
+        "registry.example.com:5000",
+        "*.example.com",
+        "*.com",
+        "",
+    ];
+    for (at, scope) in by_specificity.iter().enumerate() {
+        let wider: Vec<_> = by_specificity[at + 1..]
+            .iter()
+            .map(|wide| format!("{wide:?}: {anything}"))
+            .collect();
+        let scopes = [vec![format!("{scope:?}: {reject}")], wider].concat().join(",");
+        let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{scopes}}}}}}}"#);
+        assert!(is_rejected(image, &text), "{scope}");
+        assert!(!is_rejected("other.org/x:v1", &text) || scope.is_empty(), "{scope}");
+    }
+    for not_a_scope in [
+        "registry.example.com:5000/n",
+        "registry.example.com",
+        "*.registry.example.com",
+        "*",
+    ] {
+        let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{not_a_scope:?}: {reject}}}}}}}"#);
+        assert!(!is_rejected(image, &text), "{not_a_scope}");
+    }
+    let default = format!(r#"{{"default":{reject},"transports":{{"oci":{{"":{anything}}}}}}}"#);
+    assert!(is_rejected(image, &default));
+    let pinned = format!(r#"{{"default":{anything},"transports":{{"docker":{{"a.io/b@sha256:00":{reject}}}}}}}"#);
+    assert!(is_rejected("a.io/b:v1@sha256:00", &pinned));
+    assert!(!is_rejected("a.io/b:v1@sha256:01", &pinned));
+}
+
+#[test]
+fn every_requirement_has_to_be_met() {
+    let both = r#"{"default":[{"type":"insecureAcceptAnything"},{"type":"reject"}]}"#;
+    assert!(is_rejected("a.io/b:v1", both));
+}
+
+#[test]
+fn keys_come_from_files_or_from_the_policy_itself() {
+    let data = STANDARD.encode(pem());
+    for keys in [
+        r#""keyPath":"/key""#.to_owned(),
+        r#""keyPaths":["/key","/key"]"#.to_owned(),
+        format!(r#""keyData":"{data}""#),
+        format!(r#""keyDatas":["{data}"]"#),
+    ] {
+        let text = format!(r#"{{"default":[{{"type":"sigstoreSigned",{keys}}}]}}"#);
+        let policy = read("a.io/b:v1", &text).unwrap();
+        assert_eq!(
+            policy.wants(),
+            Wants {
+                cosign: true,
+                simple: false
+            }
+        );
+    }
+}
+
+#[test]
+fn what_is_not_understood_in_full_is_an_error() {
+    let wrong = |entry: &str| {
+        let text = format!(r#"{{"default":[{entry}]}}"#);
+        read("a.io/b:v1", &text).map(drop).unwrap_err()
+    };
+    assert!(matches!(wrong(r#"{"type":"sigstoreSigned"}"#), PolicyError::Keys(_)));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyPath":"/key","keyPaths":["/key"]}"#),
+        PolicyError::Keys(_)
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyPaths":[]}"#),
+        PolicyError::Keys(_)
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyPath":"/none"}"#),
+        PolicyError::File { .. }
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyData":"?"}"#),
+        PolicyError::Data
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyData":"eA=="}"#),
+        PolicyError::Key(_)
+    ));
+    for more in [r#""fulcio":{}"#, r#""pki":{}"#, r#""rekorPublicKeyPath":"/key""#] {
+        let entry = format!(r#"{{"type":"sigstoreSigned","keyPath":"/key",{more}}}"#);
+        assert!(matches!(wrong(&entry), PolicyError::NotKeys(_)), "{more}");
+    }
+    assert!(matches!(
+        wrong(r#"{"type":"signedBy","keyType":"GPGKeys","keyPath":"/key"}"#),
+        PolicyError::NoOpenPgp
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"signedBy","keyType":"X509","keyPath":"/key"}"#),
+        PolicyError::KeyType(_)
+    ));
+    for entry in [
+        r#"{"type":"signedByBase"}"#,
+        r#"{"type":"reject","more":1}"#,
+        r#"{"type":"sigstoreSigned","keyPath":"/key","more":1}"#,
+        "1",
+    ] {
+        assert!(matches!(wrong(entry), PolicyError::Json(_)), "{entry}");
+    }
+    for text in ["", "{}", r#"{"default":[],"more":1}"#, r#"{"default":[{"type":"x"}]}"#] {
+        assert!(matches!(read("a.io/b:v1", text), Err(PolicyError::Json(_))), "{text}");
+    }
+    assert!(matches!(
+        read("a.io/b:v1", r#"{"default":[]}"#),
+        Err(PolicyError::Empty(_))
+    ));
+}
