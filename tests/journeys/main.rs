@@ -17,5 +17,7 @@ mod registry;
 mod rollback;
 mod secrets;
 mod server;
+mod signed;
 mod support;
 mod updates;
+mod verified;

@@ -31,7 +31,7 @@ async fn published_twice() -> Site {
 async fn a_rollback_is_a_publication_that_polls_leave_alone_until_the_source_moves() {
     let site = published_twice().await;
     let before = site.current().await;
-    let report = rollback(&site.store, &site.catalog.name, &Target::Previous).await;
+    let report = rollback(&site.store, &site.catalog.name, &Target::Previous, None).await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
     assert_eq!(report.changes.changed, ["p4"]);
     let after = site.current().await;
@@ -53,7 +53,7 @@ async fn a_rollback_is_a_publication_that_polls_leave_alone_until_the_source_mov
 async fn a_forced_poll_takes_the_source_again() {
     let site = published_twice().await;
     let newest = site.current().await.content_hash;
-    rollback(&site.store, &site.catalog.name, &Target::Previous).await;
+    rollback(&site.store, &site.catalog.name, &Target::Previous, None).await;
     let forced = site.mirror.turn(&site.catalog, true).await;
     assert_eq!(
         (forced.outcome, forced.content_hash),
@@ -68,14 +68,14 @@ async fn what_is_not_whole_is_not_published_again() {
     let before = site.current().await;
     let old = before.previous[0].content_hash;
     site.store.delete(&Key::Index(name.clone(), old)).await.unwrap();
-    let refused = rollback(&site.store, name, &Target::Hash(old.to_string())).await;
+    let refused = rollback(&site.store, name, &Target::Hash(old.to_string()), None).await;
     let Some(PollError::Rollback(RollbackError::Incomplete { count: 1, first, .. })) = &refused.error else {
         panic!("{refused:?}");
     };
     assert!(first.contains("index.json.zst, which is missing"), "{first}");
 
     site.store.delete(&Key::Snapshot(name.clone(), old)).await.unwrap();
-    let refused = rollback(&site.store, name, &Target::Previous).await;
+    let refused = rollback(&site.store, name, &Target::Previous, None).await;
     assert!(
         matches!(refused.error, Some(PollError::Rollback(RollbackError::Gone(hash))) if hash == old),
         "{refused:?}"
@@ -89,7 +89,7 @@ async fn targets_that_cannot_be_meant_are_told_apart() {
     let name = &site.catalog.name;
     let current = site.current().await.content_hash.to_string();
     let error = async |name, target: &str| {
-        let report = rollback(&site.store, name, &Target::Hash(target.to_owned())).await;
+        let report = rollback(&site.store, name, &Target::Hash(target.to_owned()), None).await;
         report.error_text()
     };
     assert_eq!(error(name, &current[..20]).await, None, "it is published already");
@@ -122,7 +122,7 @@ async fn a_lost_race_is_run_again_on_what_the_winner_wrote() {
         }
         Answer::GoOn
     });
-    let report = rollback(&site.store, &site.catalog.name, &Target::Previous).await;
+    let report = rollback(&site.store, &site.catalog.name, &Target::Previous, None).await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
 }
 

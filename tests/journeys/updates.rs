@@ -49,6 +49,8 @@ async fn every_update_is_published_whole_and_writes_only_what_changed() {
         source: registry.reference("ns/live", "latest").parse().unwrap(),
         availability: layout::Availability::Available,
         interval: None,
+        policy: None,
+        lookaside: None,
     };
     let mut before: BTreeMap<String, Sha256> = BTreeMap::new();
     for at in 0..=20 {

@@ -1,6 +1,7 @@
 mod consume;
 mod copies;
 mod keeping;
+mod keys;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -14,6 +15,7 @@ use crate::{stores::StorePlace, version};
 
 pub(crate) use self::copies::{Export, FromPlace, Import, Receipt, SyncArgs};
 pub(crate) use self::keeping::{Gc, Verify};
+pub(crate) use self::keys::{KeyArgs, Keygen, TrustArgs};
 pub(crate) use consume::{Diff, Images, ImagesFormat, ManifestKind, Manifests};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Print what the store holds, so that an export for it can leave that out.
     Receipt(Receipt),
+    /// Make a key to sign what is published: the private one, and the public one for those who verify.
+    Keygen(Keygen),
     /// Publish, serve and update a small example catalog, without network or configuration.
     Demo(Demo),
     /// Print a completion script for a shell.
@@ -162,6 +166,8 @@ pub(crate) struct Rollback {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
     /// Go back to the publication before the current one.
     #[arg(long, group = "target")]
     pub(crate) previous: bool,
@@ -235,6 +241,8 @@ pub(crate) struct CatalogArgs {
     /// Store a plain all.json too, for static file servers that cannot decompress. Default: only on S3.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) identity: Option<bool>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
     #[command(flatten)]
     pub(crate) registries: RegistryArgs,
 }

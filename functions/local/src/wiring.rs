@@ -9,10 +9,11 @@ use keep::{GcError, GcSettings};
 use layout::{CatalogName, Catalogs, Key};
 use notify::{Notifier, Receiver, SecretPlace, Webhook, WebhookError};
 use poll::Mirror;
+use seal::Trust;
 use store::{Store, StoreExt};
 
 use crate::{
-    cli::{CatalogArgs, RegistryArgs},
+    cli::{CatalogArgs, KeyArgs, RegistryArgs, TrustArgs},
     stores::StorePlace,
 };
 
@@ -26,6 +27,7 @@ pub(crate) fn config_to_serve(args: &CatalogArgs, server: config::Server) -> Res
     let mut reader = Reader::new(args.interval);
     args.config.iter().for_each(|path| reader.file(path));
     args.pairs.iter().for_each(|pair| reader.pair(pair));
+    add_keys(&mut reader, &args.keys);
     reader.registries(args.registries.clone().into());
     reader.server(server);
     finish(reader)
@@ -33,8 +35,14 @@ pub(crate) fn config_to_serve(args: &CatalogArgs, server: config::Server) -> Res
 
 /// What the files say alone.
 pub(crate) fn files(paths: &[PathBuf]) -> Result<Config, Problems> {
+    files_and_keys(paths, &KeyArgs::default())
+}
+
+/// The same with the keys of the command line.
+pub(crate) fn files_and_keys(paths: &[PathBuf], keys: &KeyArgs) -> Result<Config, Problems> {
     let mut reader = Reader::new(Duration::ZERO);
     paths.iter().for_each(|path| reader.file(path));
+    add_keys(&mut reader, keys);
     finish(reader)
 }
 
@@ -140,6 +148,23 @@ pub(crate) fn images(args: RegistryArgs) -> Result<image::Settings, Problems> {
     reader.finish().map(|config| config.images)
 }
 
+/// The keys to verify by where only the command line names some.
+pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, Problems> {
+    let args = KeyArgs {
+        trust: args.clone(),
+        ..KeyArgs::default()
+    };
+    files_and_keys(&[], &args).map(|config| config.keys.trust())
+}
+
+fn add_keys(reader: &mut Reader, args: &KeyArgs) {
+    let (signing, trusted) = (&args.signing_key, &args.trust.verify_key);
+    signing
+        .iter()
+        .for_each(|file| reader.signing_key("--signing-key", file));
+    trusted.iter().for_each(|file| reader.verify_key("--verify-key", file));
+}
+
 /// The mirror that the arguments and the configuration describe.
 pub(crate) fn mirror(
     (args, place): (&CatalogArgs, &StorePlace),
@@ -155,6 +180,7 @@ pub(crate) fn mirror(
     let settings = poll::Settings {
         render,
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
+        signer: config.keys.signer(),
         ..poll::Settings::default()
     };
     Ok(Mirror::new(images, store, settings, metrics))

@@ -1,6 +1,6 @@
 //! What is mirrored, kept until the configuration changes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use anyhow::Context;
 use config::Config;
@@ -8,10 +8,11 @@ use image::{Images, Logins};
 use keep::GcSettings;
 use notify::Notifier;
 use poll::{Catalog, Metrics, Mirror};
+use seal::Signer;
 use store::Store;
 use tokio::sync::Mutex;
 
-use crate::{CatalogsPlace, Document, Environment, Outside, collect, webhooks};
+use crate::{CatalogsPlace, Document, Environment, Outside, collect, secrets, signing, webhooks};
 
 /// Below this much memory, in MB, rendering is kept small as well.
 const SMALL_MEMORY_MB: u64 = 512;
@@ -25,6 +26,16 @@ pub(crate) struct Site {
     pub(crate) notifier: Notifier,
     /// What garbage collection keeps.
     pub(crate) retention: GcSettings,
+    /// Who signs what is published.
+    pub(crate) signer: Option<Signer>,
+    made: Instant,
+}
+
+impl Site {
+    /// Keys are read again now and then, so that a warm function notices a new one.
+    fn is_stale(&self) -> bool {
+        self.signer.is_some() && self.made.elapsed() >= secrets::LIFETIME
+    }
 }
 
 /// The configuration that was read last.
@@ -46,6 +57,7 @@ impl Configuration {
     /// otherwise a function that happens to be warm would hide the mistake until it is not.
     pub(crate) async fn site(&self, ground: Ground<'_>) -> anyhow::Result<Arc<Site>> {
         let mut last = self.last.lock().await;
+        last.take_if(|(_, site)| site.is_stale());
         let known = last.as_ref().and_then(|(tag, _)| tag.clone());
         let changed = match (&ground.environment.catalogs, &*last) {
             (CatalogsPlace::Text(_), Some((_, site))) => return Ok(site.clone()),
@@ -56,7 +68,9 @@ impl Configuration {
             }
         };
         if let Some((place, text, tag)) = changed {
-            let site = ground.site(Environment::config(&place, &text)?)?;
+            let config = Environment::config(&place, &text)?;
+            let signer = signing::signer(ground.environment, ground.outside, &config).await?;
+            let site = ground.site(config, signer)?;
             *last = Some((tag, Arc::new(site)));
         }
         let (_, site) = last
@@ -67,7 +81,7 @@ impl Configuration {
 }
 
 impl Ground<'_> {
-    fn site(self, config: Config) -> anyhow::Result<Site> {
+    fn site(self, config: Config, signer: Option<Signer>) -> anyhow::Result<Site> {
         let retention = collect::settings(config.retention.as_ref());
         let mut receivers = webhooks::receivers(&config)?;
         receivers.extend(self.outside.bus());
@@ -76,7 +90,7 @@ impl Ground<'_> {
             source: config.event_source.unwrap_or(usual.source),
             ..usual
         };
-        let settings = self.settings(config.limits.catalog);
+        let settings = self.settings(config.limits.catalog, signer.clone());
         let images = image::Settings {
             logins: self.logins.clone(),
             ..config.images
@@ -88,10 +102,12 @@ impl Ground<'_> {
             mirror: Mirror::new(images, self.store.clone(), settings, Metrics::default()),
             notifier: Notifier::new(self.store.clone(), receivers, telling),
             retention,
+            made: Instant::now(),
+            signer,
         })
     }
 
-    fn settings(&self, limits: render::Limits) -> poll::Settings {
+    fn settings(&self, limits: render::Limits, signer: Option<Signer>) -> poll::Settings {
         let environment = self.environment;
         let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
         let usual = render::Settings::default();
@@ -106,6 +122,7 @@ impl Ground<'_> {
             identity: environment.identity,
             side_by_side: environment.side_by_side,
             resolves: environment.resolves,
+            signer,
             ..poll::Settings::default()
         }
     }

@@ -25,6 +25,8 @@ pub struct Environment {
     pub catalogs: CatalogsPlace,
     /// Secrets Manager's ids of the registries' credentials.
     pub pull_secrets: Vec<String>,
+    /// Secrets Manager's ids of the private keys that sign what is published.
+    pub signing_keys: Vec<String>,
     /// The URL of the queue for changed catalogs.
     pub queue: Option<String>,
     /// The name or ARN of the bus that hears of publications.
@@ -84,6 +86,7 @@ impl Environment {
             collect::check(&mut variables.reader);
         }
         let pull_secrets = list(&variables.text("PULL_SECRETS").unwrap_or_default());
+        let signing_keys = list(&variables.text("SIGNING_KEYS").unwrap_or_default());
         let queue = variables.optional("QUEUE_URL", url);
         let event_bus = variables.text("EVENT_BUS");
         let identity = variables.optional("IDENTITY", truth);
@@ -96,6 +99,7 @@ impl Environment {
             store,
             catalogs,
             pull_secrets,
+            signing_keys,
             queue,
             event_bus,
             identity: identity.unwrap_or(true),

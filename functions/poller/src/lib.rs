@@ -16,6 +16,7 @@ mod queue;
 mod refusal;
 mod round;
 mod secrets;
+mod signing;
 mod waiting;
 mod webhooks;
 

@@ -230,7 +230,7 @@ impl<'a> Invocation<'a> {
         let target = Target::Hash(manual.content_hash.unwrap_or_default());
         let mut reports = Vec::new();
         for catalog in &manual.catalogs {
-            reports.push(poll::rollback(&*self.poller.store, catalog, &target).await);
+            reports.push(poll::rollback(&*self.poller.store, catalog, &target, self.site.signer.as_ref()).await);
         }
         self.round().notify(&reports).await;
         Answer::of(reports)

@@ -13,7 +13,7 @@ use telemetry::chain;
 use crate::Outside;
 
 /// How long secrets are used before they are read again: a rotated one is noticed at once when a registry refuses it.
-const LIFETIME: Duration = Duration::from_secs(600);
+pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
 /// Secrets and what became of them.
 #[derive(Debug)]

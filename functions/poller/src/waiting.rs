@@ -110,6 +110,8 @@ mod tests {
             source: SOURCE.parse().unwrap(),
             availability: Availability::Available,
             interval,
+            policy: None,
+            lookaside: None,
         };
         Waiting {
             catalog,

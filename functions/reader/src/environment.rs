@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
+use seal::PublicKey;
 use store_s3::Place;
 
 use crate::answer::INLINE_MAX;
@@ -28,6 +29,8 @@ pub struct Environment {
     pub freshness: Duration,
     /// The largest body in bytes that is answered inline.
     pub inline_max: u64,
+    /// The keys of which one has to have signed what is served; none is asked for if there are none.
+    pub verify_keys: Vec<PublicKey>,
 }
 
 /// Everything that is wrong with the environment.
@@ -50,6 +53,7 @@ impl Environment {
         let cache_mib = variables.number("CACHE_MIB", CACHE_MIB, 1..=CACHE_MIB_MAX);
         let freshness = variables.with("FRESHNESS", humantime::parse_duration);
         let inline_max = variables.number("INLINE_MAX", INLINE_MAX, 1..=INLINE_MAX);
+        let verify_keys = variables.with("VERIFY_KEYS", PublicKey::from_text);
         match store {
             Some(store) if variables.problems.0.is_empty() => Ok(Self {
                 store,
@@ -57,6 +61,7 @@ impl Environment {
                 cache_bytes: cache_mib << 20,
                 freshness: freshness.unwrap_or_default(),
                 inline_max,
+                verify_keys: verify_keys.unwrap_or_default(),
             }),
             _ => Err(variables.problems),
         }
@@ -130,6 +135,7 @@ mod tests {
             cache_bytes: 16 << 20,
             freshness: Duration::ZERO,
             inline_max: INLINE_MAX,
+            verify_keys: Vec::new(),
         };
         assert_eq!(environment, expected);
     }

@@ -3,6 +3,7 @@
 use std::{env, sync::Arc, time::Duration};
 
 use anyhow::Context;
+use seal::Trust;
 use serve::{BaseUrl, Large, Locate};
 use store_s3::{S3Reader, S3Store};
 
@@ -49,6 +50,7 @@ fn settings(environment: &Environment, store: &S3Store) -> serve::Settings {
     serve::Settings {
         cache_bytes: environment.cache_bytes,
         freshness: environment.freshness,
+        trust: (!environment.verify_keys.is_empty()).then(|| Trust::new(environment.verify_keys.clone())),
         large: Large::Redirect {
             above: environment.inline_max,
             to,

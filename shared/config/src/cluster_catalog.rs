@@ -109,6 +109,8 @@ impl ClusterCatalog {
             source: source?,
             availability: self.spec.availability_mode,
             interval,
+            policy: None,
+            lookaside: None,
         })
     }
 }

@@ -5,7 +5,9 @@ use poll::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Problems, Retention, checked_interval, cluster_catalog, limits, retention, server, webhook};
+use super::{
+    Problems, Retention, checked_interval, cluster_catalog, keys, limits, retention, server, signatures, webhook,
+};
 
 /// What all files say together.
 #[derive(Debug, Default)]
@@ -18,6 +20,8 @@ pub(crate) struct Merged {
     pub(crate) notify: webhook::Merged,
     pub(crate) retention: Option<Retention>,
     pub(crate) server: server::Server,
+    pub(crate) keys: keys::Merged,
+    pub(crate) signatures: signatures::Merged,
 }
 
 /// `catalogs.yaml`.
@@ -37,6 +41,11 @@ struct Document {
     retention: Option<retention::Entry>,
     #[serde(default)]
     server: server::Entry,
+    signature: Option<Value>,
+    #[serde(default)]
+    signing: keys::Places,
+    #[serde(default)]
+    trust: keys::Places,
 }
 
 /// How registries are reached.
@@ -68,6 +77,7 @@ struct Entry {
     interval: Option<String>,
     #[serde(default)]
     availability_mode: Availability,
+    signature: Option<Value>,
 }
 
 /// Adds one text: documents of `catalogs.yaml` and `ClusterCatalog` manifests.
@@ -111,12 +121,17 @@ impl Merged {
         let retention = document.retention.map(|entry| entry.check(place, problems));
         self.retention = retention.or(self.retention.take());
         self.server.extend(document.server.read(place, problems));
+        self.signatures.all(document.signature, place);
+        self.keys.signing(document.signing, &format!("{place}, signing"));
+        self.keys.trust(document.trust, &format!("{place}, trust"));
         for (at, entry) in document.catalogs.into_iter().enumerate() {
             let place = entry_place(place, at, &entry);
             match serde_json::from_value::<Entry>(entry) {
                 Err(error) => problems.add(place, error),
                 Ok(entry) => {
+                    let signature = entry.signature.clone();
                     let catalog = entry.check(&place, interval, problems);
+                    self.signatures.one(catalog.as_ref(), signature, &place);
                     self.catalogs.extend(catalog.map(|catalog| (place, catalog)));
                 }
             }
@@ -141,6 +156,8 @@ impl Entry {
             source: source?,
             availability: self.availability_mode,
             interval: Some(own.unwrap_or(interval)),
+            policy: None,
+            lookaside: None,
         })
     }
 }

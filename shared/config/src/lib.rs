@@ -2,12 +2,14 @@
 
 mod cluster_catalog;
 mod file;
+mod keys;
 mod limits;
 mod pair;
 mod problems;
 mod reader;
 mod retention;
 mod server;
+mod signatures;
 mod webhook;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -15,6 +17,7 @@ use std::{collections::BTreeMap, time::Duration};
 use poll::Catalog;
 
 pub use file::Registries;
+pub use keys::Keys;
 pub use pair::Pair;
 pub use problems::Problems;
 pub use reader::Reader;
@@ -41,6 +44,8 @@ pub struct Config {
     pub event_source: Option<String>,
     /// What is kept besides what is published; nothing is ever removed without it.
     pub retention: Option<Retention>,
+    /// The keys that sign what is published, and those that are trusted.
+    pub keys: Keys,
 }
 
 /// How registries are reached.

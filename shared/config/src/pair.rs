@@ -18,6 +18,8 @@ impl Pair {
             source: self.source.clone(),
             availability: Availability::Available,
             interval: Some(interval),
+            policy: None,
+            lookaside: None,
         }
     }
 }

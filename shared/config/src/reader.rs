@@ -1,11 +1,13 @@
 use std::{fs, path::Path, time::Duration};
 
 use image::Source;
+use policy::Keyrings;
 
-use crate::{Config, Pair, Problems, Registries, Retention, Server, Webhook, file, images, unique};
+use crate::{
+    Config, Pair, Problems, Registries, Retention, Server, Webhook, file, images, keys, signatures, unique,
+};
 
 /// Collects what to mirror from files, texts and the command line, with everything that is wrong with it.
-#[derive(Debug)]
 pub struct Reader {
     interval: Duration,
     merged: file::Merged,
@@ -13,6 +15,7 @@ pub struct Reader {
     server: Server,
     registries_only: bool,
     problems: Problems,
+    keyrings: Option<&'static dyn Keyrings>,
 }
 
 impl Reader {
@@ -25,6 +28,7 @@ impl Reader {
             server: Server::default(),
             registries_only: false,
             problems: Problems::default(),
+            keyrings: None,
         }
     }
 
@@ -73,6 +77,23 @@ impl Reader {
         self.registries_only = true;
     }
 
+    /// Adds the file of a private key that signs what is published. `place` names it in problems.
+    pub fn signing_key(&mut self, place: &str, file: &Path) {
+        let places = keys::Places::file(file);
+        self.merged.keys.signing(places, place);
+    }
+
+    /// Adds the file of a public key that is trusted. `place` names it in problems.
+    pub fn verify_key(&mut self, place: &str, file: &Path) {
+        let places = keys::Places::file(file);
+        self.merged.keys.trust(places, place);
+    }
+
+    /// Understands OpenPGP keys in policies, where the program does.
+    pub fn openpgp(&mut self, keyrings: &'static dyn Keyrings) {
+        self.keyrings = Some(keyrings);
+    }
+
     /// Notes a problem that the caller found, to be reported with the others.
     pub fn problem(&mut self, place: &str, problem: impl std::fmt::Display) {
         self.problems.add(place, problem);
@@ -86,11 +107,17 @@ impl Reader {
         if self.registries_only {
             self.refuse_paths();
         }
-        let catalogs = unique(self.merged.catalogs, &mut self.problems);
+        let mut catalogs = unique(self.merged.catalogs, &mut self.problems);
+        let ground = signatures::Ground {
+            no_files: self.registries_only,
+            keyrings: self.keyrings,
+        };
+        self.merged.signatures.apply(&mut catalogs, ground, &mut self.problems);
         self.merged.notify.check(&catalogs, &mut self.problems);
         self.merged.registries.extend(self.registries);
         self.merged.server.extend(self.server);
         self.merged.server.check(&mut self.problems);
+        let keys = self.merged.keys.read(self.registries_only, &mut self.problems);
         let limits = self.merged.limits.finish();
         let images = images(self.merged.registries, limits.image.clone(), &mut self.problems);
         self.problems.none_or(Config {
@@ -102,6 +129,7 @@ impl Reader {
             server: self.merged.server,
             event_source: self.merged.notify.source,
             retention: self.merged.retention,
+            keys,
         })
     }
 

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use image::Source;
+use image::{Lookaside, Source};
 use layout::{Availability, CatalogName};
+use policy::Policy;
 
 /// A configured catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,10 @@ pub struct Catalog {
     pub availability: Availability,
     /// How often its source is looked at; never again after the first time without one.
     pub interval: Option<Duration>,
+    /// What the signatures of its image have to be; none is asked for without.
+    pub policy: Option<Policy>,
+    /// Where its simple signatures are, if the policy asks for some.
+    pub lookaside: Option<Lookaside>,
 }
 
 impl Catalog {

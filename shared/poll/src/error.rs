@@ -10,6 +10,12 @@ use crate::{RollbackError, Suspicion};
 /// Why a turn did not succeed. What was published before stays served.
 #[derive(Debug, thiserror::Error)]
 pub enum PollError {
+    /// The signatures of the image cannot be fetched, which is as good as none.
+    #[error("cannot fetch the signatures of the image")]
+    Signatures(#[source] image::Error),
+    /// The image is not signed as the policy asks.
+    #[error("the image was not published: its signatures are not what the policy of the catalog asks for")]
+    Rejected(#[from] policy::Rejection),
     /// The source cannot be resolved or pulled.
     #[error("cannot pull the catalog")]
     Image(#[from] image::Error),
@@ -40,6 +46,12 @@ pub enum PollError {
     /// The turn did not end in the time that it was given.
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),
+    /// Readers that verify would not take it.
+    #[error(
+        "what is published is signed, and there is no key to sign what follows: give the signing key, \
+         or force the poll to publish it unsigned"
+    )]
+    NoKey,
     /// An earlier content cannot be published again.
     #[error("cannot roll back")]
     Rollback(#[from] RollbackError),
@@ -51,7 +63,8 @@ pub enum PollError {
 impl PollError {
     /// Whether a registry refused the credentials, or wanted some where there were none.
     pub fn is_refused_login(&self) -> bool {
-        let Self::Image(image::Error::Registry(error)) = self else {
+        let (Self::Image(image::Error::Registry(error)) | Self::Signatures(image::Error::Registry(error))) = self
+        else {
             return false;
         };
         matches!(error.fault, Fault::Unauthorized { .. } | Fault::Forbidden { .. })

@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
+mod approve;
 mod catalog;
 mod error;
 mod guard;
 mod limits;
 mod metrics;
 mod mirror;
+mod pointer;
 mod progress;
 mod publish;
 mod published;

@@ -6,6 +6,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use image::Images;
 use layout::{Outcome, Status};
+use seal::Signer;
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -29,6 +30,8 @@ pub struct Settings {
     pub attempts: u32,
     /// Where turns take the time and chance from. Default: the system.
     pub surroundings: Surroundings,
+    /// The keys that sign what is published. Default: none, and it is not signed.
+    pub signer: Option<Signer>,
 }
 
 impl Default for Settings {
@@ -40,6 +43,7 @@ impl Default for Settings {
             resolves: 16,
             attempts: 6,
             surroundings: Surroundings::default(),
+            signer: None,
         }
     }
 }

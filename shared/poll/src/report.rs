@@ -70,7 +70,7 @@ impl Report {
     pub(crate) fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
         (self.outcome, self.error) = match ended {
             Ok(outcome) => (outcome, None),
-            Err(error @ PollError::Suspicious(_)) => (Outcome::Refused, Some(error)),
+            Err(error @ (PollError::Suspicious(_) | PollError::Rejected(_))) => (Outcome::Refused, Some(error)),
             Err(error) => (Outcome::Failed, Some(error)),
         };
         self.duration = duration;

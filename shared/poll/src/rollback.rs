@@ -1,10 +1,15 @@
 use std::time::Instant;
 
 use keep::{Finding, Watch, missing};
-use layout::{CatalogName, Current, Document, Key, Outcome, Sha256, Snapshot, SnapshotRef};
+use layout::{CatalogName, Current, Document, Key, Outcome, Previous, Sha256, Snapshot, SnapshotRef};
+use seal::Signer;
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
 
-use crate::{Changes, PollError, Report, Surroundings, turn::pause};
+use crate::{
+    Changes, PollError, Report, Surroundings,
+    pointer::{Seal, read_pointer},
+    turn::{Read, pause},
+};
 
 /// How often a rollback starts again after a lost race, as a turn does by default.
 const ATTEMPTS: u32 = 6;
@@ -45,6 +50,12 @@ pub enum RollbackError {
     /// A document names another content than it should.
     #[error("the snapshot of {0} describes another content")]
     Mistaken(Sha256),
+    /// The pointer is not from whom it should be, and to sign its history would make it one's own.
+    #[error("what is published is not signed by one of the keys; poll the catalog with them first")]
+    Untrusted,
+    /// The history does not say what its Snapshot is, or says that it is another one.
+    #[error("nothing vouches for the snapshot of {0} as it is stored, so it is not signed")]
+    Unvouched(Sha256),
     /// Some of it is missing or damaged.
     #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
     Incomplete {
@@ -61,8 +72,10 @@ pub enum RollbackError {
 ///
 /// The source stays what the tag was last seen at, so the next poll finds it known and leaves the rollback in place until
 /// the source moves or a poll is forced. `status.json` stays too: nothing was polled.
-pub async fn rollback(store: &dyn Store, catalog: &CatalogName, target: &Target) -> Report {
-    rollback_in(store, catalog, target, &Surroundings::default()).await
+///
+/// `signer` signs the new pointer, and has to be given where the old one is signed.
+pub async fn rollback(store: &dyn Store, catalog: &CatalogName, target: &Target, signer: Option<&Signer>) -> Report {
+    rollback_in(store, catalog, target, signer, &Surroundings::default()).await
 }
 
 /// The same, with the time and chance given.
@@ -70,6 +83,7 @@ pub async fn rollback_in(
     store: &dyn Store,
     catalog: &CatalogName,
     target: &Target,
+    signer: Option<&Signer>,
     surroundings: &Surroundings,
 ) -> Report {
     let started = Instant::now();
@@ -79,6 +93,7 @@ pub async fn rollback_in(
         catalog,
         target,
         surroundings,
+        signer,
     };
     let ended = rollback.run(&mut report).await;
     report.end(ended, started.elapsed());
@@ -91,6 +106,7 @@ struct Rollback<'a> {
     catalog: &'a CatalogName,
     target: &'a Target,
     surroundings: &'a Surroundings,
+    signer: Option<&'a Signer>,
 }
 
 impl Rollback<'_> {
@@ -106,7 +122,7 @@ impl Rollback<'_> {
 
     async fn attempt(&self, report: &mut Report) -> Result<Outcome, PollError> {
         let watch = Watch::start(self.store).await?;
-        let (current, version) = self.current().await?;
+        let Read { current, version, .. } = self.current().await?;
         report.digest = Some(current.source.digest.clone());
         report.describe(Some(&current));
         let content_hash = self.target.find(&current)?;
@@ -114,6 +130,7 @@ impl Rollback<'_> {
             return Ok(Outcome::Unchanged);
         }
         let (snapshot, reference) = self.snapshot(content_hash).await?;
+        self.vouch(&current, &reference, content_hash)?;
         self.check(&snapshot).await?;
         report.changes = self.changes(&current, &snapshot).await;
         let next = Current {
@@ -122,8 +139,9 @@ impl Rollback<'_> {
             snapshot: reference,
             published_at: self.surroundings.now(),
             previous: current.as_previous(),
-            ..current
+            ..current.clone()
         };
+        let next = self.seal().sealed(Some(&current), next)?;
         let announced = watch.settle(self.store, self.catalog, &snapshot).await?;
         self.commit(&next, version).await?;
         announced.withdraw(self.store).await;
@@ -131,9 +149,21 @@ impl Rollback<'_> {
         Ok(Outcome::Published)
     }
 
-    async fn current(&self) -> Result<(Current, Version), PollError> {
-        let found = self.store.read_document(&Key::Current(self.catalog.clone())).await?;
-        Ok(found.ok_or_else(|| RollbackError::NoCatalog(self.catalog.clone()))?)
+    async fn current(&self) -> Result<Read, PollError> {
+        let found = read_pointer(self.store, self.catalog, self.signer).await?;
+        let read = found.ok_or_else(|| RollbackError::NoCatalog(self.catalog.clone()))?;
+        if read.believed {
+            return Ok(read);
+        }
+        Err(RollbackError::Untrusted.into())
+    }
+
+    const fn seal(&self) -> Seal<'_> {
+        Seal {
+            signer: self.signer,
+            catalog: self.catalog,
+            may_unsign: false,
+        }
     }
 
     /// The reference is made of the bytes as they lie there, whoever wrote them.
@@ -153,6 +183,20 @@ impl Rollback<'_> {
             return Err(RollbackError::Mistaken(content_hash).into());
         }
         Ok((snapshot, SnapshotRef::new(self.catalog, content_hash, &bytes)))
+    }
+
+    /// What is signed was signed before: the history that was just verified names the Snapshot by its hash.
+    fn vouch(&self, current: &Current, reference: &SnapshotRef, content_hash: Sha256) -> Result<(), RollbackError> {
+        let of_it = |previous: &&Previous| previous.content_hash == content_hash;
+        let recorded = current
+            .previous
+            .iter()
+            .filter(of_it)
+            .find_map(|previous| previous.snapshot);
+        match self.signer {
+            Some(_) if recorded != Some(reference.sha256) => Err(RollbackError::Unvouched(content_hash)),
+            _ => Ok(()),
+        }
     }
 
     async fn check(&self, snapshot: &Snapshot) -> Result<(), PollError> {

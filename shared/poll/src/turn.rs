@@ -5,12 +5,15 @@ use std::{
 
 use image::Digest;
 use keep::{Watch, add_name};
-use layout::{CatalogName, Current, Key, Outcome, RENDER_VERSION, Snapshot, SnapshotRef, SourceRef};
+use layout::{CatalogName, Current, Document, Key, Outcome, RENDER_VERSION, Sha256, Snapshot, SnapshotRef, SourceRef};
 use render::Rendering;
-use store::{Condition, ReadError, StoreExt, Version};
+use store::{Condition, DOCUMENT_MAX, ReadError, StoreExt, Version};
 
 use crate::{
-    Catalog, Changes, Mirror, PollError, Report, Surroundings, guard,
+    Catalog, Changes, Mirror, PollError, Report, Surroundings,
+    approve::approve,
+    guard,
+    pointer::{Seal, read_pointer},
     publish::{Publisher, Written},
     published::PublishedShards,
 };
@@ -90,8 +93,10 @@ struct Turn<'a> {
 
 /// The pointer as it was read, to be replaced.
 pub(crate) struct Read {
-    current: Current,
-    version: Version,
+    pub(crate) current: Current,
+    pub(crate) version: Version,
+    /// Whether it comes from whom it should. Nothing that it says is made one's own by signing it, if not.
+    pub(crate) believed: bool,
 }
 
 impl Turn<'_> {
@@ -108,17 +113,21 @@ impl Turn<'_> {
         report.digest = Some(digest.to_string());
         report.describe(read.as_ref().map(|read| &read.current));
         match read {
-            Some(read) if self.is_known(&read.current, &digest) => {
-                self.swap_source(read, &digest, report).await.map(Seen::Known)
+            Some(read) if self.is_known(&read, &digest) => {
+                let source = self.approved(Some(&read), &digest).await?;
+                self.swap_source(read, source, report).await.map(Seen::Known)
             }
             read => Ok(Seen::New(read.map(Box::new), digest)),
         }
     }
 
     async fn read_current(&self) -> Result<Option<Read>, PollError> {
-        let key = Key::Current(self.catalog.name.clone());
-        let read = self.mirror.store.read_document(&key).await?;
-        Ok(read.map(|(current, version)| Read { current, version }))
+        read_pointer(
+            &*self.mirror.store,
+            &self.catalog.name,
+            self.mirror.settings.signer.as_ref(),
+        )
+        .await
     }
 
     /// A pinned digest is believed, not looked up.
@@ -135,19 +144,22 @@ impl Turn<'_> {
         Ok(self.mirror.images.resolve(&self.catalog.source).await?)
     }
 
-    fn is_known(&self, current: &Current, digest: &Digest) -> bool {
-        !self.force && current.render_version == RENDER_VERSION && current.source.digest == digest.to_string()
+    fn is_known(&self, read: &Read, digest: &Digest) -> bool {
+        let current = &read.current;
+        let same = current.render_version == RENDER_VERSION && current.source.digest == digest.to_string();
+        same && read.believed && !self.force
     }
 
     /// Same content: readers must not notice more than a new source. Nothing is written when that is the same too.
-    async fn swap_source(&self, read: Read, digest: &Digest, report: &mut Report) -> Result<Outcome, PollError> {
+    async fn swap_source(&self, read: Read, source: SourceRef, report: &mut Report) -> Result<Outcome, PollError> {
         let next = Current {
-            source: self.source(digest),
+            source,
             render_version: RENDER_VERSION,
             availability: self.catalog.availability,
             ..read.current.clone()
         };
         report.describe(Some(&next));
+        let next = self.seal().again(&read.current, next)?;
         if next == read.current {
             return Ok(Outcome::Unchanged);
         }
@@ -161,6 +173,7 @@ impl Turn<'_> {
         digest: &Digest,
         report: &mut Report,
     ) -> Result<Outcome, PollError> {
+        let source = self.approved(read.as_ref(), digest).await?;
         let _permit = self
             .mirror
             .rendering
@@ -168,7 +181,8 @@ impl Turn<'_> {
             .await
             .expect("the semaphore is never closed");
         let watch = Watch::start(&*self.mirror.store).await?;
-        let previous = match &read {
+        // What is not believed is neither a base to build on nor one to compare with.
+        let previous = match read.as_ref().filter(|read| read.believed) {
             Some(read) => self.read_snapshot(&read.current).await?,
             None => None,
         };
@@ -181,7 +195,7 @@ impl Turn<'_> {
                     .as_ref()
                     .is_some_and(|previous| self.is_same(&rendering, previous)) =>
             {
-                self.swap_source(read, digest, report).await
+                self.swap_source(read, source, report).await
             }
             read => {
                 if !self.force {
@@ -190,7 +204,7 @@ impl Turn<'_> {
                 let (snapshot, reference) = self.publish(rendering, &published, report).await?;
                 report.changes = Changes::between(previous.as_ref(), &snapshot);
                 let announced = watch.settle(&*self.mirror.store, &self.catalog.name, &snapshot).await?;
-                let outcome = self.commit(read, &snapshot, reference, digest, report).await?;
+                let outcome = self.commit(read, &snapshot, reference, source, report).await?;
                 announced.withdraw(&*self.mirror.store).await;
                 Ok(outcome)
             }
@@ -202,17 +216,20 @@ impl Turn<'_> {
         self.trusted && previous.image.is_some() && rendering.equals(previous)
     }
 
-    /// A Snapshot that is lost or unreadable is no reason not to publish a new one.
+    /// A Snapshot that is lost, unreadable or not the one that was published is no reason not to publish a new one.
     async fn read_snapshot(&self, current: &Current) -> Result<Option<Snapshot>, PollError> {
         let key = Key::Snapshot(self.catalog.name.clone(), current.content_hash);
-        match self.mirror.store.read_document(&key).await {
-            Ok(found) => Ok(found.map(|(snapshot, _)| snapshot)),
-            Err(ReadError::Store(error)) => Err(error.into()),
-            Err(error) => {
-                tracing::warn!(%key, error = telemetry::chain(&error), "the published snapshot is unreadable");
-                Ok(None)
-            }
+        let bytes = match self.mirror.store.read_all(&key, DOCUMENT_MAX).await {
+            Ok((bytes, _)) => bytes,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(ReadError::Store(error)) => return Err(error.into()),
+            Err(error) => return Ok(unusable(&key, &error)),
+        };
+        if Sha256::of(&bytes) != current.snapshot.sha256 {
+            tracing::warn!(%key, "the published snapshot is not the one that current.json names");
+            return Ok(None);
         }
+        Ok(Snapshot::from_bytes(&bytes).map_or_else(|error| unusable(&key, &error), Some))
     }
 
     async fn publish(
@@ -239,20 +256,24 @@ impl Turn<'_> {
         read: Option<Read>,
         snapshot: &Snapshot,
         reference: SnapshotRef,
-        digest: &Digest,
+        source: SourceRef,
         report: &mut Report,
     ) -> Result<Outcome, PollError> {
         let current = read.as_ref().map(|read| &read.current);
+        // A history that nobody vouches for is not made one's own.
+        let history = read.as_ref().filter(|read| read.believed).map(|read| &read.current);
         let next = Current {
-            serial: current.map_or(1, |current| current.serial + 1),
+            serial: current.map_or(1, |current| current.serial.saturating_add(1)),
             content_hash: snapshot.content_hash,
             snapshot: reference,
-            source: self.source(digest),
+            source,
             render_version: RENDER_VERSION,
             published_at: self.mirror.settings.surroundings.now(),
             availability: self.catalog.availability,
-            previous: current.map(Current::as_previous).unwrap_or_default(),
+            previous: history.map(Current::as_previous).unwrap_or_default(),
+            signatures: Vec::new(),
         };
+        let next = self.seal().sealed(current, next)?;
         let condition = match read {
             Some(read) => Condition::Replace(read.version),
             None => {
@@ -272,11 +293,23 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn source(&self, digest: &Digest) -> SourceRef {
-        SourceRef {
+    fn seal(&self) -> Seal<'_> {
+        Seal {
+            signer: self.mirror.settings.signer.as_ref(),
+            catalog: &self.catalog.name,
+            may_unsign: self.force,
+        }
+    }
+
+    /// The source with that digest, verified if that is asked for. A forced turn verifies again.
+    async fn approved(&self, read: Option<&Read>, digest: &Digest) -> Result<SourceRef, PollError> {
+        let believed = read.filter(|read| read.believed && !self.force);
+        let known = believed.map(|read| &read.current.source);
+        Ok(SourceRef {
             reference: self.catalog.source.to_string(),
             digest: digest.to_string(),
-        }
+            verified: approve(self.mirror, self.catalog, digest, known).await?,
+        })
     }
 
     async fn pull(
@@ -287,6 +320,11 @@ impl Turn<'_> {
     ) -> Result<Rendering, PollError> {
         crate::pull::pull(self.mirror, self.catalog, digest, published, report).await
     }
+}
+
+fn unusable(key: &Key, error: &(dyn std::error::Error + 'static)) -> Option<Snapshot> {
+    tracing::warn!(%key, error = telemetry::chain(error), "the published snapshot is unreadable");
+    None
 }
 
 impl Report {

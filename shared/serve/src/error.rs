@@ -1,5 +1,6 @@
 use http::StatusCode;
 use layout::{CatalogNameError, DocumentError, Key, Sha256};
+use seal::TrustError;
 use store::StoreError;
 
 use crate::{denial::Denial, registry::Refusal};
@@ -50,6 +51,8 @@ pub(crate) enum Error {
     },
     #[error("{key} is not what was published")]
     Corrupt { key: Key, source: Corruption },
+    #[error("what is published of the catalog {catalog} is not served, and there is no earlier state at hand")]
+    Untrusted { catalog: String, source: TrustError },
 }
 
 /// What is wrong with a stored object.
@@ -89,7 +92,9 @@ impl Error {
             Self::NotAcceptable | Self::TooLarge => StatusCode::NOT_ACCEPTABLE,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
             Self::Range(_) => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } | Self::Untrusted { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 
@@ -112,7 +117,7 @@ impl Error {
             Self::TooLarge => "too-large",
             Self::PreconditionFailed => "precondition-failed",
             Self::Range(_) => "range-not-satisfiable",
-            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } => "store-unavailable",
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } | Self::Untrusted { .. } => "store-unavailable",
         }
     }
 
@@ -120,7 +125,7 @@ impl Error {
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::CatalogName(source) => source.to_string(),
-            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } => {
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } | Self::Untrusted { .. } => {
                 "the catalog cannot be read at the moment; try again later".to_owned()
             }
             Self::Parameter(_)

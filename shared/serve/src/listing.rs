@@ -128,7 +128,7 @@ impl App {
         match self.published(name.as_str()).await {
             Ok(published) => Ok(Some(published)),
             Err(Error::UnknownCatalog(_)) => Ok(None),
-            Err(error @ Error::Corrupt { .. }) => {
+            Err(error @ (Error::Corrupt { .. } | Error::Untrusted { .. })) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::error!(error, catalog = name.as_str(), "a catalog is left out of the list");
                 Ok(None)

@@ -69,7 +69,11 @@ fn add_hint(headers: &mut HeaderMap, error: &Error, settings: &Settings) {
             let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
             headers.insert(CONTENT_RANGE, range);
         }
-        Error::Store(_) | Error::Locate { .. } | Error::Corrupt { .. } | Error::Denied(Denial::Busy) => {
+        Error::Store(_)
+        | Error::Locate { .. }
+        | Error::Corrupt { .. }
+        | Error::Untrusted { .. }
+        | Error::Denied(Denial::Busy) => {
             headers.insert(RETRY_AFTER, HeaderValue::from(settings.retry_after.as_secs()));
         }
         Error::CatalogName(_)

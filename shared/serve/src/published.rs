@@ -1,6 +1,6 @@
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use layout::{CatalogName, Current, Document, Key, Sha256, ShardRef, Snapshot};
+use seal::TrustError;
 use store::{Fetched, Get, Object, Version};
 
 use crate::{
@@ -35,6 +36,8 @@ pub(crate) struct Published {
     pub(crate) earlier: Earlier,
     all_tags: [Tag; 3],
     version: Version,
+    /// A later version that is not signed by a trusted key, and so is not served.
+    refused: Mutex<Option<Version>>,
     /// When the store last said that it is current, in milliseconds since the start.
     checked: AtomicU64,
 }
@@ -43,6 +46,16 @@ impl Published {
     /// The tag of the whole catalog in a coding.
     pub(crate) const fn all_tag(&self, coding: Coding) -> &Tag {
         &self.all_tags[coding as usize]
+    }
+
+    /// The version of the pointer that was looked at last: there is nothing to do until it is another one.
+    fn seen(&self) -> Version {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.clone().unwrap_or_else(|| self.version.clone())
+    }
+
+    fn refuse(&self, version: Version) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
     }
 
     /// The bytes of memory that it takes, about.
@@ -87,7 +100,7 @@ impl App {
         let key = Key::Current(name.parse().map_err(Error::CatalogName)?);
         let get = Get {
             range: None,
-            unless: known.as_ref().map(|known| known.version.clone()),
+            unless: known.as_ref().map(|known| known.seen()),
         };
         match (self.store.get(&key, get).await, known) {
             (Ok(Fetched::NotModified), Some(known)) => {
@@ -107,6 +120,10 @@ impl App {
     async fn load(&self, key: &Key, object: Object, known: Option<Arc<Published>>) -> Result<Arc<Published>, Error> {
         let version = object.info.version.clone();
         let document = self.collect(key, object).await?;
+        let name = key.catalog().cloned().ok_or(Error::UnknownPath)?;
+        if let Err(error) = self.trust(&name, &document) {
+            return self.stay(known, version, name, error);
+        }
         let unreadable = |source| Error::corrupt(key, Corruption::Document(source));
         let current = Current::from_bytes(&document).map_err(unreadable)?;
         let snapshot = match known {
@@ -115,7 +132,7 @@ impl App {
             _ => Arc::new(self.snapshot(&current).await?),
         };
         let published = Arc::new(Published {
-            name: key.catalog().cloned().ok_or(Error::UnknownPath)?,
+            name,
             document_tag: Tag::new(Sha256::of(&document), ""),
             modified: Modified::new(current.published_at),
             earlier: Earlier::default(),
@@ -125,10 +142,38 @@ impl App {
             snapshot,
             document,
             version,
+            refused: Mutex::default(),
         });
         let name = published.name.as_str().into();
         self.caches.published.insert(name, Arc::clone(&published));
         Ok(published)
+    }
+
+    fn trust(&self, catalog: &CatalogName, document: &[u8]) -> Result<(), TrustError> {
+        match &self.settings.trust {
+            Some(trust) => trust.verify(catalog, document).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on with the last state that was verified, if there is one. Said once for each version that is refused.
+    fn stay(
+        &self,
+        known: Option<Arc<Published>>,
+        version: Version,
+        catalog: CatalogName,
+        source: TrustError,
+    ) -> Result<Arc<Published>, Error> {
+        let Some(known) = known else {
+            let catalog = catalog.to_string();
+            return Err(Error::Untrusted { catalog, source });
+        };
+        let error: &dyn std::error::Error = &source;
+        let serial = known.current.serial;
+        tracing::error!(%catalog, serial, error, "the last verified state is served on");
+        known.refuse(version);
+        known.checked.store(self.now_ms(), Ordering::Relaxed);
+        Ok(known)
     }
 
     async fn snapshot(&self, current: &Current) -> Result<Snapshot, Error> {

@@ -2,6 +2,7 @@ use std::{error::Error, fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use layout::Key;
+use seal::Trust;
 
 /// What one deployment of the router decides.
 #[derive(Debug, Clone)]
@@ -17,6 +18,9 @@ pub struct Settings {
     /// What a client is told to wait after a failure of the store (RFC 9110, section 10.2.3). 5 s by default: a
     /// restarting store is back by then.
     pub retry_after: Duration,
+    /// The keys of which one has to have signed what is served. By default none is asked for. A state that is not
+    /// signed so is never served: the last one that was is served on.
+    pub trust: Option<Trust>,
 }
 
 impl Default for Settings {
@@ -26,6 +30,7 @@ impl Default for Settings {
             freshness: Duration::ZERO,
             large: Large::default(),
             retry_after: Duration::from_secs(5),
+            trust: None,
         }
     }
 }

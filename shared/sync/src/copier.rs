@@ -6,6 +6,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
 use keep::{add_name, spare};
 use layout::{CatalogName, Key, Outcome};
+use seal::Trust;
 use store::{Condition, Store};
 use tokio::sync::Semaphore;
 
@@ -37,6 +38,8 @@ pub struct Settings {
     pub side_by_side: usize,
     /// How often a copy starts again after a lost race. Default: 4.
     pub attempts: u32,
+    /// The keys of which one has to have signed what is copied. Default: none is asked for.
+    pub trust: Option<Trust>,
 }
 
 impl Default for Settings {
@@ -49,6 +52,7 @@ impl Default for Settings {
             in_flight: 16,
             side_by_side: 4,
             attempts: 4,
+            trust: None,
         }
     }
 }
@@ -101,7 +105,9 @@ impl Copier {
         let mut report = Report::new(name.clone());
         match self.attempts(name, &mut report).await {
             Ok(outcome) => report.outcome = outcome,
-            Err(error @ SyncError::Refused(_)) => (report.outcome, report.error) = (Outcome::Refused, Some(error)),
+            Err(error @ (SyncError::Refused(_) | SyncError::Untrusted(_))) => {
+                (report.outcome, report.error) = (Outcome::Refused, Some(error))
+            }
             Err(error) => (report.outcome, report.error) = (Outcome::Failed, Some(error)),
         }
         report.duration = started.elapsed();

@@ -1,6 +1,7 @@
 use keep::SettleError;
 use layout::DocumentError;
 use render::RenderError;
+use seal::TrustError;
 use store::{ReadError, StoreError};
 
 use crate::{Flaw, OriginError, Refusal};
@@ -39,6 +40,9 @@ pub enum SyncError {
     /// The origin's state must not replace what is there.
     #[error("nothing was copied")]
     Refused(#[from] Refusal),
+    /// The origin's state is not from whom it should be.
+    #[error("nothing was copied")]
+    Untrusted(#[from] TrustError),
     /// The store cannot be read.
     #[error("cannot read the store")]
     Read(#[from] ReadError),

@@ -77,6 +77,7 @@ mod tests {
             serial,
             content_hash: hash(text),
             published_at: UNIX_EPOCH,
+            snapshot: None,
         });
         let mut previous: Vec<_> = previous.collect();
         previous.reverse();
@@ -87,10 +88,12 @@ mod tests {
             source: SourceRef {
                 reference: String::new(),
                 digest: String::new(),
+                verified: None,
             },
             render_version: 1,
             published_at: UNIX_EPOCH,
             availability: Availability::Available,
+            signatures: Vec::new(),
             previous,
         }
     }

@@ -82,7 +82,9 @@ impl Copier {
         let ours = self.ours(name).await?;
         let before = ours.as_ref().and_then(|ours| ours.current.clone());
         let bytes = match (self.their_current(name, ours.as_ref()).await?, &ours, &before) {
-            (Document::Known, Some(_), Some(before)) if !self.settings.recheck => {
+            (Document::Known, Some(ours), Some(before)) if !self.settings.recheck => {
+                // What was copied before anybody asked for signatures, or under keys that are trusted no more.
+                self.trust(name, &ours.bytes)?;
                 report.describe(before);
                 return Ok(None);
             }
@@ -93,6 +95,7 @@ impl Copier {
                 bytes
             }
         };
+        self.trust(name, &bytes)?;
         let next = parse::<Current>(&Key::Current(name.clone()), &bytes)?;
         judge(before.as_ref(), &next, self.settings.allow)?;
         let (snapshot, snapshot_bytes) = self.snapshot(name, &next, report).await?;
@@ -113,6 +116,14 @@ impl Copier {
             missing,
             watch,
         }))
+    }
+
+    /// Before anything else of the origin is looked at.
+    fn trust(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
+        if let Some(trust) = &self.settings.trust {
+            trust.verify(name, bytes)?;
+        }
+        Ok(())
     }
 
     async fn ours(&self, name: &CatalogName) -> Result<Option<Ours>, SyncError> {

@@ -22,17 +22,16 @@ impl Site {
     }
 
     pub(crate) async fn start_on(store: MemoryStore) -> Self {
+        Self::start_as(store, Settings::default()).await
+    }
+
+    pub(crate) async fn start_with(settings: Settings) -> Self {
+        Self::start_as(MemoryStore::new(), settings).await
+    }
+
+    async fn start_as(store: MemoryStore, settings: Settings) -> Self {
         let registry = Registry::builder().start().await;
-        let images = ImageSettings {
-            plain_http: vec![registry.host().to_owned()],
-            ..ImageSettings::default()
-        };
-        let mirror = Mirror::new(
-            Images::new(images).unwrap(),
-            Arc::new(store.clone()),
-            Settings::default(),
-            Metrics::default(),
-        );
+        let mirror = mirror(&registry, &store, settings);
         let source = registry.reference("ns/catalog", "latest").parse().unwrap();
         let name: CatalogName = "site".parse().unwrap();
         let catalog = Catalog {
@@ -40,6 +39,8 @@ impl Site {
             source,
             availability: Availability::Available,
             interval: None,
+            policy: None,
+            lookaside: None,
         };
         Self {
             registry,
@@ -47,6 +48,11 @@ impl Site {
             mirror,
             catalog,
         }
+    }
+
+    /// Another mirror takes over.
+    pub(crate) fn restart_with(&mut self, settings: Settings) {
+        self.mirror = mirror(&self.registry, &self.store, settings);
     }
 
     pub(crate) fn push(&self, files: &Files) {
@@ -87,6 +93,15 @@ impl Site {
             .unwrap();
         assert_eq!(found.findings, [], "{found:?}");
     }
+}
+
+fn mirror(registry: &Registry, store: &MemoryStore, settings: Settings) -> Mirror {
+    let images = ImageSettings {
+        plain_http: vec![registry.host().to_owned()],
+        ..ImageSettings::default()
+    };
+    let images = Images::new(images).unwrap();
+    Mirror::new(images, Arc::new(store.clone()), settings, Metrics::default())
 }
 
 /// Ten packages, so that one may go.

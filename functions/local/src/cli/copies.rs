@@ -9,7 +9,7 @@ use clap::{
 use layout::{CatalogName, Sha256};
 use sync::Address;
 
-use super::{S3Args, StoreArgs};
+use super::{S3Args, StoreArgs, TrustArgs};
 use crate::stores::StorePlace;
 
 #[derive(Debug, Args)]
@@ -40,6 +40,8 @@ pub(crate) struct SyncArgs {
     /// A file of header fields to send to FROM, one a line, such as `Authorization: Bearer ...`.
     #[arg(long, value_name = "FILE")]
     pub(crate) header_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -90,6 +92,8 @@ pub(crate) struct Import {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) allow: AllowArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     /// Write afterwards what the store holds, for the next export.
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,

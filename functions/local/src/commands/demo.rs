@@ -74,6 +74,8 @@ fn mirror(layout: &Path, store: Arc<dyn Store>) -> anyhow::Result<(Mirror, Catal
         source,
         availability: Availability::Available,
         interval: None,
+        policy: None,
+        lookaside: None,
     };
     let mirror = Mirror::new(images, store, ::poll::Settings::default(), ::poll::Metrics::default());
     Ok((mirror, catalog))

@@ -136,6 +136,8 @@ fn catalog(name: &str, source: Source) -> anyhow::Result<Catalog> {
         source,
         availability: Availability::Available,
         interval: None,
+        policy: None,
+        lookaside: None,
     })
 }
 

@@ -9,15 +9,17 @@ use config::Config;
 use sync::{Archive, Importer, Settings, VolumeFile};
 
 use super::{receipt, sync::print};
-use crate::{cli::Import, exit::Exit, output};
+use crate::{cli::Import, exit::Exit, output, wiring};
 
 pub(crate) async fn run(args: Import) -> anyhow::Result<Exit> {
+    let trust = wiring::trust(&args.trust)?;
     let files = args.files.clone();
     let archive = tokio::task::spawn_blocking(move || Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?)).await??;
     let store = args.store.open(&Config::default()).await?;
     let settings = Settings {
         source: format!("archive {}", args.files[0].display()),
         allow: (&args.allow).into(),
+        trust,
         ..Settings::default()
     };
     let importer = Importer::new(archive, store.clone(), settings);

@@ -7,6 +7,7 @@ mod export;
 mod gc;
 mod images;
 mod import;
+mod keygen;
 mod ls;
 mod manifests;
 mod poll;
@@ -58,6 +59,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Export(args) => export::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Receipt(args) => receipt::run(args).await,
+        Command::Keygen(args) => keygen::run(&args),
         Command::Demo(args) => demo::run(args).await,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "catalog-mirror", &mut io::stdout());

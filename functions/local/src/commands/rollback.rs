@@ -7,12 +7,13 @@ use crate::{cli::Rollback, exit::Exit, output, wiring};
 
 /// A rollback is a publication, so whoever is told of those is told of this one, and not only by the next poll.
 pub(crate) async fn run(args: Rollback) -> anyhow::Result<Exit> {
-    let config = wiring::files(&args.config)?;
+    let config = wiring::files_and_keys(&args.config, &args.keys)?;
     let store = args.store.open(&config).await?;
     let notifier = wiring::notifier(&config, store.clone(), Settings::default(), Metrics::default())?;
     let target = args.content_hash.map_or(Target::Previous, Target::Hash);
     notifier.adopt(slice::from_ref(&args.name)).await;
-    let reports = [::poll::rollback(&*store, &args.name, &target).await];
+    let signer = config.keys.signer();
+    let reports = [::poll::rollback(&*store, &args.name, &target, signer.as_ref()).await];
     if args.json {
         output::reports::json(&reports)?;
     } else {

@@ -52,6 +52,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let settings = ::serve::Settings {
         cache_bytes: args.listen.cache_size << 20,
         freshness: place.freshness(),
+        trust: config.keys.trust(),
         ..::serve::Settings::default()
     };
     let page = MetricsPage {

@@ -14,6 +14,7 @@ use crate::{
     exit::Exit,
     output, server,
     stores::StorePlace,
+    wiring,
 };
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
@@ -25,6 +26,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         allow: (&args.allow).into(),
         rebuild: !args.fetch_all && !matches!(args.from.store(), Some(StorePlace::Folder(_))),
         recheck: args.recheck,
+        trust: wiring::trust(&args.trust)?,
         ..Settings::default()
     };
     let copier = Copier::new(origin.clone(), args.to.open(&args.s3).await?, settings);

@@ -1,4 +1,4 @@
-use layout::{CatalogName, Current, Snapshot, Status};
+use layout::{CatalogName, Current, SignedBy, Snapshot, Status, Verified};
 use serde_json::json;
 
 use super::{bytes, print_json, print_table, short};
@@ -13,7 +13,7 @@ pub(crate) struct Row {
 
 /// One line per catalog, then the errors of the last polls.
 pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
-    let mut table = super::table([
+    let mut heads = vec![
         "NAME",
         "SERIAL",
         "CONTENT",
@@ -23,12 +23,18 @@ pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
         "LAST POLL",
         "OUTCOME",
         "SOURCE",
-    ]);
+    ];
+    // Most stores have no policies, and the table is wide enough.
+    let is_verified = rows.iter().any(|row| row.verified().is_some());
+    if is_verified {
+        heads.push("SIGNED BY");
+    }
+    let mut table = super::table(heads);
     for row in rows {
         let current = row.current.as_ref();
         let snapshot = row.snapshot.as_ref();
         let status = row.status.as_ref();
-        table.add_row([
+        let mut cells = vec![
             row.name.to_string(),
             current.map(|current| current.serial.to_string()).unwrap_or_default(),
             current.map(|current| short(&current.content_hash)).unwrap_or_default(),
@@ -44,7 +50,11 @@ pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
             current
                 .map(|current| current.source.reference.clone())
                 .unwrap_or_default(),
-        ]);
+        ];
+        if is_verified {
+            cells.push(row.verified().map(signers).unwrap_or_default());
+        }
+        table.add_row(cells);
     }
     print_table(&table)?;
     for row in rows {
@@ -89,6 +99,19 @@ pub(crate) fn packages_table(snapshot: &Snapshot) -> anyhow::Result<()> {
 /// The packages as the snapshot names them.
 pub(crate) fn packages_json(snapshot: &Snapshot) -> anyhow::Result<()> {
     print_json(&snapshot.packages)
+}
+
+impl Row {
+    fn verified(&self) -> Option<&Verified> {
+        self.current.as_ref()?.source.verified.as_ref()
+    }
+}
+
+/// How, and by the beginning of which key.
+fn signers(verified: &Verified) -> String {
+    let one = |by: &SignedBy| format!("{} {}", by.method, by.key.chars().take(12).collect::<String>());
+    let all: Vec<_> = verified.by.iter().map(one).collect();
+    all.join(", ")
 }
 
 fn image(snapshot: &Snapshot) -> Option<String> {

@@ -16,9 +16,11 @@ use std::io::{self, Write};
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
-fn table<const N: usize>(head: [&str; N]) -> Table {
+fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(head);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(head.into_iter().collect::<Vec<_>>());
     table
 }
 

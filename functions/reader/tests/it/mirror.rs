@@ -43,6 +43,8 @@ pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
         source: format!("dir:{}", folder.display()).parse().unwrap(),
         availability: Availability::Available,
         interval: None,
+        policy: None,
+        lookaside: None,
     };
     let report = mirror.turn(&catalog, false).await;
     assert_eq!(report.outcome, layout::Outcome::Published, "{:?}", report.error_text());

@@ -69,7 +69,7 @@ const fn code(error: &Error) -> &'static str {
         Error::Method | Error::UnknownPath => "UNSUPPORTED",
         Error::UnknownObject => "BLOB_UNKNOWN",
         Error::Range(_) => "RANGE_INVALID",
-        Error::Store(_) | Error::Locate { .. } | Error::Corrupt { .. } => "UNAVAILABLE",
+        Error::Store(_) | Error::Locate { .. } | Error::Corrupt { .. } | Error::Untrusted { .. } => "UNAVAILABLE",
         Error::Parameter(_)
         | Error::SinceParameter(_)
         | Error::Since

@@ -40,6 +40,7 @@ impl Default for Publication<'_> {
             serial: 1,
             availability: Availability::Available,
             identity: false,
+            signatures: Vec::new(),
             previous: Vec::new(),
         }
     }
@@ -129,6 +130,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         source: SourceRef {
             reference: "registry.example/demo:latest".into(),
             digest: "sha256:0123".into(),
+            verified: None,
         },
         render_version: RENDER_VERSION,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000 + 60 * publication.serial),

@@ -99,10 +99,12 @@ async fn point(store: &Arc<dyn Store>, name: &CatalogName, hash: Sha256, snapsho
         source: SourceRef {
             reference: "quay.io/a/b:c".into(),
             digest: "sha256:00".into(),
+            verified: None,
         },
         render_version: 1,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
         availability: Availability::Available,
+        signatures: Vec::new(),
         previous: before.as_ref().map(Current::as_previous).unwrap_or_default(),
     };
     add_name(&**store, name).await.unwrap();

@@ -1,0 +1,269 @@
+//! An image is published only if it is signed as the policy of its catalog asks.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use layout::{Key, Outcome, Status};
+use policy::{ImageName, Policy, Rejection};
+use poll::{Look, PollError};
+use ring::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair},
+};
+use seal::PublicKey;
+use serde_json::json;
+use store::StoreExt;
+use testkit::{Fault, Image, Kind, digest};
+
+use crate::support::{
+    binary::run,
+    catalogs,
+    site::{Site, ten},
+};
+
+/// A `SubjectPublicKeyInfo` of a P-256 key up to its point (RFC 5480).
+const P256_HEAD: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+
+/// Signs as cosign does.
+struct Cosign(EcdsaKeyPair);
+
+impl Cosign {
+    fn new() -> Self {
+        let random = SystemRandom::new();
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
+        Self(EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap())
+    }
+
+    fn public(&self) -> PublicKey {
+        PublicKey::from_der([&P256_HEAD[..], self.0.public_key().as_ref()].concat()).unwrap()
+    }
+
+    /// The image that carries the signature of another one.
+    fn sign(&self, digest_of_image: &str) -> Image {
+        let critical = json!({
+            "type": "cosign container image signature",
+            "image": {"docker-manifest-digest": digest_of_image},
+            "identity": {"docker-reference": "any.io/name"},
+        });
+        let payload = json!({"critical": critical, "optional": null}).to_string();
+        let signature = self.0.sign(&SystemRandom::new(), payload.as_bytes()).unwrap();
+        let layer = json!({
+            "mediaType": "application/vnd.dev.cosign.simplesigning.v1+json",
+            "digest": digest(payload.as_bytes()),
+            "size": payload.len(),
+            "annotations": {"dev.cosignproject.cosign/signature": STANDARD.encode(signature.as_ref())},
+        });
+        let config = json!({"mediaType": "x", "digest": digest(b"{}"), "size": 2});
+        let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
+        let mut image = Image::of_manifest(
+            "application/vnd.oci.image.manifest.v1+json",
+            manifest.to_string().into(),
+        );
+        image.blobs.insert(digest(payload.as_bytes()), payload.into());
+        image
+    }
+}
+
+impl Site {
+    /// Asks for a signature by one of these.
+    fn ask_for(&mut self, signers: &[&Cosign]) {
+        let image = ImageName {
+            repository: format!("{}/ns/catalog", self.registry.host()),
+            tag: Some("latest".to_owned()),
+            digest: None,
+        };
+        let keys = signers.iter().map(|signer| signer.public()).collect();
+        self.catalog.policy = Some(Policy::cosign(image, keys));
+    }
+
+    fn sign(&self, signer: &Cosign, image: &Image) {
+        let tag = format!("{}.sig", image.digest.replace(':', "-"));
+        self.registry.push("ns/catalog", &tag, &signer.sign(&image.digest));
+    }
+
+    async fn verified_by(&self) -> Vec<String> {
+        let verified = self.current().await.source.verified.expect("there is a policy");
+        verified.by.into_iter().map(|by| by.key).collect()
+    }
+}
+
+fn changed() -> Image {
+    let mut files = ten();
+    files[4] = catalogs::package("p4", 4);
+    catalogs::image(&files)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_published_before_it_is_signed_by_the_right_key() {
+    let (right, wrong) = (Cosign::new(), Cosign::new());
+    let mut site = Site::start().await;
+    site.ask_for(&[&right]);
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    let report = site.turn().await;
+    assert_eq!(report.outcome, Outcome::Refused);
+    assert!(matches!(
+        report.error,
+        Some(PollError::Rejected(Rejection::Unsigned { .. }))
+    ));
+    site.sign(&wrong, &image);
+    let report = site.turn().await;
+    assert!(matches!(
+        report.error,
+        Some(PollError::Rejected(Rejection::Flawed { .. }))
+    ));
+    assert_eq!(
+        site.registry.count(Kind::Blob),
+        1,
+        "the payload of the signature, and nothing of the image"
+    );
+    let written: Vec<Key> = site.store.written();
+    assert!(written.iter().all(|key| matches!(key, Key::Status(_))), "{written:?}");
+
+    site.sign(&right, &image);
+    assert_eq!(site.turn().await.outcome, Outcome::Published);
+    assert_eq!(site.verified_by().await, [right.public().id().to_string()]);
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_verified_is_not_asked_for_again_until_the_policy_is_another() {
+    let (old, new) = (Cosign::new(), Cosign::new());
+    let mut site = Site::start().await;
+    site.ask_for(&[&old]);
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    site.sign(&old, &image);
+    site.turn().await;
+    site.registry.reset();
+    assert_eq!(site.turn().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.registry.requests().len(), 1, "one HEAD");
+
+    // A key is replaced: what is published stays, and is said not to be what is asked for, until it is signed again.
+    site.ask_for(&[&new]);
+    let before = site.current().await;
+    let report = site.turn().await;
+    assert_eq!(report.outcome, Outcome::Refused);
+    assert_eq!(site.current().await, before);
+    let Look::Done(report) = site.mirror.look(&site.catalog, None).await else {
+        panic!("there is nothing to pull")
+    };
+    assert_eq!(report.outcome, Outcome::Refused);
+    site.sign(&new, &image);
+    assert_eq!(site.turn().await.outcome, Outcome::Retagged);
+    assert_eq!(site.verified_by().await, [new.public().id().to_string()]);
+    assert_eq!(site.current().await.serial, 1);
+    site.catalog.policy = None;
+    assert_eq!(site.turn().await.outcome, Outcome::Retagged);
+    assert_eq!(site.current().await.source.verified, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_that_is_not_signed_leaves_the_old_state() {
+    let key = Cosign::new();
+    let mut site = Site::start().await;
+    site.ask_for(&[&key]);
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    site.sign(&key, &image);
+    site.turn().await;
+    let before = site.current().await;
+    let next = changed();
+    site.push_image(&next);
+    assert_eq!(site.turn().await.outcome, Outcome::Refused);
+    assert_eq!(site.current().await, before);
+    // The signature of the old image under the new one's tag.
+    let tag = format!("{}.sig", next.digest.replace(':', "-"));
+    site.registry.push("ns/catalog", &tag, &key.sign(&image.digest));
+    let report = site.turn().await;
+    assert!(
+        report.error_text().unwrap().contains("signs another image"),
+        "{report:?}"
+    );
+    let status = Key::Status(site.catalog.name.clone());
+    let (status, _) = site.store.read_document::<Status>(&status).await.unwrap().unwrap();
+    assert!(status.error.unwrap().contains("signs another image"));
+    assert_eq!(site.current().await, before);
+    site.sign(&key, &next);
+    assert_eq!(site.turn().await.outcome, Outcome::Published);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_that_cannot_be_fetched_are_as_good_as_none() {
+    let key = Cosign::new();
+    let mut site = Site::start().await;
+    site.ask_for(&[&key]);
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    site.sign(&key, &image);
+    for fault in [Fault::Status(403, None), Fault::Body("{".into())] {
+        site.registry.script(Kind::Manifest, fault);
+        let report = site.turn().await;
+        assert_eq!(report.outcome, Outcome::Failed);
+        assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+    }
+    site.registry.script(Kind::Blob, Fault::Body("another payload".into()));
+    let report = site.turn().await;
+    assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+    assert_eq!(site.turn().await.outcome, Outcome::Published);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_understood_is_told_at_once() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("catalogs.yaml");
+    let pem = Cosign::new().public().to_pem();
+    let wrong = |text: serde_json::Value| {
+        std::fs::write(&file, text.to_string()).unwrap();
+        let store = folder.path().join("store");
+        let arguments = [
+            "poll",
+            "--config",
+            file.to_str().unwrap(),
+            "--store",
+            store.to_str().unwrap(),
+        ];
+        run(arguments).exits(1).stderr
+    };
+    let catalog =
+        |source: &str, signature: serde_json::Value| json!({"name": "a", "source": source, "signature": signature});
+    let cosign = json!({"cosign": {"keys": [pem]}});
+    for (catalog, part) in [
+        (
+            catalog("oci:somewhere", cosign.clone()),
+            "is not in a registry, so nothing vouches for it",
+        ),
+        (catalog("dir:somewhere", cosign), "insecureAcceptAnything"),
+        (catalog("a.io/b:c", json!({})), "one of cosign and policy"),
+        (catalog("a.io/b:c", json!("acceptAnything")), "signature"),
+        (
+            catalog("a.io/b:c", json!({"cosign": {"keys": []}})),
+            "cosign.keys is empty",
+        ),
+        (
+            catalog("a.io/b:c", json!({"cosign": {"keys": ["/none"]}})),
+            "/none cannot be read",
+        ),
+        (
+            catalog(
+                "a.io/b:c",
+                json!({"cosign": {"keys": ["-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----"]}}),
+            ),
+            "private key",
+        ),
+        (catalog("a.io/b:c", json!({"policy": "/none"})), "/none cannot be read"),
+        (catalog("a.io/b:c", json!({"keys": ["x"]})), "unknown field"),
+    ] {
+        let told = wrong(json!({"catalogs": [catalog]}));
+        assert!(told.contains(part) && told.contains("catalog a"), "{part}: {told}");
+    }
+    let told = wrong(json!({
+        "signature": {"cosign": {"keys": [pem]}},
+        "catalogs": [{"name": "a", "source": "dir:x"}, {"name": "b", "source": "dir:y", "signature": "insecureAcceptAnything"}],
+    }));
+    assert!(
+        told.contains("for the catalog a: ") && !told.contains("for the catalog b: "),
+        "{told}"
+    );
+}
