@@ -13,7 +13,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("image", &["text"]),
     ("telemetry", &["text"]),
     ("policy", &["layout", "seal"]),
-    ("openpgp", &["policy"]),
     ("oci", &["layout"]),
     ("render", &["fbc", "layout", "oci", "text"]),
     ("store", &["layout"]),

@@ -48,7 +48,8 @@ impl Site {
     async fn forge(&self, forge: impl FnOnce(&mut Current)) {
         let mut current = self.current().await;
         forge(&mut current);
-        let written = self.store.write_document(&self.pointer(), &current, Condition::Always);
+        let pointer = self.pointer();
+        let written = self.store.write_document(&pointer, &current, Condition::Always);
         written.await.unwrap();
     }
 }
