@@ -206,10 +206,12 @@ fn next(name: &CatalogName, snapshot: &Snapshot, before: Option<&Current>, now: 
         source: SourceRef {
             reference: "quay.io/a/b:c".into(),
             digest: "sha256:00".into(),
+            verified: None,
         },
         render_version: RENDER_VERSION,
         published_at: now,
         availability: Availability::Available,
+        signatures: Vec::new(),
         previous: before.map(Current::as_previous).unwrap_or_default(),
     }
 }

@@ -29,6 +29,8 @@ impl Site {
                 source: registry.reference("ns/cat", "v1").parse().unwrap(),
                 availability: Availability::Available,
                 interval: None,
+                policy: None,
+                lookaside: None,
             },
             registry,
             store,
