@@ -3,9 +3,7 @@ use std::{fs, path::Path, time::Duration};
 use image::Source;
 use policy::Keyrings;
 
-use crate::{
-    Config, Pair, Problems, Registries, Retention, Server, Webhook, file, images, keys, signatures, unique,
-};
+use crate::{Config, Pair, Problems, Registries, Retention, Server, Webhook, file, images, keys, signatures, unique};
 
 /// Collects what to mirror from files, texts and the command line, with everything that is wrong with it.
 pub struct Reader {

@@ -67,5 +67,7 @@ pub(crate) fn catalog(catalog: usize, version: usize) -> Arc<poll::Catalog> {
         source: Source::Dir(path),
         availability: Availability::Available,
         interval: None,
+        policy: None,
+        lookaside: None,
     })
 }

@@ -60,7 +60,7 @@ async fn poll(line: Line, wrong: i64, catalog: usize, version: usize) -> Done {
 
 async fn rollback(line: Line, wrong: i64, catalog: usize) -> Done {
     let surroundings = surroundings(&line.world, line.actor, wrong);
-    let report = rollback_in(&line, &catalogs::name(catalog), &Target::Previous, &surroundings).await;
+    let report = rollback_in(&line, &catalogs::name(catalog), &Target::Previous, None, &surroundings).await;
     said(&report)
 }
 

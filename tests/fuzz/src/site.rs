@@ -121,6 +121,8 @@ async fn publish(store: &MemoryStore, folder: &Path) {
         source: Source::Dir(folder.to_owned()),
         availability: Availability::Available,
         interval: None,
+        policy: None,
+        lookaside: None,
     };
     let report = mirror.turn(&catalog, true).await;
     assert_eq!(report.error_text(), None);
