@@ -196,9 +196,11 @@ impl Entry {
                 rekor_public_key_data: None,
                 rekor_public_key_datas: None,
                 ..
-            } => Ok(()),
+            }
+            | Self::InsecureAcceptAnything {}
+            | Self::Reject {}
+            | Self::SignedBy { .. } => Ok(()),
             Self::SigstoreSigned { .. } => Err(PolicyError::NotKeys("a Rekor public key")),
-            Self::InsecureAcceptAnything {} | Self::Reject {} | Self::SignedBy { .. } => Ok(()),
         }
     }
 }

@@ -122,7 +122,7 @@ impl App {
         let document = self.collect(key, object).await?;
         let name = key.catalog().cloned().ok_or(Error::UnknownPath)?;
         if let Err(error) = self.trust(&name, &document) {
-            return self.stay(known, version, name, error);
+            return self.stay(known, version, &name, error);
         }
         let unreadable = |source| Error::corrupt(key, Corruption::Document(source));
         let current = Current::from_bytes(&document).map_err(unreadable)?;
@@ -161,7 +161,7 @@ impl App {
         &self,
         known: Option<Arc<Published>>,
         version: Version,
-        catalog: CatalogName,
+        catalog: &CatalogName,
         source: TrustError,
     ) -> Result<Arc<Published>, Error> {
         let Some(known) = known else {

@@ -106,7 +106,7 @@ impl Copier {
         match self.attempts(name, &mut report).await {
             Ok(outcome) => report.outcome = outcome,
             Err(error @ (SyncError::Refused(_) | SyncError::Untrusted(_))) => {
-                (report.outcome, report.error) = (Outcome::Refused, Some(error))
+                (report.outcome, report.error) = (Outcome::Refused, Some(error));
             }
             Err(error) => (report.outcome, report.error) = (Outcome::Failed, Some(error)),
         }

@@ -40,7 +40,6 @@ impl Default for Publication<'_> {
             serial: 1,
             availability: Availability::Available,
             identity: false,
-            signatures: Vec::new(),
             previous: Vec::new(),
         }
     }
@@ -136,6 +135,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000 + 60 * publication.serial),
         availability: publication.availability,
         previous: publication.previous,
+        signatures: Vec::new(),
     };
     put(store, &Key::Current(name.clone()), current.to_bytes()).await;
     put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
