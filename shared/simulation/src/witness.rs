@@ -55,8 +55,13 @@ impl State {
 
     /// What the next publication has to remember of this one and of those before.
     fn as_previous(&self) -> Value {
-        let [content, _, published, previous] = &self.publication;
-        let this = serde_json::json!({"serial": self.serial, "contentHash": content, "publishedAt": published});
+        let [content, reference, published, previous] = &self.publication;
+        let this = serde_json::json!({
+            "serial": self.serial,
+            "contentHash": content,
+            "publishedAt": published,
+            "snapshot": reference["sha256"],
+        });
         let earlier = previous.as_array().into_iter().flatten().cloned();
         std::iter::once(this).chain(earlier).take(REMEMBERED).collect()
     }
