@@ -1,36 +1,33 @@
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use retry::Schedule;
 use tokio::time::Instant;
 
 use crate::{SendError, Settings};
 
 /// The waits between the attempts to send one event.
 pub(crate) struct Waits {
-    delays: ExponentialBackoff,
+    waits: retry::Waits,
     attempt: Duration,
-    deadline: Instant,
 }
 
 impl Waits {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let delays = ExponentialBuilder::new()
-            .with_jitter()
-            .with_min_delay(settings.first)
-            .with_max_delay(settings.longest)
-            // The deadline ends it.
-            .without_max_times()
-            .build();
+        let waits = retry::Waits::new(&Schedule {
+            first: settings.first,
+            longest: settings.longest,
+            attempts: None,
+            total: settings.total,
+        });
         Self {
-            delays,
+            waits,
             attempt: settings.attempt,
-            deadline: Instant::now() + settings.total,
         }
     }
 
     /// When an attempt that starts now has to be over.
     pub(crate) fn limit(&self) -> Instant {
-        (Instant::now() + self.attempt).min(self.deadline)
+        (Instant::now() + self.attempt).min(self.waits.deadline())
     }
 
     /// How long to wait before the next attempt, or the error if there is no point in one.
@@ -38,16 +35,7 @@ impl Waits {
         let SendError::Temporary { retry_after, .. } = &error else {
             return Err(error);
         };
-        let Some(delay) = self.delays.next() else {
-            return Err(error);
-        };
-        // Never sooner than asked, and some jitter on top, lest all clients come back at once.
-        let delay = retry_after.map_or(delay, |asked| asked.saturating_add(delay / 4));
-        if delay > self.deadline.saturating_duration_since(Instant::now()) {
-            Err(error)
-        } else {
-            Ok(delay)
-        }
+        self.waits.after(*retry_after).ok_or(error)
     }
 }
 

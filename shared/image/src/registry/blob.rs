@@ -10,7 +10,7 @@ use crate::manifest::Blob;
 use crate::place::{Check, Fetched};
 use crate::registry::exchange::Ask;
 use crate::registry::pace::Paced;
-use crate::registry::retry::Waits;
+use crate::registry::waits::Waits;
 use crate::registry::{Fault, Session};
 
 /// Progress that earns a fresh set of retries. Less would let a stream of drips go on for ever.

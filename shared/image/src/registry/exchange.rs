@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RANGE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use retry::retry_after;
 use tokio::time::sleep;
 
 use crate::error::{Error, Limit};
 use crate::registry::grant::Pass;
 use crate::registry::hop::{self, Hop, Refusal};
 use crate::registry::pace::Paced;
-use crate::registry::retry::{Waits, retry_after};
+use crate::registry::waits::Waits;
 use crate::registry::{Fault, RegistryError, Session};
 
 /// A CDN in front of a CDN is two; more is a loop.

@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode, Url};
 use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::hop::{self, Hop, Refusal};
-use crate::registry::retry::Waits;
+use crate::registry::waits::Waits;
 
 /// As for registries.
 const MOST_REDIRECTS: usize = 5;

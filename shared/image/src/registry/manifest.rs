@@ -116,7 +116,7 @@ impl Session {
 
     /// A small body, asked for again if it breaks off.
     pub(crate) async fn whole(&self, ask: &Ask<'_>, limit: (&'static str, u64)) -> Result<Bytes, Error> {
-        let mut waits = crate::registry::retry::Waits::new(&self.settings().retry);
+        let mut waits = crate::registry::waits::Waits::new(&self.settings().retry);
         loop {
             let response = self.send(ask).await?;
             match self.body(response, limit, ask.what).await {

@@ -13,10 +13,10 @@ mod lookaside;
 mod manifest;
 mod names;
 mod pace;
-mod retry;
 mod signatures;
 mod tls;
 mod token;
+mod waits;
 mod zone;
 
 #[cfg(test)]

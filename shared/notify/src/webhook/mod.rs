@@ -7,15 +7,16 @@ use std::{
     collections::BTreeSet,
     fmt,
     sync::OnceLock,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use async_trait::async_trait;
 use layout::CatalogName;
 use reqwest::{
     Client, StatusCode, Url,
-    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
+    header::{CONTENT_TYPE, HeaderMap},
 };
+use retry::retry_after;
 
 pub use self::secret::{SecretError, SecretPlace};
 use crate::{Event, Receiver, SendError};
@@ -153,14 +154,4 @@ fn later(answered: Box<Answered>, headers: &HeaderMap) -> SendError {
         retry_after: retry_after(headers),
         source: answered,
     }
-}
-
-/// `Retry-After`, as seconds or as a date (RFC 9110, section 10.2.3).
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }

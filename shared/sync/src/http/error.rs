@@ -2,8 +2,8 @@ use std::{error::Error as StdError, time::Duration};
 
 use layout::Key;
 use reqwest::{StatusCode, header::HeaderMap};
+use retry::retry_after;
 
-use super::waits::retry_after;
 use crate::OriginError;
 
 /// What a server can answer or fail with.

@@ -1,10 +1,9 @@
 //! When to try again.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use layout::Key;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use retry::Schedule;
 
 use super::{HttpError, HttpSettings};
 use crate::OriginError;
@@ -13,23 +12,16 @@ use crate::OriginError;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The waits between the attempts of one request.
-pub(super) struct Waits {
-    delays: ExponentialBackoff,
-    deadline: Instant,
-}
+pub(super) struct Waits(retry::Waits);
 
 impl Waits {
     pub(super) fn new(settings: &HttpSettings) -> Self {
-        let delays = ExponentialBuilder::new()
-            .with_jitter()
-            .with_min_delay(settings.first_wait)
-            .with_max_delay(LONGEST)
-            .with_max_times(settings.attempts.saturating_sub(1))
-            .build();
-        Self {
-            delays,
-            deadline: Instant::now() + settings.patience,
-        }
+        Self(retry::Waits::new(&Schedule {
+            first: settings.first_wait,
+            longest: LONGEST,
+            attempts: Some(settings.attempts),
+            total: settings.patience,
+        }))
     }
 
     /// Waits before the next attempt, or gives the error back if there is no point in one.
@@ -44,30 +36,8 @@ impl Waits {
         if !error.is_transient() {
             return Err(error);
         }
-        let Some(delay) = self.delays.next() else {
-            return Err(error);
-        };
-        // Never sooner than asked, and some jitter on top, lest all clients come back at once.
-        let delay = error
-            .retry_after()
-            .map_or(delay, |asked| asked.saturating_add(delay / 4));
-        // Compared as durations: what a server asks for may lie beyond what the clock can hold.
-        if delay > self.deadline.saturating_duration_since(Instant::now()) {
-            Err(error)
-        } else {
-            Ok(delay)
-        }
+        self.0.after(error.retry_after()).ok_or(error)
     }
-}
-
-/// `Retry-After`, as seconds or as a date (RFC 9110, section 10.2.3).
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -100,17 +70,5 @@ mod tests {
         assert!(Waits::new(&settings).after(unavailable(Some(61))).is_err());
         assert!(Waits::new(&settings).after(unavailable(Some(u64::MAX))).is_err());
         assert!(Waits::new(&settings).after(HttpError::NotFound).is_err());
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let parse = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, value.parse().unwrap());
-            retry_after(&headers)
-        };
-        assert_eq!(parse("120"), Some(Duration::from_secs(120)));
-        assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(parse("soon"), None);
     }
 }
