@@ -28,6 +28,22 @@ pub(crate) struct Done {
     pub(crate) outcome: Result<String, String>,
 }
 
+impl Done {
+    /// What a report says, `published` being the serial and the content that it claims.
+    fn of(side: Side, name: &CatalogName, published: Option<(u64, Sha256)>, outcome: Result<&str, String>) -> Self {
+        let claim = published.map(|(serial, content)| Claim {
+            side,
+            name: name.clone(),
+            serial,
+            content,
+        });
+        Self {
+            claim,
+            outcome: outcome.map(str::to_owned),
+        }
+    }
+}
+
 impl Job {
     /// Does it once, as a process of its own that sees the stores through `origin` and `copy`.
     pub(crate) fn run(self, lines: [Line; 2], wrong: i64) -> BoxFuture<'static, Done> {
@@ -65,20 +81,10 @@ async fn rollback(line: Line, wrong: i64, catalog: usize) -> Done {
 }
 
 fn said(report: &poll::Report) -> Done {
-    let claim = report.outcome.is_success().then(|| {
-        Some(Claim {
-            side: Side::Origin,
-            name: report.catalog.clone(),
-            serial: report.serial?,
-            content: report.content_hash?,
-        })
-    });
-    Done {
-        claim: claim.flatten(),
-        outcome: report
-            .error_text()
-            .map_or_else(|| Ok(report.outcome.as_str().to_owned()), Err),
-    }
+    let published = report.serial.zip(report.content_hash);
+    let published = published.filter(|_| report.outcome.is_success());
+    let outcome = report.error_text().map_or(Ok(report.outcome.as_str()), Err);
+    Done::of(Side::Origin, &report.catalog, published, outcome)
 }
 
 async fn sync(origin: Line, copy: Line, catalog: usize, rebuild: bool) -> Done {
@@ -92,20 +98,10 @@ async fn sync(origin: Line, copy: Line, catalog: usize, rebuild: bool) -> Done {
 }
 
 fn copied(report: &sync::Report) -> Done {
-    let claim = report.outcome.is_success().then(|| {
-        Some(Claim {
-            side: Side::Copy,
-            name: report.catalog.clone(),
-            serial: report.serial?,
-            content: report.content_hash?,
-        })
-    });
-    Done {
-        claim: claim.flatten(),
-        outcome: report
-            .error_text()
-            .map_or_else(|| Ok(report.outcome.as_str().to_owned()), Err),
-    }
+    let published = report.serial.zip(report.content_hash);
+    let published = published.filter(|_| report.outcome.is_success());
+    let outcome = report.error_text().map_or(Ok(report.outcome.as_str()), Err);
+    Done::of(Side::Copy, &report.catalog, published, outcome)
 }
 
 async fn import(origin: Line, copy: Line, catalog: usize, whole: bool) -> Done {
