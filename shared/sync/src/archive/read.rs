@@ -5,72 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use layout::{Current, Document, DocumentError, Hasher, Key, Named, Sha256, Snapshot, Stored};
+use layout::{Current, Document, Key, Named, Sha256, Snapshot, Stored};
 use store::DOCUMENT_MAX;
 
-use super::{
-    Manifest, PackedCatalog, PackedObject,
-    manifest::{MANIFEST_MAX, Volume},
-    tape::{BLOCK, END, MANIFEST, VOLUME, header},
-};
-use crate::{Flaw, check::Check, plan::is_derived};
-
-/// Why an archive is refused. The store has not been touched.
-#[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
-    /// A file that cannot be read, or ends too early.
-    #[error("{volume} cannot be read to its end")]
-    Read {
-        /// Its name.
-        volume: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that is no volume of an archive, or not one that this program made.
-    #[error("{volume} is not a volume of an archive: {what}")]
-    Malformed {
-        /// Its name.
-        volume: String,
-        /// What is wrong.
-        what: String,
-    },
-    /// A document that cannot be used.
-    #[error("{key} in the archive cannot be used")]
-    Document {
-        /// Which.
-        key: String,
-        /// What is wrong with it.
-        source: DocumentError,
-    },
-    /// A volume of another archive.
-    #[error("{0} belongs to another archive than the first file")]
-    Foreign(String),
-    /// The same volume twice.
-    #[error("volume {0} was given twice")]
-    Twice(u32),
-    /// Volumes are missing.
-    #[error("the archive has {of} volumes, and volume {missing} was not given")]
-    Incomplete {
-        /// The first that is missing.
-        missing: u32,
-        /// How many there are.
-        of: u32,
-    },
-    /// An object that is not what the manifest or the snapshot says.
-    #[error("{key} in the archive is not what it should be")]
-    Flawed {
-        /// Its key.
-        key: String,
-        /// What is wrong with it.
-        source: Flaw,
-    },
-    /// An object that no catalog of the archive names, or names differently.
-    #[error("{0} has no place in the archive: no snapshot in it names it so")]
-    Unnamed(String),
-    /// Documents of one catalog that do not belong together.
-    #[error("the documents of {0} in the archive are missing or do not belong together")]
-    Disagrees(String),
-}
+use super::{ArchiveError, Manifest, PackedCatalog, opening::Opening};
+use crate::{check::Check, plan::is_derived};
 
 /// One file of an archive: what people call it, and its bytes.
 pub type VolumeFile = (String, File);
@@ -86,7 +25,7 @@ pub struct Archive {
 /// Where an object lies.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    file: usize,
+    pub(super) file: usize,
     pub(super) offset: u64,
     pub(super) stored: Stored,
 }
@@ -105,11 +44,11 @@ impl Archive {
             opening.volume(&name, &file, files.len())?;
             files.push(Arc::new(file));
         }
-        let manifest = opening.finish()?;
+        let (manifest, extents) = opening.finish()?;
         let archive = Self {
             manifest,
             files,
-            extents: opening.extents,
+            extents,
         };
         archive.check_named()?;
         Ok(archive)
@@ -178,7 +117,7 @@ impl Archive {
         let read = self
             .reader(extent)
             .and_then(|mut reader| reader.read_to_end(&mut bytes));
-        read.map_err(|source| unreadable(&key.to_string(), source))?;
+        read.map_err(|source| ArchiveError::unreadable(&key.to_string(), source))?;
         Ok(bytes)
     }
 
@@ -190,11 +129,14 @@ impl Archive {
         };
         let mut reader = self
             .reader(&self.extents[&named.key])
-            .map_err(|source| unreadable(&key, source))?;
+            .map_err(|source| ArchiveError::unreadable(&key, source))?;
         let mut check = Check::new(named);
         let mut block = vec![0; 64 << 10];
         loop {
-            match reader.read(&mut block).map_err(|source| unreadable(&key, source))? {
+            match reader
+                .read(&mut block)
+                .map_err(|source| ArchiveError::unreadable(&key, source))?
+            {
                 0 => return check.finish().map_err(flawed),
                 length => check.update(&block[..length]).map_err(flawed)?,
             }
@@ -208,230 +150,9 @@ impl Archive {
     }
 }
 
-/// What is known after some of the volumes.
-#[derive(Default)]
-struct Opening {
-    manifest: Option<(Vec<u8>, Manifest)>,
-    seen: Vec<u32>,
-    extents: HashMap<Key, Extent>,
-}
-
-impl Opening {
-    /// Reads one volume. Every byte of it is either checked against a hash or known beforehand.
-    fn volume(&mut self, name: &str, file: &File, at: usize) -> Result<(), ArchiveError> {
-        let mut tape = Tape::new(name, file);
-        let manifest_bytes = tape.document(MANIFEST, MANIFEST_MAX)?;
-        let manifest_sha256 = Sha256::of(&manifest_bytes);
-        let objects = self.manifest(name, manifest_bytes)?;
-        let volume: Volume = tape_document(&tape.document(VOLUME, BLOCK)?, VOLUME)?;
-        if volume.manifest != manifest_sha256 {
-            return Err(tape.malformed("its manifest is not the one that it was made with".to_owned()));
-        }
-        if self.seen.contains(&volume.volume) {
-            return Err(ArchiveError::Twice(volume.volume));
-        }
-        self.seen.push(volume.volume);
-        for object in objects.iter().filter(|object| object.volume == volume.volume) {
-            let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::Unnamed(object.key.clone()))?;
-            let offset = tape.object(object)?;
-            let stored = Stored {
-                size: object.size,
-                sha256: object.sha256,
-            };
-            let extent = Extent {
-                file: at,
-                offset,
-                stored,
-            };
-            if self.extents.insert(key, extent).is_some() {
-                return Err(tape.malformed(format!("{} is in it twice", object.key)));
-            }
-        }
-        tape.end()
-    }
-
-    /// Takes the first manifest, and compares the others with it.
-    fn manifest(&mut self, name: &str, bytes: Vec<u8>) -> Result<Vec<PackedObject>, ArchiveError> {
-        match &self.manifest {
-            Some((first, manifest)) if *first == bytes => Ok(manifest.objects.clone()),
-            Some(_) => Err(ArchiveError::Foreign(name.to_owned())),
-            None => {
-                let manifest: Manifest = tape_document(&bytes, MANIFEST)?;
-                let objects = manifest.objects.clone();
-                self.manifest = Some((bytes, manifest));
-                Ok(objects)
-            }
-        }
-    }
-
-    fn finish(&mut self) -> Result<Manifest, ArchiveError> {
-        let (_, manifest) = self
-            .manifest
-            .take()
-            .ok_or(ArchiveError::Incomplete { missing: 1, of: 1 })?;
-        let of = manifest.volumes;
-        if let Some(missing) = (1..=of).find(|volume| !self.seen.contains(volume)) {
-            return Err(ArchiveError::Incomplete { missing, of });
-        }
-        // An object in a volume beyond the last one would be missed above.
-        match manifest
-            .objects
-            .iter()
-            .find(|object| !(1..=of).contains(&object.volume))
-        {
-            Some(object) => Err(ArchiveError::Unnamed(object.key.clone())),
-            None => Ok(manifest),
-        }
-    }
-}
-
-/// A volume that is being read from its beginning.
-struct Tape<'a> {
-    name: &'a str,
-    file: BufReader<&'a File>,
-    offset: u64,
-}
-
-impl<'a> Tape<'a> {
-    fn new(name: &'a str, file: &'a File) -> Self {
-        Self {
-            name,
-            file: BufReader::with_capacity(64 << 10, file),
-            offset: 0,
-        }
-    }
-
-    /// An entry whose size only its header tells.
-    fn document(&mut self, path: &str, max: u64) -> Result<Vec<u8>, ArchiveError> {
-        let block = self.block()?;
-        let size = tar::Header::from_byte_slice(&block).entry_size().unwrap_or(u64::MAX);
-        if size > max {
-            return Err(self.malformed(format!("there is no {path} where one should be")));
-        }
-        self.expect_header(&block, path, size)?;
-        let mut bytes = Vec::new();
-        let read = (&mut self.file).take(size).read_to_end(&mut bytes);
-        read.map_err(|source| unreadable(self.name, source))?;
-        if bytes.len() as u64 != size {
-            return Err(unreadable(self.name, io::ErrorKind::UnexpectedEof.into()));
-        }
-        self.offset += size;
-        self.fill(size)?;
-        Ok(bytes)
-    }
-
-    /// Checks an entry that the manifest describes, and returns where its content starts.
-    fn object(&mut self, object: &PackedObject) -> Result<u64, ArchiveError> {
-        let block = self.block()?;
-        self.expect_header(&block, &object.key, object.size)?;
-        let offset = self.offset;
-        let mut hasher = Hasher::new();
-        let mut left = object.size;
-        let mut block = vec![0; 64 << 10];
-        while left > 0 {
-            let length = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.exact(&mut block[..length])?;
-            hasher.update(&block[..length]);
-            left -= length as u64;
-        }
-        self.fill(object.size)?;
-        let sha256 = hasher.finish();
-        if sha256 == object.sha256 {
-            return Ok(offset);
-        }
-        Err(ArchiveError::Flawed {
-            key: object.key.clone(),
-            source: Flaw::Stored {
-                found: object.size,
-                sha256,
-                recorded: Stored {
-                    size: object.size,
-                    sha256: object.sha256,
-                },
-            },
-        })
-    }
-
-    /// There is one header that an entry can have.
-    fn expect_header(&self, block: &[u8; BLOCK as usize], path: &str, size: u64) -> Result<(), ArchiveError> {
-        let expected = header(path, size).map_err(|_| self.malformed(format!("{path:?} is no path")))?;
-        if expected.as_bytes() == block {
-            return Ok(());
-        }
-        Err(self.malformed(format!("the header of {path} is not the one that it should have")))
-    }
-
-    fn block(&mut self) -> Result<[u8; BLOCK as usize], ArchiveError> {
-        let mut block = [0; BLOCK as usize];
-        self.exact(&mut block)?;
-        Ok(block)
-    }
-
-    fn exact(&mut self, buffer: &mut [u8]) -> Result<(), ArchiveError> {
-        let read = self.file.read_exact(buffer);
-        read.map_err(|source| unreadable(self.name, source))?;
-        self.offset += buffer.len() as u64;
-        Ok(())
-    }
-
-    fn fill(&mut self, size: u64) -> Result<(), ArchiveError> {
-        self.zeros(size.next_multiple_of(BLOCK) - size)
-    }
-
-    fn zeros(&mut self, count: u64) -> Result<(), ArchiveError> {
-        let mut bytes = vec![0; count as usize];
-        self.exact(&mut bytes)?;
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Ok(());
-        }
-        Err(self.malformed("there is something where nothing should be".to_owned()))
-    }
-
-    fn end(&mut self) -> Result<(), ArchiveError> {
-        self.zeros(END)?;
-        let more = self
-            .file
-            .read(&mut [0])
-            .map_err(|source| unreadable(self.name, source))?;
-        if more == 0 {
-            return Ok(());
-        }
-        Err(self.malformed("it goes on after its end".to_owned()))
-    }
-
-    fn malformed(&self, what: String) -> ArchiveError {
-        ArchiveError::Malformed {
-            volume: self.name.to_owned(),
-            what,
-        }
-    }
-}
-
-fn unreadable(volume: &str, source: io::Error) -> ArchiveError {
-    ArchiveError::Read {
-        volume: volume.to_owned(),
-        source,
-    }
-}
-
 fn parse<T: Document>(key: &Key, bytes: &[u8]) -> Result<T, ArchiveError> {
     T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
         key: key.to_string(),
         source,
-    })
-}
-
-/// A document of the archive itself. Nothing may be in it that is not understood.
-fn tape_document<T: Document>(bytes: &[u8], path: &str) -> Result<T, ArchiveError> {
-    let document = T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
-        key: path.to_owned(),
-        source,
-    })?;
-    if document.to_bytes() == bytes {
-        return Ok(document);
-    }
-    Err(ArchiveError::Malformed {
-        volume: path.to_owned(),
-        what: "it is written in another way than this program writes it".to_owned(),
     })
 }
