@@ -38,7 +38,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["keep", "layout", "oci", "render", "retry", "seal", "store", "telemetry"],
     ),
     ("notify", &["keep", "layout", "poll", "retry", "store", "telemetry"]),
-    ("config", &["image", "layout", "policy", "poll", "seal", "telemetry"]),
+    (
+        "config",
+        &["image", "keep", "layout", "policy", "poll", "seal", "telemetry"],
+    ),
     ("operators", &["layout"]),
     ("serve", &["layout", "oci", "operators", "seal", "store", "telemetry"]),
     ("listen", &["layout", "serve"]),

@@ -1,11 +1,10 @@
 //! From settings to the parts that do the work.
 
-use config::{Config, Problems, Reader, Retention};
+use config::{Config, Problems, Reader};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use image::Images;
-use keep::{GcError, GcSettings};
 use layout::{CatalogName, Catalogs, Key};
 use notify::{Notifier, Receiver, SecretPlace, Webhook, WebhookError};
 use poll::Mirror;
@@ -51,25 +50,7 @@ fn finish(mut reader: Reader) -> Result<Config, Problems> {
     for (place, problem) in webhook_problems(&reader) {
         reader.problem(&place, problem);
     }
-    if let Some((place, problem)) = reader.retention().and_then(retention_problem) {
-        reader.problem(&place, problem);
-    }
     reader.finish()
-}
-
-/// A grace period that garbage collection refuses.
-fn retention_problem(retention: &Retention) -> Option<(String, GcError)> {
-    let problem = gc_settings(retention).check().err()?;
-    Some((retention.place.clone(), problem))
-}
-
-/// What the configuration keeps; none if nothing is ever to be removed.
-pub(crate) fn retention(config: &Config) -> Option<GcSettings> {
-    config.retention.as_ref().map(gc_settings)
-}
-
-fn gc_settings(retention: &Retention) -> GcSettings {
-    GcSettings::of(retention.generations, retention.days, retention.grace)
 }
 
 /// Everything that keeps a webhook from being used.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use config::{Reader, Retention};
 use keep::{GcReport, GcSettings, gc_until};
 use store::Store;
 use tokio::time::{sleep, timeout};
@@ -47,23 +46,6 @@ pub(crate) async fn collect(store: &dyn Store, settings: &GcSettings, deadline: 
 /// After which it is told to stop. A function with little time uses half of it.
 fn time(left: Duration) -> Duration {
     left.saturating_sub(WIND_DOWN).max(left / 2)
-}
-
-/// What is kept; without a word in the configuration, what is usual.
-pub(crate) fn settings(retention: Option<&Retention>) -> GcSettings {
-    let of = |retention: &Retention| GcSettings::of(retention.generations, retention.days, retention.grace);
-    retention.map_or_else(GcSettings::default, of)
-}
-
-/// Notes what garbage collection would refuse.
-pub(crate) fn check(reader: &mut Reader) {
-    let problem = |retention: &Retention| {
-        let problem = settings(Some(retention)).check().err()?;
-        Some((retention.place.clone(), problem))
-    };
-    if let Some((place, problem)) = reader.retention().and_then(problem) {
-        reader.problem(&place, problem);
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use seal::Signer;
 use store::Store;
 use tokio::sync::Mutex;
 
-use crate::{CatalogsPlace, Document, Environment, Outside, collect, secrets, signing, webhooks};
+use crate::{CatalogsPlace, Document, Environment, Outside, secrets, signing, webhooks};
 
 /// Below this much memory, in MB, rendering is kept small as well.
 const SMALL_MEMORY_MB: u64 = 512;
@@ -82,7 +82,6 @@ impl Configuration {
 
 impl Ground<'_> {
     fn site(self, config: Config, signer: Option<Signer>) -> anyhow::Result<Site> {
-        let retention = collect::settings(config.retention.as_ref());
         let mut receivers = webhooks::receivers(&config)?;
         receivers.extend(self.outside.bus());
         let usual = notify::Settings::default();
@@ -101,7 +100,7 @@ impl Ground<'_> {
             catalogs: config.catalogs,
             mirror: Mirror::new(images, self.store.clone(), settings, Metrics::default()),
             notifier: Notifier::new(self.store.clone(), receivers, telling),
-            retention,
+            retention: config.retention.unwrap_or_default(),
             made: Instant::now(),
             signer,
         })

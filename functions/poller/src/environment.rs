@@ -5,7 +5,7 @@ use std::{fmt::Display, str::FromStr, time::Duration};
 use config::{Config, Problems, Reader};
 use store_s3::Place;
 
-use crate::{collect, webhooks};
+use crate::webhooks;
 
 /// Catalogs that do not say how often they are polled are polled at every schedule event.
 const EVERY_EVENT: Duration = Duration::ZERO;
@@ -83,7 +83,6 @@ impl Environment {
         if let Some(CatalogsPlace::Text(text)) = &catalogs {
             variables.reader.text("CATALOGS", text);
             webhooks::check(&mut variables.reader);
-            collect::check(&mut variables.reader);
         }
         let pull_secrets = list(&variables.text("PULL_SECRETS").unwrap_or_default());
         let signing_keys = list(&variables.text("SIGNING_KEYS").unwrap_or_default());
@@ -123,7 +122,6 @@ impl Environment {
         let mut reader = reader();
         reader.text(place, text);
         webhooks::check(&mut reader);
-        collect::check(&mut reader);
         reader.finish()
     }
 }

@@ -1,13 +1,12 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use keep::GcSettings;
 use layout::Availability;
 use poll::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    Problems, Retention, checked_interval, cluster_catalog, keys, limits, retention, server, signatures, webhook,
-};
+use super::{Problems, checked_interval, cluster_catalog, keys, limits, retention, server, signatures, webhook};
 
 /// What all files say together.
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ pub(crate) struct Merged {
     /// With the place where each is configured.
     pub(crate) catalogs: Vec<(String, Catalog)>,
     pub(crate) notify: webhook::Merged,
-    pub(crate) retention: Option<Retention>,
+    pub(crate) retention: Option<GcSettings>,
     pub(crate) server: server::Server,
     pub(crate) keys: keys::Merged,
     pub(crate) signatures: signatures::Merged,

@@ -14,6 +14,7 @@ mod webhook;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use keep::GcSettings;
 use poll::Catalog;
 
 pub use file::Registries;
@@ -21,7 +22,6 @@ pub use keys::Keys;
 pub use pair::Pair;
 pub use problems::Problems;
 pub use reader::Reader;
-pub use retention::Retention;
 pub use server::{Server, ServerLimits};
 pub use webhook::{Secret, Webhook};
 
@@ -43,7 +43,7 @@ pub struct Config {
     /// What events call this mirror, if the texts say.
     pub event_source: Option<String>,
     /// What is kept besides what is published; nothing is ever removed without it.
-    pub retention: Option<Retention>,
+    pub retention: Option<GcSettings>,
     /// The keys that sign what is published, and those that are trusted.
     pub keys: Keys,
 }

@@ -3,7 +3,7 @@ use std::{fs, path::Path, time::Duration};
 use image::Source;
 use policy::Keyrings;
 
-use crate::{Config, Pair, Problems, Registries, Retention, Server, Webhook, file, images, keys, signatures, unique};
+use crate::{Config, Pair, Problems, Registries, Server, Webhook, file, images, keys, signatures, unique};
 
 /// Collects what to mirror from files, texts and the command line, with everything that is wrong with it.
 pub struct Reader {
@@ -63,11 +63,6 @@ impl Reader {
     /// The webhooks so far, for callers who can tell whether their URLs and secrets can be used.
     pub fn webhooks(&self) -> &[Webhook] {
         &self.merged.notify.webhooks
-    }
-
-    /// What is to be kept, for callers who can tell whether they can keep to it.
-    pub fn retention(&self) -> Option<&Retention> {
-        self.merged.retention.as_ref()
     }
 
     /// Takes only images of registries for sources, on machines where a path means nothing.

@@ -1,21 +1,7 @@
-use std::time::Duration;
-
+use keep::GcSettings;
 use serde::Deserialize;
 
 use super::Problems;
-
-/// What is kept besides what is published, as configured. What is left out is for the one to say who removes the rest.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retention {
-    /// The place where it is configured, for problems.
-    pub place: String,
-    /// How many earlier publications of a catalog are kept.
-    pub generations: Option<usize>,
-    /// For how many days after it was replaced one is kept.
-    pub days: Option<u64>,
-    /// How old what nothing names must be to be removed.
-    pub grace: Option<Duration>,
-}
 
 /// `retention` of `catalogs.yaml`.
 #[derive(Debug, Deserialize)]
@@ -27,7 +13,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn check(self, place: &str, problems: &mut Problems) -> Retention {
+    /// What it says, and what is usual where it says nothing.
+    pub(crate) fn check(self, place: &str, problems: &mut Problems) -> GcSettings {
         let place = format!("{place}, retention");
         let grace = self.grace.and_then(|text| {
             let parsed = humantime::parse_duration(&text);
@@ -35,11 +22,10 @@ impl Entry {
                 .map_err(|error| problems.add(&place, format!("{text:?} is no duration such as 24h: {error}")))
                 .ok()
         });
-        Retention {
-            place,
-            generations: self.generations,
-            days: self.days,
-            grace,
+        let settings = GcSettings::of(self.generations, self.days, grace);
+        if let Err(problem) = settings.check() {
+            problems.add(&place, problem);
         }
+        settings
     }
 }

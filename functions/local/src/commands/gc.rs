@@ -7,7 +7,7 @@ pub(crate) async fn run(args: Gc) -> anyhow::Result<Exit> {
     } else {
         args.store.open(&config).await?
     };
-    let settings = args.settings(&wiring::retention(&config).unwrap_or_default());
+    let settings = args.settings(&config.retention.unwrap_or_default());
     let report = keep::gc(&*store, &settings).await?;
     if args.json {
         output::gc::json(&report)?;

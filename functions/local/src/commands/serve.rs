@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
         .transpose()?;
 
     let collecting = (!args.no_poll)
-        .then(|| wiring::retention(&config))
+        .then(|| config.retention.clone())
         .flatten()
         .map(|settings| collect::start(store.clone(), settings, stop.clone()));
 
