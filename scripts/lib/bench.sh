@@ -68,26 +68,8 @@ push_folder() {
 
 # serve_static FOLDER: nginx, tuned as one would for static files. STATIC is its URL.
 serve_static() {
-  local port
-  port=$(free_port)
-  mkdir -p "$1"
-  chmod 755 "$WORK" "$1"
-  cat >"$WORK/nginx.conf" <<CONF
-daemon off;
-pid $WORK/nginx.pid;
-worker_processes 2;
-error_log $WORK/nginx.log;
-events { worker_connections 512; }
-http {
-  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
-  client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
-  uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
-  server { listen 127.0.0.1:$port; root $1; }
-}
-CONF
-  start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"
-  STATIC=http://127.0.0.1:$port
-  wait_for 10 curl -s "$STATIC/"
+  start_nginx "$1" "sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;"
+  STATIC=$NGINX
 }
 
 # size_of PATH CODING: the bytes of an answer.

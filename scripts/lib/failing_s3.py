@@ -4,19 +4,15 @@ A fault is an answer 503 or 409 without the request being done, a 412 for a writ
 connection that is cut while the request is done.
 """
 
-import http.client
-import http.server
 import random
 import sys
 
-HOP = {"connection", "transfer-encoding", "date", "server"}
+from s3_proxy import Proxy, serve
 
 
-class Failing(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Failing(Proxy):
     def answer(self):
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.body()
         fault = random.randrange(5) if random.randrange(int(sys.argv[3])) == 0 else None
         if fault == 0:
             return self.refuse(503, "SlowDown")
@@ -24,24 +20,13 @@ class Failing(http.server.BaseHTTPRequestHandler):
             return self.refuse(409, "ConditionalRequestConflict")
         if fault == 2 and self.command == "PUT" and "if-none-match" in self.headers:
             return self.refuse(412, "PreconditionFailed")
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP}
-        server = http.client.HTTPConnection(sys.argv[2])
-        server.request(self.command, self.path, body, headers)
-        answer = server.getresponse()
-        content = answer.read()
+        done = self.ask(body)
         if fault == 3:
             return self.refuse(503, "InternalError")
         if fault == 4:
             self.close_connection = True
             return None
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in HOP | {"content-length"}:
-                self.send_header(name, value)
-        is_head = self.command == "HEAD"
-        self.send_header("content-length", answer.getheader("content-length", "0") if is_head else str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        return self.give(*done)
 
     def refuse(self, status, code):
         body = b"" if self.command == "HEAD" else f"<Error><Code>{code}</Code></Error>".encode()
@@ -50,10 +35,5 @@ class Failing(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
 
-    def log_message(self, *arguments):
-        pass
-
-
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Failing).serve_forever()
+serve(Failing)

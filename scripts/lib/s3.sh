@@ -45,7 +45,7 @@ start_overwriting() {
   local port
   port=$(free_port)
   OVERWRITING_URL=http://127.0.0.1:$port
-  start "$WORK/overwriting.log" python3 "$ROOT/scripts/lib/overwriting.py" "$port" "${MOTO_URL##*/}"
+  start "$WORK/overwriting.log" python3 -B "$ROOT/scripts/lib/overwriting.py" "$port" "${MOTO_URL##*/}"
   wait_for 10 curl -sf "$OVERWRITING_URL/moto-api/"
 }
 

@@ -162,7 +162,7 @@ failing_s3() {
   use_s3 "$MOTO_URL"
   make_bucket faults
   port=$(free_port)
-  start "$WORK/failing.log" python3 "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 4
+  start "$WORK/failing.log" python3 -B "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 4
   wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
   for round in $(seq 1 12); do
     code=0

@@ -3,28 +3,6 @@
 
 STORE=$WORK/store
 
-start_nginx() {
-  local port
-  port=$(free_port)
-  # The workers may run as another user.
-  chmod 755 "$(dirname "$WORK")" "$WORK"
-  cat >"$WORK/nginx.conf" <<CONF
-daemon off;
-pid $WORK/nginx.pid;
-error_log $WORK/nginx.log;
-events {}
-http {
-  access_log off;
-  client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
-  uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
-  server { listen 127.0.0.1:$port; root $STORE; }
-}
-CONF
-  start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"
-  MIRROR=http://127.0.0.1:$port
-  wait_for 10 curl -sf "$MIRROR/catalogs.json"
-}
-
 # stored KEY: the sha256 of an object as the static server sends it.
 stored() { curl -sSf "$MIRROR/$1" | sha256; }
 
@@ -57,6 +35,7 @@ follow() {
 }
 
 is "a catalog with a plain all.json is published" "$(outcome "$STORE" "s=oci:$LAYOUT:$LAST_TAG" --identity)" "published 10"
-start_nginx
+start_nginx "$STORE"
+MIRROR=$NGINX
 is "catalogs.json names the catalog" "$(curl -sSf "$MIRROR/catalogs.json" | jq -c '[.. | strings]')" '["s"]'
 follow

@@ -7,27 +7,6 @@ TO=$WORK/to
 FILES=$WORK/files
 mkdir -p "$FROM" "$FILES"
 
-start_nginx() {
-  local port
-  port=$(free_port)
-  # The workers may run as another user.
-  chmod 755 "$(dirname "$WORK")" "$WORK"
-  cat >"$WORK/nginx.conf" <<CONF
-daemon off;
-pid $WORK/nginx.pid;
-error_log $WORK/nginx.log;
-events {}
-http {
-  access_log off;
-  client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
-  uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
-  server { listen 127.0.0.1:$port; root $FROM; }
-}
-CONF
-  start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"
-  MIRROR=http://127.0.0.1:$port
-}
-
 # sync FROM TO [OPTION...]: `outcome exit-code`; the whole report is in $WORK/report.
 sync() {
   local code=0
@@ -62,8 +41,6 @@ all_updates() {
   for step in $(steps); do
     lay_over "$step" "$FILES"
     outcome "$FROM" "s=dir:$FILES" >/dev/null
-    ((step > 0)) || start_nginx
-    ((step > 0)) || wait_for 10 curl -sf "$MIRROR/catalogs.json"
     [[ $(sync "$MIRROR" "$TO") == "published 10" && -z $(differs "$FROM" "$TO") ]] || bad+=" $step"
     ((step > 0)) || { say "the first copy: $(jq -c '.[0] | {moved, rebuilt, fullBytes}' "$WORK/report")"; continue; }
     moved=$((moved + $(jq '.[0].moved.bytes' "$WORK/report")))
@@ -127,6 +104,8 @@ carried() {
     "$(tar -tf "$archive" | grep -c packages/ || true)" 0
 }
 
+start_nginx "$FROM"
+MIRROR=$NGINX
 all_updates
 mirror_of_a_mirror
 killed sync "$WORK/killed" "$CATALOG_MIRROR" sync "$MIRROR" "$WORK/killed"
