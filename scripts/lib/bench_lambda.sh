@@ -10,7 +10,7 @@ use_functions() {
   FUNCTIONS=${CATALOG_MIRROR_FUNCTIONS:-} ZIPS=${CATALOG_MIRROR_ZIPS:-}
   if [[ -z $FUNCTIONS ]]; then
     (cd "$ROOT" && cargo build --quiet --profile lambda -p poller -p reader)
-    FUNCTIONS=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/lambda
+    FUNCTIONS=$(target_folder)/lambda
   fi
   if [[ -z $ZIPS ]]; then
     ZIPS=$WORK/zips

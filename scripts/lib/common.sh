@@ -64,14 +64,23 @@ wait_for() {
 # The program under test: $CATALOG_MIRROR, or a release build of this checkout.
 use_binary() {
   if [[ -z ${CATALOG_MIRROR:-} ]]; then
-    local target
     (cd "$ROOT" && cargo build --quiet --release --bin catalog-mirror)
-    target=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)
-    CATALOG_MIRROR=$target/release/catalog-mirror
+    CATALOG_MIRROR=$(target_folder)/release/catalog-mirror
   fi
   [[ -x $CATALOG_MIRROR ]] || die "$CATALOG_MIRROR is no program"
   export CATALOG_MIRROR
 }
+
+# What a part needs besides: TESTED has the functions, and the conformance suite in its examples, as `cargo test
+# --workspace` builds them. Asked for in another way, each of them would share its libraries' features with fewer others,
+# and the whole AWS SDK be compiled once more. The example is what makes cargo count the features that tests add, and the
+# mirror's program uses libraries that otherwise only build scripts would, which are compiled differently.
+use_tested() {
+  (cd "$ROOT" && cargo build --quiet --workspace --bin catalog-mirror --bin poller --bin reader --example conformance)
+  TESTED=$(target_folder)/debug
+}
+
+target_folder() { (cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory); }
 
 sha256() { sha256sum "$@" | cut -d' ' -f1; }
 now_ms() { date +%s%3N; }

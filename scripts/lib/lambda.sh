@@ -19,8 +19,8 @@ port_is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 use_function() {
   local folder=${CATALOG_MIRROR_FUNCTIONS:-}
   if [[ -z $folder ]]; then
-    (cd "$ROOT" && cargo build --quiet --package "$1" --bin "$1")
-    folder=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/debug
+    use_tested
+    folder=$TESTED
   fi
   FUNCTION=$folder/$1
   [[ -x $FUNCTION ]] || die "$FUNCTION is no program"

@@ -4,12 +4,7 @@
 
 # passes_suite NAME PLACE [OPTION...]
 passes_suite() {
-  succeeds "$1 passes the conformance suite of all stores" "$CONFORMANCE" "${@:2}"
-}
-
-use_conformance() {
-  (cd "$ROOT" && cargo build --quiet --release -p store-s3 --example conformance)
-  CONFORMANCE=$(cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory)/release/examples/conformance
+  succeeds "$1 passes the conformance suite of all stores" "$TESTED/examples/conformance" "${@:2}"
 }
 
 # pointer PLACE: current.json; whole PLACE FILE [CURL-OPTION...]: a form of the whole catalog.
@@ -114,7 +109,7 @@ refusals() {
 start_minio
 start_moto
 start_overwriting
-use_conformance
+use_tested
 
 use_s3 "$MINIO_URL" "$MINIO_CA"
 make_bucket bucket
