@@ -9,13 +9,10 @@ use http::{
     request::Parts,
 };
 use hyper::body::Incoming;
-use serve::{Denial, deny};
+use serve::{Denial, answers_all, deny};
 use tower::ServiceExt;
 
 use crate::{limits::Limits, readers::Guard};
-
-/// Whoever restarts a server, or sends it work, has no credentials; these say nothing but whether it lives.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 /// All that requests have in common.
 #[derive(Debug)]
@@ -58,7 +55,7 @@ impl Front {
             return Some(Denial::Content);
         }
         match &self.guard {
-            Some(guard) if !OPEN.contains(&uri.path()) => guard.objection(&request.headers).await,
+            Some(guard) if !answers_all(uri.path()) => guard.objection(&request.headers).await,
             _ => None,
         }
     }

@@ -22,6 +22,12 @@ pub enum Denial {
     Content,
 }
 
+/// Whether a path answers everybody, also where only some may read: whoever restarts a server, or sends it work, has no
+/// credentials, and these say nothing but whether it lives.
+pub fn answers_all(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
 /// The answer to a denied request: a problem, or an error of a registry, as its path asks for.
 pub fn deny(method: &Method, path: &str, denial: Denial) -> Response<Body> {
     let below = registry::is_below(path);

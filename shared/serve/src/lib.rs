@@ -26,7 +26,7 @@ mod source;
 mod stream;
 mod verify;
 
-pub use denial::{Denial, deny};
+pub use denial::{Denial, answers_all, deny};
 pub use metrics::Metrics;
 pub use router::router;
 pub use settings::{BaseUrl, Large, Locate, Location, Settings};

@@ -2,6 +2,7 @@
 
 mod parts;
 mod rows;
+mod security;
 
 use std::sync::LazyLock;
 
@@ -14,7 +15,10 @@ use utoipa::openapi::{
 use self::{
     parts::{components, path_parameters, query_parameters, request_headers, responses},
     rows::{ROWS, Row},
+    security::{optional, schemes},
 };
+
+use crate::denial;
 
 /// The document, made once.
 pub(crate) fn document() -> Bytes {
@@ -43,7 +47,8 @@ fn contract() -> OpenApi {
     OpenApiBuilder::new()
         .info(info)
         .paths(ROWS.iter().fold(Paths::builder(), add))
-        .components(Some(components()))
+        .components(Some(schemes(components()).build()))
+        .security(Some(optional()))
         .build()
 }
 
@@ -55,6 +60,8 @@ fn item(row: &Row) -> PathItem {
 }
 
 fn operation(row: &Row, suffix: &str) -> Operation {
+    // Those that answer everybody say so; all others are as the whole contract says.
+    let answers_all = denial::answers_all(row.path).then(Vec::new);
     OperationBuilder::new()
         .operation_id(Some(format!("{}{suffix}", row.id)))
         .summary(Some(row.summary))
@@ -62,5 +69,6 @@ fn operation(row: &Row, suffix: &str) -> Operation {
         .parameters(Some(query_parameters(row)))
         .parameters(Some(request_headers(row)))
         .responses(responses(row, suffix.is_empty()))
+        .securities(answers_all)
         .build()
 }

@@ -3,7 +3,7 @@ use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, HeaderBuilder, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Responses,
     ResponsesBuilder, Type,
     path::{Parameter, ParameterBuilder, ParameterIn},
-    schema::{Components, Object},
+    schema::Object,
 };
 
 use operators::{
@@ -14,13 +14,14 @@ use operators::{
 
 use super::rows::{Body, Row};
 use crate::{
+    denial::answers_all,
     listing::{CatalogEntry, CatalogList, Origin, PackageEntry, PackageList, Sizes},
     problem::Problem,
     registry::{RegistryError, RegistryErrors, RepositoryList, TagList},
 };
 
 /// The schemas.
-pub(super) fn components() -> Components {
+pub(super) fn components() -> ComponentsBuilder {
     ComponentsBuilder::new()
         .schema_from::<CatalogList>()
         .schema_from::<CatalogEntry>()
@@ -50,7 +51,6 @@ pub(super) fn components() -> Components {
         .schema_from::<TagList>()
         .schema_from::<RegistryErrors>()
         .schema_from::<RegistryError>()
-        .build()
 }
 
 /// The names between braces.
@@ -136,7 +136,9 @@ pub(super) fn responses(row: &Row, bodies: bool) -> Responses {
         responses = responses.response("307", redirect.header("Location", text("The URL of the same bytes")));
     }
     let always = if bodies { &[405, 412, 416][..] } else { &[405, 412] };
-    for &status in row.errors.iter().chain(always) {
+    // To those whose credentials are missing, wrong, or too many at once.
+    let guarded = if answers_all(row.path) { &[][..] } else { &[401, 429] };
+    for &status in row.errors.iter().chain(always).chain(guarded) {
         responses = responses.response(status.to_string(), problem(row, status, bodies));
     }
     responses.build()
@@ -184,9 +186,13 @@ fn problem(row: &Row, status: u16, body: bool) -> ResponseBuilder {
         .and_then(|status| status.canonical_reason());
     let mut response = ResponseBuilder::new().description(reason.unwrap_or_default());
     response = match status {
+        401 => response.header(
+            "WWW-Authenticate",
+            text("How to say who asks: RFC 9110, section 11.6.1"),
+        ),
         405 => response.header("Allow", text("GET, HEAD")),
         416 => response.header("Content-Range", text("The length that there is")),
-        503 => response.header("Retry-After", text("Seconds to wait")),
+        429 | 503 => response.header("Retry-After", text("Seconds to wait")),
         _ => response,
     };
     let (media_type, schema) = match row.registry {
