@@ -1,11 +1,10 @@
-use std::io::Read;
-
 use http::{StatusCode, header::ACCEPT_ENCODING};
 use layout::Sha256;
+use testkit::Answer;
 
 use crate::{
     field::{fields, joined},
-    site::{Answer, Site},
+    site::Site,
 };
 
 thread_local! {
@@ -26,7 +25,7 @@ pub fn accept_encoding(input: &[u8]) {
         let answer = site.get("/catalogs/demo/api/v1/all", fields);
         let chosen = coding(&answer);
         if answer.status == StatusCode::OK {
-            assert_eq!(Sha256::of(&decoded(&answer, chosen)), site.current.content_hash);
+            assert_eq!(Sha256::of(&answer.decoded()), site.current.content_hash);
         } else {
             assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE);
         }
@@ -99,16 +98,4 @@ fn coding(answer: &Answer) -> &str {
         "" => "identity",
         coding => coding,
     }
-}
-
-fn decoded(answer: &Answer, coding: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let read = match coding {
-        "gzip" => flate2::read::GzDecoder::new(answer.bytes()).read_to_end(&mut bytes),
-        "zstd" => zstd::Decoder::new(answer.bytes()).and_then(|mut decoder| decoder.read_to_end(&mut bytes)),
-        "identity" => answer.bytes().read_to_end(&mut bytes),
-        other => panic!("nobody asked for {other}"),
-    };
-    read.expect("a whole body");
-    bytes
 }

@@ -1,7 +1,8 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use layout::Sha256;
+use testkit::Answer;
 
-use crate::site::{Answer, Site};
+use crate::site::Site;
 
 thread_local! {
     static SITE: Site = Site::new(&["v1", "v2"]);

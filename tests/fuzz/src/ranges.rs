@@ -2,8 +2,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header::RANGE};
+use testkit::Answer;
 
-use crate::site::{Answer, Site};
+use crate::site::Site;
 
 thread_local! {
     static SITE: (Site, Bytes) = {

@@ -4,14 +4,13 @@ use std::{path::Path, sync::Arc};
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, Uri};
-use http_body_util::BodyExt;
+use http::{HeaderMap, Method, Request, Uri};
 use image::{Images, Source};
 use layout::{Availability, CatalogName, Current, Document, Key, Snapshot};
 use poll::{Catalog, Mirror};
 use serve::Metrics;
 use store::{Condition, MemoryStore, Store};
-use tower::ServiceExt;
+use testkit::Answer;
 
 use crate::runtime::run;
 
@@ -24,14 +23,6 @@ pub(crate) struct Site {
     pub(crate) current: Current,
     pub(crate) snapshot: Snapshot,
     pub(crate) router: Router,
-}
-
-/// What a request is answered with.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    /// `None` if it was cut off.
-    pub(crate) body: Option<Bytes>,
 }
 
 pub(crate) fn name() -> CatalogName {
@@ -80,28 +71,9 @@ impl Site {
     pub(crate) fn ask(&self, method: Method, uri: Uri, fields: HeaderMap) -> Answer {
         let mut request = Request::new(Body::empty());
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, fields);
-        let answer = run(async {
-            let response = self.router.clone().oneshot(request).await;
-            let (parts, body) = response.unwrap_or_else(|never| match never {}).into_parts();
-            Answer {
-                status: parts.status,
-                headers: parts.headers,
-                body: body.collect().await.ok().map(http_body_util::Collected::to_bytes),
-            }
-        });
+        let answer = run(Answer::to(request, &self.router));
         self.store.take_log();
         answer
-    }
-}
-
-impl Answer {
-    pub(crate) fn header(&self, name: &str) -> &str {
-        let value = self.headers.get(name).map(|value| value.to_str());
-        value.map_or("", |text| text.expect("what we send is text"))
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.body.as_ref().expect("a complete body")
     }
 }
 

@@ -8,10 +8,11 @@ use std::{
 use http::{Method, StatusCode};
 use layout::{Availability, Catalogs, Document, Image, Key, Previous, Sha256};
 use serve::{BaseUrl, Large, Metrics, Settings, router};
+use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
-    world::{Answer, World},
+    world::World,
 };
 
 const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";

@@ -4,10 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, Uri};
-use http_body_util::BodyExt;
 use serve::{Metrics, Settings, router};
 use store::FolderStore;
-use tower::ServiceExt;
+use testkit::Answer;
 
 use crate::fixture::{LINES, Publication, publish};
 
@@ -112,10 +111,8 @@ async fn site(root: &Path) -> Router {
 
 async fn ask(router: &Router, uri: Uri) -> (StatusCode, String) {
     let request = Request::builder().uri(uri).body(Body::empty()).unwrap();
-    let response = router.clone().oneshot(request).await.unwrap();
-    let status = response.status();
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    (status, String::from_utf8_lossy(&body).into_owned())
+    let answer = Answer::to(request, router).await;
+    (answer.status, answer.text())
 }
 
 #[tokio::test]

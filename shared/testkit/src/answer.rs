@@ -1,0 +1,92 @@
+use std::{fmt::Write, io::Read};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, Request, StatusCode},
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Collected};
+use tower::ServiceExt;
+
+/// What a router answers, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its fields.
+    pub headers: HeaderMap,
+    /// `None` if it was cut off.
+    pub body: Option<Bytes>,
+}
+
+impl Answer {
+    /// Asks the router, without a network between.
+    pub async fn to(request: Request<Body>, router: &Router) -> Self {
+        let answered = router.clone().oneshot(request).await;
+        let (parts, body) = answered.unwrap_or_else(|never| match never {}).into_parts();
+        Self {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.collect().await.ok().map(Collected::to_bytes),
+        }
+    }
+
+    /// A field, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name).map(|value| value.to_str());
+        value.map_or("", |text| text.expect("what we send is text"))
+    }
+
+    /// The whole body.
+    pub fn bytes(&self) -> &[u8] {
+        self.body.as_ref().expect("a complete body")
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(self.bytes()).into_owned()
+    }
+
+    /// The body without its content coding.
+    pub fn decoded(&self) -> Vec<u8> {
+        let mut decoded = Vec::new();
+        let read = match self.header("content-encoding") {
+            "gzip" => flate2::read::GzDecoder::new(self.bytes()).read_to_end(&mut decoded),
+            "zstd" => zstd::Decoder::new(self.bytes()).and_then(|mut decoder| decoder.read_to_end(&mut decoded)),
+            "" => self.bytes().read_to_end(&mut decoded),
+            other => panic!("nobody asked for {other}"),
+        };
+        read.expect("a whole body");
+        decoded
+    }
+
+    /// Status and fields, one a line, sorted.
+    pub fn head(&self) -> String {
+        let mut text = format!("{}\n", self.status);
+        let fields = self.headers.iter();
+        let mut fields: Vec<(&str, &str)> = fields
+            .map(|(name, value)| (name.as_str(), value.to_str().expect("what we send is text")))
+            .collect();
+        fields.sort_unstable();
+        for (name, value) in fields {
+            writeln!(text, "{name}: {value}").expect("memory takes all");
+        }
+        text
+    }
+
+    /// Status, fields and body, as they are compared with what is promised.
+    pub fn show(&self) -> String {
+        let mut text = self.head();
+        match &self.body {
+            None => text.push_str("(cut off)"),
+            Some(body) if body.is_empty() => {}
+            Some(body) => {
+                let length = body.len();
+                let body = std::str::from_utf8(body);
+                text.push_str(&body.map_or_else(|_| format!("\n({length} bytes)"), |body| format!("\n{body}")));
+            }
+        }
+        text.trim_end().to_owned()
+    }
+}
