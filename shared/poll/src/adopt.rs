@@ -32,12 +32,12 @@ pub(crate) async fn put(
 }
 
 /// Replaces what is there at once. A bucket may deny every write to an immutable key that is not create-only (a policy on
-/// `s3:if-none-match`), and then the damaged object goes first, which leaves a moment without any. Whoever was faster
-/// makes this a Conflict, and the turn starts again.
+/// `s3:if-none-match`), and then the damaged object goes first, which leaves a moment without any. A store that merely
+/// failed is no reason for that. Whoever was faster makes this a Conflict, and the turn starts again.
 async fn replace(store: &dyn Store, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
     let version = store.head(key).await?.version;
     match store.put(key, bytes.clone(), Condition::Replace(version)).await {
-        Err(error) if !error.is_conflict() => {
+        Err(error) if error.is_denied() => {
             tracing::debug!(%key, error = &error as &dyn std::error::Error, "it has to be removed first");
             store.delete(key).await?;
             store.put(key, bytes, Condition::CreateOnly).await.map(drop)
@@ -66,4 +66,62 @@ pub(crate) async fn commit(
     }
     store.delete(key).await?;
     Err(PollError::Damaged(key.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use store::memory::{Action, Answer, MemoryStore};
+
+    use super::*;
+
+    const SOUND: &str = "sound";
+
+    fn key() -> Key {
+        Key::Blob(Sha256::of(SOUND.as_bytes()))
+    }
+
+    async fn damaged() -> MemoryStore {
+        let store = MemoryStore::default();
+        store.put(&key(), SOUND.into(), Condition::CreateOnly).await.unwrap();
+        store.corrupt(&key(), "damaged");
+        store
+    }
+
+    async fn put_again(store: &MemoryStore) -> Result<(Stored, bool), StoreError> {
+        put(store, &key(), SOUND.into(), Sha256::of(SOUND.as_bytes())).await
+    }
+
+    fn replacing(answer: fn() -> Answer) -> impl Fn(&store::memory::Call, store::memory::Moment) -> Answer {
+        move |call, _| match call.action {
+            Action::Put(Condition::Replace(_)) => answer(),
+            _ => Answer::GoOn,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_damaged_is_replaced_at_once() {
+        let store = damaged().await;
+        assert!(put_again(&store).await.unwrap().1);
+        assert_eq!(store.count(|action| *action == Action::Delete), 0);
+        assert_eq!(store.objects()[&key()], SOUND);
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_replaced_is_removed_first() {
+        let store = damaged().await;
+        store.set_hook(replacing(|| Answer::Deny));
+        assert!(put_again(&store).await.unwrap().1);
+        assert_eq!(store.count(|action| *action == Action::Delete), 1);
+        assert_eq!(store.objects()[&key()], SOUND);
+    }
+
+    /// It may be damaged, but some of it may still be served, and whether anything could follow is not known.
+    #[tokio::test]
+    async fn a_store_that_fails_loses_nothing() {
+        let store = damaged().await;
+        store.set_hook(replacing(|| Answer::Fail));
+        assert!(put_again(&store).await.is_err());
+        assert_eq!(store.count(|action| *action == Action::Delete), 0);
+        assert_eq!(store.objects()[&key()], "damaged");
+    }
 }

@@ -152,6 +152,7 @@ impl Error {
             StoreError::NotFound { .. } => Self::corrupt(key, Corruption::Missing),
             error @ (StoreError::Conflict { .. }
             | StoreError::RangeNotSatisfiable { .. }
+            | StoreError::Denied { .. }
             | StoreError::Failed { .. }) => Self::Store(error),
         }
     }

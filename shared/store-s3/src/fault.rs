@@ -30,7 +30,7 @@ pub(crate) enum Meaning {
 #[derive(Debug, thiserror::Error)]
 enum Cause {
     #[error(
-        "access is denied with status {status}, {answer}; S3 also denies what is missing to those who may not list \
+        "S3 answered with status {status}, {answer}; S3 also denies what is missing to those who may not list \
          the bucket (s3:ListBucket)"
     )]
     Denied { status: u16, answer: String },
@@ -60,7 +60,10 @@ pub(crate) fn failed<E>(operation: Operation, key: &dyn Display, error: SdkError
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    StoreError::failed(operation, key, cause(error))
+    match cause(error) {
+        cause @ Cause::Denied { .. } => StoreError::denied(operation, key, cause),
+        cause => StoreError::failed(operation, key, cause),
+    }
 }
 
 fn cause<E>(error: SdkError<E>) -> Cause

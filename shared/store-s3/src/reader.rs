@@ -24,7 +24,7 @@ impl S3Reader {
 }
 
 fn refused<T>(operation: Operation, what: &dyn std::fmt::Display) -> Result<T, StoreError> {
-    Err(StoreError::failed(operation, what, ReadOnly))
+    Err(StoreError::denied(operation, what, ReadOnly))
 }
 
 #[async_trait]

@@ -53,7 +53,17 @@ pub enum StoreError {
         /// The object's size in bytes.
         size: u64,
     },
-    /// Anything else: the disk, the network, permissions.
+    /// Whoever acts here may not do that, and may not the next time either. It was not done.
+    #[error("not allowed to {operation} {key}")]
+    Denied {
+        /// What was to be done.
+        operation: Operation,
+        /// The key, the prefix, or the store itself.
+        key: String,
+        /// Who says so.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Anything else: the disk, the network.
     #[error("cannot {operation} {key}")]
     Failed {
         /// What was being done.
@@ -75,6 +85,11 @@ impl StoreError {
     pub const fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
     }
+
+    /// Whether it may not be done at all.
+    pub const fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied { .. })
+    }
 }
 
 /// For stores to make them.
@@ -94,6 +109,19 @@ impl StoreError {
         Self::RangeNotSatisfiable {
             key: key.to_string(),
             size,
+        }
+    }
+
+    /// `source` does not allow `operation` on `key`.
+    pub fn denied(
+        operation: Operation,
+        key: &dyn fmt::Display,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Denied {
+            operation,
+            key: key.to_string(),
+            source: source.into(),
         }
     }
 

@@ -113,7 +113,7 @@ impl Copier {
         let mut missing = Missing { named, condition };
         match self.bring(&missing).await {
             Err(SyncError::Store(error)) if wants_removal(&missing.condition, &error) => {
-                // It may also have been the store that failed, and somebody else who repaired the object meanwhile.
+                // Somebody else may have repaired the object meanwhile.
                 if self.look(missing.named.clone()).await?.1.is_none() {
                     return Ok(());
                 }
@@ -172,5 +172,5 @@ impl Repair {
 
 /// A bucket may deny every write to an immutable key that is not create-only.
 fn wants_removal(condition: &Condition, error: &StoreError) -> bool {
-    *condition == Condition::Always && !error.is_conflict()
+    *condition == Condition::Always && error.is_denied()
 }

@@ -160,7 +160,7 @@ async fn who_only_reads_writes_nothing_and_asks_for_nothing_else() {
         (Operation::Delete, deleted),
     ] {
         assert!(
-            matches!(&refused, Err(StoreError::Failed { operation: tried, .. }) if *tried == operation),
+            matches!(&refused, Err(StoreError::Denied { operation: tried, .. }) if *tried == operation),
             "{refused:?}"
         );
     }

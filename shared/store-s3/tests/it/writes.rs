@@ -232,3 +232,14 @@ async fn what_fails_or_is_dropped_leaves_no_parts() {
     }
     assert!(store.head(&shard()).await.is_err_and(|error| error.is_not_found()));
 }
+
+/// Who may not do something may not the next time either: neither asked again nor taken for a server in trouble.
+#[tokio::test]
+async fn what_is_denied_is_told_apart_from_what_fails() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
+    let put = store.put(&shard(), "x".into(), Condition::Always).await;
+    assert!(put.is_err_and(|error| error.is_denied()));
+    assert_eq!(server.count(S3Call::Put), 1);
+}

@@ -127,6 +127,7 @@ impl FolderStore {
 fn failed(operation: Operation, key: &str, source: io::Error) -> StoreError {
     match operation {
         Operation::Get if source.kind() == io::ErrorKind::NotFound => StoreError::not_found(&key),
+        _ if source.kind() == io::ErrorKind::PermissionDenied => StoreError::denied(operation, &key, source),
         _ => StoreError::failed(operation, &key, source),
     }
 }

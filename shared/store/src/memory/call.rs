@@ -54,6 +54,8 @@ pub enum Answer {
     GoOn,
     /// The operation fails. After the operation this is a lost acknowledgement: it is done, the caller is told otherwise.
     Fail,
+    /// The operation is not allowed. Nothing for after the operation, when it was.
+    Deny,
     /// The caller is told that another writer was faster. After the operation this is what a caller sees whose first
     /// request was done, whose acknowledgement was lost, and whose client repeated the request by itself.
     Conflict,

@@ -111,6 +111,7 @@ impl MemoryStore {
             answer = match answer {
                 Answer::GoOn => return Ok(()),
                 Answer::Fail => return Err(StoreError::failed(operation, &key(), Injected)),
+                Answer::Deny => return Err(StoreError::denied(operation, &key(), Injected)),
                 Answer::Conflict => return Err(StoreError::conflict(&key())),
                 Answer::Wait(until) => until.await,
             };

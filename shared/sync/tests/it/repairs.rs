@@ -25,7 +25,7 @@ async fn what_somebody_else_repaired_is_not_removed() {
             return Answer::GoOn;
         }
         other.corrupt(&damaged, sound.clone());
-        Answer::Fail
+        Answer::Deny
     });
     let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
     memory.clear_hook();
@@ -42,7 +42,7 @@ async fn what_cannot_be_replaced_is_removed_first() {
     let key = Key::All(name(), snapshot(&to).await.content_hash, Form::Gzip);
     memory.corrupt(&key, "damaged");
     memory.set_hook(|call, _| match call.action {
-        Action::Put(Condition::Always) => Answer::Fail,
+        Action::Put(Condition::Always) => Answer::Deny,
         _ => Answer::Wait(async { Answer::GoOn }.boxed()),
     });
     let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
