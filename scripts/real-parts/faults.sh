@@ -1,4 +1,4 @@
-# Kills, full and read-only disks, wrong clocks and an S3 server that fails, over small catalogs: each ends in success or in
+# Kills, full and read-only disks, rights that go, wrong clocks and an S3 server that fails or hangs, over small catalogs: each ends in success or in
 # a clear error, what was published stays served, and the next run finishes the job.
 # shellcheck shell=bash
 
@@ -140,6 +140,40 @@ read_only() {
   umount "$store"
 }
 
+# with_rights_only COMMAND...: without what lets root pass over the rights of files.
+with_rights_only() {
+  if ((EUID == 0)); then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi
+}
+
+# Rights that somebody takes away, before a poll and in the middle of many.
+permissions() {
+  local store=$WORK/rights round process
+  need_debian setpriv=util-linux
+  small_poll "$store" 0 >/dev/null 2>&1 || true
+  chmod a-w "$store/catalogs/f"
+  succeeds "a poll fails that may not write" ends_in 1 with_rights_only "$CATALOG_MIRROR" poll --store "$store" \
+    --catalog "f=dir:$WORK/version-1"
+  matches "and says so" "$(cat "$WORK/out")" "not allowed to"
+  succeeds "what was published before the rights went is whole" verify "$store"
+  chmod u+w "$store/catalogs/f" && chmod 0 "$store/catalogs/f/current.json"
+  succeeds "a pointer that may not be read is none that is missing" ends_in 1 with_rights_only "$CATALOG_MIRROR" poll \
+    --store "$store" --catalog "f=dir:$WORK/version-1"
+  chmod 644 "$store/catalogs/f/current.json"
+  is "its serial is as it was" "$(serial "$store")" 1
+  (for round in 1 0 1 0 1 0; do
+    with_rights_only "$CATALOG_MIRROR" poll --force --store "$store" --catalog "f=dir:$WORK/version-$round" || true
+  done) >"$WORK/rounds" 2>&1 &
+  process=$!
+  while kill -0 "$process" 2>/dev/null; do
+    chmod -R a-w "$store" 2>/dev/null || true
+    sleep "0.0$((RANDOM % 9 + 1))"
+    chmod -R u+w "$store" 2>/dev/null || true
+    sleep "0.$((RANDOM % 3))"
+  done
+  succeeds "verify finds nothing wrong after rights came and went" verify "$store"
+  succeeds "and the next poll succeeds, when it may" ends_in 10 small_poll "$store" 2
+}
+
 # Clocks that jump: the serial decides, and nothing young goes.
 clocks() {
   local store=$WORK/clocks
@@ -158,9 +192,6 @@ clocks() {
 # An S3 server of which one answer in so many is wrong.
 failing_s3() {
   local port place=s3://faults round code failed=0
-  start_moto
-  use_s3 "$MOTO_URL"
-  make_bucket faults
   port=$(free_port)
   start "$WORK/failing.log" python3 -B "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 4
   wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
@@ -182,10 +213,56 @@ failing_s3() {
   succeeds "and verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place" --s3-path-style
 }
 
+# hanging_s3 NAME [SECONDS]: a poll over an S3 server that accepts connections and answers only after so long, or never.
+# Its output and its exit code are in files of that name.
+hanging_s3() {
+  local name=$1 port server
+  port=$(free_port)
+  start "$WORK/$name.proxy" python3 "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 1000000
+  server=$STARTED_PID
+  wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
+  make_bucket "$name"
+  kill -STOP "$server"
+  [[ -z ${2:-} ]] || start /dev/null bash -c "sleep $2 && kill -CONT $server"
+  AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port start "$WORK/$name.log" ended "$name" timeout 150 "$CATALOG_MIRROR" poll \
+    --store "s3://$name" --s3-path-style --catalog "f=dir:$WORK/version-0"
+  HANGING+=("$STARTED_PID")
+  STOPPED+=("$server")
+}
+
+# ended NAME COMMAND...: writes down how it ended.
+ended() {
+  local code=0
+  "${@:2}" || code=$?
+  echo "$code" >"$WORK/$1.code"
+}
+
+# Both wait for most of a minute, and all else goes on meanwhile.
+hanging_begin() {
+  HANGING=() STOPPED=()
+  hanging_s3 late 33
+  hanging_s3 never
+}
+
+hanging_end() {
+  wait "${HANGING[@]}" || true
+  { kill -KILL "${STOPPED[@]}" && wait "${STOPPED[@]}"; } 2>/dev/null || true
+  is "a poll waits for an S3 server that answers after 33 seconds" "$(cat "$WORK/late.code")" 10
+  succeeds "and leaves a whole state" "$CATALOG_MIRROR" verify --store s3://late --s3-path-style
+  is "it gives up one that never answers" "$(cat "$WORK/never.code")" 1
+  matches "and says so" "$(cat "$WORK/never.log")" "did not answer in time"
+}
+
 for number in 0 1 2; do version "$number" >/dev/null; done
+start_moto
+use_s3 "$MOTO_URL"
+make_bucket faults
+hanging_begin
 killed_everywhere
 many_pollers
 full_disk
 read_only
+permissions
 clocks
 failing_s3
+hanging_end
