@@ -1,4 +1,4 @@
-# What the people's own tools sign is published and nothing else, and what is published is signed: cosign signs,
+# What the people's own tools sign is published and nothing else, and what is published is signed: cosign and skopeo sign,
 # a registry without referrers keeps the signatures, openssl reads the keys.
 # shellcheck shell=bash
 
@@ -114,6 +114,34 @@ JSON
   matches "and it says so" "$(why)" "rejects every image"
 }
 
+# Simple signing: an OpenPGP key signs as skopeo copies, into a lookaside that a file server hands out.
+with_simple_signing() {
+  local lookaside=$WORK/lookaside
+  export GNUPGHOME=$WORK/gnupg
+  mkdir -m 700 "$GNUPGHOME"
+  gpg --batch --quiet --passphrase '' --quick-generate-key mirror@example.com rsa3072 sign never 2>/dev/null
+  gpg --export mirror@example.com >"$KEYS/gpg.pub"
+  mkdir -p "$WORK/simple.d"
+  echo "docker: {$REGISTRY: {lookaside: 'file://$lookaside', lookaside-staging: 'file://$lookaside'}}" >"$WORK/simple.d/here.yaml"
+  cat >"$WORK/policy.json" <<JSON
+{"default": [{"type": "reject"}],
+ "transports": {"docker": {"": [{"type": "signedBy", "keyType": "GPGKeys", "keyPath": "$KEYS/gpg.pub"}]}}}
+JSON
+  configure "{policy: $WORK/policy.json, lookaside: 'file://$lookaside'}"
+  push now step-000
+  is "an image without a simple signature is refused" "$(polled)" "refused 1"
+  matches "and status.json says why" "$(why)" "has no simple .OpenPGP. signature"
+  copy_image "oci:$LAYOUT:step-000" "docker://$REGISTRY/signed:now" --registries.d "$WORK/simple.d" --sign-by mirror@example.com
+  is "one that skopeo signed is published" "$(polled)" "published 10"
+  is "ls tells by whom" "$(verified_by)" \
+    "openpgp $(gpg --with-colons --list-keys | awk -F: '/^fpr/ {print tolower($10); exit}')"
+  copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/signed:other" --registries.d "$WORK/simple.d" --sign-by mirror@example.com
+  push now "$LAST_TAG"
+  is "a signature under another tag is refused" "$(polled)" "refused 1"
+  matches "and it says so" "$(why)" "which the policy does not accept"
+  gpgconf --kill all
+}
+
 with_signed_publications() {
   local copy=$WORK/copy-of-store
   configure "insecureAcceptAnything"
@@ -149,9 +177,11 @@ openssl_verifies() {
   openssl pkeyutl -verify -rawin -pubin -inkey "$KEYS/mirror.pub" -in "$WORK/message" -sigfile "$WORK/message.sig"
 }
 
+need_debian gpg=gpg gpg-agent=gpg-agent
 need_go cosign "$COSIGN"
 keys
 with_cosign
 with_updates
 with_a_policy
+with_simple_signing
 with_signed_publications

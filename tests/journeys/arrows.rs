@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("image", &["retry", "text"]),
     ("telemetry", &["text"]),
     ("policy", &["layout", "seal"]),
+    ("openpgp", &["policy"]),
     ("oci", &["layout"]),
     ("render", &["fbc", "layout", "oci", "text"]),
     ("store", &["layout"]),

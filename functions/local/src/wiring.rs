@@ -24,6 +24,7 @@ pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
 /// The same for a server, with what the command line says of it.
 pub(crate) fn config_to_serve(args: &CatalogArgs, server: config::Server) -> Result<Config, Problems> {
     let mut reader = Reader::new(args.interval);
+    reader.openpgp(&openpgp::Rpgp);
     args.config.iter().for_each(|path| reader.file(path));
     args.pairs.iter().for_each(|pair| reader.pair(pair));
     add_keys(&mut reader, &args.keys);
@@ -40,6 +41,7 @@ pub(crate) fn files(paths: &[PathBuf]) -> Result<Config, Problems> {
 /// The same with the keys of the command line.
 pub(crate) fn files_and_keys(paths: &[PathBuf], keys: &KeyArgs) -> Result<Config, Problems> {
     let mut reader = Reader::new(Duration::ZERO);
+    reader.openpgp(&openpgp::Rpgp);
     paths.iter().for_each(|path| reader.file(path));
     add_keys(&mut reader, keys);
     finish(reader)

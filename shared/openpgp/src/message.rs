@@ -1,0 +1,143 @@
+use std::io::Read;
+
+use pgp::packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData};
+use policy::{OpenPgpError, Signed};
+
+use crate::{
+    certificate::{Certificate, SigningKey, is_trusted, seconds},
+    error,
+    packets::packets,
+};
+
+/// The most that a message may have, also decompressed. It holds a name, a digest and one signature: a kilobyte or two.
+const MOST_BYTES: u64 = 128 << 10;
+
+/// A signature, its announcement and what is signed.
+const MOST_PACKETS: usize = 3;
+
+/// By how many seconds the clock of a signer may be ahead.
+const CLOCKS_DIFFER: u64 = 300;
+
+/// What is signed, and by which of the certificates.
+pub(crate) fn open(message: &[u8], certificates: &[Certificate], now: u64) -> Result<Signed, OpenPgpError> {
+    if message.len() as u64 > MOST_BYTES {
+        return Err(too_large());
+    }
+    let (text, signature) = parts(message)?;
+    judge(&signature, now)?;
+    let mut refusal = error("it is not made by one of the policy's keys, or what it signs was altered");
+    for certificate in certificates {
+        for key in &certificate.keys {
+            if key.has_made(&signature, text.data()) {
+                // Another file may hold the same key with a later expiry.
+                match in_time(key, &signature, now) {
+                    Ok(()) => return Ok(signed(&text, certificate)),
+                    Err(why) => refusal = why,
+                }
+            }
+        }
+    }
+    Err(refusal)
+}
+
+fn signed(text: &LiteralData, certificate: &Certificate) -> Signed {
+    Signed {
+        payload: text.data().to_vec(),
+        key: certificate.fingerprint.clone(),
+    }
+}
+
+/// What is signed, and the one signature (RFC 9580, section 10.3): in both orders, compressed once or not at all.
+fn parts(message: &[u8]) -> Result<(LiteralData, Signature), OpenPgpError> {
+    let mut packets = read(message)?;
+    if let [Packet::CompressedData(data)] = &packets[..] {
+        packets = read(&decompressed(data)?)?;
+    }
+    let mut packets = packets.into_iter();
+    match (packets.next(), packets.next(), packets.next()) {
+        (Some(Packet::LiteralData(_)), None, None) => Err(error("it is an OpenPGP message that is not signed")),
+        (
+            Some(Packet::OnePassSignature(announced)),
+            Some(Packet::LiteralData(text)),
+            Some(Packet::Signature(signature)),
+        ) if announced.matches(&signature) => Ok((text, signature)),
+        (Some(Packet::Signature(signature)), Some(Packet::LiteralData(text)), None) => Ok((text, signature)),
+        _ => Err(error("it is no OpenPGP message with one signature of one text")),
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Packet>, OpenPgpError> {
+    let unreadable = |why: pgp::errors::Error| error(format!("it is no OpenPGP message: {why}"));
+    let packets = packets(bytes, MOST_PACKETS).map_err(|why| error(format!("it is no OpenPGP message: {why}")))?;
+    packets.into_iter().collect::<Result<_, _>>().map_err(unreadable)
+}
+
+fn decompressed(data: &CompressedData) -> Result<Vec<u8>, OpenPgpError> {
+    let broken = |why: &dyn std::fmt::Display| error(format!("it cannot be decompressed: {why}"));
+    let reader = data.decompress().map_err(|why| broken(&why))?;
+    let mut bytes = Vec::new();
+    let read = reader.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|why| broken(&why))?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(too_large()),
+        false => Ok(bytes),
+    }
+}
+
+fn too_large() -> OpenPgpError {
+    error(format!("it has more than {MOST_BYTES} bytes"))
+}
+
+/// What a signature has to be besides right.
+fn judge(signature: &Signature, now: u64) -> Result<(), OpenPgpError> {
+    if signature.typ() != Some(SignatureType::Binary) {
+        return Err(error("it is not a signature of binary data"));
+    }
+    if !signature.hash_alg().is_some_and(is_trusted) {
+        return Err(error("its hash algorithm is not trusted any more"));
+    }
+    if asks_for_more(signature) {
+        return Err(error("it has a critical part that is not understood"));
+    }
+    let lifetime = signature.signature_expiration_time().map_or(0, |time| time.as_secs());
+    if lifetime > 0 && created(signature)? + u64::from(lifetime) <= now {
+        return Err(error("it has expired"));
+    }
+    if created(signature)? > now + CLOCKS_DIFFER {
+        return Err(error("it was made in the future: one of the clocks is wrong"));
+    }
+    Ok(())
+}
+
+/// RFC 9580, section 5.2.3.7: what is critical and not understood makes a signature an error.
+fn asks_for_more(signature: &Signature) -> bool {
+    let config = signature.config();
+    let mut subpackets = config.into_iter().flat_map(|config| config.hashed_subpackets());
+    subpackets.any(|subpacket| {
+        let is_understood = matches!(
+            subpacket.data,
+            SubpacketData::SignatureCreationTime(_)
+                | SubpacketData::SignatureExpirationTime(_)
+                | SubpacketData::IssuerKeyId(_)
+                | SubpacketData::IssuerFingerprint(_)
+                | SubpacketData::SignersUserID(_)
+        );
+        subpacket.is_critical && !is_understood
+    })
+}
+
+/// Whether the key was valid when it signed, and is now.
+fn in_time(key: &SigningKey, signature: &Signature, now: u64) -> Result<(), OpenPgpError> {
+    if created(signature)? < key.created {
+        return Err(error("it was made before its key"));
+    }
+    match key.expiry.is_some_and(|expiry| expiry <= now) {
+        true => Err(error("the key that made it has expired")),
+        false => Ok(()),
+    }
+}
+
+fn created(signature: &Signature) -> Result<u64, OpenPgpError> {
+    let created = signature.created().map(seconds);
+    created.ok_or_else(|| error("it does not say when it was made"))
+}
