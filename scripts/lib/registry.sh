@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 FBC_LABEL=operators.operatorframework.io.index.configs.v1=/configs
+MANIFEST=application/vnd.oci.image.manifest.v1+json INDEX=application/vnd.oci.image.index.v1+json
 REGISTRY_USER=mirror REGISTRY_PASSWORD=correct-horse-battery-staple
 
 # make_certificates DIR: a certification authority of its own, and the registry's certificate for 127.0.0.1.

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use layout::{Key, Outcome, Status};
-use policy::{ImageName, Policy, Rejection};
+use policy::{Files, ImageName, Policy, Rejection};
 use poll::{Look, PollError};
 use ring::{
     rand::SystemRandom,
@@ -24,6 +24,9 @@ const P256_HEAD: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
     0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
+
+/// The repository that [`Cosign`] signs for, whatever is pulled.
+const ANY: &str = r#"{"type":"exactRepository","dockerRepository":"any.io/name"}"#;
 
 /// Signs as cosign does.
 struct Cosign(EcdsaKeyPair);
@@ -68,13 +71,16 @@ impl Cosign {
 impl Site {
     /// Asks for a signature by one of these.
     fn ask_for(&mut self, signers: &[&Cosign]) {
-        let image = ImageName {
+        let keys = signers.iter().map(|signer| signer.public()).collect();
+        self.catalog.policy = Some(Policy::cosign(self.image_name(), keys));
+    }
+
+    fn image_name(&self) -> ImageName {
+        ImageName {
             repository: format!("{}/ns/catalog", self.registry.host()),
             tag: Some("latest".to_owned()),
             digest: None,
-        };
-        let keys = signers.iter().map(|signer| signer.public()).collect();
-        self.catalog.policy = Some(Policy::cosign(image, keys));
+        }
     }
 
     fn sign(&self, signer: &Cosign, image: &Image) {
@@ -207,6 +213,45 @@ async fn signatures_that_cannot_be_fetched_are_as_good_as_none() {
     let report = site.turn().await;
     assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
     assert_eq!(site.turn().await.outcome, Outcome::Published);
+}
+
+/// Podman and CRI-O ask for the signature of what they pull of an index, `cosign verify` for that of the index.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_an_index_a_policy_json_takes_the_manifest_and_cosign_the_index() {
+    let key = Cosign::new();
+    let mut site = Site::start().await;
+    let image = catalogs::image(&ten());
+    let other = changed();
+    let index = testkit::index(&[("linux/s390x", &other), ("linux/amd64", &image)]);
+    site.push_image(&index);
+    let policy = |site: &Site| {
+        let text = format!(r#"{{"default":[{{"type":"sigstoreSigned","keyPath":"/key","signedIdentity":{ANY}}}]}}"#);
+        let files = Files {
+            read: &|_| Ok(key.public().to_pem().into_bytes()),
+            keyrings: None,
+        };
+        Policy::containers(site.image_name(), text.as_bytes(), &files).unwrap()
+    };
+    site.ask_for(&[&key]);
+    let by_cosign = site.catalog.policy.clone();
+    let by_policy = Some(policy(&site));
+    site.sign(&key, &other);
+    site.catalog.policy = by_policy.clone();
+    assert_eq!(site.turn().await.outcome, Outcome::Refused, "another platform's");
+    site.sign(&key, &image);
+    site.catalog.policy = by_cosign.clone();
+    assert_eq!(site.turn().await.outcome, Outcome::Refused, "not the index");
+    site.catalog.policy = by_policy;
+    assert_eq!(site.turn().await.outcome, Outcome::Published);
+    assert_eq!(site.current().await.source.digest, index.digest);
+    site.registry.reset();
+    assert_eq!(site.turn().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.registry.requests().len(), 1, "one HEAD");
+    site.catalog.policy = by_cosign;
+    assert_eq!(site.turn().await.outcome, Outcome::Refused);
+    site.sign(&key, &index);
+    assert_eq!(site.turn().await.outcome, Outcome::Retagged);
+    assert_eq!(site.verified_by().await, [key.public().id().to_string()]);
 }
 
 #[test]

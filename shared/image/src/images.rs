@@ -113,8 +113,21 @@ impl Images {
         timeout(limit, reading).await.map_err(|_| Error::Timeout(limit))?
     }
 
+    /// The manifest that [`Self::read`] takes for the platform, if `digest` is that of an index in a registry.
+    ///
+    /// # Errors
+    /// As for every request, and if the index has nothing for the platform.
+    pub async fn of_platform(&self, source: &Source, digest: &Digest) -> Result<Option<Digest>, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(None);
+        };
+        let place = Place::Registry(self.session(reference));
+        let (chosen, _) = self.in_time(self.image(&place, digest)).await?;
+        Ok(Some(chosen).filter(|chosen| chosen != digest))
+    }
+
     /// Each request is bounded, but redirects, tokens and retries make many of one.
-    async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    pub(crate) async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let limit = self.settings.resolve_timeout;
         timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
     }
@@ -146,7 +159,7 @@ impl Images {
         empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let image = self.image(place, digest).await?;
+        let (_, image) = self.image(place, digest).await?;
         let config = place.config(&image.config).await?;
         let root = Root::new(manifest::root(&image.config.digest, &config, &self.settings.limits)?);
         let path = root.path();
@@ -159,12 +172,12 @@ impl Images {
     }
 
     /// Follows indexes down to the image for the platform.
-    async fn image(&self, place: &Place, digest: &Digest) -> Result<Image, Error> {
+    async fn image(&self, place: &Place, digest: &Digest) -> Result<(Digest, Image), Error> {
         let mut digest = digest.clone();
         for _ in 0..=MOST_INDEXES {
             let body = place.manifest(&digest).await?;
             match manifest::parse(&digest, &body, &self.settings.limits)? {
-                Document::Image(image) => return Ok(image),
+                Document::Image(image) => return Ok((digest, image)),
                 Document::Index(index) => digest = manifest::choose(&index, &digest, &self.settings.platform)?,
             }
         }

@@ -1,6 +1,7 @@
 //! Signatures that somebody keeps beside the registry (containers-registries.d(5), `lookaside`).
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -60,25 +61,30 @@ impl Images {
         };
         let session = self.session(reference);
         let folder = format!("{}@{}={}", reference.repository(), digest.algorithm(), digest.hex());
-        let mut found = Vec::new();
-        for number in 1..=self.limits().signatures {
-            match lookaside
-                .read(&session, &format!("{folder}/signature-{number}"))
-                .await?
-            {
-                Some(signature) => found.push(signature),
-                None => return Ok(found),
-            }
-        }
-        Err(Error::Limit(Limit {
-            name: "signatures",
-            limit: self.limits().signatures,
-            place: folder,
-        }))
+        self.in_time(lookaside.all(&session, &folder)).await
     }
 }
 
 impl Lookaside {
+    async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Bytes>, Error> {
+        let limit = session.limits().signatures;
+        let mut found = Vec::new();
+        for number in 1_u64.. {
+            let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
+                break;
+            };
+            if number > limit {
+                return Err(Error::Limit(Limit {
+                    name: "signatures",
+                    limit,
+                    place: folder.to_owned(),
+                }));
+            }
+            found.push(signature);
+        }
+        Ok(found)
+    }
+
     async fn read(&self, session: &Session, path: &str) -> Result<Option<Bytes>, Error> {
         match self {
             Self::Http(base) => {
@@ -99,19 +105,23 @@ fn file(path: &Path, limit: u64) -> Result<Option<Bytes>, Error> {
         path: path.to_owned(),
         source,
     };
-    let size = match std::fs::metadata(path) {
-        Ok(metadata) => metadata.len(),
+    let file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    if size > limit {
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > limit {
         return Err(Error::Limit(Limit {
             name: "signatureBytes",
             limit,
             place: path.display().to_string(),
         }));
     }
-    std::fs::read(path).map(|bytes| Some(bytes.into())).map_err(failed)
+    Ok(Some(bytes.into()))
 }
 
 #[cfg(test)]

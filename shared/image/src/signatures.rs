@@ -82,8 +82,8 @@ impl Images {
             signatures: Signatures::default(),
             left: self.limits().signatures,
         };
-        found.by_tag(digest).await?;
-        found.by_referrers(digest).await?;
+        // A list of them makes many requests of one.
+        self.in_time(found.all(digest)).await?;
         Ok(found.signatures)
     }
 }
@@ -97,6 +97,11 @@ struct Finding {
 }
 
 impl Finding {
+    async fn all(&mut self, digest: &Digest) -> Result<(), Error> {
+        self.by_tag(digest).await?;
+        self.by_referrers(digest).await
+    }
+
     async fn by_tag(&mut self, digest: &Digest) -> Result<(), Error> {
         let tag = format!("{}-{}.sig", digest.algorithm(), digest.hex());
         match self.session.tagged(&tag).await? {

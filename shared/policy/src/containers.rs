@@ -119,7 +119,7 @@ impl Policy {
         }
         let requirements = entries.iter().map(|entry| entry.requirement(files));
         let requirements = requirements.collect::<Result<_, _>>()?;
-        Ok(Self::new(image, requirements))
+        Ok(Self::containers_of(image, requirements))
     }
 }
 

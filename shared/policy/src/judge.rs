@@ -8,6 +8,7 @@ use crate::{ImageName, Rejection, requirement::Requirement};
 pub struct Policy {
     image: ImageName,
     requirements: Vec<Requirement>,
+    takes_manifests: bool,
 }
 
 /// Equal if the same is asked for.
@@ -51,11 +52,26 @@ pub struct Attached {
 impl Policy {
     /// One of the keys has to have signed, as `cosign verify --key` checks it.
     pub fn cosign(image: ImageName, keys: Vec<PublicKey>) -> Self {
-        Self::new(image, vec![Requirement::Sigstore { keys, identity: None }])
+        Self {
+            image,
+            requirements: vec![Requirement::Sigstore { keys, identity: None }],
+            takes_manifests: false,
+        }
     }
 
-    pub(crate) const fn new(image: ImageName, requirements: Vec<Requirement>) -> Self {
-        Self { image, requirements }
+    /// All of them have to be met.
+    pub(crate) const fn containers_of(image: ImageName, requirements: Vec<Requirement>) -> Self {
+        Self {
+            image,
+            requirements,
+            takes_manifests: true,
+        }
+    }
+
+    /// Whether it is enough if not an index is signed, but the manifest in it that is pulled: containers/image asks for that
+    /// one, `cosign verify` for the index.
+    pub const fn takes_manifests(&self) -> bool {
+        self.takes_manifests
     }
 
     /// Which signatures are needed.

@@ -84,6 +84,13 @@ pub enum Flaw {
     Identity(String),
 }
 
+impl Rejection {
+    /// Whether no signature whatever could help.
+    pub const fn is_final(&self) -> bool {
+        matches!(self, Self::Rejected(_))
+    }
+}
+
 impl Flaw {
     const fn stage(&self) -> u8 {
         match self {

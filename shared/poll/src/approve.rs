@@ -2,7 +2,7 @@
 
 use image::{Digest, Images};
 use layout::{SourceRef, Verified};
-use policy::{Attached, Found, Policy};
+use policy::{Attached, Found, Policy, Rejection};
 
 use crate::{Catalog, Mirror, PollError};
 
@@ -22,13 +22,41 @@ pub(crate) async fn approve(
     if let Some(verified) = known.filter(|verified| verified.policy == policy.hash()) {
         return Ok(Some(verified.clone()));
     }
-    let found = find(&mirror.images, catalog, policy, digest).await;
-    let verified = policy.judge(digest.as_str(), &found.map_err(PollError::Signatures)?)?;
+    let verified = match judge(mirror, catalog, policy, digest).await {
+        Err(PollError::Rejected(rejection)) if policy.takes_manifests() && !rejection.is_final() => {
+            judge_manifest(mirror, catalog, policy, digest, rejection).await?
+        }
+        judged => judged?,
+    };
     for by in &verified.by {
         let (method, key) = (&by.method, &by.key);
         tracing::info!(catalog = %catalog.name, %digest, method, key, "verified");
     }
     Ok(Some(verified))
+}
+
+async fn judge(mirror: &Mirror, catalog: &Catalog, policy: &Policy, digest: &Digest) -> Result<Verified, PollError> {
+    let found = find(&mirror.images, catalog, policy, digest).await;
+    Ok(policy.judge(digest.as_str(), &found.map_err(PollError::Signatures)?)?)
+}
+
+/// Of an index the manifest that will be pulled is judged, which the index names by its digest. Told is what was wrong with
+/// the signatures of the index, if it had any.
+async fn judge_manifest(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    policy: &Policy,
+    index: &Digest,
+    rejection: Rejection,
+) -> Result<Verified, PollError> {
+    let manifest = mirror.images.of_platform(&catalog.source, index).await;
+    let Some(manifest) = manifest.map_err(PollError::Signatures)? else {
+        return Err(rejection.into());
+    };
+    match judge(mirror, catalog, policy, &manifest).await {
+        Err(PollError::Rejected(_)) if matches!(rejection, Rejection::Flawed { .. }) => Err(rejection.into()),
+        judged => judged,
+    }
 }
 
 async fn find(images: &Images, catalog: &Catalog, policy: &Policy, digest: &Digest) -> Result<Found, image::Error> {

@@ -10,4 +10,5 @@ mod images;
 mod kit;
 mod layers;
 mod limits;
+mod signatures;
 mod tls;

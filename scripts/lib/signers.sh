@@ -1,0 +1,94 @@
+# Those who sign images, and one who judges them. openssl signs as cosign's specification says, skopeo with gpg, and judges.
+# shellcheck shell=bash
+
+# start_signers: KEYS is a folder afterwards, LOOKASIDE the URL of simple signatures, and REGISTRIES where skopeo is told it.
+start_signers() {
+  local port
+  port=$(free_port)
+  KEYS=$WORK/keys REGISTRIES=$WORK/registries.d LOOKASIDE=http://127.0.0.1:$port
+  mkdir -p "$KEYS" "$REGISTRIES" "$WORK/lookaside"
+  cat >"$REGISTRIES/here.yaml" <<YAML
+docker:
+  $REGISTRY: {use-sigstore-attachments: true, lookaside: "$LOOKASIDE", lookaside-staging: "file://$WORK/lookaside"}
+YAML
+  start "$WORK/lookaside.log" python3 -m http.server --bind 127.0.0.1 --directory "$WORK/lookaside" "$port"
+  wait_for 10 curl -sf "$LOOKASIDE"
+  export GNUPGHOME=$WORK/gnupg
+  mkdir -m 700 "$GNUPGHOME"
+}
+
+# make_cosign_key NAME: KEYS/NAME.pem and KEYS/NAME.pub.
+make_cosign_key() {
+  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$KEYS/$1.pem" 2>/dev/null
+  openssl pkey -in "$KEYS/$1.pem" -pubout -out "$KEYS/$1.pub"
+}
+
+# make_gpg_key NAME EXPIRY [OPTION...]: KEYS/NAME.gpg and, armoured, KEYS/NAME.asc.
+make_gpg_key() {
+  gpg --batch --quiet --passphrase '' "${@:3}" --quick-generate-key "$1@example.com" rsa2048 sign "$2" 2>/dev/null
+  gpg --batch --export "$1@example.com" >"$KEYS/$1.gpg" 2>/dev/null
+  gpg --batch --armor --export "$1@example.com" >"$KEYS/$1.asc" 2>/dev/null
+}
+
+# gpg_fingerprint NAME
+gpg_fingerprint() { gpg --with-colons --list-keys "$1@example.com" 2>/dev/null | awk -F: '/^fpr/ {print tolower($10); exit}'; }
+
+# digest_of REPOSITORY:TAG
+digest_of() {
+  registry_curl -sI -H "Accept: $MANIFEST, $INDEX" "https://$REGISTRY/v2/${1%:*}/manifests/${1##*:}" |
+    tr -d '\r' | sed -n 's/^[Dd]ocker-[Cc]ontent-[Dd]igest: //p'
+}
+
+# attach KEY REPOSITORY:TAG [CLAIM]: one more signature of an image, under the name REPOSITORY:TAG or another one (cosign,
+# specs/SIGNATURE_SPEC.md).
+attach() {
+  local repository=${2%:*} digest tag payload=$WORK/payload layers
+  digest=$(digest_of "$2")
+  tag=${digest/:/-}.sig
+  jq -ncj --arg digest "$digest" --arg name "$REGISTRY/${3:-$2}" '{critical: {identity: {"docker-reference": $name},
+    image: {"docker-manifest-digest": $digest}, type: "cosign container image signature"}, optional: null}' >"$payload"
+  layers=$(registry_curl -f -H "Accept: $MANIFEST" "https://$REGISTRY/v2/$repository/manifests/$tag" 2>/dev/null | jq -c .layers) ||
+    layers='[]'
+  push_blob "$repository" "$payload"
+  echo -n '{}' >"$WORK/empty.json"
+  push_blob "$repository" "$WORK/empty.json"
+  jq -nc --argjson layers "$layers" --arg type "$MANIFEST" --arg payload "sha256:$(sha256 "$payload")" \
+    --argjson size "$(stat -c %s "$payload")" --arg empty "sha256:$(sha256 "$WORK/empty.json")" \
+    --arg signature "$(openssl dgst -sha256 -sign "$KEYS/$1.pem" "$payload" | base64 -w0)" \
+    '{schemaVersion: 2, mediaType: $type, config: {mediaType: "application/vnd.oci.image.config.v1+json", digest: $empty, size: 2},
+      layers: ($layers + [{mediaType: "application/vnd.dev.cosign.simplesigning.v1+json", digest: $payload, size: $size,
+        annotations: {"dev.cosignproject.cosign/signature": $signature}}])}' | put_manifest "$MANIFEST" "$repository" "$tag"
+}
+
+# push_blob REPOSITORY FILE
+push_blob() {
+  local place
+  place=$(registry_curl -f -X POST -o /dev/null -D - "https://$REGISTRY/v2/$1/blobs/uploads/" | tr -d '\r' | sed -n 's/^[Ll]ocation: //p')
+  registry_curl -f -X PUT -H 'Content-Type: application/octet-stream' --data-binary "@$2" "$place&digest=sha256:$(sha256 "$2")"
+}
+
+# put_manifest TYPE REPOSITORY TAG <MANIFEST
+put_manifest() {
+  registry_curl -f -X PUT -H "Content-Type: $1" --data-binary @- "https://$REGISTRY/v2/$2/manifests/$3"
+}
+
+# push_signed GPG-KEY FROM REPOSITORY:TAG: an image with a simple signature in the lookaside.
+push_signed() { copy_image "$2" "docker://$REGISTRY/$3" --registries.d "$REGISTRIES" --sign-by "$1@example.com"; }
+
+# skopeo_says POLICY IMAGE: accept, reject, invalid if skopeo cannot read the policy, or what else it says.
+skopeo_says() {
+  local log=$WORK/judge.log
+  rm -rf "$WORK/judged"
+  if skopeo --policy "$1" --registries.d "$REGISTRIES" copy --quiet --authfile "$AUTH_FILE" --src-tls-verify=false \
+    --remove-signatures "docker://$2" "dir:$WORK/judged" >"$log" 2>&1; then
+    echo accept
+  elif grep -q "sigstore disabled" "$log"; then
+    echo "cannot say"
+  elif grep -q "Source image rejected" "$log"; then
+    echo reject
+  elif grep -q "policy" "$log"; then
+    echo invalid
+  else
+    cat "$log"
+  fi
+}
