@@ -92,3 +92,56 @@ skopeo_says() {
     cat "$log"
   fi
 }
+
+# small NAME: an image of its own with a catalog of one package, the same in all of them.
+small() { umoci config --image "$IMAGES:base" --tag "$1" --config.label "name=$1"; }
+
+# push REPOSITORY:TAG IMAGE
+push() { copy_image "oci:$IMAGES:$2" "docker://$REGISTRY/$1"; }
+
+# configure SIGNATURE [REFERENCE]: a catalog whose signatures have to be so.
+configure() {
+  cat >"$WORK/catalogs.yaml" <<YAML
+store: $STORE
+registries: {authFiles: [$AUTH_FILE], caFiles: [$REGISTRY_CA], plainHttp: ["${LOOKASIDE#http://}"]}
+catalogs:
+  - name: signed
+    source: ${2:-$REGISTRY/signed:now}
+    signature: $1
+YAML
+}
+
+# polled [OPTION...]: how a poll ends, as `outcome` tells it.
+polled() {
+  local told code=0
+  told=$("$CATALOG_MIRROR" poll --config "$WORK/catalogs.yaml" --json "$@" 2>"$WORK/poll.log") || code=$?
+  echo "$(jq -r '.[0].outcome' <<<"$told" 2>/dev/null) $code"
+}
+
+# why: what status.json says.
+why() { jq -r '.error // ""' "$STORE/catalogs/signed/status.json"; }
+
+# make_keys: a and b for cosign, mine, other and old (which has expired) for gpg.
+make_keys() {
+  local name
+  need_debian gpg=gpg gpg-agent=gpg-agent
+  STORE=$WORK/store
+  start_signers
+  for name in a b; do make_cosign_key "$name"; done
+  make_gpg_key mine never
+  make_gpg_key other never
+  make_gpg_key old 2021-01-01 --faked-system-time 20200101T000000
+}
+
+# make_images: all that is signed, in the layout IMAGES.
+make_images() {
+  local name
+  IMAGES=$WORK/images
+  mkdir -p "$WORK/tiny/configs/p"
+  echo '{"schema":"olm.package","name":"p"}' >"$WORK/tiny/configs/p/catalog.json"
+  new_image "$IMAGES:base"
+  add_layer "$IMAGES:base" "$WORK/tiny"
+  for name in first second none a b both renamed foreign mine other both-gpg renamed-gpg foreign-gpg old sha1 all; do
+    small "$name"
+  done
+}

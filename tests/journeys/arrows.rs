@@ -59,6 +59,7 @@ const ABSENT: &[(&str, &[&str])] = &[
     ("layout", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("policy", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("seal", &["tokio", "reqwest", "hyper", "futures-util"]),
+    ("openpgp", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("oci", &["tokio", "reqwest", "hyper", "futures-util", "flate2", "zstd"]),
     ("render", &["tokio", "reqwest", "hyper", "futures-util"]),
     ("operators", &["tokio", "reqwest", "hyper", "futures-util", "fbc"]),

@@ -17,7 +17,8 @@ pub trait Keyring: Debug + Send + Sync {
     /// [`OpenPgpError`] if none of the keys has.
     fn open(&self, message: &[u8]) -> Result<Signed, OpenPgpError>;
 
-    /// The fingerprints of the keys, sorted.
+    /// The fingerprints of the keys that may sign, subkeys too, sorted: what tells one keyring from another. Dates of expiry
+    /// do not.
     fn fingerprints(&self) -> Vec<String>;
 }
 
