@@ -1,7 +1,7 @@
 use pgp::{
     composed::{SignedPublicKey, SignedPublicSubKey},
     crypto::hash::HashAlgorithm,
-    packet::{PublicKey, PublicSubkey, Signature, SignatureType, SubpacketData},
+    packet::{PublicKey, PublicSubkey, Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData},
     ser::Serialize,
     types::{KeyDetails, PublicParams, SignedUser, Tag, Timestamp},
 };
@@ -37,14 +37,14 @@ enum Half {
 impl Certificate {
     /// # Errors
     /// If there is no key in it that could sign at any time.
-    pub(crate) fn new(key: SignedPublicKey) -> Result<Self, OpenPgpError> {
+    pub(crate) fn new(key: &SignedPublicKey) -> Result<Self, OpenPgpError> {
         let fingerprint = key.fingerprint().to_string();
         let refused = |why: &str| Err(error(format!("the key {fingerprint} {why}")));
         // Whoever put it into the file meant it, so it is not asked whether it is valid.
         if !key.details.revocation_signatures.is_empty() {
             return refused("has been revoked");
         }
-        let Some(newest) = newest(self_signatures(&key)) else {
+        let Some(newest) = newest(self_signatures(key)) else {
             return refused("has no valid signature of its own");
         };
         let expiry = expiry(key.created_at(), newest);
@@ -171,10 +171,14 @@ fn expiry(created: Timestamp, signature: &Signature) -> Option<u64> {
 
 /// A primary key without key flags may sign, as in certificates of old.
 fn signs(signature: &Signature) -> bool {
-    let config = signature.config();
-    let mut subpackets = config.into_iter().flat_map(|config| config.hashed_subpackets());
-    let has_flags = subpackets.any(|subpacket| matches!(subpacket.data, SubpacketData::KeyFlags(_)));
+    let has_flags = hashed(signature).any(|subpacket| matches!(subpacket.data, SubpacketData::KeyFlags(_)));
     !has_flags || signature.key_flags().sign()
+}
+
+/// What a signature says of itself, and signs.
+pub(crate) fn hashed(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
+    let config = signature.config();
+    config.into_iter().flat_map(SignatureConfig::hashed_subpackets)
 }
 
 pub(crate) fn seconds(time: Timestamp) -> u64 {

@@ -28,7 +28,7 @@ pub(crate) fn certificates(file: &[u8]) -> Result<Vec<Certificate>, OpenPgpError
     let mut unfit = error("the file holds no OpenPGP public key");
     for block in blocks(file)? {
         for key in keys(&block)? {
-            match Certificate::new(key) {
+            match Certificate::new(&key) {
                 Ok(certificate) => found.push(certificate),
                 Err(why) => unfit = why,
             }

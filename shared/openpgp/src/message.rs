@@ -1,10 +1,13 @@
 use std::io::Read;
 
-use pgp::packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData};
+use pgp::{
+    packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData},
+    types::Duration,
+};
 use policy::{OpenPgpError, Signed};
 
 use crate::{
-    certificate::{Certificate, SigningKey, is_trusted, seconds},
+    certificate::{Certificate, SigningKey, hashed, is_trusted, seconds},
     error,
     packets::packets,
 };
@@ -99,7 +102,7 @@ fn judge(signature: &Signature, now: u64) -> Result<(), OpenPgpError> {
     if asks_for_more(signature) {
         return Err(error("it has a critical part that is not understood"));
     }
-    let lifetime = signature.signature_expiration_time().map_or(0, |time| time.as_secs());
+    let lifetime = signature.signature_expiration_time().map_or(0, Duration::as_secs);
     if lifetime > 0 && created(signature)? + u64::from(lifetime) <= now {
         return Err(error("it has expired"));
     }
@@ -111,9 +114,7 @@ fn judge(signature: &Signature, now: u64) -> Result<(), OpenPgpError> {
 
 /// RFC 9580, section 5.2.3.7: what is critical and not understood makes a signature an error.
 fn asks_for_more(signature: &Signature) -> bool {
-    let config = signature.config();
-    let mut subpackets = config.into_iter().flat_map(|config| config.hashed_subpackets());
-    subpackets.any(|subpacket| {
+    hashed(signature).any(|subpacket| {
         let is_understood = matches!(
             subpacket.data,
             SubpacketData::SignatureCreationTime(_)
