@@ -7,6 +7,9 @@ use pgp::packet::Packet;
 
 use super::*;
 
+/// Of mutated inputs, for each seed: a second of work.
+const ROUNDS: usize = 500;
+
 /// A packet (RFC 9580, section 4.2) of a kind, with a length of five octets.
 fn packet(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap().to_be_bytes();
@@ -111,6 +114,50 @@ fn nothing_that_is_cut_or_altered_is_opened_as_something_else() {
             if let Ok(signed) = open(&altered) {
                 assert_eq!(signed.payload, b"payload", "altered at {at}");
             }
+        }
+    }
+}
+
+/// Numbers that look random, the same each time (Knuth's MMIX).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % end
+    }
+}
+
+/// A library that panics would end a poll instead of refusing an image.
+#[test]
+fn nothing_makes_the_library_panic() {
+    let ring = Ring::read(&[EARLY]).unwrap();
+    let mut dice = Dice(2024);
+    let others = [PLAIN, BY_SUBKEY, EARLY, include_bytes!("../fixtures/partial.sig")];
+    for source in [&inside(BY_EARLY), BY_EARLY, EARLY] {
+        for _ in 0..ROUNDS {
+            let mut bytes = source.to_vec();
+            for _ in 0..=dice.below(4) {
+                if bytes.is_empty() {
+                    break;
+                }
+                let at = dice.below(bytes.len());
+                let other = others[dice.below(others.len())];
+                let part = &other[dice.below(other.len())..];
+                match dice.below(4) {
+                    0 => bytes[at] = u8::try_from(dice.below(256)).unwrap(),
+                    1 => drop(bytes.remove(at)),
+                    2 => bytes.truncate(at + 1),
+                    _ => drop(bytes.splice(at..at, part[..part.len().min(16)].iter().copied())),
+                }
+            }
+            if let Ok(signed) = message::open(&bytes, &ring.0, A_YEAR_LATER) {
+                assert_eq!(signed.payload, b"payload");
+            }
+            drop(Ring::read(&[&bytes]));
         }
     }
 }
