@@ -1,7 +1,8 @@
 use std::sync::atomic::Ordering;
 
 use futures_util::TryStreamExt;
-use store::Staged;
+use layout::Named;
+use store::{Staged, StoreError, Version};
 
 use crate::{Copier, Flaw, SyncError, check::Check, plan::Missing};
 
@@ -35,11 +36,24 @@ impl Copier {
         }
         check.finish().map_err(flawed)?;
         let condition = missing.condition.clone();
-        match landing {
-            Landing::Held(bytes) => self.store.put(&named.key, bytes.into(), condition).await?,
-            Landing::Staged(staged) => staged.commit(&named.key, condition).await?,
+        let put = match landing {
+            Landing::Held(bytes) => self.store.put(&named.key, bytes.into(), condition).await,
+            Landing::Staged(staged) => staged.commit(&named.key, condition).await,
         };
+        self.is_there(named, put).await?;
         Ok(named.stored.size)
+    }
+
+    /// What to make of a put. That somebody else was faster is no failure if he wrote the same: catalogs that are copied
+    /// side by side share Shards and parts of images, and would otherwise make each other start again and again.
+    pub(crate) async fn is_there(&self, named: &Named, put: Result<Version, StoreError>) -> Result<(), SyncError> {
+        match put {
+            Err(error) if error.is_conflict() => match self.look(named.clone()).await? {
+                (_, None) => Ok(()),
+                (_, Some(_)) => Err(error.into()),
+            },
+            put => Ok(put.map(drop)?),
+        }
     }
 
     async fn landing(&self, size: u64) -> Result<Landing, SyncError> {

@@ -87,7 +87,8 @@ impl Copier {
                 });
             }
             if made(facts, &named.key) == Some(named.stored) {
-                staged.commit(&named.key, missing.condition.clone()).await?;
+                let put = staged.commit(&named.key, missing.condition.clone()).await;
+                self.is_there(named, put).await?;
                 self.rebuilt(named.stored, report);
             } else {
                 left.push(missing);
@@ -113,7 +114,7 @@ impl Copier {
             let put = self
                 .store
                 .put(&missing.named.key, bytes.clone().into(), missing.condition);
-            put.await?;
+            self.is_there(&missing.named, put.await).await?;
             self.rebuilt(missing.named.stored, report);
         }
         Ok(left)
@@ -147,7 +148,8 @@ impl Copier {
             });
             return Ok(Some(missing));
         }
-        self.store.put(&named.key, file.bytes.into(), missing.condition).await?;
+        let put = self.store.put(&named.key, file.bytes.into(), missing.condition).await;
+        self.is_there(&missing.named, put).await?;
         self.rebuilt(stored, report);
         Ok(None)
     }

@@ -10,7 +10,7 @@ use layout::{Key, Outcome, Sha256};
 use rstest::rstest;
 use store::{
     MemoryStore, Store,
-    memory::{Answer, Moment},
+    memory::{Action, Answer, Moment},
 };
 use sync::{Allow, Settings};
 
@@ -53,6 +53,36 @@ async fn a_copy_is_the_original_byte_for_byte(#[case] rebuild: bool) {
     let (again, onward) = mirror(&[]).await;
     copier(&to, &onward, settings(rebuild)).copy(&name()).await;
     assert_eq!(published(&again).await, published(&original).await);
+}
+
+/// As if another catalog with the same packages, copied side by side, had always been faster.
+#[rstest]
+#[case::moved(false)]
+#[case::rebuilt(true)]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_wrote_meanwhile_will_do(#[case] rebuild: bool) {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    let conflicts = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&conflicts);
+    memory.set_hook(move |call, when| {
+        let is_shared = matches!(call.key, Some(Key::Shard(_) | Key::Blob(_)));
+        let is_write = matches!(call.action, Action::Put(_) | Action::Commit(_));
+        if !is_shared || !is_write || when == Moment::Before {
+            return Answer::GoOn;
+        }
+        *count.lock().unwrap() += 1;
+        Answer::Conflict
+    });
+    let once = Settings {
+        attempts: 1,
+        ..settings(rebuild)
+    };
+    let copy = copier(&from, &to, once).copy(&name()).await;
+    assert_eq!((copy.error_text(), copy.outcome), (None, Outcome::Published));
+    assert!(*conflicts.lock().unwrap() > 0);
+    memory.clear_hook();
+    assert_eq!(published(&memory).await, published(&original).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
