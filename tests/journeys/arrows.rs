@@ -51,6 +51,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "simulation",
         &["image", "keep", "layout", "poll", "render", "serve", "store", "sync"],
     ),
+    // What judges all others must share no code with them.
+    ("soak", &["layout"]),
 ];
 
 /// What a room must never reach, however indirectly: no network, no runtime in the pure ones, no parser in the reader.
