@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod again;
 mod answer;
 mod args;
 mod client;

@@ -2,11 +2,8 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderName, Method, StatusCode,
-    header::{
-        ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
-        RANGE,
-    },
+    HeaderName, StatusCode,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING},
 };
 use layout::Sha256;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
@@ -17,7 +14,7 @@ use crate::{
     promise::{Checked, Promise},
     tally::{Route, Tally},
     world::World,
-    wrong::{Wrong, equal},
+    wrong::Wrong,
 };
 
 /// What visitors share.
@@ -55,7 +52,7 @@ impl Wanted {
         }
     }
 
-    fn ask(&self) -> Ask {
+    pub(crate) fn ask(&self) -> Ask {
         let ask = Ask::get(&self.path);
         match self.coding {
             Some(coding) => ask.with(ACCEPT_ENCODING, coding),
@@ -112,7 +109,7 @@ impl Visitor {
         found.ok_or_else(|| Wrong::Missing(wanted.path.clone()))
     }
 
-    fn check(&self, wanted: &Wanted, answer: Answer) -> Result<Checked, Wrong> {
+    pub(crate) fn check(&self, wanted: &Wanted, answer: Answer) -> Result<Checked, Wrong> {
         answer.must_be(StatusCode::OK)?;
         is_acceptable(wanted.coding, answer.field(CONTENT_ENCODING), &wanted.promise)?;
         let checked = wanted.promise.check(answer)?;
@@ -124,109 +121,7 @@ impl Visitor {
         Ok(checked)
     }
 
-    async fn ask_again(&mut self, wanted: &Wanted, checked: &Checked) -> Result<(), Wrong> {
-        match rand::random_range(0..12) {
-            0 | 1 => self.conditional(wanted, checked).await,
-            2 => self.head(wanted, checked).await,
-            3 if checked.answer.field(ACCEPT_RANGES) == "bytes" => self.range(wanted, checked).await,
-            4 if checked.answer.field(ACCEPT_RANGES) == "bytes" => self.beyond(wanted, checked).await,
-            _ => Ok(()),
-        }
-    }
-
-    /// 304 without a body, or another state (RFC 9110, section 13.1.2).
-    async fn conditional(&mut self, wanted: &Wanted, checked: &Checked) -> Result<(), Wrong> {
-        let tag = checked.answer.field(ETAG).to_owned();
-        let answer = self.ask(wanted.route, &wanted.ask().with(IF_NONE_MATCH, &tag)).await?;
-        match answer.status {
-            StatusCode::NOT_MODIFIED => {
-                equal("the tag of a 304", &answer.field(ETAG), &tag.as_str())?;
-                self.fine(wanted);
-            }
-            StatusCode::NOT_FOUND => {}
-            _ => {
-                let again = self.check(wanted, answer)?;
-                differs(again.answer.field(ETAG), &tag)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The same fields as GET has (RFC 9110, section 9.3.2), if it is still the same.
-    async fn head(&mut self, wanted: &Wanted, checked: &Checked) -> Result<(), Wrong> {
-        let ask = Ask {
-            method: Method::HEAD,
-            ..wanted.ask()
-        };
-        let answer = self.ask(wanted.route, &ask).await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(());
-        }
-        answer.must_be(StatusCode::OK)?;
-        if answer.tag()? == checked.answer.tag()? {
-            for name in [CONTENT_TYPE, CONTENT_ENCODING] {
-                equal(
-                    "a field of HEAD",
-                    &answer.field(name.clone()),
-                    &checked.answer.field(name),
-                )?;
-            }
-            if let (Some(found), Some(expected)) = (answer.length(), checked.answer.length()) {
-                equal("the length that HEAD tells", &found, &expected)?;
-            }
-        }
-        self.fine(wanted);
-        Ok(())
-    }
-
-    /// A part of the same, or all of something else (RFC 9110, section 13.1.5).
-    async fn range(&mut self, wanted: &Wanted, checked: &Checked) -> Result<(), Wrong> {
-        let body = &checked.answer.body;
-        if body.is_empty() {
-            return Ok(());
-        }
-        let first = rand::random_range(0..body.len());
-        let last = rand::random_range(first..body.len());
-        let Some(answer) = self.part(wanted, checked, &format!("bytes={first}-{last}")).await? else {
-            return Ok(());
-        };
-        answer.must_be(StatusCode::PARTIAL_CONTENT)?;
-        let expected = format!("bytes {first}-{last}/{}", body.len());
-        equal("the range", &answer.field(CONTENT_RANGE), &expected.as_str())?;
-        let (found, expected) = (Sha256::of(&answer.body), Sha256::of(&body[first..=last]));
-        equal("the hash of a part", &found, &expected)?;
-        self.fine(wanted);
-        Ok(())
-    }
-
-    /// What begins behind the end cannot be had (RFC 9110, section 15.5.17).
-    async fn beyond(&mut self, wanted: &Wanted, checked: &Checked) -> Result<(), Wrong> {
-        let length = checked.answer.body.len();
-        if let Some(answer) = self.part(wanted, checked, &format!("bytes={length}-")).await? {
-            answer.must_be(StatusCode::RANGE_NOT_SATISFIABLE)?;
-            let expected = format!("bytes */{length}");
-            equal("the range", &answer.field(CONTENT_RANGE), &expected.as_str())?;
-            self.fine(wanted);
-        }
-        Ok(())
-    }
-
-    /// None if it is not the same any more.
-    async fn part(&mut self, wanted: &Wanted, checked: &Checked, range: &str) -> Result<Option<Answer>, Wrong> {
-        let tag = checked.answer.field(ETAG).to_owned();
-        let ask = wanted.ask().with(RANGE, range).with(IF_RANGE, &tag);
-        let answer = self.ask(wanted.route, &ask).await?;
-        match answer.status {
-            StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => {
-                let again = self.check(wanted, answer)?;
-                differs(again.answer.field(ETAG), &tag).map(|()| None)
-            }
-            _ => Ok(Some(answer)),
-        }
-    }
-
-    fn fine(&self, wanted: &Wanted) {
+    pub(crate) fn fine(&self, wanted: &Wanted) {
         self.shared.tally.with(wanted.route, |row| row.other += 1);
     }
 
@@ -254,18 +149,6 @@ impl Visitor {
             .with(wanted.route, |row| row.bytes += answer.body.len() as u64);
         self.check(wanted, answer)
     }
-}
-
-/// The tag has to be another one.
-fn differs(found: &str, before: &str) -> Result<(), Wrong> {
-    if found == before {
-        return Err(Wrong::Differs {
-            what: "the status for an unchanged tag",
-            found: "200".into(),
-            expected: "304, 206 or 416".into(),
-        });
-    }
-    Ok(())
 }
 
 /// Whether a coding was asked for. Stored objects have theirs, whatever is asked for.
