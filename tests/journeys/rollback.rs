@@ -1,6 +1,6 @@
 //! An earlier content is published again, and stays until the source moves.
 
-use layout::{Key, Outcome};
+use layout::{Key, Outcome, PREVIOUS_MAX};
 use poll::{Look, PollError, RollbackError, Target, rollback};
 use serde_json::Value;
 use store::{
@@ -163,4 +163,29 @@ fn the_command_goes_back_and_forth() {
     run(["verify", "--store", &path]).exits(0);
     run(["rollback", "--store", &path, "demo"]).exits(2);
     run(["rollback", "--store", &path, "demo", &first, "--previous"]).exits(2);
+}
+
+/// `current.json` remembers so many publications; readers may hold the one before as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_falls_out_of_the_history_is_kept_from_collection() {
+    let site = published_twice().await;
+    let contents = [
+        site.current().await.previous[0].content_hash,
+        site.current().await.content_hash,
+    ];
+    let is_spared = |content| {
+        let intent = Key::Intent(site.catalog.name.clone(), content);
+        site.store.objects().contains_key(&intent)
+    };
+    for bundles in 5..5 + PREVIOUS_MAX {
+        assert!(!contents.into_iter().any(is_spared), "{bundles}");
+        let mut files = ten();
+        files[4] = catalogs::package("p4", bundles);
+        site.push(&files);
+        site.turn().await;
+    }
+    assert_eq!(contents.map(is_spared), [true, false]);
+    let report = rollback(&site.store, &site.catalog.name, &Target::Previous, None).await;
+    assert_eq!(report.outcome, Outcome::Published);
+    assert_eq!(contents.map(is_spared), [true, true]);
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod examine;
+mod forgotten;
 mod gc;
 mod missing;
 mod names;
@@ -10,6 +11,7 @@ mod shard;
 mod verify;
 
 pub use examine::{Examined, examine};
+pub use forgotten::spare_forgotten;
 pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc, gc_until};
 pub use missing::missing;
 pub use names::{add_name, remove_name};

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use keep::{Finding, Watch, missing};
+use keep::{Finding, Watch, missing, spare_forgotten};
 use layout::{CatalogName, Current, Document, Key, Outcome, Previous, Sha256, Snapshot, SnapshotRef};
 use seal::Signer;
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
@@ -142,6 +142,8 @@ impl Rollback<'_> {
             ..current.clone()
         };
         let next = self.seal().sealed(Some(&current), next)?;
+        let named = (content_hash, &*next.previous);
+        spare_forgotten(self.store, self.catalog, &current, named, next.published_at).await?;
         let announced = watch.settle(self.store, self.catalog, &snapshot).await?;
         self.commit(&next, version).await?;
         announced.withdraw(self.store).await;

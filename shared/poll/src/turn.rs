@@ -4,8 +4,10 @@ use std::{
 };
 
 use image::Digest;
-use keep::{Watch, add_name};
-use layout::{CatalogName, Current, Document, Key, Outcome, RENDER_VERSION, Sha256, Snapshot, SnapshotRef, SourceRef};
+use keep::{Watch, add_name, spare_forgotten};
+use layout::{
+    CatalogName, Current, Document, Key, Outcome, Previous, RENDER_VERSION, Sha256, Snapshot, SnapshotRef, SourceRef,
+};
 use render::Rendering;
 use store::{Condition, DOCUMENT_MAX, ReadError, StoreExt, Version};
 
@@ -203,6 +205,7 @@ impl Turn<'_> {
                 }
                 let (snapshot, reference) = self.publish(rendering, &published, report).await?;
                 report.changes = Changes::between(previous.as_ref(), &snapshot);
+                self.spare_forgotten(read.as_ref(), snapshot.content_hash).await?;
                 let announced = watch.settle(&*self.mirror.store, &self.catalog.name, &snapshot).await?;
                 let outcome = self.commit(read, &snapshot, reference, source, report).await?;
                 announced.withdraw(&*self.mirror.store).await;
@@ -251,6 +254,13 @@ impl Turn<'_> {
         result
     }
 
+    async fn spare_forgotten(&self, read: Option<&Read>, next: Sha256) -> Result<(), PollError> {
+        let Some(before) = read else { return Ok(()) };
+        let (store, now) = (&*self.mirror.store, self.mirror.settings.surroundings.now());
+        spare_forgotten(store, &self.catalog.name, &before.current, (next, &history(read)), now).await?;
+        Ok(())
+    }
+
     async fn commit(
         &self,
         read: Option<Read>,
@@ -260,8 +270,6 @@ impl Turn<'_> {
         report: &mut Report,
     ) -> Result<Outcome, PollError> {
         let current = read.as_ref().map(|read| &read.current);
-        // A history that nobody vouches for is not made one's own.
-        let history = read.as_ref().filter(|read| read.believed).map(|read| &read.current);
         let next = Current {
             serial: current.map_or(1, |current| current.serial.saturating_add(1)),
             content_hash: snapshot.content_hash,
@@ -270,7 +278,7 @@ impl Turn<'_> {
             render_version: RENDER_VERSION,
             published_at: self.mirror.settings.surroundings.now(),
             availability: self.catalog.availability,
-            previous: history.map(Current::as_previous).unwrap_or_default(),
+            previous: history(read.as_ref()),
             signatures: Vec::new(),
         };
         let next = self.seal().sealed(current, next)?;
@@ -320,6 +328,12 @@ impl Turn<'_> {
     ) -> Result<Rendering, PollError> {
         crate::pull::pull(self.mirror, self.catalog, digest, published, report).await
     }
+}
+
+/// What the next publication remembers. A history that nobody vouches for is not made one's own.
+fn history(read: Option<&Read>) -> Vec<Previous> {
+    let believed = read.filter(|read| read.believed);
+    believed.map(|read| read.current.as_previous()).unwrap_or_default()
 }
 
 fn unusable(key: &Key, error: &(dyn std::error::Error + 'static)) -> Option<Snapshot> {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use keep::{GcError, GcSettings};
-use layout::{Current, Document, Key, Sha256};
+use layout::{Current, Document, Key, PREVIOUS_MAX, Sha256};
 use store::{Condition, Store, StoreExt};
 
 use crate::kit::{DAY, HOUR, World, catalog, shard};
@@ -44,6 +44,28 @@ async fn what_is_remembered_stays_until_it_has_been_replaced_for_too_long() {
     world.is_sound().await;
     let verified = keep::verify(&world.store, &catalog("a")).await.unwrap();
     assert_eq!((verified.snapshots, verified.expired), (1, 1));
+}
+
+/// However often a catalog changes: what was replaced an hour ago may still be read, remembered or not.
+#[tokio::test(start_paused = true)]
+async fn what_falls_out_of_the_history_has_its_grace_too() {
+    let world = World::new();
+    let old = world.publish("a", &["old"]).await;
+    world.pass(2 * DAY);
+    for number in 0..=PREVIOUS_MAX {
+        world.pass(60);
+        world.publish("a", &[&format!("p{number}")]).await;
+    }
+    world.pass(HOUR);
+    world.gc(&GcSettings::default()).await;
+    let keys = world.keys();
+    assert!(keys.contains(&snapshot("a", old)) && keys.contains(&shard("old")));
+
+    world.pass(DAY);
+    world.gc(&GcSettings::default()).await;
+    let keys = world.keys();
+    assert!(!keys.contains(&snapshot("a", old)) && !keys.contains(&shard("old")));
+    world.is_sound().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use keep::{GcError, GcReport, GcSettings, SettleError, Watch, add_name, gc};
+use keep::{GcError, GcReport, GcSettings, SettleError, Watch, add_name, gc, spare_forgotten};
 use layout::{
     Availability, CatalogName, Current, Document, Form, Index, Key, RENDER_VERSION, Sha256, ShardRef, Snapshot,
     SnapshotRef, SourceRef, Stored, Whole,
@@ -171,7 +171,11 @@ async fn try_publish(
     let watch = Watch::start(store).await?;
     let before = current(store, name).await;
     let snapshot = write(store, name, packages).await;
-    let next = next(name, &snapshot, before.as_ref().map(|(current, _)| current), now);
+    let current = before.as_ref().map(|(current, _)| current);
+    let next = next(name, &snapshot, current, now);
+    if let Some(current) = current {
+        spare_forgotten(store, name, current, (next.content_hash, &next.previous), now).await?;
+    }
     add_name(store, name).await?;
     let version = before.map(|(_, version)| version);
     commit(store, watch, name, &snapshot, (next, version)).await?;
