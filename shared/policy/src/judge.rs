@@ -8,6 +8,7 @@ use crate::{ImageName, Rejection, requirement::Requirement};
 pub struct Policy {
     image: ImageName,
     requirements: Vec<Requirement>,
+    /// [`Policy::takes_manifests`].
     takes_manifests: bool,
 }
 
@@ -85,7 +86,7 @@ impl Policy {
 
     /// What is asked for, and of which image: another hash, and what was verified before has to be verified again.
     pub fn hash(&self) -> Sha256 {
-        let mut text = format!("{}\n", self.image);
+        let mut text = format!("{} {}\n", self.image, self.takes_manifests);
         self.requirements
             .iter()
             .for_each(|requirement| requirement.describe(&mut text));

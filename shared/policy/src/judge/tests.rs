@@ -261,7 +261,11 @@ fn another_policy_has_another_hash() {
     };
     let first = hash("a.io/b:v1", &[&a, &b]);
     assert_eq!(first, hash("a.io/b:v1", &[&b, &a]));
+    let keys = vec![a.clone(), b.clone()];
+    let requirement = Requirement::Sigstore { keys, identity: None };
+    let also_of_manifests = Policy::containers_of(ImageName::parse("a.io/b:v1"), vec![requirement]);
     for other in [
+        also_of_manifests.hash(),
         hash("a.io/b:v1", &[&a]),
         hash("a.io/b:v2", &[&a, &b]),
         hash("a.io/b:v1", &[]),
