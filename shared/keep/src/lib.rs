@@ -3,6 +3,7 @@
 mod examine;
 mod forgotten;
 mod gc;
+mod index;
 mod missing;
 mod names;
 mod remove;
@@ -13,6 +14,7 @@ mod verify;
 pub use examine::{Examined, examine};
 pub use forgotten::spare_forgotten;
 pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc, gc_until};
+pub use index::{IndexError, read_index};
 pub use missing::missing;
 pub use names::{add_name, remove_name};
 pub use remove::remove;

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use store::{DOCUMENT_MAX, ReadError, Store, StoreError, StoreExt};
 use telemetry::chain;
 
-use crate::examine;
+use crate::{examine, read_index};
 
 /// How many objects are read at a time.
 const SIDE_BY_SIDE: usize = 4;
@@ -208,10 +208,7 @@ async fn index_problem(store: &dyn Store, key: &Key) -> Result<Option<Problem>, 
         Err(ReadError::Store(error)) => return Err(error),
         Err(error) => return Ok(Some(Problem::Document(chain(&error)))),
     };
-    let content = zstd::stream::decode_all(&bytes[..]).unwrap_or_default();
-    Ok(Index::from_bytes(&content)
-        .err()
-        .map(|error| Problem::Document(chain(&error))))
+    Ok(read_index(&bytes).err().map(|error| Problem::Document(chain(&error))))
 }
 
 /// A document and the sha256 of its bytes as they are stored, which another program may have written in another way.

@@ -1,6 +1,8 @@
 use std::io::{self, Write};
 
-use layout::{Content, Form, Hasher, Key, Named, Sha256, Stored};
+use keep::read_index;
+use layout::{Content, Form, Hasher, Index, Key, Named, Sha256, Stored};
+use telemetry::chain;
 
 /// The largest window of a zstd frame that is decompressed: 8 MiB (RFC 9659), which is also the most memory it takes.
 const WINDOW_LOG_MAX: u32 = 23;
@@ -21,6 +23,9 @@ pub enum Flaw {
         /// What the snapshot records.
         recorded: Stored,
     },
+    /// The right bytes, which are no index although the key says so.
+    #[error("it is no index: {0}")]
+    Index(String),
     /// The right bytes, which hold something else than the key says.
     #[error("it does not hold what its name says")]
     Content,
@@ -33,6 +38,8 @@ pub(crate) struct Check {
     hasher: Hasher,
     seen: u64,
     decoder: Decoder,
+    /// The bytes of an index, which only tell as a whole what they are.
+    index: Option<Vec<u8>>,
 }
 
 enum Decoder {
@@ -56,6 +63,7 @@ impl Check {
             hasher: Hasher::new(),
             seen: 0,
             decoder: Decoder::new(&named.key, named.content),
+            index: matches!(named.key, Key::Index(..)).then(Vec::new),
         }
     }
 
@@ -64,6 +72,9 @@ impl Check {
         self.seen += bytes.len() as u64;
         if self.seen > self.recorded.size {
             return Err(Flaw::Long(self.recorded.size));
+        }
+        if self.recorded.size <= Index::MAX_BYTES {
+            self.index.iter_mut().for_each(|index| index.extend_from_slice(bytes));
         }
         self.hasher.update(bytes);
         self.decoder.write(bytes).map_err(|_| Flaw::Content)
@@ -81,6 +92,9 @@ impl Check {
                 sha256: found.sha256,
                 recorded: self.recorded,
             });
+        }
+        if let Some(index) = self.index {
+            read_index(&index).map_err(|error| Flaw::Index(chain(&error)))?;
         }
         let Some(content) = self.content else { return Ok(()) };
         let Ok(Some(measure)) = self.decoder.finish() else {
@@ -152,6 +166,8 @@ impl Write for Measure {
 
 #[cfg(test)]
 mod tests {
+    use layout::Document;
+
     use super::*;
 
     const LINES: &[u8] = b"{\"schema\":\"olm.package\"}\n";
@@ -207,6 +223,22 @@ mod tests {
             flipped[at] ^= 1;
             assert!(check(&named, &flipped).is_err(), "byte {at}");
         }
+    }
+
+    /// Whoever made the snapshot too can record any bytes there.
+    #[test]
+    fn an_index_has_to_be_one() {
+        let checked = |content: &[u8]| {
+            let bytes = packed(content);
+            let index = Named {
+                key: Key::Index("a".parse().unwrap(), Sha256::of(LINES)),
+                content: None,
+                ..named(&bytes, LINES)
+            };
+            check(&index, &bytes)
+        };
+        assert_eq!(checked(&Index::default().to_bytes()), Ok(()));
+        assert!(matches!(checked(b"{\"shards\":[{}]}"), Err(Flaw::Index(_))));
     }
 
     #[test]
