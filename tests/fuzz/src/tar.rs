@@ -23,7 +23,11 @@ pub fn tar(input: &[u8]) {
     for path in seen.files.keys().chain(seen.links.keys()) {
         assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")), "{path:?}");
     }
-    let found = files(input).expect("what was read can be read again");
+    let found = match files(input) {
+        Ok(found) => found,
+        Err(_) if has_signed_sum(input) => return,
+        Err(error) => panic!("what was read can be read again: {error}"),
+    };
     for (path, content) in &seen.files {
         let there = found.get(path).is_some_and(|there| there == content);
         assert!(there || (path == "below.yaml" && content == b"below"), "{path:?}");
@@ -48,6 +52,23 @@ fn files(layer: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
         }
     }
     Ok(files)
+}
+
+/// Whether there is a header whose checksum is only right if bytes are signed, as some programs once took them. Go's
+/// archive/tar reads those, the plain reader does not.
+fn has_signed_sum(layer: &[u8]) -> bool {
+    let mut blocks = Vec::new();
+    let read = decoded(layer).and_then(|mut layer| layer.read_to_end(&mut blocks));
+    read.is_ok() && blocks.chunks_exact(512).any(is_signed_sum)
+}
+
+fn is_signed_sum(block: &[u8]) -> bool {
+    let field = String::from_utf8_lossy(&block[148..156]);
+    let stored = i64::from_str_radix(field.trim_matches(['\0', ' ']), 8);
+    let others = block[..148].iter().chain(&[b' '; 8]).chain(&block[156..]);
+    let signed: i64 = others.clone().map(|byte| i64::from(byte.cast_signed())).sum();
+    let unsigned: i64 = others.map(|byte| i64::from(*byte)).sum();
+    stored.is_ok_and(|stored| stored == signed && stored != unsigned)
 }
 
 fn decoded(layer: &[u8]) -> io::Result<Box<dyn Read + '_>> {
