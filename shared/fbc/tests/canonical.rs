@@ -236,8 +236,14 @@ fn line_separators_are_line_breaks_in_yaml() {
         ("v: |\n  a\u{2028}  b\n", "{\"v\":\"a\\u2028b\\n\"}\n"),
         ("v: 'a \u{2028} b'\n", "{\"v\":\"a\\u2028b\"}\n"),
         ("a: 1\u{85}b: 2\n", "{\"a\":1,\"b\":2}\n"),
+        ("# a\u{2028}\nv: 1 # b\u{2029} # c\n", "{\"v\":1}\n"),
     ]);
-    refuse(&[("v: a\u{2028}b\n", "line separator"), ("v: a\u{1}b\n", "control")]);
+    refuse(&[
+        ("v: a\u{2028}b\n", "line separator"),
+        ("# a\u{2028}w: 2\nv: 1\n", "line separator"),
+        ("v: 1 # a\u{2029}w: 2\n", "line separator"),
+        ("v: a\u{1}b\n", "control"),
+    ]);
 }
 
 #[test]

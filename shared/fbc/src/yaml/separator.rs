@@ -34,6 +34,13 @@ pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<Str
     }
 }
 
+/// Whether a comment, whose text this is, ends where the parser thinks that it does: a line separator ends it in YAML 1.1,
+/// and what follows may only be another comment.
+pub(super) fn ends_well(comment: &str) -> bool {
+    let mut others = comment.split(is).skip(1).map(|line| line.trim_start_matches(BLANK));
+    others.all(|line| line.is_empty() || line.starts_with('#'))
+}
+
 /// Whether there is a line break next to a separator.
 fn beside_break(source: &str) -> bool {
     let mut parts = source.split(is).map(|part| part.trim_matches(BLANK));

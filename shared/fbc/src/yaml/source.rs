@@ -62,16 +62,17 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(super) fn new(text: &'a str, limits: &Limits) -> Self {
         let nesting = limits.depth.saturating_add(1);
+        let separators = memmem::find(text.as_bytes(), b"\xE2\x80\xA8").is_some()
+            || memmem::find(text.as_bytes(), b"\xE2\x80\xA9").is_some();
         let options = options! {
-            emit_comments: false,
+            emit_comments: separators,
             emit_anchor_events: true,
             flow_nesting_limit: nesting,
             block_nesting_limit: nesting,
         };
         Self {
             text,
-            separators: memmem::find(text.as_bytes(), b"\xE2\x80\xA8").is_some()
-                || memmem::find(text.as_bytes(), b"\xE2\x80\xA9").is_some(),
+            separators,
             parser: Parser::new_from_str_with_options(text, options),
             span: Span::empty(Marker::new(0, 1, 0)),
             flow: 0,
@@ -160,8 +161,12 @@ impl<'a> Source<'a> {
         }
         match separator::apply(&value, style, source) {
             Some(value) => Ok(value.into()),
-            None => Err(self.fault(Problem::Yaml("a line separator cannot stand here".into()))),
+            None => Err(self.separated()),
         }
+    }
+
+    fn separated(&self) -> Fault {
+        self.fault(Problem::Yaml("a line separator cannot stand here".into()))
     }
 
     /// The source of the last part, from the start of its first line on.
@@ -185,7 +190,10 @@ impl<'a> Source<'a> {
             None => Ok(None),
             Some(Ok((event, span))) => {
                 self.span = span;
-                Ok(Some(event))
+                match &event {
+                    Event::Comment(text, _) if !separator::ends_well(text) => Err(self.separated()),
+                    _ => Ok(Some(event)),
+                }
             }
             Some(Err(error)) => Err(fault(&error)),
         }
