@@ -43,7 +43,10 @@ fn files(layer: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
     for entry in archive.entries()? {
         let mut entry = entry?;
         let kind = entry.header().entry_type();
-        let path = clean(&String::from_utf8_lossy(&entry.path_bytes()));
+        let path = entry.path_bytes();
+        // The plain reader takes one NUL from the end of a long name, Go all after the first.
+        let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
+        let path = clean(&String::from_utf8_lossy(path));
         let is_file = matches!(kind, EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse);
         if let (true, Some(path)) = (is_file, path.strip_prefix("configs/")) {
             let mut content = Vec::new();
