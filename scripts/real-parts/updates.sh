@@ -35,6 +35,15 @@ served_as_pushed() {
     "$(curl -sSf "$URL/catalogs/up/content-hash") ${sums[*]}" "$hash $hash $hash $hash"
 }
 
+# An intent for each content that the history before had and this one has not, which keeps it from being collected at once.
+forgotten() {
+  local last=$WORK/last-current.json now=$STORE/catalogs/up/current.json
+  [[ ! -f $last ]] || jq -rn --slurpfile last "$last" --slurpfile now "$now" '
+    def contents: [.contentHash, .previous[].contentHash];
+    ($last[0] | contents) - ($now[0] | contents) | unique[] | "catalogs/up/intents/\(.).json"'
+  cp "$now" "$last"
+}
+
 # Exactly the shards of changed packages, the forms of the whole, index, snapshot and pointers, and the whole image: its
 # documents name each other by hashes, down to the layer.
 written_as_changed() {
@@ -54,6 +63,7 @@ written_as_changed() {
     }
     [[ -z $new ]] || sed 's|.* \(.*\)|packages/sha256/\1.json.zst|' <<<"$new"
     (($2 > 0)) || echo catalogs.json
+    forgotten
   )
   # Which layers hold no FBC is remembered for later polls; the first one may find something to remember.
   same_lines "$1 writes what changed and nothing else" "$(grep -v 'layers.json$' <<<"$keys")" "$expected"
