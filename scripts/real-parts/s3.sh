@@ -102,7 +102,7 @@ refusals() {
   use_s3 "$MOTO_URL"
   fails "a bucket that is not there" 'NoSuchBucket' "${poll[@]}" s3://no-such-bucket
   use_s3 "$MINIO_URL" "$MINIO_CA"
-  AWS_SECRET_ACCESS_KEY=wrong fails "a wrong secret" 'denied.*SignatureDoesNotMatch' "${poll[@]}" s3://bucket/denied
+  AWS_SECRET_ACCESS_KEY=wrong fails "a wrong secret" 'not allowed.*SignatureDoesNotMatch' "${poll[@]}" s3://bucket/denied
   AWS_CA_BUNDLE='' fails "an unknown authority" 'certificate|UnknownIssuer' "${poll[@]}" s3://bucket/unknown
 }
 
