@@ -158,7 +158,7 @@ keep_copying() {
   while [[ ! -e $WORK/stop ]]; do
     sleep "$((1 + RANDOM % 4))"
     if copy 2>"$WORK/copy.err"; then
-      echo done >>"$WORK/copies"
+      echo copied >>"$WORK/copies"
     else
       echo "sync: $(tail -1 "$WORK/copy.err")" >>"$WORK/failures"
     fi
