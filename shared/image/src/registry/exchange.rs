@@ -31,8 +31,8 @@ pub(crate) struct Ask<'a> {
 }
 
 /// An answer, and whether it is the registry's own.
-struct Answer {
-    response: Response,
+pub(crate) struct Answer {
+    pub(crate) response: Response,
     is_home: bool,
 }
 
@@ -95,14 +95,24 @@ impl Session {
     }
 
     async fn follow(&self, ask: &Ask<'_>, pass: &Pass) -> Result<Answer, Error> {
-        let home = self.home(&ask.path)?;
+        let with_pass = |hop: &Hop, is_home| {
+            let request = self.request(ask, hop);
+            if is_home { pass.apply(request) } else { request }
+        };
+        self.follow_from(self.home(&ask.path)?, with_pass).await
+    }
+
+    /// Goes where redirects lead. `request` is told whether it goes to where all began.
+    pub(crate) async fn follow_from(
+        &self,
+        home: Hop,
+        request: impl Fn(&Hop, bool) -> RequestBuilder,
+    ) -> Result<Answer, Error> {
         let mut hop = home.clone();
         // Who once left does not come back with credentials: the way back was chosen by somebody else.
         let mut is_home = true;
         for _ in 0..=MOST_REDIRECTS {
-            let request = self.request(ask, &hop);
-            let request = if is_home { pass.apply(request) } else { request };
-            let response = self.exchange(&hop, request).await?;
+            let response = self.exchange(&hop, request(&hop, is_home)).await?;
             if !is_redirect(response.status()) {
                 return Ok(Answer { response, is_home });
             }
