@@ -1,5 +1,14 @@
 use super::*;
 
+/// The key of both P-384 rows.
+const P384: &str = concat!(
+    "-----BEGIN PUBLIC KEY-----\n",
+    "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE30g0kaAVk1c45TiplVo22fMTOgvvJwNC\n",
+    "Sqtnc94ZvFfNXGeod49A4ew1WnpIeE6UJ4t0B4au0JkzsYwK6EZxIn65JHzanefA\n",
+    "evFqwQ2lXLpDabRJX9TTV2rfKmW3iA73\n",
+    "-----END PUBLIC KEY-----\n",
+);
+
 /// What OpenSSL 3 made: `openssl genpkey`, `openssl pkey -pubout`, and a signature of `message`, by `openssl dgst -sha256
 /// -sign` or, for Ed25519, `openssl pkeyutl -sign -rawin`.
 const MADE_BY_OPENSSL: &[(&str, &str, &str)] = &[
@@ -24,13 +33,7 @@ const MADE_BY_OPENSSL: &[(&str, &str, &str)] = &[
     ),
     (
         "P-384",
-        concat!(
-            "-----BEGIN PUBLIC KEY-----\n",
-            "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE30g0kaAVk1c45TiplVo22fMTOgvvJwNC\n",
-            "Sqtnc94ZvFfNXGeod49A4ew1WnpIeE6UJ4t0B4au0JkzsYwK6EZxIn65JHzanefA\n",
-            "evFqwQ2lXLpDabRJX9TTV2rfKmW3iA73\n",
-            "-----END PUBLIC KEY-----\n",
-        ),
+        P384,
         concat!(
             "MGUCMQDU8Iv/nQumGh2cam8knJ7SYoErtpixvdirAb1I27W42xXsba/jX/iOm08fAuIMgjACMGA7lSQMtVeXZRMNUDw02sjy",
             "JLPodUXKtP4LDmAUE7ycbXzN1wSLYVubeduS0kv1JQ==",
@@ -38,13 +41,7 @@ const MADE_BY_OPENSSL: &[(&str, &str, &str)] = &[
     ),
     (
         "P-384 over sha384",
-        concat!(
-            "-----BEGIN PUBLIC KEY-----\n",
-            "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE30g0kaAVk1c45TiplVo22fMTOgvvJwNC\n",
-            "Sqtnc94ZvFfNXGeod49A4ew1WnpIeE6UJ4t0B4au0JkzsYwK6EZxIn65JHzanefA\n",
-            "evFqwQ2lXLpDabRJX9TTV2rfKmW3iA73\n",
-            "-----END PUBLIC KEY-----\n",
-        ),
+        P384,
         concat!(
             "MGUCMAEGJawU13JyXDNuobTkSnzcOCFsC9z+tbxtfzoLW13MqDZ89tabpfYhJpZ1kbjPhQIxAM9E9NWQkGKNm9gKa3RobFaK",
             "QEDQkmqUSzH64yzOwO2sEZ2a3WmpAoiZ/A0aEZEDyQ==",
