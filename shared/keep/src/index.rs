@@ -1,9 +1,6 @@
 use std::io::{self, Read};
 
-use layout::{Document, DocumentError, Index};
-
-/// The largest window of a zstd frame that is decompressed: 8 MiB (RFC 9659), which is also the most memory it takes.
-const WINDOW_LOG_MAX: u32 = 23;
+use layout::{Document, DocumentError, Index, ZSTD_WINDOW_LOG_MAX};
 
 /// Why a stored index cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +25,7 @@ pub fn read_index(stored: &[u8]) -> Result<Index, IndexError> {
     let mut content = Vec::new();
     let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(IndexError::Coding)?;
     decoder
-        .window_log_max(WINDOW_LOG_MAX)
+        .window_log_max(ZSTD_WINDOW_LOG_MAX)
         .expect("the limit is one that zstd knows");
     let read = decoder.take(Index::MAX_BYTES + 1).read_to_end(&mut content);
     if read.map_err(IndexError::Coding)? as u64 > Index::MAX_BYTES {

@@ -31,6 +31,10 @@ pub enum Key {
     Blob(Sha256),
 }
 
+/// The largest window of a zstd frame that is stored, as a power of two: 8 MiB (RFC 9659), which is also the most memory
+/// that it may take to decompress one.
+pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
 /// The forms in which `all.json` is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Form {

@@ -20,7 +20,7 @@ pub use current::{
 pub use document::{Document, DocumentError, FORMAT_VERSION};
 pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use index::{Index, IndexedMeta, IndexedShard};
-pub use key::{CachePolicy, Form, Key};
+pub use key::{CachePolicy, Form, Key, ZSTD_WINDOW_LOG_MAX};
 pub use name::{CatalogName, CatalogNameError};
 pub use named::{Content, Named};
 pub use notified::{Mark, Notified};

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use layout::Key;
+use layout::{Key, ZSTD_WINDOW_LOG_MAX};
 use zstd::{
     stream::raw::{DParameter, Decoder, Operation},
     zstd_safe::{InBuffer, OutBuffer},
@@ -20,9 +20,6 @@ use crate::{
 /// What one step puts out: large enough to keep the system calls few, small enough for a thousand requests.
 const CHUNK: usize = 128 << 10;
 
-/// No stored frame has a window above 8 MB (RFC 9659), so none may ask for more memory.
-const WINDOW_LOG_MAX: u32 = 23;
-
 /// The compressors' own defaults: a stored object is made once with more care, these are made while somebody waits.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: u32 = 6;
@@ -30,7 +27,7 @@ const GZIP_LEVEL: u32 = 6;
 /// Undoes zstd. A frame that ends early, or is followed by anything, is an error.
 pub(crate) fn decode(body: Chunks, key: Key) -> Result<Chunks, Error> {
     let mut decoder = Decoder::new().map_err(chunks::coding(&key))?;
-    let limit = DParameter::WindowLogMax(WINDOW_LOG_MAX);
+    let limit = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
     decoder.set_parameter(limit).map_err(chunks::coding(&key))?;
     let decoding = Decoding {
         body,

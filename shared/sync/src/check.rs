@@ -1,11 +1,8 @@
 use std::io::{self, Write};
 
 use keep::read_index;
-use layout::{Content, Form, Hasher, Index, Key, Named, Sha256, Stored};
+use layout::{Content, Form, Hasher, Index, Key, Named, Sha256, Stored, ZSTD_WINDOW_LOG_MAX};
 use telemetry::chain;
-
-/// The largest window of a zstd frame that is decompressed: 8 MiB (RFC 9659), which is also the most memory it takes.
-const WINDOW_LOG_MAX: u32 = 23;
 
 /// What is wrong with the bytes of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -119,7 +116,7 @@ impl Decoder {
         if coding == Form::Zstd.content_encoding() {
             let mut decoder = zstd::stream::write::Decoder::new(measure).expect("a context can be made");
             decoder
-                .window_log_max(WINDOW_LOG_MAX)
+                .window_log_max(ZSTD_WINDOW_LOG_MAX)
                 .expect("the limit is one that zstd knows");
             Self::Zstd(Box::new(decoder))
         } else if coding == Form::Gzip.content_encoding() {
