@@ -14,7 +14,7 @@ else
   rm -r "$WORK/full"
   unpack "$DATA/canonical-cases.tar.zst" "$WORK/cases"
   CASES=$(dirname "$(find "$WORK/cases" -maxdepth 3 -name fbc -type d | head -1)")
-  cd "$ROOT"
+  cd "$ROOT" || exit
   CATALOG_MIRROR_CASES=$(dirname "$CASES") succeeds "every case gives the bytes of catalogd" \
     cargo test --quiet --workspace --test cases -- --ignored
 fi

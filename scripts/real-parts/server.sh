@@ -42,7 +42,7 @@ attack() {
 }
 
 floods() {
-  local before kind
+  local before kind attacks=()
   limited "stalled: 2s, firstRequest: 2s"
   h2load -n 2000 -c 10 -m 100 "$URL/catalogs" >"$WORK/h2load" 2>&1
   before=$(resident_kb)
@@ -60,8 +60,9 @@ floods() {
   done
   for _ in $(seq 1 20); do
     python3 "$ROOT/scripts/lib/h2_attack.py" reset 127.0.0.1 "${URL##*:}" /catalogs/all/api/v1/all >/dev/null &
+    attacks+=("$!")
   done
-  wait $(jobs -rp | grep -vx "$SERVER_PID") 2>/dev/null || true
+  wait "${attacks[@]}" || true
   is "it serves on" "$(whole)" "$HASH"
   is "its memory is what it was, within 64 MB" "$(($(resident_kb) - before < 65536))" 1
   say "resident: $before kB before the floods, $(resident_kb) kB after; attacks ended: $(tr '\n' ',' <"$WORK/attacks")"

@@ -70,14 +70,14 @@ written_as_changed() {
 }
 
 packages_read_back() {
-  local package sums='' expected='' known
+  local package served='' expected='' known
   known=$(shards "$STORE" up)
   for package in $(changed "$2" | grep . || cut -d' ' -f1 <<<"$known"); do
-    sums+="$package $(fetch zstd "$URL/catalogs/up/packages/$package" | sha256)"$'\n'
+    served+="$package $(fetch zstd "$URL/catalogs/up/packages/$package" | sha256)"$'\n'
     expected+="$(grep "^$package " <<<"$known")"$'\n'
   done
   if (($2 == 0)); then expected=$known$'\n'; fi
-  [[ -z $sums ]] || is "$1 serves each of its packages by the snapshot's hash" "$sums" "$expected"
+  [[ -z $served ]] || is "$1 serves each of its packages by the snapshot's hash" "$served" "$expected"
 }
 
 # Readers of the state before find all of it, also what is gone from the published one.
