@@ -1,17 +1,12 @@
 //! An image is published only if it is signed as the policy of its catalog asks.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use layout::{Key, Outcome, Status};
 use policy::{Files, ImageName, Policy, Rejection};
 use poll::{Look, PollError};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair},
-};
 use seal::PublicKey;
 use serde_json::json;
 use store::StoreExt;
-use testkit::{Fault, Image, Kind, digest};
+use testkit::{Cosign, Fault, Image, Kind};
 
 use crate::support::{
     binary::run,
@@ -19,59 +14,27 @@ use crate::support::{
     site::{Site, ten},
 };
 
-/// A `SubjectPublicKeyInfo` of a P-256 key up to its point (RFC 5480).
-const P256_HEAD: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
+/// The repository that is signed for, whatever is pulled.
+const SIGNED_FOR: &str = "any.io/name";
 
-/// The repository that [`Cosign`] signs for, whatever is pulled.
-const ANY: &str = r#"{"type":"exactRepository","dockerRepository":"any.io/name"}"#;
-
-/// Signs as cosign does.
-struct Cosign(EcdsaKeyPair);
-
-impl Cosign {
-    fn new() -> Self {
-        let random = SystemRandom::new();
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-        Self(EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap())
-    }
-
-    fn public(&self) -> PublicKey {
-        PublicKey::from_der([&P256_HEAD[..], self.0.public_key().as_ref()].concat()).unwrap()
-    }
-
-    /// The image that carries the signature of another one.
-    fn sign(&self, digest_of_image: &str) -> Image {
-        let critical = json!({
-            "type": "cosign container image signature",
-            "image": {"docker-manifest-digest": digest_of_image},
-            "identity": {"docker-reference": "any.io/name"},
-        });
-        let payload = json!({"critical": critical, "optional": null}).to_string();
-        let signature = self.0.sign(&SystemRandom::new(), payload.as_bytes()).unwrap();
-        let layer = json!({
-            "mediaType": "application/vnd.dev.cosign.simplesigning.v1+json",
-            "digest": digest(payload.as_bytes()),
-            "size": payload.len(),
-            "annotations": {"dev.cosignproject.cosign/signature": STANDARD.encode(signature.as_ref())},
-        });
-        let config = json!({"mediaType": "x", "digest": digest(b"{}"), "size": 2});
-        let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
-        let mut image = Image::of_manifest(
-            "application/vnd.oci.image.manifest.v1+json",
-            manifest.to_string().into(),
-        );
-        image.blobs.insert(digest(payload.as_bytes()), payload.into());
-        image
-    }
+fn public(signer: &Cosign) -> PublicKey {
+    PublicKey::from_der(signer.public()).unwrap()
 }
 
 impl Site {
+    /// One whose image is there and signed as it is asked for.
+    async fn signed_by(signer: &Cosign) -> (Self, Image) {
+        let mut site = Self::start().await;
+        site.ask_for(&[signer]);
+        let image = catalogs::image(&ten());
+        site.push_image(&image);
+        site.sign(signer, &image);
+        (site, image)
+    }
+
     /// Asks for a signature by one of these.
     fn ask_for(&mut self, signers: &[&Cosign]) {
-        let keys = signers.iter().map(|signer| signer.public()).collect();
+        let keys = signers.iter().map(|signer| public(signer)).collect();
         self.catalog.policy = Some(Policy::cosign(self.image_name(), keys));
     }
 
@@ -85,7 +48,8 @@ impl Site {
 
     fn sign(&self, signer: &Cosign, image: &Image) {
         let tag = format!("{}.sig", image.digest.replace(':', "-"));
-        self.registry.push("ns/catalog", &tag, &signer.sign(&image.digest));
+        self.registry
+            .push("ns/catalog", &tag, &signer.signature(&image.digest, SIGNED_FOR));
     }
 
     async fn verified_by(&self) -> Vec<String> {
@@ -129,18 +93,14 @@ async fn nothing_is_published_before_it_is_signed_by_the_right_key() {
 
     site.sign(&right, &image);
     assert_eq!(site.turn().await.outcome, Outcome::Published);
-    assert_eq!(site.verified_by().await, [right.public().id().to_string()]);
+    assert_eq!(site.verified_by().await, [public(&right).id().to_string()]);
     site.is_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_verified_is_not_asked_for_again_until_the_policy_is_another() {
     let (old, new) = (Cosign::new(), Cosign::new());
-    let mut site = Site::start().await;
-    site.ask_for(&[&old]);
-    let image = catalogs::image(&ten());
-    site.push_image(&image);
-    site.sign(&old, &image);
+    let (mut site, image) = Site::signed_by(&old).await;
     site.turn().await;
     site.registry.reset();
     assert_eq!(site.turn().await.outcome, Outcome::Unchanged);
@@ -158,7 +118,7 @@ async fn what_was_verified_is_not_asked_for_again_until_the_policy_is_another() 
     assert_eq!(report.outcome, Outcome::Refused);
     site.sign(&new, &image);
     assert_eq!(site.turn().await.outcome, Outcome::Retagged);
-    assert_eq!(site.verified_by().await, [new.public().id().to_string()]);
+    assert_eq!(site.verified_by().await, [public(&new).id().to_string()]);
     assert_eq!(site.current().await.serial, 1);
     site.catalog.policy = None;
     assert_eq!(site.turn().await.outcome, Outcome::Retagged);
@@ -168,11 +128,7 @@ async fn what_was_verified_is_not_asked_for_again_until_the_policy_is_another() 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_that_is_not_signed_leaves_the_old_state() {
     let key = Cosign::new();
-    let mut site = Site::start().await;
-    site.ask_for(&[&key]);
-    let image = catalogs::image(&ten());
-    site.push_image(&image);
-    site.sign(&key, &image);
+    let (site, image) = Site::signed_by(&key).await;
     site.turn().await;
     let before = site.current().await;
     let next = changed();
@@ -181,7 +137,8 @@ async fn an_update_that_is_not_signed_leaves_the_old_state() {
     assert_eq!(site.current().await, before);
     // The signature of the old image under the new one's tag.
     let tag = format!("{}.sig", next.digest.replace(':', "-"));
-    site.registry.push("ns/catalog", &tag, &key.sign(&image.digest));
+    site.registry
+        .push("ns/catalog", &tag, &key.signature(&image.digest, SIGNED_FOR));
     let report = site.turn().await;
     assert!(
         report.error_text().unwrap().contains("signs another image"),
@@ -198,11 +155,7 @@ async fn an_update_that_is_not_signed_leaves_the_old_state() {
 #[tokio::test(flavor = "multi_thread")]
 async fn signatures_that_cannot_be_fetched_are_as_good_as_none() {
     let key = Cosign::new();
-    let mut site = Site::start().await;
-    site.ask_for(&[&key]);
-    let image = catalogs::image(&ten());
-    site.push_image(&image);
-    site.sign(&key, &image);
+    let (site, _) = Site::signed_by(&key).await;
     for fault in [Fault::Status(403, None), Fault::Body("{".into())] {
         site.registry.script(Kind::Manifest, fault);
         let report = site.turn().await;
@@ -225,9 +178,11 @@ async fn of_an_index_a_policy_json_takes_the_manifest_and_cosign_the_index() {
     let index = testkit::index(&[("linux/s390x", &other), ("linux/amd64", &image)]);
     site.push_image(&index);
     let policy = |site: &Site| {
-        let text = format!(r#"{{"default":[{{"type":"sigstoreSigned","keyPath":"/key","signedIdentity":{ANY}}}]}}"#);
+        let identity = json!({"type": "exactRepository", "dockerRepository": SIGNED_FOR});
+        let requirement = json!({"type": "sigstoreSigned", "keyPath": "/key", "signedIdentity": identity});
+        let text = json!({"default": [requirement]}).to_string();
         let files = Files {
-            read: &|_| Ok(key.public().to_pem().into_bytes()),
+            read: &|_| Ok(public(&key).to_pem().into_bytes()),
             keyrings: None,
         };
         Policy::containers(site.image_name(), text.as_bytes(), &files).unwrap()
@@ -251,14 +206,14 @@ async fn of_an_index_a_policy_json_takes_the_manifest_and_cosign_the_index() {
     assert_eq!(site.turn().await.outcome, Outcome::Refused);
     site.sign(&key, &index);
     assert_eq!(site.turn().await.outcome, Outcome::Retagged);
-    assert_eq!(site.verified_by().await, [key.public().id().to_string()]);
+    assert_eq!(site.verified_by().await, [public(&key).id().to_string()]);
 }
 
 #[test]
 fn a_configuration_that_cannot_be_understood_is_told_at_once() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("catalogs.yaml");
-    let pem = Cosign::new().public().to_pem();
+    let pem = public(&Cosign::new()).to_pem();
     let wrong = |text: serde_json::Value| {
         std::fs::write(&file, text.to_string()).unwrap();
         let store = folder.path().join("store");

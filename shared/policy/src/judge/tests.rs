@@ -1,9 +1,6 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair},
-};
 use seal::pae;
+use testkit::Cosign;
 
 use super::*;
 use crate::{Files, Flaw};
@@ -15,43 +12,22 @@ const SIGNATURE: &str = include_str!("fixtures/payload.sig");
 const BUNDLE: &str = include_str!("fixtures/bundle.json");
 const KEY: &str = include_str!("fixtures/cosign.pub");
 
-/// A `SubjectPublicKeyInfo` of a P-256 key up to its point (RFC 5480).
-const P256_HEAD: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
+fn public(signer: &Cosign) -> PublicKey {
+    PublicKey::from_der(signer.public()).unwrap()
+}
 
-struct Pair(EcdsaKeyPair);
-
-impl Pair {
-    fn new() -> Self {
-        let random = SystemRandom::new();
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-        Self(EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap())
+fn attach(signer: &Cosign, payload: &str) -> Attached {
+    Attached {
+        payload: payload.as_bytes().to_vec(),
+        signature: signer.sign(payload.as_bytes()),
     }
+}
 
-    fn public(&self) -> PublicKey {
-        PublicKey::from_der([&P256_HEAD[..], self.0.public_key().as_ref()].concat()).unwrap()
-    }
-
-    fn sign(&self, message: &[u8]) -> String {
-        STANDARD.encode(self.0.sign(&SystemRandom::new(), message).unwrap())
-    }
-
-    fn attach(&self, payload: &str) -> Attached {
-        Attached {
-            payload: payload.as_bytes().to_vec(),
-            signature: self.sign(payload.as_bytes()),
-        }
-    }
-
-    fn bundle(&self, payload_type: &str, statement: &str) -> Vec<u8> {
-        let sig = self.sign(&pae(payload_type, statement.as_bytes()));
-        let payload = STANDARD.encode(statement);
-        let envelope =
-            serde_json::json!({"payload": payload, "payloadType": payload_type, "signatures": [{"sig": sig}]});
-        serde_json::json!({"dsseEnvelope": envelope}).to_string().into_bytes()
-    }
+fn bundle(signer: &Cosign, payload_type: &str, statement: &str) -> Vec<u8> {
+    let sig = signer.sign(&pae(payload_type, statement.as_bytes()));
+    let payload = STANDARD.encode(statement);
+    let envelope = serde_json::json!({"payload": payload, "payloadType": payload_type, "signatures": [{"sig": sig}]});
+    serde_json::json!({"dsseEnvelope": envelope}).to_string().into_bytes()
 }
 
 fn cosigns() -> PublicKey {
@@ -83,15 +59,6 @@ fn bundles(bundles: Vec<Vec<u8>>) -> Found {
     }
 }
 
-fn payload(kind: &str, digest: &str, name: &str) -> String {
-    let critical = serde_json::json!({
-        "type": kind,
-        "image": {"docker-manifest-digest": digest},
-        "identity": {"docker-reference": name},
-    });
-    serde_json::json!({"critical": critical, "optional": null}).to_string()
-}
-
 fn flaw(policy: &Policy, found: &Found) -> Flaw {
     match policy.judge(DIGEST, found) {
         Err(Rejection::Flawed { source, .. }) => source,
@@ -101,7 +68,7 @@ fn flaw(policy: &Policy, found: &Found) -> Flaw {
 
 #[test]
 fn what_cosign_signed_is_verified() {
-    let other = Pair::new().public();
+    let other = public(&Cosign::new());
     for (keys, found, method) in [
         (vec![cosigns()], attached(vec![real()]), "cosign"),
         (vec![other.clone(), cosigns()], attached(vec![real()]), "cosign"),
@@ -128,7 +95,7 @@ fn nothing_signed_is_rejected() {
 
 #[test]
 fn another_key_payload_or_signature_is_rejected() {
-    let other = Policy::cosign(image(), vec![Pair::new().public()]);
+    let other = Policy::cosign(image(), vec![public(&Cosign::new())]);
     assert!(matches!(flaw(&other, &attached(vec![real()])), Flaw::Key));
     assert!(matches!(flaw(&other, &bundles(vec![BUNDLE.into()])), Flaw::Key));
     let policy = Policy::cosign(image(), vec![cosigns()]);
@@ -162,20 +129,22 @@ fn another_key_payload_or_signature_is_rejected() {
 
 #[test]
 fn a_signature_of_something_else_is_rejected() {
-    let pair = Pair::new();
-    let policy = Policy::cosign(image(), vec![pair.public()]);
-    let cosign = "cosign container image signature";
+    let pair = Cosign::new();
+    let policy = Policy::cosign(image(), vec![public(&pair)]);
     for (text, wanted) in [
-        (payload(cosign, "sha256:00", "a.io/b"), "digest"),
-        (payload("atomic container signature", DIGEST, "a.io/b"), "type"),
+        (Cosign::payload("sha256:00", "a.io/b"), "digest"),
+        (
+            Cosign::payload(DIGEST, "a.io/b").replace("cosign container image", "atomic container"),
+            "type",
+        ),
         ("{}".to_owned(), "payload"),
         ("nothing".to_owned(), "payload"),
         (
-            payload(cosign, DIGEST, "a.io/b").replace("\"identity\"", "\"more\":1,\"identity\""),
+            Cosign::payload(DIGEST, "a.io/b").replace("\"identity\"", "\"more\":1,\"identity\""),
             "payload",
         ),
     ] {
-        let found = match flaw(&policy, &attached(vec![pair.attach(&text)])) {
+        let found = match flaw(&policy, &attached(vec![attach(&pair, &text)])) {
             Flaw::Digest(_) => "digest",
             Flaw::Type(_) => "type",
             Flaw::Payload(_) => "payload",
@@ -189,27 +158,26 @@ fn a_signature_of_something_else_is_rejected() {
     let in_toto = "application/vnd.in-toto+json";
     let sign = "https://sigstore.dev/cosign/sign/v1";
     let hex = &DIGEST["sha256:".len()..];
-    let right = pair.bundle(in_toto, &statement(sign, hex));
+    let right = bundle(&pair, in_toto, &statement(sign, hex));
     assert_eq!(
         policy.judge(DIGEST, &bundles(vec![right])).unwrap().by[0].method,
         "sigstore-bundle"
     );
-    let other = pair.bundle(in_toto, &statement(sign, "00"));
+    let other = bundle(&pair, in_toto, &statement(sign, "00"));
     assert!(matches!(flaw(&policy, &bundles(vec![other])), Flaw::Digest(_)));
-    let sbom = pair.bundle(in_toto, &statement("https://spdx.dev/Document", hex));
+    let sbom = bundle(&pair, in_toto, &statement("https://spdx.dev/Document", hex));
     assert!(matches!(flaw(&policy, &bundles(vec![sbom])), Flaw::Type(_)));
-    let other = pair.bundle("text/plain", &statement(sign, hex));
+    let other = bundle(&pair, "text/plain", &statement(sign, hex));
     assert!(matches!(flaw(&policy, &bundles(vec![other])), Flaw::Type(_)));
 }
 
 #[test]
 fn a_right_signature_is_found_among_wrong_ones_and_the_best_flaw_is_told() {
-    let (pair, other) = (Pair::new(), Pair::new());
-    let policy = Policy::cosign(image(), vec![pair.public()]);
-    let cosign = "cosign container image signature";
-    let right = pair.attach(&payload(cosign, DIGEST, "a.io/b"));
-    let foreign = other.attach(&payload(cosign, DIGEST, "a.io/b"));
-    let old = pair.attach(&payload(cosign, "sha256:00", "a.io/b"));
+    let (pair, other) = (Cosign::new(), Cosign::new());
+    let policy = Policy::cosign(image(), vec![public(&pair)]);
+    let right = attach(&pair, &Cosign::payload(DIGEST, "a.io/b"));
+    let foreign = attach(&other, &Cosign::payload(DIGEST, "a.io/b"));
+    let old = attach(&pair, &Cosign::payload("sha256:00", "a.io/b"));
     let found = attached(vec![foreign.clone(), old.clone(), right]);
     assert_eq!(policy.judge(DIGEST, &found).unwrap().by.len(), 1);
     assert!(matches!(flaw(&policy, &attached(vec![old, foreign])), Flaw::Digest(_)));
@@ -217,8 +185,8 @@ fn a_right_signature_is_found_among_wrong_ones_and_the_best_flaw_is_told() {
 
 #[test]
 fn a_policy_json_compares_names_too() {
-    let pair = Pair::new();
-    let pem = pair.public().to_pem();
+    let pair = Cosign::new();
+    let pem = public(&pair).to_pem();
     let policy = |identity: &str| {
         let text = format!(r#"{{"default":[{{"type":"sigstoreSigned","keyPath":"/key"{identity}}}]}}"#);
         let files = Files {
@@ -227,13 +195,7 @@ fn a_policy_json_compares_names_too() {
         };
         Policy::containers(image(), text.as_bytes(), &files).unwrap()
     };
-    let signed = |name: &str| {
-        attached(vec![pair.attach(&payload(
-            "cosign container image signature",
-            DIGEST,
-            name,
-        ))])
-    };
+    let signed = |name: &str| attached(vec![attach(&pair, &Cosign::payload(DIGEST, name))]);
     let by_default = policy("");
     by_default.judge(DIGEST, &signed("quay.io/ns/cat:v1")).unwrap();
     assert!(matches!(
@@ -254,7 +216,7 @@ fn a_policy_json_compares_names_too() {
 
 #[test]
 fn another_policy_has_another_hash() {
-    let (a, b) = (Pair::new().public(), Pair::new().public());
+    let (a, b) = (public(&Cosign::new()), public(&Cosign::new()));
     let hash = |image: &str, keys: &[&PublicKey]| {
         let keys = keys.iter().map(|key| (*key).clone()).collect();
         Policy::cosign(ImageName::parse(image), keys).hash()

@@ -1,0 +1,54 @@
+use base64::{Engine, engine::general_purpose::STANDARD};
+use rcgen::{KeyPair, PublicKeyData, SigningKey};
+use serde_json::json;
+
+use crate::{Image, digest};
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
+/// A new key of the kind that `cosign generate-key-pair` makes, ECDSA on P-256, and what cosign signs by it.
+pub struct Cosign(KeyPair);
+
+impl Cosign {
+    /// Another one each time.
+    #[expect(clippy::new_without_default, reason = "each is another one")]
+    pub fn new() -> Self {
+        Self(KeyPair::generate().expect("there is chance"))
+    }
+
+    /// The public key, as a DER `SubjectPublicKeyInfo` (RFC 5280, section 4.1).
+    pub fn public(&self) -> Vec<u8> {
+        self.0.subject_public_key_info()
+    }
+
+    /// The signature of a message by this key and SHA-256, as base64 of DER.
+    pub fn sign(&self, message: &[u8]) -> String {
+        STANDARD.encode(self.0.sign(message).expect("the key is whole"))
+    }
+
+    /// The image that carries the signature of the image with `digest`, as a repository has it under `sha256-HEX.sig`.
+    pub fn signature(&self, digest_of_image: &str, name: &str) -> Image {
+        let payload = Self::payload(digest_of_image, name);
+        let layer = json!({
+            "mediaType": "application/vnd.dev.cosign.simplesigning.v1+json",
+            "digest": digest(payload.as_bytes()),
+            "size": payload.len(),
+            "annotations": {"dev.cosignproject.cosign/signature": self.sign(payload.as_bytes())},
+        });
+        let config = json!({"mediaType": "x", "digest": digest(b"{}"), "size": 2});
+        let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
+        let mut image = Image::of_manifest(MANIFEST, manifest.to_string().into());
+        image.blobs.insert(digest(payload.as_bytes()), payload.into());
+        image
+    }
+
+    /// What cosign signs: that the image with `digest` is meant by `name`.
+    pub fn payload(digest: &str, name: &str) -> String {
+        let critical = json!({
+            "type": "cosign container image signature",
+            "image": {"docker-manifest-digest": digest},
+            "identity": {"docker-reference": name},
+        });
+        json!({"critical": critical, "optional": null}).to_string()
+    }
+}
