@@ -61,23 +61,29 @@ wait_for() {
   return 1
 }
 
-# The program under test: $CATALOG_MIRROR, or a release build of this checkout.
+# The program that is measured: $CATALOG_MIRROR, or a release build of this checkout.
 use_binary() {
   if [[ -z ${CATALOG_MIRROR:-} ]]; then
-    (cd "$ROOT" && cargo build --quiet --release --bin catalog-mirror)
+    (cd "$ROOT" && cargo build --locked --quiet --release --bin catalog-mirror)
     CATALOG_MIRROR=$(target_folder)/release/catalog-mirror
   fi
+  need_program
+}
+
+need_program() {
   [[ -x $CATALOG_MIRROR ]] || die "$CATALOG_MIRROR is no program"
   export CATALOG_MIRROR
 }
 
-# What a part needs besides: TESTED has the functions, and the conformance suite in its examples, as `cargo test
-# --workspace` builds them. Asked for in another way, each of them would share its libraries' features with fewer others,
-# and the whole AWS SDK be compiled once more. The example is what makes cargo count the features that tests add, and the
-# mirror's program uses libraries that otherwise only build scripts would, which are compiled differently.
+# What the real parts run: TESTED has the program, the functions, the visitors of the soak, and the conformance suite in
+# its examples, as `cargo test --workspace` builds them. Asked for in another way, each of them would share its libraries'
+# features with fewer others, and the whole AWS SDK be compiled once more. The example is what makes cargo count the
+# features that tests add.
 use_tested() {
-  (cd "$ROOT" && cargo build --quiet --workspace --bin catalog-mirror --bin poller --bin reader --example conformance)
+  (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin poller --bin reader --bin soak --example conformance)
   TESTED=$(target_folder)/debug
+  CATALOG_MIRROR=${CATALOG_MIRROR:-$TESTED/catalog-mirror}
+  need_program
 }
 
 target_folder() { (cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory); }

@@ -19,7 +19,7 @@ port_is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 use_function() {
   local folder=${CATALOG_MIRROR_FUNCTIONS:-}
   if [[ -z $folder ]]; then
-    use_tested
+    [[ -n ${TESTED:-} ]] || use_tested
     folder=$TESTED
   fi
   FUNCTION=$folder/$1

@@ -109,7 +109,6 @@ refusals() {
 start_minio
 start_moto
 start_overwriting
-use_tested
 
 use_s3 "$MINIO_URL" "$MINIO_CA"
 make_bucket bucket

@@ -9,7 +9,7 @@ ended_well() {
 
 half_a_minute() {
   local report=$WORK/soak.json status=0
-  "$ROOT/scripts/soak" --minutes 0.5 --json "$report" >"$WORK/soak.log" 2>&1 || status=$?
+  CATALOG_MIRROR_VISITORS=$TESTED/soak "$ROOT/scripts/soak" --minutes 0.5 --json "$report" >"$WORK/soak.log" 2>&1 || status=$?
   succeeds "a mirror with everything against it serves for half a minute" ended_well "$status"
   is "$(jq .bodiesChecked "$report") bodies were what their tags say" "$(jq -c .errors "$report")" '[]'
   is "no path of the contract was left out" "$(jq -c .neverChecked "$report")" '[]'
