@@ -29,7 +29,8 @@ pub struct Limits {
     /// Bytes of headers before one tar entry (long names, PAX records), which are held in memory. Default 1 MiB, what
     /// Go's reader takes for one of them.
     pub header_bytes: u64,
-    /// Signatures of one image, and what lists them. Default 64, far above what rotating keys and mirrors leave behind.
+    /// Signatures of one image, and what lists them: manifests, and pages after the first. Default 64, far above what
+    /// rotating keys and mirrors leave behind.
     pub signatures: u64,
     /// Bytes of one signature with what it signs. Default 4 MiB, what other tools allow.
     pub signature_bytes: u64,

@@ -113,17 +113,27 @@ impl Finding {
     /// OCI Distribution Specification v1.1, "Listing Referrers"; where a registry has no such API, the tag of the
     /// "Referrers Tag Schema".
     async fn by_referrers(&mut self, digest: &Digest) -> Result<(), Error> {
-        let body = match self.session.referrers(digest).await? {
-            Some(body) => body,
-            None => {
-                let tag = format!("{}-{}", digest.algorithm(), digest.hex());
-                match self.session.tagged(&tag).await? {
-                    Some(body) => body,
-                    None => return Ok(()),
-                }
-            }
+        let mut pages = self.session.referrers(digest);
+        let Some(first) = self.session.page(&mut pages).await? else {
+            let tag = format!("{}-{}", digest.algorithm(), digest.hex());
+            return match self.session.tagged(&tag).await? {
+                Some(body) => self.entries(digest, &body).await,
+                None => Ok(()),
+            };
         };
-        let index: Index = json(digest.as_str(), &body)?;
+        self.entries(digest, &first).await?;
+        while pages.has_more() {
+            self.take(digest.as_str())?;
+            if let Some(page) = self.session.page(&mut pages).await? {
+                self.entries(digest, &page).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever a registry says that it has filtered, only what is a signature is looked at.
+    async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
+        let index: Index = json(digest.as_str(), body)?;
         for entry in index.manifests.iter().filter(|entry| entry.is_signature()) {
             self.take(digest.as_str())?;
             let body = self.session.manifest(&entry.digest).await?;

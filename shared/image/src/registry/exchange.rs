@@ -21,7 +21,7 @@ const MOST_REDIRECTS: usize = 5;
 /// A request to the registry's API.
 pub(crate) struct Ask<'a> {
     pub(crate) method: Method,
-    /// Under the repository.
+    /// Under the repository; with a slash in front, under the registry.
     pub(crate) path: String,
     pub(crate) accept: Option<&'static str>,
     /// The first byte wanted, if not all are.

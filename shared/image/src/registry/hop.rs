@@ -14,7 +14,7 @@ pub(crate) struct Hop {
     pub(crate) nearest: Zone,
 }
 
-/// Why a redirect or a token realm is not followed.
+/// Why a redirect, a token realm or a next page is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Nothing that can be followed.
@@ -41,6 +41,12 @@ pub enum Refusal {
     /// A loop, in all likelihood.
     #[error("there are too many redirects")]
     TooMany,
+    /// Whoever lists the signatures of an image decides which there are.
+    #[error("the next page of a list has to be the registry's own")]
+    Elsewhere,
+    /// A list in a circle.
+    #[error("that page of the list was read before")]
+    ReadBefore,
 }
 
 impl Refusal {

@@ -2,13 +2,15 @@
 
 use bytes::Bytes;
 use oci_client::Reference;
-use reqwest::{Method, Response};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Response, Url};
 
 use crate::digest::{Digest, DigestError};
 use crate::error::Error;
 use crate::manifest::Blob;
 use crate::place::Check;
 use crate::registry::exchange::Ask;
+use crate::registry::waits::Waits;
 use crate::registry::{Fault, Session, foreign};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
@@ -116,11 +118,21 @@ impl Session {
 
     /// A small body, asked for again if it breaks off.
     pub(crate) async fn whole(&self, ask: &Ask<'_>, limit: (&'static str, u64)) -> Result<Bytes, Error> {
-        let mut waits = crate::registry::waits::Waits::new(&self.settings().retry);
+        self.whole_from(ask, limit).await.map(|(_, _, body)| body)
+    }
+
+    /// The same, with where it came from and its headers.
+    pub(crate) async fn whole_from(
+        &self,
+        ask: &Ask<'_>,
+        limit: (&'static str, u64),
+    ) -> Result<(Url, HeaderMap, Bytes), Error> {
+        let mut waits = Waits::new(&self.settings().retry);
         loop {
             let response = self.send(ask).await?;
+            let (from, headers) = (response.url().clone(), response.headers().clone());
             match self.body(response, limit, ask.what).await {
-                Ok(body) => return Ok(body),
+                Ok(body) => return Ok((from, headers, body)),
                 Err(error) => self.pause(&mut waits, error).await?,
             }
         }

@@ -9,10 +9,12 @@ mod fault;
 mod foreign;
 mod grant;
 mod hop;
+mod link;
 mod lookaside;
 mod manifest;
 mod names;
 mod pace;
+mod referrers;
 mod signatures;
 mod tls;
 mod token;
@@ -177,9 +179,17 @@ impl Session {
         } else {
             "https"
         };
-        let url = format!("{scheme}://{}/v2/{}/{path}", self.host, self.repository);
+        let url = format!("{scheme}://{}{}", self.host, self.path(path));
         let url = Url::parse(&url).map_err(|_| self.failed(Fault::Url(url)))?;
         Hop::home(url).map_err(|fault| self.failed(fault))
+    }
+
+    /// From the root of the registry, if it is not already.
+    fn path(&self, path: &str) -> String {
+        match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("/v2/{}/{path}", self.repository),
+        }
     }
 
     fn has_no_head(&self) -> bool {

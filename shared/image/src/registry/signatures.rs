@@ -1,9 +1,8 @@
-//! Signatures: manifests under tags, lists of referrers, and small blobs.
+//! Signatures: manifests under tags, and small blobs.
 
 use bytes::Bytes;
 use reqwest::Method;
 
-use crate::digest::Digest;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::manifest::Blob;
@@ -14,25 +13,22 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.oci.image.index.v1+json";
 
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-
 impl Session {
     /// The manifest or index under a tag; `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
         let (path, what) = (format!("manifests/{tag}"), format!("tag {tag}"));
-        self.optional(path, Some(MANIFESTS), &what, |_| false).await
-    }
-
-    /// The index of what refers to a manifest; `None` if the registry has no such list (OCI Distribution Specification
-    /// v1.1, "Listing Referrers": 404, which older registries vary).
-    pub(crate) async fn referrers(&self, digest: &Digest) -> Result<Option<Bytes>, Error> {
-        let (path, what) = (format!("referrers/{digest}"), format!("list of referrers of {digest}"));
-        let has_none = |fault: &Fault| match fault {
-            Fault::PlainRefused => true,
-            Fault::Status(status) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
-            _ => false,
+        let ask = Ask {
+            method: Method::GET,
+            path,
+            accept: Some(MANIFESTS),
+            from: 0,
+            what: &what,
         };
-        self.optional(path, Some(INDEX), &what, has_none).await
+        match self.whole(&ask, ("manifestBytes", self.limits().manifest_bytes)).await {
+            Ok(body) => Ok(Some(body)),
+            Err(Error::Registry(error)) if matches!(error.fault, Fault::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// What is signed, or a whole signature.
@@ -43,31 +39,5 @@ impl Session {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.settings().limits
-    }
-
-    async fn optional(
-        &self,
-        path: String,
-        accept: Option<&'static str>,
-        what: &str,
-        has_none: impl Fn(&Fault) -> bool,
-    ) -> Result<Option<Bytes>, Error> {
-        let ask = Ask {
-            method: Method::GET,
-            path,
-            accept,
-            from: 0,
-            what,
-        };
-        let limit = ("manifestBytes", self.limits().manifest_bytes);
-        match self.whole(&ask, limit).await {
-            Ok(body) => Ok(Some(body)),
-            Err(Error::Registry(error)) => match error.fault {
-                Fault::NotFound { .. } => Ok(None),
-                fault if has_none(&fault) => Ok(None),
-                fault => Err(self.failed(fault)),
-            },
-            Err(error) => Err(error),
-        }
     }
 }

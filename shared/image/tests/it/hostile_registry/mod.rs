@@ -5,6 +5,7 @@
 mod bodies;
 mod headers;
 mod lies;
+mod pages;
 mod realms;
 mod redirects;
 mod storms;
@@ -213,5 +214,7 @@ fn refusal(why: Refusal) -> &'static str {
         Refusal::LinkLocal => "refused: link-local",
         Refusal::Private => "refused: private",
         Refusal::TooMany => "refused: too many",
+        Refusal::Elsewhere => "refused: elsewhere",
+        Refusal::ReadBefore => "refused: read before",
     }
 }
