@@ -3,7 +3,7 @@ use layout::SignedBy;
 use seal::{PublicKey, pae};
 use serde::Deserialize;
 
-use crate::requirement::Flaw;
+use crate::{object::Object, requirement::Flaw};
 
 /// What cosign 3 states of an image that it signs (cosign, `pkg/types`).
 const COSIGN_SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
@@ -14,7 +14,7 @@ const IN_TOTO: &str = "application/vnd.in-toto+json";
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bundle {
-    dsse_envelope: Option<Envelope>,
+    dsse_envelope: Option<Object<Envelope>>,
 }
 
 /// DSSE v1.0.2, envelope.md.
@@ -23,7 +23,7 @@ struct Bundle {
 struct Envelope {
     payload: String,
     payload_type: String,
-    signatures: Vec<EnvelopeSignature>,
+    signatures: Vec<Object<EnvelopeSignature>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -36,7 +36,7 @@ struct EnvelopeSignature {
 #[serde(rename_all = "camelCase")]
 struct Statement {
     predicate_type: String,
-    subject: Vec<Subject>,
+    subject: Vec<Object<Subject>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,14 +46,14 @@ struct Subject {
 
 /// Who signed, if one of the keys has. A bundle names no image, so there is no identity to compare.
 pub(crate) fn check(bytes: &[u8], keys: &[PublicKey], digest: &str) -> Result<SignedBy, Flaw> {
-    let bundle: Bundle = serde_json::from_slice(bytes).map_err(Flaw::Payload)?;
-    let envelope = bundle.dsse_envelope.ok_or(Flaw::Envelope)?;
+    let Object(bundle): Object<Bundle> = serde_json::from_slice(bytes).map_err(Flaw::Payload)?;
+    let Object(envelope) = bundle.dsse_envelope.ok_or(Flaw::Envelope)?;
     let payload = STANDARD.decode(&envelope.payload).map_err(|_| Flaw::Base64)?;
     let message = pae(&envelope.payload_type, &payload);
     let signatures = envelope
         .signatures
         .iter()
-        .filter_map(|signature| STANDARD.decode(&signature.sig).ok());
+        .filter_map(|Object(signature)| STANDARD.decode(&signature.sig).ok());
     let signatures: Vec<_> = signatures.collect();
     let signed = |key: &&PublicKey| signatures.iter().any(|sig| key.verify(&message, sig).is_ok());
     let key = keys.iter().find(signed).ok_or(Flaw::Key)?;
@@ -69,11 +69,11 @@ pub(crate) fn check(bytes: &[u8], keys: &[PublicKey], digest: &str) -> Result<Si
 
 /// Other statements of an image, such as its SBOM, are signed by the same keys and are no approval of it.
 fn subject(payload: &[u8], digest: &str) -> Result<(), Flaw> {
-    let statement: Statement = serde_json::from_slice(payload).map_err(Flaw::Payload)?;
+    let Object(statement): Object<Statement> = serde_json::from_slice(payload).map_err(Flaw::Payload)?;
     if statement.predicate_type != COSIGN_SIGN {
         return Err(Flaw::Type(statement.predicate_type));
     }
-    let digests = statement.subject.iter().flat_map(|subject| &subject.digest);
+    let digests = statement.subject.iter().flat_map(|Object(subject)| &subject.digest);
     let mut digests = digests.map(|(algorithm, hex)| format!("{algorithm}:{hex}"));
     match digests.clone().any(|found| found == digest) {
         true => Ok(()),

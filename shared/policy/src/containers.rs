@@ -4,7 +4,11 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use seal::{KeyError, PublicKey};
 use serde::Deserialize;
 
-use crate::{Identity, ImageName, Keyring, Keyrings, OpenPgpError, Policy, requirement::Requirement};
+use crate::{
+    Identity, ImageName, Keyring, Keyrings, OpenPgpError, Policy,
+    object::{Object, object},
+    requirement::Requirement,
+};
 
 /// What reading a policy needs of the world.
 pub struct Files<'a> {
@@ -58,10 +62,10 @@ pub enum PolicyError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    default: Vec<Entry>,
+    default: Vec<Object<Entry>>,
     /// By transport and scope. Those of other transports than `docker` mean nothing here, but have to be sound.
     #[serde(default)]
-    transports: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
+    transports: BTreeMap<String, BTreeMap<String, Vec<Object<Entry>>>>,
 }
 
 #[derive(Deserialize)]
@@ -76,7 +80,7 @@ enum Entry {
         key_path: Option<String>,
         key_paths: Option<Vec<String>>,
         key_data: Option<String>,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "object")]
         signed_identity: Identity,
     },
     #[serde(rename_all = "camelCase")]
@@ -91,7 +95,7 @@ enum Entry {
         rekor_public_key_paths: Option<serde::de::IgnoredAny>,
         rekor_public_key_data: Option<serde::de::IgnoredAny>,
         rekor_public_key_datas: Option<serde::de::IgnoredAny>,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "object")]
         signed_identity: Identity,
     },
 }
@@ -108,7 +112,7 @@ impl Policy {
     /// # Errors
     /// [`PolicyError`] if that cannot be understood in every detail. What it asks of others is only parsed.
     pub fn containers(image: ImageName, text: &[u8], files: &Files<'_>) -> Result<Self, PolicyError> {
-        let document: Document = serde_json::from_slice(text)?;
+        let Object(document): Object<Document> = serde_json::from_slice(text)?;
         let docker = document.transports.get("docker");
         let chosen = scopes(&image)
             .into_iter()
@@ -117,7 +121,7 @@ impl Policy {
         if entries.is_empty() {
             return Err(PolicyError::Empty(scope));
         }
-        let requirements = entries.iter().map(|entry| entry.requirement(files));
+        let requirements = entries.iter().map(|Object(entry)| entry.requirement(files));
         let requirements = requirements.collect::<Result<_, _>>()?;
         Ok(Self::containers_of(image, requirements))
     }

@@ -6,6 +6,7 @@ mod cosign;
 mod identity;
 mod judge;
 mod name;
+mod object;
 mod openpgp;
 mod payload;
 mod requirement;

@@ -1,7 +1,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Identity, ImageName, requirement::Flaw};
+use crate::{
+    Identity, ImageName,
+    object::{Object, object},
+    requirement::Flaw,
+};
 
 /// `critical.type` of what cosign signs (cosign, specs/SIGNATURE_SPEC.md).
 pub(crate) const COSIGN: &str = "cosign container image signature";
@@ -11,6 +15,7 @@ pub(crate) const SIMPLE: &str = "atomic container signature";
 /// A simple signing payload (containers-signature(5)): both OpenPGP messages and cosign's attachments carry it.
 #[derive(Debug, Deserialize)]
 struct Payload {
+    #[serde(deserialize_with = "object")]
     critical: Critical,
     /// Whatever the signer wanted to say besides.
     #[serde(default)]
@@ -24,7 +29,9 @@ struct Payload {
 struct Critical {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(deserialize_with = "object")]
     image: Image,
+    #[serde(deserialize_with = "object")]
     identity: Claim,
 }
 
@@ -47,7 +54,7 @@ pub(crate) fn check(
     (image, digest): (&ImageName, &str),
     identity: Option<&Identity>,
 ) -> Result<(), Flaw> {
-    let Payload { critical, .. } = serde_json::from_slice(payload).map_err(Flaw::Payload)?;
+    let Object(Payload { critical, .. }) = serde_json::from_slice(payload).map_err(Flaw::Payload)?;
     if critical.kind != kind {
         return Err(Flaw::Type(critical.kind));
     }

@@ -149,3 +149,21 @@ fn what_is_not_understood_in_full_is_an_error() {
         Err(PolicyError::Empty(_))
     ));
 }
+
+/// Nor does podman take them, and they are no policy that anybody has meant.
+#[test]
+fn lists_are_no_objects() {
+    let identity = r#"{"type":"sigstoreSigned","keyPath":"/key","signedIdentity":["matchExact"]}"#;
+    for text in [
+        r#"[[{"type":"reject"}],{}]"#,
+        r#"{"default":[["insecureAcceptAnything"]]}"#,
+        r#"{"default":[{"type":"reject"}],"transports":{"docker":{"a.io":[["reject"]]}}}"#,
+        &format!(r#"{{"default":[{identity}]}}"#),
+    ] {
+        let why = read("a.io/b:v1", text).unwrap_err();
+        assert!(
+            matches!(&why, PolicyError::Json(why) if why.to_string().contains("expected an object at line 1")),
+            "{why:?}"
+        );
+    }
+}
