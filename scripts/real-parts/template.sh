@@ -224,6 +224,7 @@ collecting() {
   moto_stack resolve "$TEMPLATE" "$STACK" CollectGarbage=false >"$WORK/hoarding.json"
   is "unless a parameter forbids it" "$(jq -rc '[.[] | select(.Type == "AWS::Scheduler::Schedule").Properties | "\(.State // "ENABLED") \(.ScheduleExpression)"] | sort' "$WORK/hoarding.json")" \
     '["DISABLED rate(1 days)","ENABLED rate(10 minutes)"]'
+  is "and then no alarm waits for it" "$(jq 'has("FailedCollectionAlarm")' "$WORK/hoarding.json")" false
 }
 
 # What can call the functions from outside: the reader its CDN, the poller nobody.
@@ -269,13 +270,15 @@ alarms() {
   alarms=$(aws cloudwatch describe-alarms | jq -c .MetricAlarms)
   same_lines "the alarms" "$(jq -r '.[].AlarmName' <<<"$alarms")" "NoPollAlarm
 FailedPollsAlarm
+FailedCollectionAlarm
 PollerErrorsAlarm
 DeadLettersAlarm
 ReaderErrorsAlarm
 CdnErrorsAlarm"
   is "silence is an alarm" "$(jq -c '.[] | select(.AlarmName == "NoPollAlarm") | [.TreatMissingData, .Period, .EvaluationPeriods]' <<<"$alarms")" '["breaching",600,3]'
+  is "a failed collection is one until the next succeeds" "$(jq -c '.[] | select(.AlarmName == "FailedCollectionAlarm") | [.TreatMissingData, .Statistic, .Threshold]' <<<"$alarms")" '["ignore","Maximum",0]'
   is "each tells the topic" "$(jq -c '[.[].AlarmActions[]] | unique' <<<"$alarms")" "[\"$(id AlarmTopic)\"]"
-  for metric in $(property NoPollAlarm .MetricName) $(property FailedPollsAlarm .MetricName) Publications LastSuccessAge SweptObjects SweptBytes; do
+  for metric in $(property NoPollAlarm .MetricName) $(property FailedPollsAlarm .MetricName) $(property FailedCollectionAlarm .MetricName) Publications LastSuccessAge SweptObjects SweptBytes; do
     succeeds "the poller writes $metric" grep -rqw "$metric" "$ROOT/functions/poller/src"
   done
   succeeds "the dashboard is JSON" jq -e '.widgets | length > 0' <<<"$(property Dashboard .DashboardBody)"

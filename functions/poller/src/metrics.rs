@@ -30,9 +30,10 @@ pub(crate) fn write(level: Level, measured: &[Measured<'_>]) {
     print(measured.iter().filter_map(|measured| line(level, measured, now)));
 }
 
-/// Writes what garbage collection has removed, without a dimension: catalogs share what lies there.
-pub(crate) fn write_collection(level: Level, report: &GcReport) {
-    print(collection(level, report, SystemTime::now()).into_iter());
+/// Writes whether garbage collection failed, and else what it has removed, without a dimension: catalogs share what lies
+/// there.
+pub(crate) fn write_collection(level: Level, collected: Option<&GcReport>) {
+    print(collection(level, collected, SystemTime::now()).into_iter());
 }
 
 fn print(mut lines: impl Iterator<Item = Value>) {
@@ -54,13 +55,14 @@ fn line(level: Level, measured: &Measured<'_>, now: SystemTime) -> Option<Value>
     (!values.is_empty()).then_some(line)
 }
 
-/// What would have been removed is no metric.
-fn collection(level: Level, report: &GcReport, now: SystemTime) -> Option<Value> {
-    let values = [
-        ("SweptObjects", "Count", report.swept.objects),
-        ("SweptBytes", "Bytes", report.swept.bytes),
-    ];
-    (level != Level::Off && !report.dry_run).then(|| embedded(&json!([[]]), &values, now))
+/// One that succeeded says so too: that ends the alarm.
+fn collection(level: Level, collected: Option<&GcReport>, now: SystemTime) -> Option<Value> {
+    let mut values = vec![("FailedCollections", "Count", u64::from(collected.is_none()))];
+    if let Some(report) = collected {
+        values.push(("SweptObjects", "Count", report.swept.objects));
+        values.push(("SweptBytes", "Bytes", report.swept.bytes));
+    }
+    (level != Level::Off).then(|| embedded(&json!([[]]), &values, now))
 }
 
 /// A name, a unit and what was measured.
@@ -130,20 +132,28 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_has_no_dimension() {
+    fn what_was_removed_or_failed_has_no_dimension() {
         let mut report = GcReport::default();
         (report.swept.objects, report.swept.bytes) = (3, 1000);
         let now = UNIX_EPOCH + Duration::from_millis(5);
-        let metrics = json!([{"Name": "SweptObjects", "Unit": "Count"}, {"Name": "SweptBytes", "Unit": "Bytes"}]);
+        let metrics = json!([
+            {"Name": "FailedCollections", "Unit": "Count"},
+            {"Name": "SweptObjects", "Unit": "Count"},
+            {"Name": "SweptBytes", "Unit": "Bytes"},
+        ]);
         let directive = json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics});
         let expected = json!({
             "_aws": {"Timestamp": 5, "CloudWatchMetrics": [directive]},
-            "SweptObjects": 3, "SweptBytes": 1000,
+            "FailedCollections": 0, "SweptObjects": 3, "SweptBytes": 1000,
         });
-        assert_eq!(collection(Level::Catalog, &report, now), Some(expected));
-        assert_eq!(collection(Level::Off, &report, now), None);
-        report.dry_run = true;
-        assert_eq!(collection(Level::Total, &report, now), None);
+        assert_eq!(collection(Level::Catalog, Some(&report), now), Some(expected));
+        assert_eq!(collection(Level::Off, Some(&report), now), None);
+        let failed = collection(Level::Total, None, now).unwrap();
+        assert_eq!(
+            (&failed["FailedCollections"], failed.get("SweptObjects")),
+            (&json!(1), None)
+        );
+        assert_eq!(collection(Level::Off, None, now), None);
     }
 
     #[test]
