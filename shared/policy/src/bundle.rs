@@ -3,7 +3,10 @@ use layout::SignedBy;
 use seal::{PublicKey, pae};
 use serde::Deserialize;
 
-use crate::{object::Object, requirement::Flaw};
+use crate::{
+    object::{Object, read},
+    requirement::Flaw,
+};
 
 /// What cosign 3 states of an image that it signs (cosign, `pkg/types`).
 const COSIGN_SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
@@ -46,7 +49,7 @@ struct Subject {
 
 /// Who signed, if one of the keys has. A bundle names no image, so there is no identity to compare.
 pub(crate) fn check(bytes: &[u8], keys: &[PublicKey], digest: &str) -> Result<SignedBy, Flaw> {
-    let Object(bundle): Object<Bundle> = serde_json::from_slice(bytes).map_err(Flaw::Payload)?;
+    let bundle: Bundle = read(bytes).map_err(Flaw::Payload)?;
     let Object(envelope) = bundle.dsse_envelope.ok_or(Flaw::Envelope)?;
     let payload = STANDARD.decode(&envelope.payload).map_err(|_| Flaw::Base64)?;
     let message = pae(&envelope.payload_type, &payload);
@@ -69,7 +72,7 @@ pub(crate) fn check(bytes: &[u8], keys: &[PublicKey], digest: &str) -> Result<Si
 
 /// Other statements of an image, such as its SBOM, are signed by the same keys and are no approval of it.
 fn subject(payload: &[u8], digest: &str) -> Result<(), Flaw> {
-    let Object(statement): Object<Statement> = serde_json::from_slice(payload).map_err(Flaw::Payload)?;
+    let statement: Statement = read(payload).map_err(Flaw::Payload)?;
     if statement.predicate_type != COSIGN_SIGN {
         return Err(Flaw::Type(statement.predicate_type));
     }

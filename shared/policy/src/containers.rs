@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     Identity, ImageName, Keyring, Keyrings, OpenPgpError, Policy,
-    object::{Object, object},
+    object::{Object, object, read},
     requirement::Requirement,
 };
 
@@ -112,7 +112,7 @@ impl Policy {
     /// # Errors
     /// [`PolicyError`] if that cannot be understood in every detail. What it asks of others is only parsed.
     pub fn containers(image: ImageName, text: &[u8], files: &Files<'_>) -> Result<Self, PolicyError> {
-        let Object(document): Object<Document> = serde_json::from_slice(text)?;
+        let document: Document = read(text)?;
         let docker = document.transports.get("docker");
         let chosen = scopes(&image)
             .into_iter()

@@ -2,14 +2,22 @@ use std::{fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
+use serde_json::Value;
 
 /// What is written as a JSON object. A derived reader also takes a list of the values, which other programs refuse.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
-/// The same for a field.
+/// Reads an object. The library does not look at what it passes over, so that could be no JSON (RFC 8259), such as texts
+/// that are not UTF-8; whoever reads all of it would not understand what was believed.
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice::<Value>(bytes)?;
+    serde_json::from_slice(bytes).map(|Object(value)| value)
+}
+
+/// An object in a field.
 pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(value)| value)
 }

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use crate::{
     Identity, ImageName,
-    object::{Object, object},
+    object::{object, read},
     requirement::Flaw,
 };
 
@@ -54,7 +54,7 @@ pub(crate) fn check(
     (image, digest): (&ImageName, &str),
     identity: Option<&Identity>,
 ) -> Result<(), Flaw> {
-    let Object(Payload { critical, .. }) = serde_json::from_slice(payload).map_err(Flaw::Payload)?;
+    let Payload { critical, .. } = read(payload).map_err(Flaw::Payload)?;
     if critical.kind != kind {
         return Err(Flaw::Type(critical.kind));
     }

@@ -235,3 +235,15 @@ fn another_policy_has_another_hash() {
         assert_ne!(first, other);
     }
 }
+
+/// Found by fuzzing: what is passed over was not looked at.
+#[test]
+fn what_is_no_json_is_no_bundle_whatever_is_signed_in_it() {
+    let policy = Policy::cosign(image(), vec![cosigns()]);
+    let at = BUNDLE.find("vnd.dev.sigstore").unwrap();
+    for not_text in [&b"\xff"[..], br"\ud800", br"\x"] {
+        let (head, rest) = BUNDLE.as_bytes().split_at(at);
+        let altered = [head, not_text, rest].concat();
+        assert!(matches!(flaw(&policy, &bundles(vec![altered])), Flaw::Payload(_)));
+    }
+}
