@@ -371,6 +371,7 @@ scripts() {
   is "invoke poll" "$("$script/invoke" poll --force a b | jq -c .)" '{"action":"poll","catalogs":["a","b"],"force":true}'
   is "invoke gc" "$("$script/invoke" gc --dry-run | jq -c .)" '{"action":"gc","dryRun":true}'
   is "invoke rollback" "$("$script/invoke" rollback --content-hash "$HASH" a | jq -c .)" "{\"action\":\"rollback\",\"catalogs\":[\"a\"],\"contentHash\":\"$HASH\"}"
+  is "and whatever it was" "$("$script/invoke" rollback --unverified --content-hash "$HASH" a | jq -c .unverified)" true
   curl -sf -d '{"results": ["{\"counts\": {\"failed\": 1}}"], "region": "us-east-1"}' "$AWS_ENDPOINT_URL/moto-api/static/lambda-simple/response" >/dev/null
   "$script/invoke" poll >/dev/null 2>&1 || code=$?
   is "a failed catalog is an exit code" "$code" 1

@@ -2,7 +2,7 @@
 
 use layout::{Key, Outcome, Status};
 use policy::{Files, ImageName, Policy, Rejection};
-use poll::{Look, PollError};
+use poll::{Look, PollError, Target, rollback, rollback_unverified};
 use seal::PublicKey;
 use serde_json::json;
 use store::StoreExt;
@@ -266,4 +266,85 @@ fn a_configuration_that_cannot_be_understood_is_told_at_once() {
         told.contains("for the catalog a: ") && !told.contains("for the catalog b: "),
         "{told}"
     );
+}
+
+/// A policy holds for what is served, wherever that comes from.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_brings_back_what_was_verified_under_the_same_policy() {
+    let (key, new) = (Cosign::new(), Cosign::new());
+    let mut site = Site::start().await;
+    let publish = async |site: &Site, bundles, signer: Option<&Cosign>| {
+        let mut files = ten();
+        files[4] = catalogs::package("p4", bundles);
+        let image = catalogs::image(&files);
+        site.push_image(&image);
+        signer.iter().for_each(|signer| site.sign(signer, &image));
+        let report = site.turn().await;
+        assert_eq!(report.outcome, Outcome::Published);
+        (Target::Hash(report.content_hash.unwrap().to_string()), image)
+    };
+    let back = async |site: &Site, target| rollback(&site.store, &site.catalog.name, target, None).await;
+    let (unsigned, _) = publish(&site, 4, None).await;
+    site.ask_for(&[&key]);
+    let (signed, _) = publish(&site, 5, Some(&key)).await;
+    let before = site.current().await;
+
+    let refused = back(&site, &unsigned).await;
+    let text = refused.error_text().unwrap();
+    assert!(
+        text.contains("was not verified") && text.contains("`unverified`"),
+        "{text}"
+    );
+    assert_eq!(site.current().await, before);
+
+    // Whoever insists gets it, and nobody is told that it was verified: not now, and not once it is history.
+    let report = rollback_unverified(&site.store, &site.catalog.name, &unsigned, None).await;
+    assert_eq!(report.outcome, Outcome::Published);
+    let brought_back = site.current().await;
+    assert_eq!((&brought_back.source, brought_back.verified()), (&before.source, None));
+    assert_eq!(site.turn().await.outcome, Outcome::Unchanged);
+    let (newest, image) = publish(&site, 6, Some(&key)).await;
+    assert!(site.current().await.verified().is_some());
+    assert!(
+        back(&site, &unsigned)
+            .await
+            .error_text()
+            .unwrap()
+            .contains("was not verified")
+    );
+
+    assert_eq!(back(&site, &signed).await.outcome, Outcome::Published);
+    assert_eq!(site.current().await.verified(), before.verified());
+    assert_eq!(back(&site, &newest).await.outcome, Outcome::Published);
+
+    site.ask_for(&[&new]);
+    site.sign(&new, &image);
+    assert_eq!(site.turn().await.outcome, Outcome::Retagged);
+    let text = back(&site, &signed).await.error_text().unwrap();
+    assert!(text.contains("under another policy"), "{text}");
+    site.catalog.policy = None;
+    assert_eq!(site.turn().await.outcome, Outcome::Retagged);
+    assert_eq!(back(&site, &unsigned).await.outcome, Outcome::Published);
+}
+
+/// Then it is no rollback any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_brought_back_and_is_pulled_after_all_is_verified_as_its_source_is() {
+    let key = Cosign::new();
+    let mut site = Site::start().await;
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    site.turn().await;
+    site.ask_for(&[&key]);
+    let changed = changed();
+    site.sign(&key, &changed);
+    site.push_image(&changed);
+    site.turn().await;
+    rollback_unverified(&site.store, &site.catalog.name, &Target::Previous, None).await;
+    site.sign(&key, &image);
+    site.push_image(&image);
+    assert_eq!(site.turn().await.outcome, Outcome::Retagged);
+    let current = site.current().await;
+    assert_eq!((current.brought_back, current.serial), (None, 3));
+    assert!(site.current().await.verified().is_some());
 }

@@ -171,6 +171,9 @@ pub(crate) struct Rollback {
     /// Go back to the publication before the current one.
     #[arg(long, group = "target")]
     pub(crate) previous: bool,
+    /// Publish it although the source is verified and this was not, or under another policy.
+    #[arg(long)]
+    pub(crate) unverified: bool,
     /// The catalog.
     #[arg(value_name = "NAME")]
     pub(crate) name: CatalogName,

@@ -42,6 +42,9 @@ pub struct Manual {
     pub force: bool,
     /// For a rollback: the content hash, or its first digits.
     pub content_hash: Option<String>,
+    /// For a rollback: publish it although the source is verified and this was not, or under another policy.
+    #[serde(default)]
+    pub unverified: bool,
     /// For garbage collection: remove nothing and say what would be.
     #[serde(default)]
     pub dry_run: bool,
@@ -67,7 +70,7 @@ pub enum Action {
 #[error(
     "the event is not understood: {0}; known are the scheduled events of EventBridge or {{}}, the events of an SQS \
      queue, and {{\"action\": \"poll\" | \"rollback\" | \"check\" | \"gc\", \"catalogs\": [NAME, ...], \
-     \"force\": true | false, \"contentHash\": HASH, \"dryRun\": true | false}}"
+     \"force\": true | false, \"contentHash\": HASH, \"unverified\": true | false, \"dryRun\": true | false}}"
 )]
 pub struct UnknownEvent(String);
 
@@ -78,7 +81,7 @@ struct Body {
 }
 
 /// The fields of [`Manual`]; an event with any of them was meant to be one.
-const MANUAL: [&str; 5] = ["action", "catalogs", "force", "contentHash", "dryRun"];
+const MANUAL: [&str; 6] = ["action", "catalogs", "force", "contentHash", "unverified", "dryRun"];
 
 impl Event {
     /// Tells which event it is.
@@ -110,6 +113,9 @@ impl Manual {
             (Action::Rollback, None) => Err("a rollback needs a contentHash"),
             (Action::Rollback, _) if self.catalogs.len() != 1 => Err("a rollback needs exactly one catalog"),
             (Action::Poll | Action::Check | Action::Gc, Some(_)) => Err("only a rollback has a contentHash"),
+            (Action::Poll | Action::Check | Action::Gc, _) if self.unverified => {
+                Err("only a rollback can be unverified")
+            }
             (Action::Rollback | Action::Check | Action::Gc, _) if self.force => Err("only a poll can be forced"),
             (Action::Gc, _) if !self.catalogs.is_empty() => {
                 Err("gc has no catalogs: what they share can only be told of all of them")

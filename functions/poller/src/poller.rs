@@ -228,9 +228,13 @@ impl<'a> Invocation<'a> {
 
     async fn rollback(self, manual: Manual) -> Answer {
         let target = Target::Hash(manual.content_hash.unwrap_or_default());
+        let (store, signer) = (&*self.poller.store, self.site.signer.as_ref());
         let mut reports = Vec::new();
         for catalog in &manual.catalogs {
-            reports.push(poll::rollback(&*self.poller.store, catalog, &target, self.site.signer.as_ref()).await);
+            reports.push(match manual.unverified {
+                true => poll::rollback_unverified(store, catalog, &target, signer).await,
+                false => poll::rollback(store, catalog, &target, signer).await,
+            });
         }
         self.round().notify(&reports).await;
         Answer::of(reports)

@@ -25,6 +25,9 @@ pub struct Current {
     /// When this content was published: RFC 3339, UTC, whole seconds.
     #[serde(with = "timestamp")]
     pub published_at: std::time::SystemTime,
+    /// Set by a rollback, as this content is then not that of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought_back: Option<BroughtBack>,
     /// Whether readers serve the catalog.
     #[serde(default, skip_serializing_if = "Availability::is_available")]
     pub availability: Availability,
@@ -63,6 +66,14 @@ pub struct SourceRef {
     /// The digest that it resolved to.
     pub digest: String,
     /// By whom the image with that digest was signed, if the catalog has a policy that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+}
+
+/// An earlier content that is published again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BroughtBack {
+    /// How the image was verified that it was read from, as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
@@ -117,6 +128,9 @@ pub struct Previous {
     /// versions did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Sha256>,
+    /// How the image was verified that it was read from, as [`Current::verified`] says. Older versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
 }
 
 impl Document for Current {
@@ -124,6 +138,14 @@ impl Document for Current {
 }
 
 impl Current {
+    /// How the image was verified that the content was read from: after a rollback that is not the source.
+    pub const fn verified(&self) -> Option<&Verified> {
+        match &self.brought_back {
+            Some(brought_back) => brought_back.verified.as_ref(),
+            None => self.source.verified.as_ref(),
+        }
+    }
+
     /// What `previous` of the next publication holds: this one, then its own, newest first.
     pub fn as_previous(&self) -> Vec<Previous> {
         let this = Previous {
@@ -131,6 +153,7 @@ impl Current {
             content_hash: self.content_hash,
             published_at: self.published_at,
             snapshot: Some(self.snapshot.sha256),
+            verified: self.verified().cloned(),
         };
         std::iter::once(this)
             .chain(self.previous.iter().cloned())
@@ -208,6 +231,7 @@ mod tests {
             },
             render_version: 1,
             published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
+            brought_back: None,
             availability: Availability::Available,
             previous: Vec::new(),
             signatures: Vec::new(),
@@ -219,7 +243,7 @@ mod tests {
         let bytes = current(3).to_bytes();
         assert_eq!(Current::from_bytes(&bytes).unwrap(), current(3));
         let text = String::from_utf8(bytes).unwrap();
-        for absent in ["availability", "signatures", "verified"] {
+        for absent in ["availability", "signatures", "verified", "broughtBack"] {
             assert!(!text.contains(absent), "{text}");
         }
         assert!(text.contains(r#""publishedAt": "2026-09-21T14:13:20Z""#), "{text}");
@@ -231,6 +255,21 @@ mod tests {
         let finer = text.replace("14:13:20Z", "14:13:20.999Z");
         assert_ne!(finer, text);
         assert_eq!(Current::from_bytes(finer.as_bytes()).unwrap(), current(3));
+    }
+
+    #[test]
+    fn what_was_brought_back_is_not_verified_as_its_source_is() {
+        let policy = Sha256::of(b"policy");
+        let verified = Some(Verified { policy, by: Vec::new() });
+        let mut now = current(2);
+        now.source.verified.clone_from(&verified);
+        assert_eq!(
+            (now.verified(), &now.as_previous()[0].verified),
+            (verified.as_ref(), &verified)
+        );
+        now.brought_back = Some(BroughtBack { verified: None });
+        assert_eq!((now.verified(), &now.as_previous()[0].verified), (None, &None));
+        assert_eq!(Current::from_bytes(&now.to_bytes()).unwrap(), now);
     }
 
     #[test]

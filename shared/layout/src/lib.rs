@@ -15,7 +15,7 @@ mod sweep;
 
 pub use catalogs::Catalogs;
 pub use current::{
-    Availability, Current, PREVIOUS_MAX, Previous, Signature, SignedBy, SnapshotRef, SourceRef, Verified,
+    Availability, BroughtBack, Current, PREVIOUS_MAX, Previous, Signature, SignedBy, SnapshotRef, SourceRef, Verified,
 };
 pub use document::{Document, DocumentError, FORMAT_VERSION};
 pub use hash::{Hasher, ParseSha256Error, Sha256};

@@ -1,7 +1,9 @@
 use std::time::Instant;
 
 use keep::{Finding, Watch, missing, spare_forgotten};
-use layout::{CatalogName, Current, Document, Key, Outcome, Previous, Sha256, Snapshot, SnapshotRef};
+use layout::{
+    BroughtBack, CatalogName, Current, Document, Key, Outcome, Previous, Sha256, Snapshot, SnapshotRef, Verified,
+};
 use seal::Signer;
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
 
@@ -56,6 +58,16 @@ pub enum RollbackError {
     /// The history does not say what its Snapshot is, or says that it is another one.
     #[error("nothing vouches for the snapshot of {0} as it is stored, so it is not signed")]
     Unvouched(Sha256),
+    /// What is published is verified, and this was not, or by what is not asked for any more.
+    #[error(
+        "{content_hash} {how}, unlike what is published now: to publish it all the same ask for it as `unverified`"
+    )]
+    Unverified {
+        /// Which content.
+        content_hash: Sha256,
+        /// What is known of it.
+        how: &'static str,
+    },
     /// Some of it is missing or damaged.
     #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
     Incomplete {
@@ -74,8 +86,28 @@ pub enum RollbackError {
 /// the source moves or a poll is forced. `status.json` stays too: nothing was polled.
 ///
 /// `signer` signs the new pointer, and has to be given where the old one is signed.
+///
+/// Where a policy is asked of the source, it has to have been asked of the earlier content too.
 pub async fn rollback(store: &dyn Store, catalog: &CatalogName, target: &Target, signer: Option<&Signer>) -> Report {
     rollback_in(store, catalog, target, signer, &Surroundings::default()).await
+}
+
+/// The same, whatever was asked of the earlier content.
+pub async fn rollback_unverified(
+    store: &dyn Store,
+    catalog: &CatalogName,
+    target: &Target,
+    signer: Option<&Signer>,
+) -> Report {
+    let rollback = Rollback {
+        store,
+        catalog,
+        target,
+        surroundings: &Surroundings::default(),
+        signer,
+        unverified: true,
+    };
+    rollback.report().await
 }
 
 /// The same, with the time and chance given.
@@ -86,19 +118,15 @@ pub async fn rollback_in(
     signer: Option<&Signer>,
     surroundings: &Surroundings,
 ) -> Report {
-    let started = Instant::now();
-    let mut report = Report::new(catalog.clone());
     let rollback = Rollback {
         store,
         catalog,
         target,
         surroundings,
         signer,
+        unverified: false,
     };
-    let ended = rollback.run(&mut report).await;
-    report.end(ended, started.elapsed());
-    log(&report);
-    report
+    rollback.report().await
 }
 
 struct Rollback<'a> {
@@ -107,9 +135,20 @@ struct Rollback<'a> {
     target: &'a Target,
     surroundings: &'a Surroundings,
     signer: Option<&'a Signer>,
+    /// Whether it does not matter how the content was verified.
+    unverified: bool,
 }
 
 impl Rollback<'_> {
+    async fn report(&self) -> Report {
+        let started = Instant::now();
+        let mut report = Report::new(self.catalog.clone());
+        let ended = self.run(&mut report).await;
+        report.end(ended, started.elapsed());
+        log(&report);
+        report
+    }
+
     async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
         for attempt in 0..ATTEMPTS {
             match self.attempt(report).await {
@@ -131,12 +170,14 @@ impl Rollback<'_> {
         }
         let (snapshot, reference) = self.snapshot(content_hash).await?;
         self.vouch(&current, &reference, content_hash)?;
+        let verified = self.verified(&current, content_hash)?;
         self.check(&snapshot).await?;
         report.changes = self.changes(&current, &snapshot).await;
         let next = Current {
             serial: current.serial + 1,
             content_hash,
             snapshot: reference,
+            brought_back: Some(BroughtBack { verified }),
             published_at: self.surroundings.now(),
             previous: current.as_previous(),
             ..current.clone()
@@ -199,6 +240,27 @@ impl Rollback<'_> {
             Some(_) if recorded != Some(reference.sha256) => Err(RollbackError::Unvouched(content_hash)),
             _ => Ok(()),
         }
+    }
+
+    /// How the content was verified, which has to be under the policy that is now asked of the source. Of several
+    /// publications of it the one that was counts, else the newest.
+    fn verified(&self, current: &Current, content_hash: Sha256) -> Result<Option<Verified>, RollbackError> {
+        let asked = current.source.verified.as_ref().map(|verified| verified.policy);
+        let of_it = current
+            .previous
+            .iter()
+            .filter(|previous| previous.content_hash == content_hash);
+        let known: Vec<_> = of_it.filter_map(|previous| previous.verified.as_ref()).collect();
+        let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
+        let found = fitting.or(known.first()).map(|verified| (*verified).clone());
+        if asked.is_none() || fitting.is_some() || self.unverified {
+            return Ok(found);
+        }
+        let how = match found {
+            Some(_) => "was verified under another policy",
+            None => "was not verified when it was published, as far as is known",
+        };
+        Err(RollbackError::Unverified { content_hash, how })
     }
 
     async fn check(&self, snapshot: &Snapshot) -> Result<(), PollError> {

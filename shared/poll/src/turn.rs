@@ -6,7 +6,8 @@ use std::{
 use image::Digest;
 use keep::{Watch, add_name, spare_forgotten};
 use layout::{
-    CatalogName, Current, Document, Key, Outcome, Previous, RENDER_VERSION, Sha256, Snapshot, SnapshotRef, SourceRef,
+    BroughtBack, CatalogName, Current, Document, Key, Outcome, Previous, RENDER_VERSION, Sha256, Snapshot, SnapshotRef,
+    SourceRef,
 };
 use render::Rendering;
 use store::{Condition, DOCUMENT_MAX, ReadError, StoreExt, Version};
@@ -117,7 +118,9 @@ impl Turn<'_> {
         match read {
             Some(read) if self.is_known(&read, &digest) => {
                 let source = self.approved(Some(&read), &digest).await?;
-                self.swap_source(read, source, report).await.map(Seen::Known)
+                let brought_back = read.current.brought_back.clone();
+                let swapped = self.swap_source(read, source, brought_back, report).await;
+                swapped.map(Seen::Known)
             }
             read => Ok(Seen::New(read.map(Box::new), digest)),
         }
@@ -153,9 +156,16 @@ impl Turn<'_> {
     }
 
     /// Same content: readers must not notice more than a new source. Nothing is written when that is the same too.
-    async fn swap_source(&self, read: Read, source: SourceRef, report: &mut Report) -> Result<Outcome, PollError> {
+    async fn swap_source(
+        &self,
+        read: Read,
+        source: SourceRef,
+        brought_back: Option<BroughtBack>,
+        report: &mut Report,
+    ) -> Result<Outcome, PollError> {
         let next = Current {
             source,
+            brought_back,
             render_version: RENDER_VERSION,
             availability: self.catalog.availability,
             ..read.current.clone()
@@ -197,7 +207,8 @@ impl Turn<'_> {
                     .as_ref()
                     .is_some_and(|previous| self.is_same(&rendering, previous)) =>
             {
-                self.swap_source(read, source, report).await
+                // What was brought back is what the source has, after all.
+                self.swap_source(read, source, None, report).await
             }
             read => {
                 if !self.force {
@@ -277,6 +288,7 @@ impl Turn<'_> {
             source,
             render_version: RENDER_VERSION,
             published_at: self.mirror.settings.surroundings.now(),
+            brought_back: None,
             availability: self.catalog.availability,
             previous: history(read.as_ref()),
             signatures: Vec::new(),

@@ -78,6 +78,7 @@ mod tests {
             content_hash: hash(text),
             published_at: UNIX_EPOCH,
             snapshot: None,
+            verified: None,
         });
         let mut previous: Vec<_> = previous.collect();
         previous.reverse();
@@ -92,6 +93,7 @@ mod tests {
             },
             render_version: 1,
             published_at: UNIX_EPOCH,
+            brought_back: None,
             availability: Availability::Available,
             signatures: Vec::new(),
             previous,

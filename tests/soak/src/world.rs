@@ -177,6 +177,7 @@ mod tests {
             content_hash: hash(serial),
             published_at: UNIX_EPOCH,
             snapshot: None,
+            verified: None,
         });
         Current {
             serial,
@@ -189,6 +190,7 @@ mod tests {
             },
             render_version: RENDER_VERSION,
             published_at: UNIX_EPOCH,
+            brought_back: None,
             availability: Availability::Available,
             previous: previous.collect(),
             signatures: Vec::new(),

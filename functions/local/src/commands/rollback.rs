@@ -13,7 +13,11 @@ pub(crate) async fn run(args: Rollback) -> anyhow::Result<Exit> {
     let target = args.content_hash.map_or(Target::Previous, Target::Hash);
     notifier.adopt(slice::from_ref(&args.name)).await;
     let signer = config.keys.signer();
-    let reports = [::poll::rollback(&*store, &args.name, &target, signer.as_ref()).await];
+    let report = match args.unverified {
+        true => ::poll::rollback_unverified(&*store, &args.name, &target, signer.as_ref()).await,
+        false => ::poll::rollback(&*store, &args.name, &target, signer.as_ref()).await,
+    };
+    let reports = [report];
     if args.json {
         output::reports::json(&reports)?;
     } else {

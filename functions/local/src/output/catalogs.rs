@@ -103,7 +103,7 @@ pub(crate) fn packages_json(snapshot: &Snapshot) -> anyhow::Result<()> {
 
 impl Row {
     fn verified(&self) -> Option<&Verified> {
-        self.current.as_ref()?.source.verified.as_ref()
+        self.current.as_ref()?.verified()
     }
 }
 

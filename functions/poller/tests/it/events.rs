@@ -52,6 +52,7 @@ fn anything_else_is_an_error_that_tells_what_is_understood() {
         json!({"action": "gc", "catalogs": ["a"]}),
         json!({"action": "gc", "force": true}),
         json!({"action": "gc", "contentHash": "ab"}),
+        json!({"action": "poll", "unverified": true}),
         json!({"action": "gc", "dryRun": "yes"}),
     ] {
         let error = Event::from_value(event.clone()).unwrap_err().to_string();

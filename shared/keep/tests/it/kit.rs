@@ -214,6 +214,7 @@ fn next(name: &CatalogName, snapshot: &Snapshot, before: Option<&Current>, now: 
         },
         render_version: RENDER_VERSION,
         published_at: now,
+        brought_back: None,
         availability: Availability::Available,
         signatures: Vec::new(),
         previous: before.map(Current::as_previous).unwrap_or_default(),

@@ -81,6 +81,7 @@ fn event() -> Event {
         },
         render_version: 1,
         published_at: std::time::UNIX_EPOCH,
+        brought_back: None,
         availability: layout::Availability::Available,
         signatures: Vec::new(),
         previous: Vec::new(),

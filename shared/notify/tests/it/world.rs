@@ -77,6 +77,7 @@ pub(crate) async fn publish(store: &MemoryStore, packages: Packages<'_>) -> Repo
         },
         render_version: RENDER_VERSION,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000 + serial),
+        brought_back: None,
         availability: Availability::Available,
         signatures: Vec::new(),
         previous: before.as_ref().map(Current::as_previous).unwrap_or_default(),

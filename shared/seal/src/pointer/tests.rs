@@ -24,6 +24,7 @@ fn current() -> Current {
         },
         render_version: 1,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
+        brought_back: None,
         availability: Availability::Available,
         previous: Vec::new(),
         signatures: Vec::new(),

@@ -38,6 +38,7 @@ impl Default for Publication<'_> {
         Self {
             name: "demo",
             serial: 1,
+            brought_back: None,
             availability: Availability::Available,
             identity: false,
             previous: Vec::new(),

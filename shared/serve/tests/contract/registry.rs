@@ -84,6 +84,7 @@ impl Site {
 fn earlier(serial: u64, content_hash: Sha256) -> Previous {
     Previous {
         snapshot: None,
+        verified: None,
         serial,
         content_hash,
         published_at: SystemTime::UNIX_EPOCH + Duration::from_secs(serial),

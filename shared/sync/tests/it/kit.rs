@@ -103,6 +103,7 @@ async fn point(store: &Arc<dyn Store>, name: &CatalogName, hash: Sha256, snapsho
         },
         render_version: 1,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
+        brought_back: None,
         availability: Availability::Available,
         signatures: Vec::new(),
         previous: before.as_ref().map(Current::as_previous).unwrap_or_default(),
