@@ -7,9 +7,13 @@ mod fbc;
 mod field;
 mod images;
 mod json;
+#[cfg(any(test, feature = "openpgp"))]
+mod messages;
 mod negotiation;
 mod oci;
 mod overlay;
+mod policies;
+mod publisher;
 mod ranges;
 mod references;
 mod replay;
@@ -23,9 +27,12 @@ pub use archive::{archive, volume};
 pub use conditional::if_none_match;
 pub use documents::{current, index, snapshot};
 pub use json::json;
+#[cfg(any(test, feature = "openpgp"))]
+pub use messages::openpgp;
 pub use negotiation::accept_encoding;
 pub use oci::oci;
 pub use overlay::overlay;
+pub use policies::policy;
 pub use ranges::ranges;
 pub use references::references;
 pub use replay::replay;

@@ -10,8 +10,11 @@ use http::HeaderMap;
 use layout::Key;
 use testkit::Layer;
 
+#[cfg(any(test, feature = "openpgp"))]
+use crate::messages;
 use crate::{
     archive::export,
+    policies, publisher,
     site::{CATALOGS, Site, name},
 };
 
@@ -19,7 +22,7 @@ use crate::{
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: &[Target] = &[
     ("json", crate::json),
     ("yaml", crate::yaml),
     ("overlay", crate::overlay),
@@ -34,6 +37,9 @@ pub const TARGETS: [Target; 14] = [
     ("archive", crate::archive),
     ("volume", crate::volume),
     ("oci", crate::oci),
+    ("policy", crate::policy),
+    #[cfg(any(test, feature = "openpgp"))]
+    ("openpgp", crate::openpgp),
 ];
 
 /// Larger files say nothing that smaller ones do not, and take longer to say it.
@@ -65,6 +71,9 @@ impl Seeds {
         seeds.published(&Site::new(&["v1", "v2"]));
         seeds.requests(&Site::new(&["v1"]));
         seeds.layers();
+        seeds.signatures();
+        #[cfg(any(test, feature = "openpgp"))]
+        seeds.messages();
         seeds.noise();
         Ok(seeds)
     }
@@ -174,6 +183,21 @@ impl Seeds {
         self.add("tar", zstd::bulk::compress(&tar, 3).expect("memory takes all"));
         self.add("tar", testkit::gzip(&tar));
         self.add("tar", tar);
+    }
+
+    fn signatures(&mut self) {
+        self.add("policy", publisher::signed());
+        for real in [policies::PAYLOAD, policies::SIGNATURE.as_bytes(), policies::BUNDLE] {
+            self.add("policy", real);
+        }
+        self.add_all("policy", &policies::WRITTEN);
+    }
+
+    #[cfg(any(test, feature = "openpgp"))]
+    fn messages(&mut self) {
+        for real in messages::KEYS.iter().chain(&messages::MESSAGES) {
+            self.add("openpgp", *real);
+        }
     }
 
     /// What is built of the input rather than read from it starts from anything at all.

@@ -38,7 +38,6 @@ impl Default for Publication<'_> {
         Self {
             name: "demo",
             serial: 1,
-            brought_back: None,
             availability: Availability::Available,
             identity: false,
             previous: Vec::new(),
@@ -134,6 +133,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         },
         render_version: RENDER_VERSION,
         published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000 + 60 * publication.serial),
+        brought_back: None,
         availability: publication.availability,
         previous: publication.previous,
         signatures: Vec::new(),

@@ -1,0 +1,4 @@
+//! See `fuzz::openpgp`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(openpgp);

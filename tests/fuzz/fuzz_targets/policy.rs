@@ -1,0 +1,4 @@
+//! See `fuzz::policy`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(policy);
