@@ -81,7 +81,11 @@ impl Rendering {
             let framed = sinks.layer.is_some();
             let gzip = self.spawn_gzip(scope, &mut taps, sinks.gzip, sinks.layer);
             let identity = sinks.identity.map(|sink| spawn_identity(scope, &mut taps, sink));
-            let read = self.pour(taps, framed);
+            let read = match self.pour(taps, framed) {
+                // The writers ended too soon then, and whatever they say of that, it is not the cause.
+                Err(error @ (RenderError::Damaged { .. } | RenderError::Published { .. })) => return Err(error),
+                read => read,
+            };
             // A writer that failed made the reading stop: its error is the cause.
             let zstd = join(zstd, "all.json.zst")?;
             let gzip = gzip.map_or_else(|| Ok(gzip::Written::default()), finish)?;

@@ -337,6 +337,16 @@ fn a_damaged_published_shard_is_noticed() {
     let rendering = try_render(CATALOG, Arc::new(published), Settings::default()).unwrap();
     let error = rendering.write_all(Sinks::default()).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
+    // The compressors are told how much will come, and get less.
+    let sink = || -> Option<Box<dyn io::Write + Send>> { Some(Box::new(io::sink())) };
+    let sinks = Sinks {
+        zstd: sink(),
+        gzip: sink(),
+        identity: sink(),
+        layer: sink(),
+    };
+    let error = rendering.write_all(sinks).unwrap_err();
+    assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
 }
 
 #[test]
