@@ -88,10 +88,9 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
         }
     };
     let mut expected = BTreeMap::new();
-    for (hash, is_current) in publications(&current) {
-        let recorded = is_current.then_some(current.snapshot.sha256);
+    for hash in publications(&current) {
         verification
-            .snapshot(store, catalog, hash, recorded, &mut expected)
+            .snapshot(store, catalog, hash, &current, &mut expected)
             .await?;
     }
     verification.objects(store, expected).await?;
@@ -100,14 +99,11 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
 }
 
 /// Content may come back: each hash once.
-fn publications(current: &Current) -> Vec<(Sha256, bool)> {
-    let mut seen = BTreeSet::from([current.content_hash]);
+fn publications(current: &Current) -> Vec<Sha256> {
+    let mut seen = BTreeSet::new();
     let earlier = current.previous.iter().map(|previous| previous.content_hash);
-    let earlier: Vec<_> = earlier
-        .filter(|hash| seen.insert(*hash))
-        .map(|hash| (hash, false))
-        .collect();
-    std::iter::once((current.content_hash, true)).chain(earlier).collect()
+    let all = std::iter::once(current.content_hash).chain(earlier);
+    all.filter(|hash| seen.insert(*hash)).collect()
 }
 
 impl Verification {
@@ -124,7 +120,7 @@ impl Verification {
         store: &dyn Store,
         catalog: &CatalogName,
         hash: Sha256,
-        recorded: Option<Sha256>,
+        current: &Current,
         expected: &mut BTreeMap<Key, Named>,
     ) -> Result<(), StoreError> {
         let key = Key::Snapshot(catalog.clone(), hash);
@@ -132,15 +128,17 @@ impl Verification {
             Err(Finding {
                 problem: Problem::Missing,
                 ..
-            }) if recorded.is_none() => self.expired += 1,
+            }) if hash != current.content_hash => self.expired += 1,
             Err(finding) => self.findings.push(finding),
             Ok((snapshot, sha256)) => {
                 self.snapshots += 1;
                 if snapshot.content_hash != hash {
                     self.found(&key, Problem::Content);
                 }
-                if recorded.is_some_and(|recorded| recorded != sha256) {
+                // What it names is not known then.
+                if current.contradicts(hash, sha256) {
                     self.found(&key, Problem::Disagrees("current.json"));
+                    return Ok(());
                 }
                 let named = snapshot.objects(catalog).into_iter();
                 expected.extend(named.map(|named| (named.key.clone(), named)));

@@ -162,6 +162,30 @@ impl Current {
     }
 }
 
+impl Current {
+    /// What the Snapshot of a content that is or was published hashes to, newest publication first. The same content may
+    /// have been published with more than one. Older versions recorded it only of what was current.
+    pub fn recorded(&self, content_hash: Sha256) -> impl Iterator<Item = Option<Sha256>> {
+        let this = (self.content_hash == content_hash).then_some(Some(self.snapshot.sha256));
+        let earlier = self
+            .previous
+            .iter()
+            .filter(move |previous| previous.content_hash == content_hash);
+        // What is published has to be just that.
+        let earlier = earlier
+            .filter(move |_| this.is_none())
+            .map(|previous| previous.snapshot);
+        this.into_iter().chain(earlier)
+    }
+
+    /// Whether a Snapshot with these bytes' hash contradicts what was recorded when that content was published. Nothing
+    /// does where nothing was.
+    pub fn contradicts(&self, content_hash: Sha256, snapshot: Sha256) -> bool {
+        let mut recorded = self.recorded(content_hash).peekable();
+        recorded.peek().is_some() && recorded.all(|recorded| recorded.is_some_and(|recorded| recorded != snapshot))
+    }
+}
+
 impl SnapshotRef {
     /// Points at the Snapshot of `catalog` with that content, whose bytes are `bytes`.
     pub fn new(catalog: &CatalogName, content_hash: Sha256, bytes: &[u8]) -> Self {

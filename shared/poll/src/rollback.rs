@@ -1,9 +1,7 @@
 use std::time::Instant;
 
 use keep::{Finding, Watch, missing, spare_forgotten};
-use layout::{
-    BroughtBack, CatalogName, Current, Document, Key, Outcome, Previous, Sha256, Snapshot, SnapshotRef, Verified,
-};
+use layout::{BroughtBack, CatalogName, Current, Document, Key, Outcome, Sha256, Snapshot, SnapshotRef, Verified};
 use seal::Signer;
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
 
@@ -49,8 +47,8 @@ pub enum RollbackError {
     /// The content is not stored any more.
     #[error("the content {0} is not kept any more")]
     Gone(Sha256),
-    /// A document names another content than it should.
-    #[error("the snapshot of {0} describes another content")]
+    /// A document names another content than it should, or is not the one that was published.
+    #[error("the snapshot of {0} is not the one that was published")]
     Mistaken(Sha256),
     /// The pointer is not from whom it should be, and to sign its history would make it one's own.
     #[error("what is published is not signed by one of the keys; poll the catalog with them first")]
@@ -228,16 +226,15 @@ impl Rollback<'_> {
         Ok((snapshot, SnapshotRef::new(self.catalog, content_hash, &bytes)))
     }
 
-    /// What is signed was signed before: the history that was just verified names the Snapshot by its hash.
+    /// A Snapshot that is not the one that was published is damaged, and what it names may be anything. What is signed was
+    /// signed before, too: the history that was just verified names the Snapshot by its hash.
     fn vouch(&self, current: &Current, reference: &SnapshotRef, content_hash: Sha256) -> Result<(), RollbackError> {
-        let of_it = |previous: &&Previous| previous.content_hash == content_hash;
-        let recorded = current
-            .previous
-            .iter()
-            .filter(of_it)
-            .find_map(|previous| previous.snapshot);
+        let is_recorded = current
+            .recorded(content_hash)
+            .any(|recorded| recorded == Some(reference.sha256));
         match self.signer {
-            Some(_) if recorded != Some(reference.sha256) => Err(RollbackError::Unvouched(content_hash)),
+            Some(_) if !is_recorded => Err(RollbackError::Unvouched(content_hash)),
+            _ if current.contradicts(content_hash, reference.sha256) => Err(RollbackError::Mistaken(content_hash)),
             _ => Ok(()),
         }
     }

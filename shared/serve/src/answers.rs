@@ -69,9 +69,11 @@ impl App {
     /// An object that never changes, as it is stored.
     async fn immutable(&self, key: Key) -> Result<Representation, Error> {
         let tag = immutable_tag(&key);
-        let source = match self.caches.bodies.get(&BodyKey::Object(key.clone())) {
-            Some(bytes) => Source::Memory(bytes),
-            None => Source::Object(Box::pin(self.find_object(&key)).await?),
+        let cached = self.caches.bodies.get(&BodyKey::Object(key.clone()));
+        let source = match cached {
+            // Whether it is the one that was published is told by what is published now.
+            Some(bytes) if !matches!(key, Key::Snapshot(..)) => Source::Memory(bytes),
+            _ => Source::Object(Box::pin(self.find_object(&key)).await?),
         };
         Ok(Representation {
             tag,

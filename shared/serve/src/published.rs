@@ -13,6 +13,7 @@ use store::{Fetched, Get, Object, Version};
 
 use crate::{
     app::App,
+    cache::BodyKey,
     error::{Corruption, Error},
     fields::{Coding, Modified, Tag},
     registry::Earlier,
@@ -185,6 +186,23 @@ impl App {
             return Err(Error::corrupt(&key, Corruption::Hash));
         }
         parse_snapshot(&key, &bytes)
+    }
+}
+
+impl App {
+    /// Whether a Snapshot, published or earlier, is the one that `current.json` tells of: its key is that of its content.
+    /// Of one that nothing tells of, or whose catalog is gone, nothing more can be said.
+    pub(crate) async fn vouch(&self, key: &Key, bytes: &[u8]) -> Result<(), Error> {
+        let Key::Snapshot(name, hash) = key else { return Ok(()) };
+        match self.published(name.as_str()).await {
+            Ok(published) if published.current.contradicts(*hash, Sha256::of(bytes)) => {
+                // It may be repaired by the next time.
+                self.caches.bodies.remove(&BodyKey::Object(key.clone()));
+                Err(Error::corrupt(key, Corruption::Hash))
+            }
+            Err(error @ (Error::Store(_) | Error::Corrupt { .. })) => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -208,6 +208,7 @@ impl App {
             Source::Memory(bytes) => Ok(Content::plain(Plain::Memory(bytes))),
             Source::Object(object) if object.size <= self.caches.body_max || object.is_document() => {
                 let bytes = self.cached(&object.key, object.stored).await?;
+                Box::pin(self.vouch(&object.key, &bytes)).await?;
                 Ok(Content::plain(Plain::Memory(bytes)))
             }
             Source::Object(object) => Ok(Content::plain(Plain::Stored(object))),

@@ -1,8 +1,8 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, stream};
 use keep::{Finding, Problem, Verification, verify};
-use layout::{CatalogName, Current, Key, Named, Snapshot};
+use layout::{CatalogName, Current, Key, Named, Sha256, Snapshot, SnapshotRef};
 use store::{Condition, ReadError, StoreError, StoreExt};
 use telemetry::chain;
 
@@ -31,29 +31,41 @@ impl Copier {
             repaired: Vec::new(),
             failed: Vec::new(),
         };
-        self.repair_snapshot(name, &mut repair).await?;
+        self.repair_snapshots(name, &mut repair).await?;
         self.repair_objects(name, &mut repair).await?;
         self.store.flush().await?;
         Ok(repair)
     }
 
-    /// The published Snapshot first: without it nothing is known of the rest.
-    async fn repair_snapshot(&self, name: &CatalogName, repair: &mut Repair) -> Result<(), SyncError> {
+    /// Snapshots first, the published one and those before it: without them nothing is known of the rest.
+    async fn repair_snapshots(&self, name: &CatalogName, repair: &mut Repair) -> Result<(), SyncError> {
         let Ok(Some((current, _))) = self.read::<Current>(&Key::Current(name.clone())).await? else {
             return Ok(());
         };
-        let key = Key::Snapshot(name.clone(), current.content_hash);
-        if !repair.finds(&key) {
-            return Ok(());
-        }
-        match self.mend_snapshot(name, &key, &current).await {
-            Ok(()) => {
-                repair.verification = verify(&*self.store, name).await?;
-                repair.repaired.push(key.to_string());
+        for (key, states) in snapshots(name, &current) {
+            if repair.finds(&key) {
+                match self.mend_as_any(name, &key, &states).await {
+                    Ok(()) => repair.repaired.push(key.to_string()),
+                    Err(error) => repair.failed.push((key.to_string(), chain(&error))),
+                }
             }
-            Err(error) => repair.failed.push((key.to_string(), chain(&error))),
+        }
+        if !repair.repaired.is_empty() {
+            repair.verification = verify(&*self.store, name).await?;
         }
         Ok(())
+    }
+
+    /// The same content may have been published with several Snapshots: the newest that the origin has.
+    async fn mend_as_any(&self, name: &CatalogName, key: &Key, states: &[Current]) -> Result<(), SyncError> {
+        let mut mended = Ok(());
+        for state in states {
+            mended = self.mend_snapshot(name, key, state).await;
+            if mended.is_ok() {
+                break;
+            }
+        }
+        mended
     }
 
     async fn mend_snapshot(&self, name: &CatalogName, key: &Key, current: &Current) -> Result<(), SyncError> {
@@ -150,6 +162,26 @@ impl Copier {
             read => Ok(read),
         }
     }
+}
+
+/// The Snapshots that a pointer tells the hashes of, each with what it would be if that were published.
+fn snapshots(name: &CatalogName, current: &Current) -> BTreeMap<Key, Vec<Current>> {
+    let earlier = current.previous.iter().map(|previous| previous.content_hash);
+    let contents: BTreeSet<Sha256> = earlier.chain([current.content_hash]).collect();
+    let states = |content_hash| {
+        let key = Key::Snapshot(name.clone(), content_hash);
+        let state = |sha256| Current {
+            content_hash,
+            snapshot: SnapshotRef {
+                key: key.to_string(),
+                sha256,
+            },
+            ..current.clone()
+        };
+        let states: Vec<Current> = current.recorded(content_hash).flatten().map(state).collect();
+        (!states.is_empty()).then_some((key, states))
+    };
+    contents.into_iter().filter_map(states).collect()
 }
 
 type ReadDocument<T> = Result<Option<(T, store::Version)>, ReadError>;

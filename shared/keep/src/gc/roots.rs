@@ -1,5 +1,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -25,12 +26,14 @@ pub(super) struct Roots {
 }
 
 /// Why a Snapshot must stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Claim {
-    /// It is published, and its bytes hash to this.
-    Published(Sha256),
-    /// It was published before or is about to be. One that is not there claims nothing.
-    Other,
+    /// It is published, and this names it.
+    Published(Arc<Current>),
+    /// It was published before, as this remembers. One that is not there claims nothing.
+    Earlier(Arc<Current>),
+    /// It is about to be published. The same.
+    Announced,
 }
 
 impl Roots {
@@ -63,7 +66,7 @@ impl Roots {
             let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
             if let Some((current, _)) = current {
                 self.published.insert(name.clone());
-                claims.extend(self.retained(name, &current));
+                claims.extend(self.retained(name, &Arc::new(current)));
             }
         }
         self.mark(store, claims).await
@@ -73,7 +76,7 @@ impl Roots {
     fn young(&self, listed: &[Listed]) -> BTreeMap<(CatalogName, Sha256), Claim> {
         let young = listed.iter().filter(|listed| !self.is_old(listed.modified));
         let claims = young.filter_map(|listed| match &listed.key {
-            Key::Intent(name, hash) | Key::Snapshot(name, hash) => Some(((name.clone(), *hash), Claim::Other)),
+            Key::Intent(name, hash) | Key::Snapshot(name, hash) => Some(((name.clone(), *hash), Claim::Announced)),
             _ => None,
         });
         claims.collect()
@@ -81,18 +84,18 @@ impl Roots {
 
     /// What is published, and the earlier publications that are young enough, counted from when each was replaced:
     /// the state of a catalog that changed for the first time in months must not vanish at once.
-    fn retained(&self, name: &CatalogName, current: &Current) -> Vec<((CatalogName, Sha256), Claim)> {
+    fn retained(&self, name: &CatalogName, current: &Arc<Current>) -> Vec<((CatalogName, Sha256), Claim)> {
         let mut replaced = current.published_at;
         let mut claims = Vec::new();
         for (at, previous) in current.previous.iter().enumerate() {
             let age = self.age(replaced);
             if age < self.settings.grace || at < self.settings.generations && age < self.settings.max_age {
-                claims.push(((name.clone(), previous.content_hash), Claim::Other));
+                claims.push(((name.clone(), previous.content_hash), Claim::Earlier(current.clone())));
             }
             replaced = previous.published_at;
         }
         // Last, as the same content may have been published before.
-        let published = Claim::Published(current.snapshot.sha256);
+        let published = Claim::Published(current.clone());
         claims.push(((name.clone(), current.content_hash), published));
         claims
     }
@@ -153,8 +156,10 @@ async fn read(store: &dyn Store, (name, hash): (CatalogName, Sha256), claim: Cla
     let key = Key::Snapshot(name.clone(), hash);
     let bytes = match store.read_all(&key, DOCUMENT_MAX).await {
         Ok((bytes, _)) => bytes,
-        Err(error) if error.is_not_found() && claim == Claim::Other => return Ok(None),
-        Err(error) if error.is_not_found() => return Err(GcError::Missing(key.to_string())),
+        Err(error) if error.is_not_found() => match claim {
+            Claim::Published(_) => return Err(GcError::Missing(key.to_string())),
+            Claim::Earlier(_) | Claim::Announced => return Ok(None),
+        },
         Err(error) => return Err(error.into()),
     };
     let unreadable = |source| ReadError::Document {
@@ -162,7 +167,10 @@ async fn read(store: &dyn Store, (name, hash): (CatalogName, Sha256), claim: Cla
         source,
     };
     let snapshot = Snapshot::from_bytes(&bytes).map_err(unreadable)?;
-    let is_other = matches!(claim, Claim::Published(sha256) if sha256 != Sha256::of(&bytes));
+    let is_other = match claim {
+        Claim::Published(current) | Claim::Earlier(current) => current.contradicts(hash, Sha256::of(&bytes)),
+        Claim::Announced => false,
+    };
     if is_other || snapshot.content_hash != hash {
         return Err(GcError::Mistaken(key.to_string()));
     }

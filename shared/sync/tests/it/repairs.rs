@@ -8,7 +8,7 @@ use store::{
 };
 use sync::Settings;
 
-use crate::kit::{V1, assert_sound, copier, mirror, name, snapshot};
+use crate::kit::{V1, V2, assert_sound, copier, mirror, name, snapshot};
 
 /// The store fails in the very moment in which somebody else has repaired the object.
 #[tokio::test(flavor = "multi_thread")]
@@ -48,5 +48,25 @@ async fn what_cannot_be_replaced_is_removed_first() {
     let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
     memory.clear_hook();
     assert_eq!((repair.failed, repair.repaired), (vec![], vec![key.to_string()]));
+    assert_sound(&memory).await;
+}
+
+/// As long as one is damaged, garbage collections stop.
+#[tokio::test(flavor = "multi_thread")]
+async fn earlier_snapshots_are_repaired_too() {
+    let (_, from) = mirror(&[V1, V2]).await;
+    let (memory, to) = mirror(&[V1]).await;
+    let earlier = Key::Snapshot(name(), snapshot(&to).await.content_hash);
+    let copied = copier(&from, &to, Settings::default()).copy(&name()).await;
+    assert!(copied.error.is_none(), "{copied:?}");
+    let sound = memory.objects()[&earlier].clone();
+    // The other one says the same, and is not what was signed or served.
+    let other = String::from_utf8(sound.to_vec()).unwrap().replacen("\": ", "\" :", 1);
+    for damage in ["no json".to_owned(), other] {
+        memory.corrupt(&earlier, damage);
+        let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
+        assert_eq!((repair.failed, repair.repaired), (vec![], vec![earlier.to_string()]));
+        assert_eq!(memory.objects()[&earlier], sound);
+    }
     assert_sound(&memory).await;
 }
