@@ -26,8 +26,8 @@ pub(crate) struct Caches {
     pub(crate) indexes: Cache<Sha256, Arc<CatalogIndex>, Weight>,
     /// The last known state of each catalog, by name.
     pub(crate) published: Cache<Box<str>, Arc<Published>, Weight>,
-    /// The states of large objects that were read and found right.
-    pub(crate) proven: Cache<(Key, Version), ()>,
+    /// The states of large objects that were read and found right, and what their stored bytes hash to.
+    pub(crate) proven: Cache<(Key, Version), Sha256>,
     /// The largest body that is kept: larger ones would push out hundreds of shards.
     pub(crate) body_max: u64,
 }

@@ -1,6 +1,9 @@
 //! Objects that are too large to be kept, checked as they pass or before a part of them is sent.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
@@ -59,8 +62,13 @@ impl App {
         for _ in 0..PATIENCE {
             let (version, body) = self.fetch(object, range.clone()).await?;
             let entry = (object.key.clone(), version);
-            if self.caches.proven.get(&entry).is_some() {
-                return Ok(chunks::exact(body, length, object.key.clone()));
+            if let Some(stored) = self.caches.proven.get(&entry) {
+                // A disk tells nobody what it damaged meanwhile. Of a part nothing can be told.
+                let checked = match range {
+                    None => hashed(body, stored, object.key.clone()),
+                    Some(_) => body,
+                };
+                return Ok(chunks::exact(checked, length, object.key.clone()));
             }
             drop(body);
             let prove = self.prove(object, &entry.1);
@@ -69,18 +77,24 @@ impl App {
         Err(Error::corrupt(&object.key, Corruption::Mismatch))
     }
 
-    async fn prove(&self, object: &Object, version: &Version) -> Result<(), Error> {
+    async fn prove(&self, object: &Object, version: &Version) -> Result<Sha256, Error> {
         let (found, body) = self.fetch(object, None).await?;
         if found != *version {
             return Err(Error::corrupt(&object.key, Corruption::Mismatch));
         }
         let exact = chunks::exact(body, object.size, object.key.clone());
+        let hasher = Arc::new(Mutex::new(Hasher::new()));
+        let stored = told(exact, hasher.clone());
         let mut checked = match Proof::of(&object.key, object.stored)? {
-            Proof::Stored(hash) => hashed(exact, hash, object.key.clone()),
-            Proof::Lines(hash) => hashed(decode(exact, object.key.clone())?, hash, object.key.clone()),
+            Proof::Stored(hash) => hashed(stored, hash, object.key.clone()),
+            Proof::Lines(hash) => hashed(decode(stored, object.key.clone())?, hash, object.key.clone()),
         };
         while checked.try_next().await?.is_some() {}
-        Ok(())
+        let hasher = std::mem::replace(
+            &mut *hasher.lock().unwrap_or_else(PoisonError::into_inner),
+            Hasher::new(),
+        );
+        Ok(hasher.finish())
     }
 
     async fn fetch(&self, object: &Object, range: Option<Range<u64>>) -> Result<(Version, Chunks), Error> {
@@ -92,6 +106,12 @@ impl App {
         let (expected, found) = (object.size, found.info.size);
         Err(Error::corrupt(&object.key, Corruption::Size { expected, found }))
     }
+}
+
+/// The same bytes, of which the hasher is told.
+fn told(body: Chunks, hasher: Arc<Mutex<Hasher>>) -> Chunks {
+    let tell = move |chunk: &Bytes| hasher.lock().unwrap_or_else(PoisonError::into_inner).update(chunk);
+    Box::pin(body.inspect_ok(tell))
 }
 
 /// The same bytes, and an error at their end if their hash is another one.
