@@ -16,7 +16,7 @@ pub use forgotten::spare_forgotten;
 pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc, gc_until};
 pub use index::{IndexError, read_index};
 pub use missing::missing;
-pub use names::{add_name, remove_name};
+pub use names::add_name;
 pub use remove::remove;
 pub use settle::{Announced, SettleError, Watch, spare};
 pub use shard::{ShardError, read_shard};

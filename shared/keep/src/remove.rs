@@ -1,23 +1,119 @@
-use futures_util::TryStreamExt;
-use layout::{CatalogName, Key};
-use store::{Store, StoreError};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::SystemTime,
+};
 
-/// Removes everything that belongs to one catalog and returns how many objects that were.
+use futures_util::{TryStreamExt, future::join_all};
+use layout::{CatalogName, Current, Key, Sha256};
+use store::{Listed, Store, StoreExt};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    GcError, GcSettings,
+    gc::Hold,
+    names::{is_listed, try_remove_name},
+};
+
+/// How many objects are removed side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Removes everything that belongs to one catalog, its name in `catalogs.json` too, and returns how many objects that
+/// were.
 ///
-/// `current.json` goes first: from then on readers see no catalog, whatever happens to the rest. `catalogs.json` is the
-/// caller's. Shards stay, since other catalogs may name them.
+/// `current.json` goes first: from then on readers see no catalog, whatever happens to the rest; who has begun to read
+/// may find that something is gone. Shards and images stay, since other catalogs may name them.
+///
+/// Somebody may publish the catalog again meanwhile, of what lies there. So all else goes as a sweep removes it:
+/// publications wait for its end and look at everything again, and what they have announced, or published, stays. Then
+/// the name stays too. A catalog that is published again after it was removed is a new one: its serials start at 1, and
+/// copies of the one before have to be removed as well, or allowed to go back.
 ///
 /// # Errors
-/// As [`Store::list`] and [`Store::delete`]; calling it again goes on where it stopped.
-pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, StoreError> {
+/// [`GcError`]; calling it again goes on where it stopped.
+pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, GcError> {
     store.delete(&Key::Current(catalog.clone())).await?;
-    let keys: Vec<Key> = store
-        .list(&format!("catalogs/{catalog}/"))
-        .map_ok(|listed| listed.key)
-        .try_collect()
-        .await?;
-    for key in &keys {
-        store.delete(key).await?;
+    let listed: Vec<Listed> = list(store, catalog).await?;
+    let mut left: VecDeque<Key> = listed.into_iter().map(|listed| listed.key).collect();
+    let mut removed = 0;
+    let mut done = left.is_empty() && !is_listed(store, catalog).await?;
+    while !done {
+        let never = CancellationToken::new();
+        let Some(hold) = Hold::take(store, &never).await? else {
+            break;
+        };
+        // As with every sweep, a removal that failed may still happen, so that publications have to wait: no release.
+        let claims = Claims::read(store, catalog).await?;
+        removed += stretch(store, &hold, &mut left, &claims).await?;
+        done = left.is_empty() && (claims.is_claimed() || try_remove_name(store, catalog, || !hold.is_over()).await?);
+        hold.release(store).await?;
     }
-    Ok(keys.len())
+    Ok(removed)
+}
+
+async fn list(store: &dyn Store, catalog: &CatalogName) -> Result<Vec<Listed>, GcError> {
+    Ok(store.list(&format!("catalogs/{catalog}/")).try_collect().await?)
+}
+
+/// What others publish of the catalog although it is being removed.
+struct Claims {
+    published: bool,
+    /// What is published again, or about to be.
+    contents: BTreeSet<Sha256>,
+}
+
+impl Claims {
+    /// The order matters: a publication withdraws its Intent after its commit, so whoever sees no Intent sees its
+    /// `current.json`.
+    async fn read(store: &dyn Store, catalog: &CatalogName) -> Result<Self, GcError> {
+        // By the clock of the store: the hold was just written.
+        let now = store.head(&Key::Sweep).await?.modified;
+        let listed = list(store, catalog).await?.into_iter();
+        let intents = listed.filter_map(|listed| match listed.key {
+            Key::Intent(_, content) if is_alive(listed.modified, now) => Some(content),
+            _ => None,
+        });
+        let mut contents: BTreeSet<Sha256> = intents.collect();
+        let current = store.read_document::<Current>(&Key::Current(catalog.clone())).await?;
+        let published = current.is_some();
+        if let Some((current, _)) = current {
+            contents.insert(current.content_hash);
+            contents.extend(current.previous.iter().map(|previous| previous.content_hash));
+        }
+        Ok(Self { published, contents })
+    }
+
+    /// Whether the catalog is not only gone.
+    fn is_claimed(&self) -> bool {
+        self.published || !self.contents.is_empty()
+    }
+
+    fn spare(&self, key: &Key) -> bool {
+        match key {
+            Key::Current(_) => true,
+            Key::Intent(_, content) | Key::Snapshot(_, content) | Key::Index(_, content) | Key::All(_, content, _) => {
+                self.contents.contains(content)
+            }
+            _ => self.published,
+        }
+    }
+}
+
+/// Nobody waits for longer between an Intent and its commit.
+fn is_alive(intent: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(intent).unwrap_or_default() <= GcSettings::GRACE_MIN
+}
+
+/// What can be removed while the hold lasts.
+async fn stretch(store: &dyn Store, hold: &Hold, left: &mut VecDeque<Key>, claims: &Claims) -> Result<usize, GcError> {
+    let mut removed = 0;
+    while !left.is_empty() && !hold.is_over() {
+        let next: Vec<Key> = left.drain(..left.len().min(SIDE_BY_SIDE)).collect();
+        let doomed: Vec<Key> = next.into_iter().filter(|key| !claims.spare(key)).collect();
+        // All of them are waited for, whatever becomes of one.
+        for done in join_all(doomed.iter().map(|key| store.delete(key))).await {
+            done?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }

@@ -297,7 +297,8 @@ impl Turn<'_> {
         let condition = match read {
             Some(read) => Condition::Replace(read.version),
             None => {
-                // Before the commit: a name without a catalog is harmless, a catalog without a name is never found.
+                // Before the commit: a name without a catalog is harmless, a catalog without a name is never found. And
+                // after it was announced, or whoever removes the catalog could take the name once more.
                 add_name(&*self.mirror.store, &self.catalog.name).await?;
                 Condition::CreateOnly
             }

@@ -158,10 +158,8 @@ impl Copier {
     }
 
     async fn commit(&self, plan: &Plan) -> Result<(), SyncError> {
-        // Before the commit: a name without a catalog is harmless, a catalog without a name is never found.
-        add_name(&*self.store, &plan.name).await?;
         let condition = match &plan.ours {
-            Some(ours) if ours.bytes == plan.bytes => return Ok(()),
+            Some(ours) if ours.bytes == plan.bytes => return Ok(add_name(&*self.store, &plan.name).await?),
             Some(ours) => Condition::Replace(ours.version.clone()),
             None => Condition::CreateOnly,
         };
@@ -170,6 +168,9 @@ impl Copier {
         }
         let key = Key::Current(plan.name.clone());
         let announced = plan.watch.settle(&*self.store, &plan.name, &plan.snapshot).await?;
+        // Before the commit: a name without a catalog is harmless, a catalog without a name is never found. And after it
+        // was announced, or whoever removes the catalog could take the name once more.
+        add_name(&*self.store, &plan.name).await?;
         self.store.put(&key, plan.bytes.clone(), condition).await?;
         announced.withdraw(&*self.store).await;
         Ok(())

@@ -10,13 +10,12 @@ pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
         let removed = keep::remove(&*store, name)
             .await
             .with_context(|| format!("cannot remove {name}"))?;
-        keep::remove_name(&*store, name).await?;
         if removed == 0 {
             eprintln!("{name}: the store has no such catalog");
             exit = Exit::Failed;
         } else {
             println!(
-                "{name}: removed {removed} objects; shards stay until `catalog-mirror gc`, as other catalogs may share them"
+                "{name}: removed {removed} objects; shards, and what is being published, stay until `catalog-mirror gc`"
             );
         }
     }

@@ -10,7 +10,7 @@ use crate::settle::{Patience, STRETCH, state};
 
 /// The right to remove, for a while. Publications wait for its end before they commit.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(crate) struct Hold {
     sweep: Sweep,
     version: Version,
     taken: Instant,
@@ -19,7 +19,7 @@ pub(super) struct Hold {
 impl Hold {
     /// Waits for another sweep to end and announces this one; none if it has to stop before that. What is named must be
     /// read after it.
-    pub(super) async fn take(store: &dyn Store, stop: &CancellationToken) -> Result<Option<Self>, GcError> {
+    pub(crate) async fn take(store: &dyn Store, stop: &CancellationToken) -> Result<Option<Self>, GcError> {
         loop {
             let Some(found) = stop.run_until_cancelled(idle(store)).await else {
                 return Ok(None);
@@ -41,12 +41,12 @@ impl Hold {
     }
 
     /// Whether no more may be removed under it.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.taken.elapsed() >= STRETCH
     }
 
     /// Somebody who thought that it had died may have taken over; then there is nothing to release.
-    pub(super) async fn release(self, store: &dyn Store) -> Result<(), StoreError> {
+    pub(crate) async fn release(self, store: &dyn Store) -> Result<(), StoreError> {
         let done = Sweep {
             active: false,
             ..self.sweep

@@ -12,6 +12,7 @@ use serde::Serialize;
 use store::{Listed, ReadError, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::hold::Hold;
 use self::roots::Roots;
 
 /// The shortest grace period: far above the longest publication, and above the quarter of an hour by which the clock of
@@ -124,7 +125,7 @@ pub enum GcError {
     /// A published Snapshot is not there.
     #[error("{0} is published and missing, so it cannot be told what it names: repair it first")]
     Missing(String),
-    /// A Snapshot is not the one that it should be.
+    /// A Snapshot, published or earlier, is not the one that it should be.
     #[error("{0} is not the snapshot that was published, so it cannot be told what that names: repair it first")]
     Mistaken(String),
     /// The store cannot be listed or written.

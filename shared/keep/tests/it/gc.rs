@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use keep::{GcError, GcSettings};
-use layout::{Current, Document, Key, PREVIOUS_MAX, Sha256};
+use layout::{Catalogs, Current, Document, Key, PREVIOUS_MAX, Sha256};
 use store::{Condition, Store, StoreExt};
 
 use crate::kit::{DAY, HOUR, World, catalog, shard};
@@ -153,7 +153,11 @@ async fn a_dry_run_writes_nothing_and_counts_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_catalog_that_is_not_listed_keeps_its_objects() {
     let (world, ..) = world().await;
-    keep::remove_name(&world.store, &catalog("b")).await.unwrap();
+    let names = Catalogs {
+        catalogs: [catalog("a")].into(),
+    };
+    let written = world.store.write_document(&Key::Catalogs, &names, Condition::Always);
+    written.await.unwrap();
     world.pass(100 * DAY);
     world.gc(&GcSettings::default()).await;
     world.is_sound().await;
@@ -239,4 +243,56 @@ async fn a_short_grace_period_is_refused() {
         Err(GcError::Grace(_))
     ));
     world.gc(&settings(HOUR)).await;
+}
+
+/// A bit that turned in a Snapshot may leave it readable, and let it name other objects than it did.
+#[tokio::test(start_paused = true)]
+async fn an_earlier_snapshot_has_to_be_the_one_that_was_published() {
+    let (world, first, _) = world().await;
+    let key = snapshot("a", first);
+    let sound = world.store.objects()[&key].clone();
+    world.pass(10 * DAY);
+    let other = String::from_utf8(sound.to_vec()).unwrap().replacen("\": ", "\" :", 1);
+    world.store.corrupt(&key, other);
+    let verified = keep::verify(&world.store, &catalog("a")).await.unwrap();
+    let found: Vec<&str> = verified.findings.iter().map(|finding| &*finding.key).collect();
+    assert_eq!(found, [key.to_string()]);
+    let before = world.store.objects();
+    let collected = keep::gc(&world.store, &GcSettings::default()).await;
+    assert!(matches!(collected, Err(GcError::Mistaken(found)) if found == key.to_string()));
+    let is_content = |key: &&Key| key.is_immutable();
+    let after = world.store.objects();
+    assert!(before.keys().filter(is_content).eq(after.keys().filter(is_content)));
+    world.store.corrupt(&key, sound);
+    assert_eq!(keep::verify(&world.store, &catalog("a")).await.unwrap().findings, []);
+}
+
+/// Whoever publishes a catalog again while it is removed has said so, and relies on what lies there.
+#[tokio::test(start_paused = true)]
+async fn a_removal_spares_what_is_about_to_be_published() {
+    let (world, first, second) = world().await;
+    keep::spare(&world.store, &catalog("a"), second).await.unwrap();
+    world.remove("a").await;
+    let keys = world.keys();
+    assert!(keys.contains(&snapshot("a", second)) && !keys.contains(&snapshot("a", first)));
+    assert!(!keys.contains(&Key::Current(catalog("a"))));
+    let names = || async {
+        world
+            .store
+            .read_document::<Catalogs>(&Key::Catalogs)
+            .await
+            .unwrap()
+            .unwrap()
+            .0
+    };
+    assert!(
+        names().await.catalogs.contains(&catalog("a")),
+        "it would never be found"
+    );
+
+    world.pass(2 * HOUR);
+    world.remove("a").await;
+    assert!(!world.keys().iter().any(|key| key.catalog() == Some(&catalog("a"))));
+    assert!(!names().await.catalogs.contains(&catalog("a")));
+    world.is_sound().await;
 }

@@ -74,7 +74,6 @@ impl World {
 
     pub(crate) async fn remove(&self, name: &str) {
         keep::remove(&self.store, &catalog(name)).await.unwrap();
-        keep::remove_name(&self.store, &catalog(name)).await.unwrap();
     }
 
     pub(crate) fn keys(&self) -> BTreeSet<Key> {
