@@ -7,6 +7,8 @@ use layout::Key;
 
 use crate::{
     catalogs,
+    fault::Side,
+    mend::mend,
     run::{HOUSE, SETTLED_MS, Stage},
     scenario::{HOUR_MS, Job, Scenario, Step},
     site::Site,
@@ -21,15 +23,15 @@ pub(crate) async fn converge(stage: &Stage, scenario: &Scenario) {
 }
 
 async fn try_converge(stage: &Stage, scenario: &Scenario) -> Result<(), String> {
-    for catalog in 0..catalogs::NAMES.len() {
-        let Some(version) = last_version(scenario, catalog) else {
-            continue;
-        };
+    let versions = [0, 1].map(|catalog| last_version(scenario, catalog));
+    mend(stage, &versions).await?;
+    for (catalog, version) in versions.into_iter().enumerate() {
+        let Some(version) = version else { continue };
         let poll = Job::Poll { catalog, version };
         must(stage, &poll).await?;
         is_unchanged(stage, &poll, &stage.origin).await?;
         let sync = Job::Sync { catalog, rebuild: true };
-        must(stage, &sync).await?;
+        follow(stage, catalog, &sync).await?;
         is_unchanged(stage, &sync, &stage.copy).await?;
         let key = Key::Current(catalogs::name(catalog));
         if stage.copy.store.objects().get(&key) != stage.origin.store.objects().get(&key) {
@@ -57,6 +59,18 @@ fn last_version(scenario: &Scenario, catalog: usize) -> Option<usize> {
         .collect();
     polls.sort_by_key(|(at, _)| *at);
     polls.last().map(|(_, version)| *version)
+}
+
+/// A catalog that was removed and polled again is another one, which a copy of the first does not take for its next state.
+/// Whoever runs the copy has to remove that too.
+async fn follow(stage: &Stage, catalog: usize, sync: &Job) -> Result<(), String> {
+    let name = catalogs::name(catalog);
+    let was_removed = stage.origin.witness().was_removed(&name);
+    if was_removed && !stage.calmly(sync).await {
+        let side = Side::Copy;
+        must(stage, &Job::Remove { side, catalog }).await?;
+    }
+    must(stage, sync).await
 }
 
 async fn must(stage: &Stage, job: &Job) -> Result<(), String> {

@@ -41,12 +41,12 @@ impl Line {
                 self.done(&operation, fault, effect().await)
             }
             Some(Fault::Late) => {
-                self.later(&operation, effect);
+                self.later(&operation, false, effect);
                 self.refused(&operation, fault)
             }
             Some(Fault::Echo) => {
                 let result = self.done(&operation, fault, effect().await);
-                self.later(&operation, effect);
+                self.later(&operation, true, effect);
                 result
             }
             Some(Fault::KillsBefore) => self.die(&operation, Fault::KillsBefore).await,
@@ -55,7 +55,7 @@ impl Line {
                 self.die(&operation, Fault::KillsAfter).await
             }
             Some(Fault::KillsAndLate) => {
-                self.later(&operation, effect);
+                self.later(&operation, false, effect);
                 self.die(&operation, Fault::KillsAndLate).await
             }
         }
@@ -99,17 +99,27 @@ impl Line {
         result: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.note(operation, fault, &result);
-        if result.is_ok() && may_harm(operation) {
+        if result.is_ok() {
             self.site.look(&self.world, operation);
         }
         result
     }
 
-    fn later<T: Send + 'static>(&self, operation: &Operation, effect: impl Fn() -> Effect<T> + Send + Sync + 'static) {
+    /// What was acknowledged is not repeated after its effect was removed: as with removals, nothing could be promised
+    /// then.
+    fn later<T: Send + 'static>(
+        &self,
+        operation: &Operation,
+        echo: bool,
+        effect: impl Fn() -> Effect<T> + Send + Sync + 'static,
+    ) {
         let (line, operation) = (self.clone(), operation.clone());
         tokio::spawn(async move {
             let lateness = line.world.lateness(&operation);
             let _turn = line.world.turn(lateness, &operation).await;
+            if echo && line.site.is_removed(&operation) {
+                return;
+            }
             let _ = line.done(&operation, Some(Fault::Late), effect().await);
         });
     }
@@ -141,16 +151,6 @@ impl Line {
         } = operation;
         let what = format!("{side:?} {kind:?} {subject} #{nth}: {outcome}{fault}");
         self.world.note(operation.actor, what);
-    }
-}
-
-/// Whether what is published may be another after it, or may have lost something. A put of another object is looked at
-/// by the next one that may.
-fn may_harm(operation: &Operation) -> bool {
-    match operation.kind {
-        Kind::Put | Kind::Commit => operation.subject.ends_with("/current.json"),
-        Kind::Delete => true,
-        _ => false,
     }
 }
 

@@ -4,13 +4,19 @@ use std::sync::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use keep::GcSettings;
 use layout::{CatalogName, Sha256};
 use poll::{Metrics, Mirror, Surroundings, Target, rollback_in};
 use store::Store;
 use sync::{Archive, Copier, Importer, Pack, Packing, StoreOrigin};
 
-use crate::{catalogs, fault::Side, line::Line, scenario::Job, world::World};
+use crate::{
+    catalogs,
+    fault::Side,
+    line::Line,
+    scenario::Job,
+    upkeep::{self, Lines},
+    world::World,
+};
 
 /// What a job said that it did.
 pub(crate) struct Claim {
@@ -29,6 +35,11 @@ pub(crate) struct Done {
 }
 
 impl Done {
+    /// Of a job that publishes nothing.
+    pub(crate) const fn silent(outcome: Result<String, String>) -> Self {
+        Self { claim: None, outcome }
+    }
+
     /// What a report says, `published` being the serial and the content that it claims.
     fn of(side: Side, name: &CatalogName, published: Option<(u64, Sha256)>, outcome: Result<&str, String>) -> Self {
         let claim = published.map(|(serial, content)| Claim {
@@ -53,9 +64,12 @@ impl Job {
             Self::Rollback { catalog } => rollback(origin, wrong, catalog).boxed(),
             Self::Sync { catalog, rebuild } => sync(origin, copy, catalog, rebuild).boxed(),
             Self::Import { catalog, whole } => import(origin, copy, catalog, whole).boxed(),
-            Self::Collect { side, settings } => {
-                let line = if side == Side::Origin { origin } else { copy };
-                collect(line, settings).boxed()
+            Self::Collect { side, settings } => upkeep::collect(Lines::of(side, [origin, copy]).ours, settings).boxed(),
+            Self::Repair { side, catalog } => upkeep::repair(Lines::of(side, [origin, copy]), catalog).boxed(),
+            Self::Remove { side, catalog } => upkeep::remove(Lines::of(side, [origin, copy]).ours, catalog).boxed(),
+            Self::Rot { side, part, decay } => {
+                let line = Lines::of(side, [origin, copy]).ours;
+                upkeep::rot(line, (part, decay)).boxed()
             }
         }
     }
@@ -105,18 +119,14 @@ fn copied(report: &sync::Report) -> Done {
 }
 
 async fn import(origin: Line, copy: Line, catalog: usize, whole: bool) -> Done {
-    let failed = |why: String| Done {
-        claim: None,
-        outcome: Err(why),
-    };
     let archive = match export(Arc::new(origin), catalog, whole).await {
         Ok(archive) => archive,
-        Err(why) => return failed(why),
+        Err(why) => return Done::silent(Err(why)),
     };
     let importer = Importer::new(archive, Arc::new(copy), sync::Settings::default());
     match importer.run().await {
         Ok(reports) => copied(&reports[0]),
-        Err(error) => failed(words(&error)),
+        Err(error) => Done::silent(Err(words(&error))),
     }
 }
 
@@ -136,16 +146,6 @@ async fn export(origin: Arc<dyn Store>, catalog: usize, whole: bool) -> Result<A
         Archive::open(vec![("the archive".to_owned(), file)]).map_err(|error| words(&error))
     });
     packing.await.map_err(|error| error.to_string())?
-}
-
-async fn collect(line: Line, settings: GcSettings) -> Done {
-    let collected = keep::gc(&line, &settings).await;
-    Done {
-        claim: None,
-        outcome: collected
-            .map(|report| format!("{} removed, {} kept", report.swept.objects, report.kept.objects))
-            .map_err(|error| words(&error)),
-    }
 }
 
 /// Few threads; the levels are those by which a copy makes the same again.
@@ -168,7 +168,7 @@ fn surroundings(world: &Arc<World>, actor: u8, wrong: i64) -> Surroundings {
     }
 }
 
-fn words(error: &dyn std::error::Error) -> String {
+pub(crate) fn words(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,19 +1,19 @@
-use std::{io::Read, sync::Arc};
+use std::{collections::BTreeSet, io::Read, sync::Arc};
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
-use http_body_util::BodyExt;
-use layout::{CatalogName, Sha256};
+use http_body_util::{BodyExt, Collected};
+use layout::{CatalogName, Key, Sha256};
 use serve::{Metrics, Settings, router};
 use tower::ServiceExt;
 
 use crate::{
     catalogs::{self, NAMES, PACKAGES},
     chance::Chance,
+    history::State,
     line::Line,
     snapshot::sha256,
-    witness::State,
 };
 
 /// How long a reader takes at most from the pointer to the last object that it leads to: the shortest grace period, less
@@ -24,6 +24,12 @@ const LONGEST_MS: u64 = 40 * 60 * 1000;
 pub(crate) struct Reader {
     line: Line,
     router: Router,
+}
+
+/// Somebody on the way from the pointer, which was asked for then, to all objects.
+struct Walk<'a> {
+    name: &'a CatalogName,
+    asked: u64,
 }
 
 /// An answer that was read to its end.
@@ -120,7 +126,7 @@ impl Reader {
 
     /// From the pointer to every object that it leads to, however slowly within the grace period.
     async fn walk(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
-        let path = format!("/catalogs/{name}/current.json");
+        let (path, asked) = (format!("/catalogs/{name}/current.json"), self.line.world.now());
         let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
             return Ok(());
         };
@@ -131,40 +137,62 @@ impl Reader {
         let current: serde_json::Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
         let within = chance.of("slow").pick(&[100, 60_000, LONGEST_MS]);
         self.pause(chance.of("pause").number(1..within)).await;
+        let walk = Walk { name, asked };
         let snapshot = format!("/{}", current["snapshot"]["key"].as_str().unwrap_or_default());
-        let bytes = self.object(&snapshot, &current["snapshot"]["sha256"]).await?;
+        let Some(bytes) = self.object(&walk, &snapshot, &current["snapshot"]["sha256"]).await? else {
+            return Ok(());
+        };
         let snapshot: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
         let hash = sha256(&current["contentHash"])?;
         for (file, field) in [("all.json.gz", "gzip"), ("all.json.zst", "zstd")] {
             let path = format!("/catalogs/{name}/{hash}/{file}");
-            self.object(&path, &snapshot["all"][field]["sha256"]).await?;
+            self.object(&walk, &path, &snapshot["all"][field]["sha256"]).await?;
         }
         let index = format!("/catalogs/{name}/{hash}/index.json.zst");
-        self.object(&index, &snapshot["index"]["sha256"]).await?;
+        self.object(&walk, &index, &snapshot["index"]["sha256"]).await?;
         for shard in snapshot["packages"].as_array().into_iter().flatten() {
             let path = format!("/packages/sha256/{}.json.zst", sha256(&shard["sha256"])?);
-            self.object(&path, &shard["stored"]["sha256"]).await?;
+            self.object(&walk, &path, &shard["stored"]["sha256"]).await?;
         }
-        self.image(name, &snapshot["image"]).await
+        self.image(&walk, &snapshot["image"]).await
     }
 
-    async fn image(&self, name: &CatalogName, image: &serde_json::Value) -> Result<(), String> {
+    async fn image(&self, walk: &Walk<'_>, image: &serde_json::Value) -> Result<(), String> {
+        let name = walk.name;
         for (kind, blob) in [("manifests", &image["index"]), ("blobs", &image["layer"])] {
             let path = format!("/v2/{name}/{kind}/sha256:{}", sha256(&blob["sha256"])?);
-            self.object(&path, &blob["sha256"]).await?;
+            self.object(walk, &path, &blob["sha256"]).await?;
         }
         Ok(())
     }
 
-    async fn object(&self, path: &str, recorded: &serde_json::Value) -> Result<Bytes, String> {
+    /// None where it is excused.
+    async fn object(&self, walk: &Walk<'_>, path: &str, recorded: &serde_json::Value) -> Result<Option<Bytes>, String> {
         let answer = self.ask(path, "identity").await?;
         if answer.status != StatusCode::OK {
-            return Err(format!("{path} is answered with {}", answer.status));
+            return match self.is_excused(walk, path, answer.status) {
+                true => Ok(None),
+                false => Err(format!("{path} is answered with {}", answer.status)),
+            };
         }
         if Sha256::of(&answer.body) != sha256(recorded)? {
             return Err(format!("{path} is not what was recorded"));
         }
-        Ok(answer.body)
+        Ok(Some(answer.body))
+    }
+
+    /// Whether somebody who began to walk then has to bear with no answer: the catalog was removed since, or its
+    /// pointer, its Snapshot or the very object was damaged.
+    fn is_excused(&self, walk: &Walk<'_>, path: &str, status: StatusCode) -> bool {
+        let witness = self.line.site.witness();
+        let is_needed = |key: &Key| match key {
+            Key::Current(name) | Key::Snapshot(name, _) => name == walk.name,
+            Key::Blob(hash) => path.ends_with(&hash.to_string()),
+            key => path.ends_with(&key.to_string()),
+        };
+        let known = matches!(status, StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE);
+        let gone = witness.was_absent(walk.name, walk.asked, self.line.world.now());
+        known && (gone || witness.rotten.since(walk.asked, is_needed))
     }
 
     async fn pause(&self, milliseconds: u64) {
@@ -183,9 +211,21 @@ impl Reader {
         let states = self.line.site.witness().between(name, asked, self.line.world.now());
         match answer.status {
             StatusCode::OK => Ok(Some((answer, states))),
-            StatusCode::NOT_FOUND if states.first().is_none_or(|first| first.since >= asked) => Ok(None),
+            StatusCode::NOT_FOUND if self.line.site.witness().was_absent(name, asked, self.line.world.now()) => {
+                Ok(None)
+            }
+            StatusCode::SERVICE_UNAVAILABLE if self.may_fail(name, path, asked, &states) => Ok(None),
             status => Err(format!("{path} is answered with {status}")),
         }
+    }
+
+    /// Whether something that it takes to answer was damaged, or the catalog removed, while somebody asked.
+    fn may_fail(&self, name: &CatalogName, path: &str, asked: u64, states: &[State]) -> bool {
+        let witness = self.line.site.witness();
+        let named = states.iter().flat_map(|state| witness.named_by(name, state));
+        let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
+        let is_needed = |key: &Key| named.contains(key) && is_read_for(path, key);
+        witness.was_absent(name, asked, self.line.world.now()) || witness.rotten.since(asked, is_needed)
     }
 
     async fn ask(&self, path: &str, coding: &str) -> Result<Answer, String> {
@@ -193,15 +233,24 @@ impl Reader {
         let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
         let answered = self.router.clone().oneshot(request).await;
         let (parts, body) = answered.map_err(|error| error.to_string())?.into_parts();
-        let body = body
-            .collect()
-            .await
-            .map_err(|error| format!("{path} breaks off: {error}"))?;
+        // A body that breaks off is no answer either.
+        let body = body.collect().await.ok();
         Ok(Answer {
-            status: parts.status,
+            status: body.as_ref().map_or(StatusCode::SERVICE_UNAVAILABLE, |_| parts.status),
             headers: parts.headers,
-            body: body.to_bytes(),
+            body: body.map(Collected::to_bytes).unwrap_or_default(),
         })
+    }
+}
+
+/// Which objects an answer may be made of.
+fn is_read_for(path: &str, key: &Key) -> bool {
+    match key {
+        Key::Current(_) | Key::Snapshot(..) => true,
+        Key::All(..) => path.contains("/api/"),
+        Key::Index(..) => path.contains("/metas"),
+        Key::Shard(_) => path.contains("/metas") || path.contains("/packages/"),
+        _ => false,
     }
 }
 

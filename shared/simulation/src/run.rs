@@ -107,9 +107,10 @@ fn runtime() -> Runtime {
 impl Stage {
     async fn play(scenario: &Scenario) -> (Ended, usize) {
         let world = World::new(scenario.seed, scenario.faults.clone());
+        let origin = Site::new(&world, Side::Origin, None);
         let stage = Self {
-            origin: Site::new(&world, Side::Origin),
-            copy: Site::new(&world, Side::Copy),
+            copy: Site::new(&world, Side::Copy, Some(origin.clone())),
+            origin,
             world,
         };
         for step in &scenario.prelude {
@@ -188,6 +189,13 @@ impl Stage {
         succeeded
     }
 
+    pub(crate) const fn site(&self, side: Side) -> &Arc<Site> {
+        match side {
+            Side::Origin => &self.origin,
+            Side::Copy => &self.copy,
+        }
+    }
+
     pub(crate) fn lines(&self, actor: u8, life: &CancellationToken) -> [Line; 2] {
         [&self.origin, &self.copy].map(|site| Line {
             world: self.world.clone(),
@@ -211,8 +219,7 @@ impl Stage {
         else {
             return;
         };
-        let site = if side == Side::Origin { &self.origin } else { &self.copy };
-        let witness = site.witness();
+        let witness = self.site(side).witness();
         let history = witness.history(&name);
         if !history
             .iter()

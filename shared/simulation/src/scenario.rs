@@ -6,6 +6,8 @@ use crate::{
     catalogs::{self, NAMES},
     chance::Chance,
     fault::{Faults, Side},
+    misfortune::{misfortunes, removal},
+    rot::{Decay, Part},
 };
 
 /// Everything that one run does, before anything goes wrong.
@@ -70,6 +72,29 @@ pub enum Job {
         /// Whether everything is carried.
         whole: bool,
     },
+    /// Fetches what is missing or damaged from the other store.
+    Repair {
+        /// Of which store.
+        side: Side,
+        /// Which catalog.
+        catalog: usize,
+    },
+    /// Removes a catalog.
+    Remove {
+        /// From which store.
+        side: Side,
+        /// Which catalog.
+        catalog: usize,
+    },
+    /// Is no process: the disk damages an object.
+    Rot {
+        /// Of which store.
+        side: Side,
+        /// What.
+        part: Part,
+        /// How.
+        decay: Decay,
+    },
     /// Removes what nothing names.
     Collect {
         /// From which store.
@@ -81,7 +106,7 @@ pub enum Job {
 
 pub(crate) const HOUR_MS: u64 = 3_600_000;
 /// Runs have times of work, with days between them in which objects grow old.
-const ERA_MS: u64 = 50 * HOUR_MS;
+pub(crate) const ERA_MS: u64 = 50 * HOUR_MS;
 /// As wrong as a clock may be (`keep`).
 const WRONG: u64 = 15 * 60;
 
@@ -91,11 +116,12 @@ impl Scenario {
         let chance = Chance::new(seed).of("scenario");
         let readers = chance.of("readers").number(0..3);
         let one_in = chance.of("faults").pick(&[0, 100, 30, 12, 5]);
-        let (prelude, writers) = if seed.is_multiple_of(2) {
+        let (prelude, mut writers) = if seed.is_multiple_of(2) {
             crowd(chance)
         } else {
             duel(chance)
         };
+        writers.extend(misfortunes(chance.of("misfortunes"), &writers));
         Self {
             seed,
             faults: Faults::Random { one_in },
@@ -219,7 +245,7 @@ fn writer(chance: Chance) -> Writer {
     } else {
         wrong.of("by").number(0..WRONG) as i64
     };
-    let role = chance.of("role").number(0..10);
+    let role = chance.of("role").number(0..11);
     let eras = 0..3;
     let steps = eras.flat_map(|era| {
         let chance = chance.of(("era", era));
@@ -251,6 +277,7 @@ fn job(chance: Chance, role: u64) -> Job {
             whole: chance.of("whole").one_in(2),
         },
         5..=6 => sync(chance),
+        7 => removal(chance),
         _ => Job::Collect {
             side: side(chance),
             settings: settings(chance),
@@ -273,11 +300,11 @@ fn sync(chance: Chance) -> Job {
 }
 
 /// Mostly the same, so that writers meet.
-fn which(chance: Chance) -> usize {
+pub(crate) fn which(chance: Chance) -> usize {
     usize::from(chance.of("catalog").one_in(4)) % NAMES.len()
 }
 
-fn side(chance: Chance) -> Side {
+pub(crate) fn side(chance: Chance) -> Side {
     chance.of("side").pick(&[Side::Origin, Side::Origin, Side::Copy])
 }
 

@@ -13,10 +13,20 @@ pub(crate) struct Content {
 
 /// How an object is stored.
 #[derive(Clone, Copy)]
-enum Coding {
+pub(crate) enum Coding {
     Plain,
     Zstd,
     Gzip,
+}
+
+impl Coding {
+    pub(crate) const fn of(key: &Key) -> Self {
+        match key {
+            Key::Shard(_) | Key::Index(..) | Key::All(_, _, Form::Zstd) => Self::Zstd,
+            Key::All(_, _, Form::Gzip) => Self::Gzip,
+            _ => Self::Plain,
+        }
+    }
 }
 
 /// Everything that a snapshot names, and whether it is what the snapshot says.
@@ -111,7 +121,7 @@ impl Reader<'_> {
     }
 }
 
-fn plain(bytes: &[u8], coding: Coding) -> Result<Vec<u8>, String> {
+pub(crate) fn plain(bytes: &[u8], coding: Coding) -> Result<Vec<u8>, String> {
     let mut plain = Vec::new();
     let read = match coding {
         Coding::Plain => return Ok(bytes.to_vec()),

@@ -3,156 +3,144 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use layout::{CatalogName, Key, Sha256};
 use serde_json::Value;
-use store::MemoryStore;
 
 use crate::{
-    fault::Side,
+    fault::{Kind, Operation, Side},
+    history::{History, State},
+    rot::Rotten,
     snapshot::{Content, read, sha256, text},
 };
 
-/// How many earlier publications a pointer remembers.
-const REMEMBERED: usize = 16;
-
 /// Sees every state of one store, and says what must never be. It reads the documents as plain JSON and decompresses by
-/// itself, so that it shares no mistake with the rooms that it judges.
+/// itself, so that it shares no mistake with the rooms that it judges. What a disk damaged counts as if it were not: it
+/// may be served by nobody, but that is for the readers to tell.
 pub(crate) struct Witness {
     side: Side,
-    histories: BTreeMap<CatalogName, Vec<State>>,
+    histories: BTreeMap<CatalogName, History>,
     /// Contents by hash.
     contents: BTreeMap<Sha256, Content>,
     /// What each snapshot names, as it was when it was checked to its last byte. Later it only has to be the same.
     sound: BTreeMap<(CatalogName, Sha256), BTreeMap<Key, Bytes>>,
-}
-
-/// A pointer as it was at some time.
-#[derive(Debug, Clone)]
-pub(crate) struct State {
-    pub(crate) since: u64,
-    pub(crate) bytes: Bytes,
-    pub(crate) serial: u64,
-    pub(crate) content: Sha256,
-    /// What must not change as long as the serial does not.
-    publication: [Value; 4],
-}
-
-impl State {
-    fn read(since: u64, bytes: &Bytes) -> Result<Self, String> {
-        let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
-        let fields = ["contentHash", "snapshot", "publishedAt", "previous"];
-        Ok(Self {
-            since,
-            bytes: bytes.clone(),
-            serial: document["serial"].as_u64().ok_or("it has no serial")?,
-            content: sha256(&document["contentHash"])?,
-            publication: fields.map(|field| document[field].clone()),
-        })
-    }
-
-    /// Whether it is the same publication, whose source was seen anew, or the one after `last`.
-    fn follows(&self, last: &Self) -> bool {
-        self.serial == last.serial || self.serial == last.serial + 1 && self.publication[3] == last.as_previous()
-    }
-
-    /// What the next publication has to remember of this one and of those before.
-    fn as_previous(&self) -> Value {
-        let [content, reference, published, previous] = &self.publication;
-        let this = serde_json::json!({
-            "serial": self.serial,
-            "contentHash": content,
-            "publishedAt": published,
-            "snapshot": reference["sha256"],
-        });
-        let earlier = previous.as_array().into_iter().flatten().cloned();
-        std::iter::once(this).chain(earlier).take(REMEMBERED).collect()
-    }
+    /// Who may remove which catalog.
+    removers: BTreeSet<(u8, CatalogName)>,
+    pub(crate) rotten: Rotten,
 }
 
 impl Witness {
-    pub(crate) const fn new(side: Side) -> Self {
+    pub(crate) fn new(side: Side) -> Self {
         Self {
             side,
             histories: BTreeMap::new(),
             contents: BTreeMap::new(),
             sound: BTreeMap::new(),
+            removers: BTreeSet::new(),
+            rotten: Rotten::default(),
         }
     }
 
     /// All states of a catalog, the oldest first.
     pub(crate) fn history(&self, name: &CatalogName) -> &[State] {
-        self.histories.get(name).map_or(&[], Vec::as_slice)
+        self.histories.get(name).map_or(&[], |history| &history.states)
+    }
+
+    /// What is published of a catalog.
+    pub(crate) fn published(&self, name: &CatalogName) -> Option<&State> {
+        self.histories.get(name)?.last()
+    }
+
+    /// Whether it was ever removed, or its pointer damaged.
+    pub(crate) fn was_removed(&self, name: &CatalogName) -> bool {
+        self.histories.get(name).is_some_and(History::has_ended)
     }
 
     /// Those that were published at some moment between the two.
     pub(crate) fn between(&self, name: &CatalogName, from: u64, to: u64) -> Vec<State> {
-        let history = self.history(name);
-        let first = history.iter().rposition(|state| state.since <= from).unwrap_or(0);
-        let states = history[first..].iter().filter(|state| state.since <= to);
-        states.cloned().collect()
+        let history = self.histories.get(name).into_iter();
+        history.flat_map(|history| history.between(from, to)).cloned().collect()
+    }
+
+    /// Whether nothing was published of a catalog at some moment between the two.
+    pub(crate) fn was_absent(&self, name: &CatalogName, from: u64, to: u64) -> bool {
+        let history = self.histories.get(name);
+        history.is_none_or(|history| history.was_absent(from, to))
     }
 
     pub(crate) fn content(&self, hash: &Sha256) -> Option<&Content> {
         self.contents.get(hash)
     }
 
-    /// Looks at everything that is published now.
+    /// From now on this actor may remove a catalog, also when it is dead.
+    pub(crate) fn allow_removal(&mut self, actor: u8, name: &CatalogName) {
+        self.removers.insert((actor, name.clone()));
+    }
+
+    /// Looks at everything that is published after an operation.
     ///
     /// # Errors
     /// What is wrong.
-    pub(crate) fn look(&mut self, now: u64, store: &MemoryStore) -> Result<(), String> {
-        let objects = store.objects();
-        for name in self.histories.keys() {
-            if !objects.contains_key(&Key::Current(name.clone())) {
-                return Err(format!("the pointer of {name} is gone"));
-            }
-        }
+    pub(crate) fn look(
+        &mut self,
+        now: u64,
+        mut objects: BTreeMap<Key, Bytes>,
+        operation: &Operation,
+    ) -> Result<(), String> {
+        self.replaced(now, &objects);
+        self.removed(now, &objects, operation)?;
+        self.rotten.heal(&mut objects);
+        let listed = names(&objects);
         for (key, bytes) in &objects {
             let Key::Current(name) = key else { continue };
             let in_words = |what| format!("{name}: {what}");
-            self.append(now, name, bytes).map_err(in_words)?;
+            let history = self.histories.entry(name.clone()).or_default();
+            history.append(now, self.side, bytes).map_err(in_words)?;
             self.is_whole(name, &objects).map_err(in_words)?;
+            if !listed.contains(name.as_str()) {
+                return Err(format!("{name} is published and not in catalogs.json"));
+            }
         }
         Ok(())
     }
 
-    fn append(&mut self, now: u64, name: &CatalogName, bytes: &Bytes) -> Result<(), String> {
-        let history = self.histories.entry(name.clone()).or_default();
-        if history.last().is_some_and(|last| last.bytes == bytes) {
-            return Ok(());
-        }
-        let next = State::read(now, bytes)?;
-        if let Some(other) = history
-            .iter()
-            .find(|other| other.serial == next.serial && other.publication != next.publication)
-        {
-            return Err(format!(
-                "serial {} is {} and {}",
-                next.serial, other.content, next.content
-            ));
-        }
-        match history.last() {
-            Some(last) if next.serial < last.serial => {
-                return Err(format!("the serial goes back from {} to {}", last.serial, next.serial));
+    /// What follows a pointer that could not be read does not have to go on from it.
+    fn replaced(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>) {
+        let unreadable = |name: &CatalogName, rotten: &Rotten| rotten.has(&Key::Current(name.clone()));
+        let before: Vec<CatalogName> = self
+            .histories
+            .keys()
+            .filter(|name| unreadable(name, &self.rotten))
+            .cloned()
+            .collect();
+        self.rotten.compare(now, objects);
+        for name in before {
+            if let Some(history) = self
+                .histories
+                .get_mut(&name)
+                .filter(|_| !unreadable(&name, &self.rotten))
+            {
+                history.end(now);
             }
-            None if self.side == Side::Origin && next.serial != 1 => {
-                return Err(format!("the first serial is {}", next.serial));
-            }
-            // A copy may miss what was published between.
-            Some(last) if self.side == Side::Origin && !next.follows(last) => {
-                return Err(format!(
-                    "serial {} does not remember serial {}",
-                    next.serial, last.serial
-                ));
-            }
-            _ => {}
         }
-        history.push(next);
+    }
+
+    fn removed(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>, operation: &Operation) -> Result<(), String> {
+        for (name, history) in &mut self.histories {
+            let key = Key::Current(name.clone());
+            if history.last().is_none() || objects.contains_key(&key) {
+                continue;
+            }
+            let by = (operation.actor, name.clone());
+            if operation.kind != Kind::Delete || operation.subject != key.to_string() || !self.removers.contains(&by) {
+                return Err(format!("the pointer of {name} is gone"));
+            }
+            history.end(now);
+        }
         Ok(())
     }
 
     /// Whether everything that the pointer leads to is there, and what it should be.
     fn is_whole(&mut self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
-        let state = self.history(name).last().expect("it was just appended");
-        let (hash, reference) = (state.content, &state.publication[1]);
+        let state = self.published(name).expect("it was just appended");
+        let (hash, reference, sha256) = (state.content, &state.publication[1], state.snapshot);
         let key = Key::Snapshot(name.clone(), hash);
         if text(&reference["key"])? != key.to_string() {
             return Err(format!("it points at {}, not at {key}", reference["key"]));
@@ -160,7 +148,6 @@ impl Witness {
         let snapshot = objects
             .get(&key)
             .ok_or_else(|| format!("{key} is published and gone"))?;
-        let sha256 = sha256(&reference["sha256"])?;
         if Sha256::of(snapshot) != sha256 {
             return Err(format!("{key} is not the one that is pointed at"));
         }
@@ -178,14 +165,70 @@ impl Witness {
 
     /// The keys of everything that is published, pointers and names aside.
     pub(crate) fn named(&self) -> BTreeSet<Key> {
-        let mut named = BTreeSet::new();
-        for (name, history) in &self.histories {
-            let Some(state) = history.last() else { continue };
-            named.insert(Key::Snapshot(name.clone(), state.content));
-            let sound = sha256(&state.publication[1]["sha256"]).ok();
-            let sound = sound.and_then(|sha256| self.sound.get(&(name.clone(), sha256)));
-            named.extend(sound.into_iter().flat_map(|sound| sound.keys().cloned()));
-        }
-        named
+        let last = |(name, history): (&CatalogName, &History)| Some((name.clone(), history.last()?.clone()));
+        let published: Vec<_> = self.histories.iter().filter_map(last).collect();
+        published
+            .iter()
+            .flat_map(|(name, state)| self.named_by(name, state))
+            .collect()
     }
+
+    /// What a state leads to.
+    pub(crate) fn named_by(&self, name: &CatalogName, state: &State) -> Vec<Key> {
+        let sound = self.sound.get(&(name.clone(), state.snapshot)).into_iter();
+        let snapshot = Key::Snapshot(name.clone(), state.content);
+        sound
+            .flat_map(|sound| sound.keys().cloned())
+            .chain([snapshot])
+            .collect()
+    }
+
+    /// What a verification has to find: everything damaged that is published, or was and is still there.
+    pub(crate) fn damaged(&self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<BTreeSet<Key>, String> {
+        let pointer = Key::Current(name.clone());
+        if self.rotten.has(&pointer) {
+            return Ok([pointer].into());
+        }
+        let Some(state) = self.published(name) else {
+            return Ok(BTreeSet::new());
+        };
+        let mut healed = objects.clone();
+        self.rotten.heal(&mut healed);
+        let mut damaged = BTreeSet::new();
+        for (hash, is_current) in contents(state)? {
+            let key = Key::Snapshot(name.clone(), hash);
+            match (objects.get(&key), self.rotten.has(&key)) {
+                // Earlier publications may be removed, so one that is lost is not missed.
+                (None, _) if !is_current => {}
+                // As long as it is damaged, nothing tells what it names.
+                (_, true) => drop(damaged.insert(key)),
+                (None, false) => return Err(format!("{key} is published and gone")),
+                (Some(snapshot), false) => {
+                    let (_, sound) = read(name, hash, snapshot, &healed)?;
+                    damaged.extend(sound.into_keys().filter(|key| self.rotten.has(key)));
+                }
+            }
+        }
+        Ok(damaged)
+    }
+}
+
+/// What `catalogs.json` says.
+fn names(objects: &BTreeMap<Key, Bytes>) -> BTreeSet<String> {
+    let document = objects
+        .get(&Key::Catalogs)
+        .map(|bytes| serde_json::from_slice::<Value>(bytes));
+    let document = document.and_then(Result::ok).unwrap_or_default();
+    let names = document["catalogs"].as_array().into_iter().flatten();
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// The contents that a pointer names, each once, and whether it is the published one.
+fn contents(state: &State) -> Result<BTreeMap<Sha256, bool>, String> {
+    let mut contents = BTreeMap::new();
+    for previous in state.publication[3].as_array().into_iter().flatten() {
+        contents.insert(sha256(&previous["contentHash"])?, false);
+    }
+    contents.insert(state.content, true);
+    Ok(contents)
 }

@@ -1,9 +1,10 @@
 use std::{collections::BTreeMap, mem::take};
 
 use bytes::Bytes;
-use layout::Key;
+use layout::{Key, Sha256};
 
 use super::{Action, Call, MemoryStore};
+use crate::Version;
 
 /// What tests ask of a store behind its back: neither hooked nor logged.
 impl MemoryStore {
@@ -52,6 +53,20 @@ impl MemoryStore {
         if let Some(entry) = self.state().objects.get_mut(key) {
             entry.bytes = bytes.into();
         }
+    }
+
+    /// Cuts an object short, as a file system may do in a crash: its size is told as it is now, its date as it was.
+    pub fn truncate(&self, key: &Key, length: usize) {
+        if let Some(entry) = self.state().objects.get_mut(key) {
+            entry.bytes.truncate(length);
+            entry.info.size = entry.bytes.len() as u64;
+            entry.info.version = Version(Sha256::of(&entry.bytes).to_string());
+        }
+    }
+
+    /// Loses an object.
+    pub fn lose(&self, key: &Key) {
+        self.state().objects.remove(key);
     }
 
     /// Cuts the power: every immutable object that no flush has made durable is lost, unless `survives` says that the
