@@ -74,7 +74,8 @@ impl Watch {
         while patience.has_to_wait(sweep).await {
             (sweep, _) = state(store).await?;
         }
-        if sweep != self.seen {
+        // One that had begun before goes on removing, and if it dies, nothing tells that it did.
+        if sweep != self.seen || self.seen.active {
             everything_is_there(store, catalog, snapshot).await?;
         }
         Ok(Announced { intent })

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use keep::{GcError, GcSettings};
-use layout::{Catalogs, Current, Document, Key, PREVIOUS_MAX, Sha256};
+use keep::{GcError, GcSettings, SettleError, Watch};
+use layout::{Catalogs, Current, Document, Key, PREVIOUS_MAX, Sha256, Snapshot, Sweep};
 use store::{Condition, Store, StoreExt};
 
 use crate::kit::{DAY, HOUR, World, catalog, shard};
@@ -295,4 +295,22 @@ async fn a_removal_spares_what_is_about_to_be_published() {
     assert!(!world.keys().iter().any(|key| key.catalog() == Some(&catalog("a"))));
     assert!(!names().await.catalogs.contains(&catalog("a")));
     world.is_sound().await;
+}
+
+/// It took what it could, and died without a word.
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_had_begun_before_a_publication_is_looked_after_too() {
+    let (world, _, second) = world().await;
+    let sweep = Sweep {
+        serial: 7,
+        active: true,
+    };
+    let written = world.store.write_document(&Key::Sweep, &sweep, Condition::Always);
+    written.await.unwrap();
+    let key = snapshot("a", second);
+    let (snapshot, _) = world.store.read_document::<Snapshot>(&key).await.unwrap().unwrap();
+    let watch = Watch::start(&world.store).await.unwrap();
+    world.store.delete(&shard("new")).await.unwrap();
+    let settled = watch.settle(&world.store, &catalog("a"), &snapshot).await;
+    assert!(matches!(settled, Err(SettleError::Swept(gone)) if gone == shard("new").to_string()));
 }
