@@ -207,8 +207,7 @@ impl App {
         match source {
             Source::Memory(bytes) => Ok(Content::plain(Plain::Memory(bytes))),
             Source::Object(object) if object.size <= self.caches.body_max || object.is_document() => {
-                let bytes = self.cached(&object.key, object.stored).await?;
-                Box::pin(self.vouch(&object.key, &bytes)).await?;
+                let bytes = Box::pin(self.judged(object)).await?;
                 Ok(Content::plain(Plain::Memory(bytes)))
             }
             Source::Object(object) => Ok(Content::plain(Plain::Stored(object))),
@@ -229,6 +228,13 @@ impl App {
                 Ok(Content::plain(Plain::Memory(bytes)))
             }
         }
+    }
+
+    /// A small object or a document, read, verified and kept.
+    async fn judged(&self, object: Object) -> Result<Bytes, Error> {
+        let bytes = self.cached(&object.key, object.stored).await?;
+        self.vouch(&object.key, &bytes).await?;
+        Ok(bytes)
     }
 
     /// A small object in another coding, kept.
