@@ -53,6 +53,13 @@ impl Roots {
     pub(super) async fn read(&mut self, store: &dyn Store) -> Result<(), GcError> {
         let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
         let mut claims = self.young(&listed);
+        // One that was old when it was condemned may have been written anew since.
+        let young = listed
+            .iter()
+            .filter(|listed| !self.is_old(listed.modified))
+            .map(|listed| &listed.key);
+        let intents: Vec<Key> = young.filter(|key| matches!(key, Key::Intent(..))).cloned().collect();
+        self.named.extend(intents);
         let names = store.read_document::<Catalogs>(&Key::Catalogs).await?;
         self.catalogs
             .extend(names.into_iter().flat_map(|(names, _)| names.catalogs));
@@ -120,10 +127,8 @@ impl Roots {
     pub(super) fn names(&self, key: &Key) -> bool {
         match key {
             Key::Catalogs | Key::Current(_) | Key::Sweep => true,
-            // Nobody waits for longer than the grace period between an intent and its commit.
-            Key::Intent(..) => false,
             Key::Status(name) | Key::Layers(name) | Key::Notified(name) => self.catalogs.contains(name),
-            Key::Snapshot(..) | Key::Index(..) | Key::All(..) | Key::Shard(_) | Key::Blob(_) => {
+            Key::Snapshot(..) | Key::Index(..) | Key::All(..) | Key::Shard(_) | Key::Blob(_) | Key::Intent(..) => {
                 self.named.contains(key)
             }
         }
