@@ -5,40 +5,31 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use layout::{CatalogName, Current, Previous, Sha256};
-use store::{Store, StoreError};
+use layout::{Current, Previous, Sha256};
 
-use crate::spare;
+use crate::Watch;
 
 /// What was replaced longer ago than any sensible grace period is nobody's any more: as long as earlier publications are
 /// kept by default.
 const LONG_AGO: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Says of every content that `before` names, and the publication after it will not, that readers may still hold it
-/// ([`spare()`]): garbage collection counts their grace from the dates of `current.json`, which then has none of it.
-/// `next` and `previous` are the content and the history of that publication. Writes nothing for most: a history is cut
-/// when it is full, and given up when nobody vouches for it. To be called before [`Watch::settle`](crate::Watch::settle).
-///
-/// # Errors
-/// As [`Store::put`].
-pub async fn spare_forgotten(
-    store: &dyn Store,
-    catalog: &CatalogName,
-    before: &Current,
-    (next, previous): (Sha256, &[Previous]),
-    now: SystemTime,
-) -> Result<(), StoreError> {
-    let remembered = previous.iter().map(|previous| previous.content_hash);
-    let remembered: HashSet<Sha256> = remembered.chain([next]).collect();
-    let mut replaced = now;
-    for (content, published) in publications(before) {
-        let age = now.duration_since(replaced).unwrap_or_default();
-        if age < LONG_AGO && !remembered.contains(&content) {
-            spare(store, catalog, content).await?;
+impl Watch {
+    /// Spares every content ([`Watch::spare`]) that `before` names, and the publication after it will not: garbage
+    /// collection counts the grace of their readers from the dates of `current.json`, which then has none of it. `next` and
+    /// `previous` are the content and the history of that publication. Spares nothing for most: a history is cut when it is
+    /// full, and given up when nobody vouches for it.
+    pub fn spare_forgotten(&mut self, before: &Current, (next, previous): (Sha256, &[Previous]), now: SystemTime) {
+        let remembered = previous.iter().map(|previous| previous.content_hash);
+        let remembered: HashSet<Sha256> = remembered.chain([next]).collect();
+        let mut replaced = now;
+        for (content, published) in publications(before) {
+            let age = now.duration_since(replaced).unwrap_or_default();
+            if age < LONG_AGO && !remembered.contains(&content) {
+                self.spare(content);
+            }
+            replaced = published;
         }
-        replaced = published;
     }
-    Ok(())
 }
 
 /// Newest first. Each was replaced when the one before it in this order was published.

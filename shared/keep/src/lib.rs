@@ -12,12 +12,11 @@ mod shard;
 mod verify;
 
 pub use examine::{Examined, examine};
-pub use forgotten::spare_forgotten;
 pub use gc::{Amount, GcError, GcReport, Settings as GcSettings, gc, gc_until};
 pub use index::{IndexError, read_index};
 pub use missing::missing;
 pub use names::add_name;
 pub use remove::remove;
-pub use settle::{Announced, SettleError, Watch, spare};
+pub use settle::{Announced, SettleError, Watch};
 pub use shard::{ShardError, read_shard};
 pub use verify::{Finding, Problem, Verification, verify};

@@ -33,9 +33,11 @@ pub enum SettleError {
 }
 
 /// Taken before a publication looks at the first object that it may rely on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Watch {
     seen: Sweep,
+    /// What is about to be replaced or forgotten.
+    spared: Vec<Sha256>,
 }
 
 /// A publication that sweeps know of.
@@ -52,7 +54,17 @@ impl Watch {
     /// As [`StoreExt::read_document`].
     pub async fn start(store: &dyn Store) -> Result<Self, ReadError> {
         let (seen, _) = state(store).await?;
-        Ok(Self { seen })
+        Ok(Self {
+            seen,
+            spared: Vec::new(),
+        })
+    }
+
+    /// Remembers to say that readers may hold a content that is about to be replaced, so that sweeps spare it for their
+    /// grace period. For copies: what they publish may be long published elsewhere, and by its date the content before it
+    /// was replaced then.
+    pub fn spare(&mut self, content_hash: Sha256) {
+        self.spared.push(content_hash);
     }
 
     /// To be called when everything is written, right before the commit: once it returns, no sweep takes anything that
@@ -66,35 +78,31 @@ impl Watch {
         catalog: &CatalogName,
         snapshot: &Snapshot,
     ) -> Result<Announced, SettleError> {
-        let content_hash = snapshot.content_hash;
-        spare(store, catalog, content_hash).await?;
-        let intent = Key::Intent(catalog.clone(), content_hash);
-        let mut patience = Patience::default();
-        let (mut sweep, _) = state(store).await?;
-        while patience.has_to_wait(sweep).await {
-            (sweep, _) = state(store).await?;
-        }
+        let sweep = self.announce(store, catalog, snapshot.content_hash).await?;
         // One that had begun before goes on removing, and if it dies, nothing tells that it did.
         if sweep != self.seen || self.seen.active {
             everything_is_there(store, catalog, snapshot).await?;
         }
+        let intent = Key::Intent(catalog.clone(), snapshot.content_hash);
         Ok(Announced { intent })
     }
-}
 
-/// Says that readers may hold a content that is about to be replaced, so that sweeps spare it for their grace period. For
-/// copies: what they publish may be long published elsewhere, and by its date the content before it was replaced then.
-/// To be called before [`Watch::settle`], which finds every sweep that may not know of it yet.
-///
-/// # Errors
-/// As [`Store::put`].
-pub async fn spare(store: &dyn Store, catalog: &CatalogName, content_hash: Sha256) -> Result<(), StoreError> {
-    let intent = Key::Intent(catalog.clone(), content_hash);
-    let document = Intent { content_hash };
-    store
-        .write_document(&intent, &document, Condition::Always)
-        .await
-        .map(drop)
+    /// Writes every Intent at a time when nobody sweeps: a sweep under way may take one that was there long before, and
+    /// the next one has to see it. The last sweep, as it was seen after that.
+    async fn announce(&self, store: &dyn Store, catalog: &CatalogName, content: Sha256) -> Result<Sweep, SettleError> {
+        let mut patience = Patience::default();
+        loop {
+            for content_hash in self.spared.iter().copied().chain([content]) {
+                let intent = Key::Intent(catalog.clone(), content_hash);
+                let document = Intent { content_hash };
+                store.write_document(&intent, &document, Condition::Always).await?;
+            }
+            let (sweep, _, has_waited) = patience.wait(store).await?;
+            if !has_waited {
+                return Ok(sweep);
+            }
+        }
+    }
 }
 
 impl Announced {
@@ -123,7 +131,7 @@ async fn everything_is_there(store: &dyn Store, catalog: &CatalogName, snapshot:
 }
 
 /// The sweep as it stands, and the version to replace it by.
-pub(crate) async fn state(store: &dyn Store) -> Result<(Sweep, Option<Version>), ReadError> {
+async fn state(store: &dyn Store) -> Result<(Sweep, Option<Version>), ReadError> {
     let found = store.read_document::<Sweep>(&Key::Sweep).await?;
     Ok(found.map_or_else(Default::default, |(sweep, version)| (sweep, Some(version))))
 }
@@ -136,8 +144,21 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    /// Waits until there is no sweep to wait for: how things stand then, with the version to replace that by, and whether
+    /// there was one.
+    pub(crate) async fn wait(&mut self, store: &dyn Store) -> Result<(Sweep, Option<Version>, bool), ReadError> {
+        let mut has_waited = false;
+        loop {
+            let (sweep, version) = state(store).await?;
+            if !self.has_to_wait(sweep).await {
+                return Ok((sweep, version, has_waited));
+            }
+            has_waited = true;
+        }
+    }
+
     /// Waits a moment if there is a sweep; false once there is none to wait for.
-    pub(crate) async fn has_to_wait(&mut self, sweep: Sweep) -> bool {
+    async fn has_to_wait(&mut self, sweep: Sweep) -> bool {
         if !sweep.active {
             return false;
         }

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use keep::{Finding, Watch, missing, spare_forgotten};
+use keep::{Finding, Watch, missing};
 use layout::{BroughtBack, CatalogName, Current, Document, Key, Outcome, Sha256, Snapshot, SnapshotRef, Verified};
 use seal::Signer;
 use store::{Condition, DOCUMENT_MAX, ReadError, Store, StoreExt, Version};
@@ -158,7 +158,7 @@ impl Rollback<'_> {
     }
 
     async fn attempt(&self, report: &mut Report) -> Result<Outcome, PollError> {
-        let watch = Watch::start(self.store).await?;
+        let mut watch = Watch::start(self.store).await?;
         let Read { current, version, .. } = self.current().await?;
         report.digest = Some(current.source.digest.clone());
         report.describe(Some(&current));
@@ -182,7 +182,7 @@ impl Rollback<'_> {
         };
         let next = self.seal().sealed(Some(&current), next)?;
         let named = (content_hash, &*next.previous);
-        spare_forgotten(self.store, self.catalog, &current, named, next.published_at).await?;
+        watch.spare_forgotten(&current, named, next.published_at);
         let announced = watch.settle(self.store, self.catalog, &snapshot).await?;
         self.commit(&next, version).await?;
         announced.withdraw(self.store).await;

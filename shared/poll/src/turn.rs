@@ -4,7 +4,7 @@ use std::{
 };
 
 use image::Digest;
-use keep::{Watch, add_name, spare_forgotten};
+use keep::{Watch, add_name};
 use layout::{
     BroughtBack, CatalogName, Current, Document, Key, Outcome, Previous, RENDER_VERSION, Sha256, Snapshot, SnapshotRef,
     SourceRef,
@@ -192,7 +192,7 @@ impl Turn<'_> {
             .acquire()
             .await
             .expect("the semaphore is never closed");
-        let watch = Watch::start(&*self.mirror.store).await?;
+        let mut watch = Watch::start(&*self.mirror.store).await?;
         // What is not believed is neither a base to build on nor one to compare with.
         let previous = match read.as_ref().filter(|read| read.believed) {
             Some(read) => self.read_snapshot(&read.current).await?,
@@ -216,7 +216,10 @@ impl Turn<'_> {
                 }
                 let (snapshot, reference) = self.publish(rendering, &published, report).await?;
                 report.changes = Changes::between(previous.as_ref(), &snapshot);
-                self.spare_forgotten(read.as_ref(), snapshot.content_hash).await?;
+                if let Some(before) = &read {
+                    let named = (snapshot.content_hash, &*history(Some(before)));
+                    watch.spare_forgotten(&before.current, named, self.mirror.settings.surroundings.now());
+                }
                 let announced = watch.settle(&*self.mirror.store, &self.catalog.name, &snapshot).await?;
                 let outcome = self.commit(read, &snapshot, reference, source, report).await?;
                 announced.withdraw(&*self.mirror.store).await;
@@ -263,13 +266,6 @@ impl Turn<'_> {
         report.objects_published += publisher.written.objects.load(Ordering::Relaxed);
         report.bytes_published += publisher.written.bytes.load(Ordering::Relaxed);
         result
-    }
-
-    async fn spare_forgotten(&self, read: Option<&Read>, next: Sha256) -> Result<(), PollError> {
-        let Some(before) = read else { return Ok(()) };
-        let (store, now) = (&*self.mirror.store, self.mirror.settings.surroundings.now());
-        spare_forgotten(store, &self.catalog.name, &before.current, (next, &history(read)), now).await?;
-        Ok(())
     }
 
     async fn commit(

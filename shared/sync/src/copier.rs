@@ -4,7 +4,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
-use keep::{add_name, spare};
+use keep::add_name;
 use layout::{CatalogName, Key, Outcome};
 use seal::Trust;
 use store::{Condition, Store};
@@ -163,11 +163,12 @@ impl Copier {
             Some(ours) => Condition::Replace(ours.version.clone()),
             None => Condition::CreateOnly,
         };
+        let mut watch = plan.watch.clone();
         if let Some(replaced) = plan.replaced() {
-            spare(&*self.store, &plan.name, replaced).await?;
+            watch.spare(replaced);
         }
         let key = Key::Current(plan.name.clone());
-        let announced = plan.watch.settle(&*self.store, &plan.name, &plan.snapshot).await?;
+        let announced = watch.settle(&*self.store, &plan.name, &plan.snapshot).await?;
         // Before the commit: a name without a catalog is harmless, a catalog without a name is never found. And after it
         // was announced, or whoever removes the catalog could take the name once more.
         add_name(&*self.store, &plan.name).await?;

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::GcError;
-use crate::settle::{Patience, STRETCH, state};
+use crate::settle::{Patience, STRETCH};
 
 /// The right to remove, for a while. Publications wait for its end before they commit.
 #[derive(Debug)]
@@ -75,11 +75,6 @@ pub(super) async fn store_time(store: &dyn Store) -> Result<SystemTime, GcError>
 
 /// How things stand once nobody else removes anything, and how to change that.
 async fn idle(store: &dyn Store) -> Result<(Sweep, Condition), ReadError> {
-    let mut patience = Patience::default();
-    loop {
-        let (sweep, version) = state(store).await?;
-        if !patience.has_to_wait(sweep).await {
-            return Ok((sweep, version.map_or(Condition::CreateOnly, Condition::Replace)));
-        }
-    }
+    let (sweep, version, _) = Patience::default().wait(store).await?;
+    Ok((sweep, version.map_or(Condition::CreateOnly, Condition::Replace)))
 }

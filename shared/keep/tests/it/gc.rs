@@ -271,7 +271,14 @@ async fn an_earlier_snapshot_has_to_be_the_one_that_was_published() {
 #[tokio::test(start_paused = true)]
 async fn a_removal_spares_what_is_about_to_be_published() {
     let (world, first, second) = world().await;
-    keep::spare(&world.store, &catalog("a"), second).await.unwrap();
+    let (document, _) = world
+        .store
+        .read_document::<Snapshot>(&snapshot("a", second))
+        .await
+        .unwrap()
+        .unwrap();
+    let watch = Watch::start(&world.store).await.unwrap();
+    let _announced = watch.settle(&world.store, &catalog("a"), &document).await.unwrap();
     world.remove("a").await;
     let keys = world.keys();
     assert!(keys.contains(&snapshot("a", second)) && !keys.contains(&snapshot("a", first)));

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use keep::{GcError, GcReport, GcSettings, SettleError, Watch, add_name, gc, spare_forgotten};
+use keep::{GcError, GcReport, GcSettings, SettleError, Watch, add_name, gc};
 use layout::{
     Availability, CatalogName, Current, Document, Form, Index, Key, RENDER_VERSION, Sha256, ShardRef, Snapshot,
     SnapshotRef, SourceRef, Stored, Whole,
@@ -167,13 +167,13 @@ async fn try_publish(
     packages: Packages<'_>,
     now: SystemTime,
 ) -> Result<Sha256, Failed> {
-    let watch = Watch::start(store).await?;
+    let mut watch = Watch::start(store).await?;
     let before = current(store, name).await;
     let snapshot = write(store, name, packages).await;
     let current = before.as_ref().map(|(current, _)| current);
     let next = next(name, &snapshot, current, now);
     if let Some(current) = current {
-        spare_forgotten(store, name, current, (next.content_hash, &next.previous), now).await?;
+        watch.spare_forgotten(current, (next.content_hash, &next.previous), now);
     }
     add_name(store, name).await?;
     let version = before.map(|(_, version)| version);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use keep::{GcSettings, SettleError, Watch};
-use layout::{Key, Snapshot, Sweep};
+use layout::{Intent, Key, Sha256, Snapshot, Sweep};
 use store::{
     Condition, StoreExt,
     memory::{Action, Answer, Call, Moment},
@@ -165,4 +165,56 @@ async fn a_sweep_that_died_is_waited_for_and_then_taken_over() {
     let started = Instant::now();
     world.publish("a", &["p2"]).await;
     assert_eq!(started.elapsed().as_secs(), 0);
+}
+
+/// What `a` published long ago, with an Intent that stayed behind then.
+async fn forgotten() -> (World, Sha256) {
+    let world = World::new();
+    let old = world.publish("a", &["p1"]).await;
+    let intent = Key::Intent(catalog("a"), old);
+    let document = Intent { content_hash: old };
+    let written = world.store.write_document(&intent, &document, Condition::Always);
+    written.await.unwrap();
+    world.publish("a", &["p2"]).await;
+    world.pass(100 * DAY);
+    (world, old)
+}
+
+fn generous() -> GcSettings {
+    GcSettings {
+        max_age: Duration::from_secs(200 * DAY),
+        ..GcSettings::default()
+    }
+}
+
+/// The first sweep takes the Intent, which was old when it looked; the second one, which keeps less, has to find it again.
+#[tokio::test(start_paused = true)]
+async fn a_publication_that_waits_for_one_sweep_is_seen_by_the_next() {
+    let (mut published, mut collector, mut publisher) = (0, 0, 0);
+    let mut last = [u64::MAX; 2];
+    // As long as the pause is in the first sweep.
+    while collector <= last[0] / 2 {
+        let (world, old) = forgotten().await;
+        let counts = pause_at(&world, collector, publisher);
+        let (kept, forgotten) = (generous(), GcSettings::default());
+        let collecting = WHO.scope(Who::Collector, async {
+            world.gc(&kept).await;
+            sleep(SHORT / 2).await;
+            world.gc(&forgotten).await;
+        });
+        let publishing = WHO.scope(Who::Publisher, async {
+            sleep(Duration::from_secs(1)).await;
+            world.rollback("a", old).await
+        });
+        let (_, done) = tokio::join!(collecting, publishing);
+        world.store.clear_hook();
+        published += usize::from(done.is_ok());
+        world.is_sound().await;
+        last = counts.map(|count| count.load(Ordering::Relaxed));
+        (collector, publisher) = match publisher < last[1] {
+            true => (collector, publisher + 1),
+            false => (collector + 1, 0),
+        };
+    }
+    assert!(published > 50, "{published}");
 }
