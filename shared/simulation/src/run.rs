@@ -164,13 +164,12 @@ impl Stage {
         let life = CancellationToken::new();
         self.world.note(actor, format!("starts {job:?}"));
         let working = timeout(PATIENCE, job.run(self.lines(actor, &life), wrong));
-        tokio::select! {
-            biased;
-            () = life.cancelled() => self.world.note(actor, "is killed".to_owned()),
-            done = working => match done {
-                Ok(done) => self.judge(actor, done),
-                Err(_) => self.world.broken(actor, "it never ends".to_owned()),
-            },
+        let done = life.run_until_cancelled(working).await;
+        match done {
+            // What killed it may also have told it of an error, and threads decide which of the two is seen first.
+            _ if life.is_cancelled() => self.world.note(actor, "is killed".to_owned()),
+            Some(Ok(done)) => self.judge(actor, done),
+            _ => self.world.broken(actor, "it never ends".to_owned()),
         }
         life.cancel();
     }
