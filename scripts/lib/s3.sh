@@ -30,12 +30,12 @@ start_minio() {
 # start_moto [CLOCK]: MOTO_URL is set afterwards. With a file that says by how many seconds the clock is wrong that dates
 # its objects.
 start_moto() {
-  local port command=(moto_server)
+  local port python
   need_python moto_server "$MOTO"
-  [[ -z ${1:-} ]] || command=("$(dirname "$(command -v moto_server)")/python3" "$ROOT/scripts/lib/moto_clock.py" "$1")
+  python=$(dirname "$(command -v moto_server)")/python3
   port=$(free_port)
   MOTO_URL=http://127.0.0.1:$port
-  start "$WORK/moto.log" "${command[@]}" -H 127.0.0.1 -p "$port"
+  start "$WORK/moto.log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" ${1:+--clock "$1"} -H 127.0.0.1 -p "$port"
   wait_for 30 curl -sf "$MOTO_URL/moto-api/"
 }
 
