@@ -4,8 +4,8 @@ use std::{
 };
 
 use futures_util::{TryStreamExt, future::join_all};
-use layout::{CatalogName, Current, Key, Sha256};
-use store::{Listed, Store, StoreExt};
+use layout::{CatalogName, Current, Intent, Key, Sha256};
+use store::{Listed, ReadError, Store, StoreExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -68,11 +68,15 @@ impl Claims {
         // By the clock of the store: the hold was just written.
         let now = store.head(&Key::Sweep).await?.modified;
         let listed = list(store, catalog).await?.into_iter();
-        let intents = listed.filter_map(|listed| match listed.key {
-            Key::Intent(_, content) if is_alive(listed.modified, now) => Some(content),
-            _ => None,
-        });
-        let mut contents: BTreeSet<Sha256> = intents.collect();
+        let mut contents = BTreeSet::new();
+        for Listed { key, modified, .. } in listed {
+            if let Key::Intent(_, content) = key
+                && is_alive(modified, now)
+                && is_announced(store, &key).await?
+            {
+                contents.insert(content);
+            }
+        }
         let current = store.read_document::<Current>(&Key::Current(catalog.clone())).await?;
         let published = current.is_some();
         if let Some((current, _)) = current {
@@ -95,6 +99,15 @@ impl Claims {
             }
             _ => self.published,
         }
+    }
+}
+
+/// Whether somebody may be about to publish what an Intent is for. Readers of a removed catalog are promised nothing.
+async fn is_announced(store: &dyn Store, intent: &Key) -> Result<bool, ReadError> {
+    match store.read_document::<Intent>(intent).await {
+        Ok(found) => Ok(found.is_some_and(|(intent, _)| !intent.for_readers)),
+        Err(ReadError::Document { .. }) => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -92,17 +92,47 @@ impl Watch {
     async fn announce(&self, store: &dyn Store, catalog: &CatalogName, content: Sha256) -> Result<Sweep, SettleError> {
         let mut patience = Patience::default();
         loop {
-            for content_hash in self.spared.iter().copied().chain([content]) {
-                let intent = Key::Intent(catalog.clone(), content_hash);
-                let document = Intent { content_hash };
-                store.write_document(&intent, &document, Condition::Always).await?;
+            for content_hash in &self.spared {
+                spare(store, catalog, *content_hash).await?;
             }
+            write(store, catalog, content, (false, Condition::Always)).await?;
             let (sweep, _, has_waited) = patience.wait(store).await?;
             if !has_waited {
                 return Ok(sweep);
             }
         }
     }
+}
+
+/// Writes an Intent for readers, unless somebody is about to publish the content.
+async fn spare(store: &dyn Store, catalog: &CatalogName, content_hash: Sha256) -> Result<(), SettleError> {
+    let key = Key::Intent(catalog.clone(), content_hash);
+    let intent = match store.read_document::<Intent>(&key).await {
+        Ok(Some((intent, version))) => (intent.for_readers, Condition::Replace(version)),
+        Ok(None) => (true, Condition::CreateOnly),
+        Err(ReadError::Document { .. }) => (false, Condition::Always),
+        Err(error) => return Err(error.into()),
+    };
+    match write(store, catalog, content_hash, intent).await {
+        // Whoever was faster may be about to publish it.
+        Err(error) if error.is_conflict() => write(store, catalog, content_hash, (false, Condition::Always)).await?,
+        written => written?,
+    }
+    Ok(())
+}
+
+async fn write(
+    store: &dyn Store,
+    catalog: &CatalogName,
+    content_hash: Sha256,
+    (for_readers, condition): (bool, Condition),
+) -> Result<(), StoreError> {
+    let intent = Intent {
+        content_hash,
+        for_readers,
+    };
+    let key = Key::Intent(catalog.clone(), content_hash);
+    store.write_document(&key, &intent, condition).await.map(drop)
 }
 
 impl Announced {

@@ -12,13 +12,16 @@ pub struct Sweep {
     pub active: bool,
 }
 
-/// `intents/<content-hash>.json`: this content of the catalog is about to be published, so a sweep must spare what its
-/// Snapshot names.
+/// `intents/<content-hash>.json`: this content of the catalog is about to be published, or was until now, so a sweep must
+/// spare what its Snapshot names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Intent {
     /// The content.
     pub content_hash: Sha256,
+    /// Whether nobody is about to publish it, and only readers may still hold it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_readers: bool,
 }
 
 impl Document for Sweep {
@@ -42,6 +45,7 @@ mod tests {
         assert_eq!(Sweep::from_bytes(&sweep.to_bytes()).unwrap(), sweep);
         let intent = Intent {
             content_hash: Sha256::of(b"lines"),
+            for_readers: false,
         };
         assert_eq!(Intent::from_bytes(&intent.to_bytes()).unwrap(), intent);
     }

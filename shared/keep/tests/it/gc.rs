@@ -304,6 +304,35 @@ async fn a_removal_spares_what_is_about_to_be_published() {
     world.is_sound().await;
 }
 
+/// Readers have their grace from sweeps, and not when the catalog is removed on purpose.
+#[tokio::test(start_paused = true)]
+async fn a_removal_spares_nothing_for_readers() {
+    let (world, first, second) = world().await;
+    let (document, _) = world
+        .store
+        .read_document::<Snapshot>(&snapshot("a", second))
+        .await
+        .unwrap()
+        .unwrap();
+    // The second time it is there already.
+    for _ in 0..2 {
+        let mut watch = Watch::start(&world.store).await.unwrap();
+        watch.spare(first);
+        let announced = watch.settle(&world.store, &catalog("a"), &document).await.unwrap();
+        announced.withdraw(&world.store).await;
+    }
+    assert!(world.keys().contains(&Key::Intent(catalog("a"), first)));
+    world.remove("a").await;
+    assert!(!world.keys().iter().any(|key| key.catalog() == Some(&catalog("a"))));
+    let (names, _) = world
+        .store
+        .read_document::<Catalogs>(&Key::Catalogs)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!names.catalogs.contains(&catalog("a")));
+}
+
 /// It took what it could, and died without a word.
 #[tokio::test(start_paused = true)]
 async fn a_sweep_that_had_begun_before_a_publication_is_looked_after_too() {

@@ -172,7 +172,10 @@ async fn forgotten() -> (World, Sha256) {
     let world = World::new();
     let old = world.publish("a", &["p1"]).await;
     let intent = Key::Intent(catalog("a"), old);
-    let document = Intent { content_hash: old };
+    let document = Intent {
+        content_hash: old,
+        for_readers: false,
+    };
     let written = world.store.write_document(&intent, &document, Condition::Always);
     written.await.unwrap();
     world.publish("a", &["p2"]).await;
