@@ -1,6 +1,6 @@
 //! One connection too many.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -31,30 +31,52 @@ impl Refusal {
         Self(Arc::new(Semaphore::new(TOLD)))
     }
 
-    /// Answers without reading, and then reads until the client has gone: closing a socket with bytes that nobody has
-    /// read makes the other side drop what it has not read either.
+    /// Answers once something was asked, since clients take an answer that comes before for a broken server. Then reads
+    /// until the client has gone: closing a socket with bytes that nobody has read makes the other side drop what it has
+    /// not read either.
     pub(crate) fn tell(&self, mut stream: TcpStream) {
         let Ok(permit) = Arc::clone(&self.0).try_acquire_owned() else {
             return;
         };
         tokio::spawn(async move {
-            let told = async {
-                stream.write_all(ANSWER).await?;
-                stream.shutdown().await?;
-                let mut sink = [0; 1024];
-                while stream.read(&mut sink).await? > 0 {}
-                std::io::Result::Ok(())
-            };
             // Whether it was heard is not ours to know.
-            drop(timeout(PATIENCE, told).await);
+            drop(timeout(PATIENCE, answer(&mut stream)).await);
             drop(permit);
         });
     }
 }
 
+async fn answer(stream: &mut TcpStream) -> io::Result<()> {
+    let mut sink = [0; 1024];
+    if stream.read(&mut sink).await? == 0 {
+        return Ok(());
+    }
+    stream.write_all(ANSWER).await?;
+    stream.shutdown().await?;
+    while stream.read(&mut sink).await? > 0 {}
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use tokio::{net::TcpListener, time::sleep};
+
     use super::*;
+
+    #[tokio::test]
+    async fn nobody_is_answered_before_asking() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        Refusal::new().tell(listener.accept().await.unwrap().0);
+        sleep(Duration::from_millis(50)).await;
+        let early = client.try_read(&mut [0; 1]);
+        assert_eq!(early.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+
+        client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, ANSWER);
+    }
 
     #[test]
     fn the_answer_is_as_long_as_it_says() {
