@@ -97,17 +97,22 @@ impl Hop {
         } else {
             sender
         };
-        let why = match to.scheme() {
-            "https" | "http" if !to.username().is_empty() || to.password().is_some() => Some(Refusal::Userinfo),
-            "https" => too_near(&to, nearest),
-            "http" if settings.is_plain(&host) => too_near(&to, nearest),
-            "http" => Some(Refusal::PlainHttp),
-            _ => Some(Refusal::Scheme),
+        let why = || match to.scheme() {
+            "http" if !settings.is_plain(&host) => Some(Refusal::PlainHttp),
+            _ => too_near(&to, nearest),
         };
-        match why {
+        match unusable(&to).or_else(why) {
             Some(why) => Err(refused(&to, why)),
             None => Ok(Self { url: to, nearest }),
         }
+    }
+}
+
+/// Why nobody may lead to a URL, wherever it is.
+pub(crate) fn unusable(to: &Url) -> Option<Refusal> {
+    match to.scheme() {
+        "https" | "http" => (!to.username().is_empty() || to.password().is_some()).then_some(Refusal::Userinfo),
+        _ => Some(Refusal::Scheme),
     }
 }
 

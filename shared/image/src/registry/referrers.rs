@@ -78,12 +78,11 @@ impl Session {
         let path = to
             .query()
             .map_or_else(|| to.path().to_owned(), |query| format!("{}?{query}", to.path()));
-        let why = match to.scheme() {
-            "https" | "http" if !to.username().is_empty() || to.password().is_some() => Refusal::Userinfo,
-            "https" | "http" if !hop::same_origin(&self.home("")?.url, &to) => Refusal::Elsewhere,
-            "https" | "http" if read.contains(&path) => Refusal::ReadBefore,
-            "https" | "http" => return Ok(Some(path)),
-            _ => Refusal::Scheme,
+        let why = match hop::unusable(&to) {
+            Some(why) => why,
+            None if !hop::same_origin(&self.home("")?.url, &to) => Refusal::Elsewhere,
+            None if read.contains(&path) => Refusal::ReadBefore,
+            None => return Ok(Some(path)),
         };
         Err(self.failed(hop::refused(&to, why)))
     }
