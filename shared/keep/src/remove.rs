@@ -3,19 +3,16 @@ use std::{
     time::SystemTime,
 };
 
-use futures_util::{TryStreamExt, future::join_all};
+use futures_util::TryStreamExt;
 use layout::{CatalogName, Current, Intent, Key, Sha256};
 use store::{Listed, ReadError, Store, StoreExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     GcError, GcSettings,
-    gc::Hold,
+    gc::{Hold, SIDE_BY_SIDE},
     names::{is_listed, try_remove_name},
 };
-
-/// How many objects are removed side by side.
-const SIDE_BY_SIDE: usize = 16;
 
 /// Removes everything that belongs to one catalog, its name in `catalogs.json` too, and returns how many objects that
 /// were.
@@ -41,7 +38,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, G
         let Some(hold) = Hold::take(store, &never).await? else {
             break;
         };
-        // As with every sweep, a removal that failed may still happen, so that publications have to wait: no release.
+        // Not released when it fails.
         let claims = Claims::read(store, catalog).await?;
         removed += stretch(store, &hold, &mut left, &claims).await?;
         done = left.is_empty() && (claims.is_claimed() || try_remove_name(store, catalog, || !hold.is_over()).await?);
@@ -122,11 +119,8 @@ async fn stretch(store: &dyn Store, hold: &Hold, left: &mut VecDeque<Key>, claim
     while !left.is_empty() && !hold.is_over() {
         let next: Vec<Key> = left.drain(..left.len().min(SIDE_BY_SIDE)).collect();
         let doomed: Vec<Key> = next.into_iter().filter(|key| !claims.spare(key)).collect();
-        // All of them are waited for, whatever becomes of one.
-        for done in join_all(doomed.iter().map(|key| store.delete(key))).await {
-            done?;
-            removed += 1;
-        }
+        hold.delete(store, doomed.iter()).await?;
+        removed += doomed.len();
     }
     Ok(removed)
 }

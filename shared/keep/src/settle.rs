@@ -78,24 +78,33 @@ impl Watch {
         catalog: &CatalogName,
         snapshot: &Snapshot,
     ) -> Result<Announced, SettleError> {
-        let sweep = self.announce(store, catalog, snapshot.content_hash).await?;
+        let intent = Key::Intent(catalog.clone(), snapshot.content_hash);
+        let sweep = self.announce(store, &intent, (catalog, snapshot.content_hash)).await?;
         // One that had begun before goes on removing, and if it dies, nothing tells that it did.
         if sweep != self.seen || self.seen.active {
             everything_is_there(store, catalog, snapshot).await?;
         }
-        let intent = Key::Intent(catalog.clone(), snapshot.content_hash);
         Ok(Announced { intent })
     }
 
     /// Writes every Intent at a time when nobody sweeps: a sweep under way may take one that was there long before, and
     /// the next one has to see it. The last sweep, as it was seen after that.
-    async fn announce(&self, store: &dyn Store, catalog: &CatalogName, content: Sha256) -> Result<Sweep, SettleError> {
+    async fn announce(
+        &self,
+        store: &dyn Store,
+        intent: &Key,
+        (catalog, content_hash): (&CatalogName, Sha256),
+    ) -> Result<Sweep, SettleError> {
         let mut patience = Patience::default();
         loop {
-            for content_hash in &self.spared {
-                spare(store, catalog, *content_hash).await?;
+            for spared in &self.spared {
+                spare(store, catalog, *spared).await?;
             }
-            write(store, catalog, content, (false, Condition::Always)).await?;
+            let document = Intent {
+                content_hash,
+                for_readers: false,
+            };
+            store.write_document(intent, &document, Condition::Always).await?;
             let (sweep, _, has_waited) = patience.wait(store).await?;
             if !has_waited {
                 return Ok(sweep);
@@ -107,32 +116,22 @@ impl Watch {
 /// Writes an Intent for readers, unless somebody is about to publish the content.
 async fn spare(store: &dyn Store, catalog: &CatalogName, content_hash: Sha256) -> Result<(), SettleError> {
     let key = Key::Intent(catalog.clone(), content_hash);
-    let intent = match store.read_document::<Intent>(&key).await {
+    let (for_readers, condition) = match store.read_document::<Intent>(&key).await {
         Ok(Some((intent, version))) => (intent.for_readers, Condition::Replace(version)),
         Ok(None) => (true, Condition::CreateOnly),
         Err(ReadError::Document { .. }) => (false, Condition::Always),
         Err(error) => return Err(error.into()),
     };
-    match write(store, catalog, content_hash, intent).await {
-        // Whoever was faster may be about to publish it.
-        Err(error) if error.is_conflict() => write(store, catalog, content_hash, (false, Condition::Always)).await?,
-        written => written?,
-    }
-    Ok(())
-}
-
-async fn write(
-    store: &dyn Store,
-    catalog: &CatalogName,
-    content_hash: Sha256,
-    (for_readers, condition): (bool, Condition),
-) -> Result<(), StoreError> {
-    let intent = Intent {
+    let intent = |for_readers| Intent {
         content_hash,
         for_readers,
     };
-    let key = Key::Intent(catalog.clone(), content_hash);
-    store.write_document(&key, &intent, condition).await.map(drop)
+    match store.write_document(&key, &intent(for_readers), condition).await {
+        // Whoever was faster may be about to publish it.
+        Err(error) if error.is_conflict() => store.write_document(&key, &intent(false), Condition::Always).await?,
+        written => written?,
+    };
+    Ok(())
 }
 
 impl Announced {

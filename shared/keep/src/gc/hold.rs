@@ -1,5 +1,6 @@
 use std::time::SystemTime;
 
+use futures_util::future::join_all;
 use layout::{Key, Sweep};
 use store::{Condition, ReadError, Store, StoreError, StoreExt, Version};
 use tokio::time::Instant;
@@ -7,6 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::GcError;
 use crate::settle::{Patience, STRETCH};
+
+/// How many objects are removed side by side.
+pub(crate) const SIDE_BY_SIDE: usize = 16;
 
 /// The right to remove, for a while. Publications wait for its end before they commit.
 #[derive(Debug)]
@@ -43,6 +47,16 @@ impl Hold {
     /// Whether no more may be removed under it.
     pub(crate) fn is_over(&self) -> bool {
         self.taken.elapsed() >= STRETCH
+    }
+
+    /// Removes these side by side. All of them are waited for, whatever becomes of one; the first error counts.
+    ///
+    /// # Errors
+    /// As [`Store::delete`]. Then the hold must not be released: a removal that was given up may still happen, and whoever
+    /// publishes has to wait until it cannot any more.
+    pub(crate) async fn delete(&self, store: &dyn Store, keys: impl Iterator<Item = &Key>) -> Result<(), StoreError> {
+        let removed = join_all(keys.map(|key| store.delete(key))).await;
+        removed.into_iter().collect()
     }
 
     /// Somebody who thought that it had died may have taken over; then there is nothing to release.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use store::{Listed, ReadError, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::hold::Hold;
+pub(crate) use self::hold::{Hold, SIDE_BY_SIDE};
 use self::roots::Roots;
 
 /// The shortest grace period: far above the longest publication, and above the quarter of an hour by which the clock of

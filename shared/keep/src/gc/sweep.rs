@@ -1,12 +1,13 @@
-use futures_util::future::join_all;
 use layout::Key;
 use store::{Listed, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use super::{GcError, GcReport, hold::Hold, roots::Roots};
+use super::{
+    GcError, GcReport,
+    hold::{Hold, SIDE_BY_SIDE},
+    roots::Roots,
+};
 
-/// How many objects are removed side by side.
-const SIDE_BY_SIDE: usize = 16;
 /// How many objects are removed before publications that wait get their turn: a few seconds' worth.
 const BATCH: usize = 1000;
 
@@ -24,8 +25,7 @@ pub(super) async fn sweep(
         };
         let marked = stop.run_until_cancelled(roots.read(store)).await.transpose();
         if let Ok(Some(())) = marked {
-            // Not released when it fails: a removal that was given up may still happen, and whoever publishes has to
-            // wait until it cannot any more.
+            // Not released when it fails.
             stretch(store, &hold, &mut condemned, roots, stop, report).await?;
         }
         hold.release(store).await?;
@@ -50,19 +50,15 @@ async fn stretch(
         left = left.saturating_sub(next.len());
         let (spared, doomed): (Vec<_>, Vec<_>) = next.into_iter().partition(|object| roots.names(&object.key));
         spared.iter().for_each(|object| report.kept.add(object.size));
-        // All of them are waited for, whatever becomes of one.
-        let removed = join_all(doomed.iter().map(|object| remove(store, object))).await;
-        for (object, removed) in doomed.iter().zip(removed) {
-            removed?;
-            count(object, report);
-        }
+        hold.delete(store, doomed.iter().map(told)).await?;
+        doomed.iter().for_each(|object| count(object, report));
     }
     Ok(())
 }
 
-async fn remove(store: &dyn Store, object: &Listed) -> Result<(), StoreError> {
+fn told(object: &Listed) -> &Key {
     tracing::debug!(key = %object.key, size = object.size, "nothing names it");
-    store.delete(&object.key).await
+    &object.key
 }
 
 pub(super) fn count(removed: &Listed, report: &mut GcReport) {

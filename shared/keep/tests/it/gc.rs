@@ -267,40 +267,30 @@ async fn an_earlier_snapshot_has_to_be_the_one_that_was_published() {
     assert_eq!(keep::verify(&world.store, &catalog("a")).await.unwrap().findings, []);
 }
 
+/// Nothing is left of `a`, nor its name.
+async fn assert_gone(world: &World) {
+    assert!(!world.keys().iter().any(|key| key.catalog() == Some(&catalog("a"))));
+    let names = world.read::<Catalogs>(&Key::Catalogs).await;
+    assert!(!names.catalogs.contains(&catalog("a")));
+}
+
 /// Whoever publishes a catalog again while it is removed has said so, and relies on what lies there.
 #[tokio::test(start_paused = true)]
 async fn a_removal_spares_what_is_about_to_be_published() {
     let (world, first, second) = world().await;
-    let (document, _) = world
-        .store
-        .read_document::<Snapshot>(&snapshot("a", second))
-        .await
-        .unwrap()
-        .unwrap();
+    let document = world.read::<Snapshot>(&snapshot("a", second)).await;
     let watch = Watch::start(&world.store).await.unwrap();
     let _announced = watch.settle(&world.store, &catalog("a"), &document).await.unwrap();
     world.remove("a").await;
     let keys = world.keys();
     assert!(keys.contains(&snapshot("a", second)) && !keys.contains(&snapshot("a", first)));
     assert!(!keys.contains(&Key::Current(catalog("a"))));
-    let names = || async {
-        world
-            .store
-            .read_document::<Catalogs>(&Key::Catalogs)
-            .await
-            .unwrap()
-            .unwrap()
-            .0
-    };
-    assert!(
-        names().await.catalogs.contains(&catalog("a")),
-        "it would never be found"
-    );
+    let names = world.read::<Catalogs>(&Key::Catalogs).await;
+    assert!(names.catalogs.contains(&catalog("a")), "it would never be found");
 
     world.pass(2 * HOUR);
     world.remove("a").await;
-    assert!(!world.keys().iter().any(|key| key.catalog() == Some(&catalog("a"))));
-    assert!(!names().await.catalogs.contains(&catalog("a")));
+    assert_gone(&world).await;
     world.is_sound().await;
 }
 
@@ -308,12 +298,7 @@ async fn a_removal_spares_what_is_about_to_be_published() {
 #[tokio::test(start_paused = true)]
 async fn a_removal_spares_nothing_for_readers() {
     let (world, first, second) = world().await;
-    let (document, _) = world
-        .store
-        .read_document::<Snapshot>(&snapshot("a", second))
-        .await
-        .unwrap()
-        .unwrap();
+    let document = world.read::<Snapshot>(&snapshot("a", second)).await;
     // The second time it is there already.
     for _ in 0..2 {
         let mut watch = Watch::start(&world.store).await.unwrap();
@@ -323,14 +308,7 @@ async fn a_removal_spares_nothing_for_readers() {
     }
     assert!(world.keys().contains(&Key::Intent(catalog("a"), first)));
     world.remove("a").await;
-    assert!(!world.keys().iter().any(|key| key.catalog() == Some(&catalog("a"))));
-    let (names, _) = world
-        .store
-        .read_document::<Catalogs>(&Key::Catalogs)
-        .await
-        .unwrap()
-        .unwrap();
-    assert!(!names.catalogs.contains(&catalog("a")));
+    assert_gone(&world).await;
 }
 
 /// It took what it could, and died without a word.
@@ -343,8 +321,7 @@ async fn a_sweep_that_had_begun_before_a_publication_is_looked_after_too() {
     };
     let written = world.store.write_document(&Key::Sweep, &sweep, Condition::Always);
     written.await.unwrap();
-    let key = snapshot("a", second);
-    let (snapshot, _) = world.store.read_document::<Snapshot>(&key).await.unwrap().unwrap();
+    let snapshot = world.read::<Snapshot>(&snapshot("a", second)).await;
     let watch = Watch::start(&world.store).await.unwrap();
     world.store.delete(&shard("new")).await.unwrap();
     let settled = watch.settle(&world.store, &catalog("a"), &snapshot).await;

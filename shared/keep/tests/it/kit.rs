@@ -76,6 +76,11 @@ impl World {
         keep::remove(&self.store, &catalog(name)).await.unwrap();
     }
 
+    /// A document that is there.
+    pub(crate) async fn read<T: Document>(&self, key: &Key) -> T {
+        self.store.read_document::<T>(key).await.unwrap().unwrap().0
+    }
+
     pub(crate) fn keys(&self) -> BTreeSet<Key> {
         self.store.objects().into_keys().collect()
     }

@@ -110,7 +110,7 @@ async fn what_was_swept_meanwhile_is_noticed_before_the_commit() {
     let watch = Watch::start(&world.store).await.unwrap();
     let published = world.publish("b", &["p1"]).await;
     let key = Key::Snapshot(catalog("b"), published);
-    let (snapshot, _) = world.store.read_document::<Snapshot>(&key).await.unwrap().unwrap();
+    let snapshot = world.read::<Snapshot>(&key).await;
     world.remove("b").await;
     world.gc(&GcSettings::default()).await;
     let settled = watch.settle(&world.store, &catalog("b"), &snapshot).await;
@@ -133,7 +133,7 @@ async fn an_intent_protects_what_is_about_to_be_published() {
     world.publish("a", &["p2"]).await;
     world.pass(100 * DAY);
     let key = Key::Snapshot(catalog("a"), old);
-    let (snapshot, _) = world.store.read_document::<Snapshot>(&key).await.unwrap().unwrap();
+    let snapshot = world.read::<Snapshot>(&key).await;
     let watch = Watch::start(&world.store).await.unwrap();
     let announced = watch.settle(&world.store, &catalog("a"), &snapshot).await.unwrap();
     world.gc(&GcSettings::default()).await;
