@@ -1,6 +1,7 @@
 //! Objects that are too large to be kept, checked as they pass or before a part of them is sent.
 
 use std::{
+    mem,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -83,18 +84,20 @@ impl App {
             return Err(Error::corrupt(&object.key, Corruption::Mismatch));
         }
         let exact = chunks::exact(body, object.size, object.key.clone());
-        let hasher = Arc::new(Mutex::new(Hasher::new()));
-        let stored = told(exact, hasher.clone());
-        let mut checked = match Proof::of(&object.key, object.stored)? {
-            Proof::Stored(hash) => hashed(stored, hash, object.key.clone()),
-            Proof::Lines(hash) => hashed(decode(stored, object.key.clone())?, hash, object.key.clone()),
-        };
-        while checked.try_next().await?.is_some() {}
-        let hasher = std::mem::replace(
-            &mut *hasher.lock().unwrap_or_else(PoisonError::into_inner),
-            Hasher::new(),
-        );
-        Ok(hasher.finish())
+        let key = object.key.clone();
+        match Proof::of(&key, object.stored)? {
+            Proof::Stored(hash) => {
+                read_out(hashed(exact, hash, key)).await?;
+                Ok(hash)
+            }
+            Proof::Lines(hash) => {
+                let hasher = Arc::new(Mutex::new(Hasher::new()));
+                let lines = decode(told(exact, hasher.clone()), key.clone())?;
+                read_out(hashed(lines, hash, key)).await?;
+                let stored = mem::take(&mut *hasher.lock().unwrap_or_else(PoisonError::into_inner));
+                Ok(stored.finish())
+            }
+        }
     }
 
     async fn fetch(&self, object: &Object, range: Option<Range<u64>>) -> Result<(Version, Chunks), Error> {
@@ -106,6 +109,11 @@ impl App {
         let (expected, found) = (object.size, found.info.size);
         Err(Error::corrupt(&object.key, Corruption::Size { expected, found }))
     }
+}
+
+async fn read_out(mut body: Chunks) -> Result<(), Error> {
+    while body.try_next().await?.is_some() {}
+    Ok(())
 }
 
 /// The same bytes, of which the hasher is told.
