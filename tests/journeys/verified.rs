@@ -2,7 +2,7 @@
 
 use layout::{Key, Outcome, Status};
 use policy::{Files, ImageName, Policy, Rejection};
-use poll::{Look, PollError, Target, rollback, rollback_unverified};
+use poll::{Look, PollError, Target, Terms, rollback, rollback_on};
 use seal::PublicKey;
 use serde_json::json;
 use store::StoreExt;
@@ -55,6 +55,13 @@ impl Site {
     async fn verified_by(&self) -> Vec<String> {
         let verified = self.current().await.source.verified.expect("there is a policy");
         verified.by.into_iter().map(|by| by.key).collect()
+    }
+}
+
+fn unverified() -> Terms {
+    Terms {
+        unverified: true,
+        ..Terms::default()
     }
 }
 
@@ -298,7 +305,7 @@ async fn a_rollback_brings_back_what_was_verified_under_the_same_policy() {
     assert_eq!(site.current().await, before);
 
     // Whoever insists gets it, and nobody is told that it was verified: not now, and not once it is history.
-    let report = rollback_unverified(&site.store, &site.catalog.name, &unsigned, None).await;
+    let report = rollback_on(&site.store, &site.catalog.name, &unsigned, None, &unverified()).await;
     assert_eq!(report.outcome, Outcome::Published);
     let brought_back = site.current().await;
     assert_eq!((&brought_back.source, brought_back.verified()), (&before.source, None));
@@ -340,7 +347,7 @@ async fn what_was_brought_back_and_is_pulled_after_all_is_verified_as_its_source
     site.sign(&key, &changed);
     site.push_image(&changed);
     site.turn().await;
-    rollback_unverified(&site.store, &site.catalog.name, &Target::Previous, None).await;
+    rollback_on(&site.store, &site.catalog.name, &Target::Previous, None, &unverified()).await;
     site.sign(&key, &image);
     site.push_image(&image);
     assert_eq!(site.turn().await.outcome, Outcome::Retagged);

@@ -10,7 +10,7 @@ use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::{FutureExt, StreamExt, stream};
 use keep::{GcReport, GcSettings};
 use layout::{CatalogName, Outcome};
-use poll::{Catalog, Report, Target};
+use poll::{Catalog, Report, Target, Terms};
 use serde_json::{Value, json};
 use store::Store;
 use tokio::time::timeout;
@@ -229,12 +229,13 @@ impl<'a> Invocation<'a> {
     async fn rollback(self, manual: Manual) -> Answer {
         let target = Target::Hash(manual.content_hash.unwrap_or_default());
         let (store, signer) = (&*self.poller.store, self.site.signer.as_ref());
+        let terms = Terms {
+            unverified: manual.unverified,
+            ..Terms::default()
+        };
         let mut reports = Vec::new();
         for catalog in &manual.catalogs {
-            reports.push(match manual.unverified {
-                true => poll::rollback_unverified(store, catalog, &target, signer).await,
-                false => poll::rollback(store, catalog, &target, signer).await,
-            });
+            reports.push(poll::rollback_on(store, catalog, &target, signer, &terms).await);
         }
         self.round().notify(&reports).await;
         Answer::of(reports)

@@ -29,6 +29,6 @@ pub use mirror::{Look, Mirror, Options, Settings};
 pub use progress::{Progress, Seen};
 pub use pull::RenderSink;
 pub use report::{Changes, Report};
-pub use rollback::{RollbackError, Target, rollback, rollback_in, rollback_unverified};
+pub use rollback::{RollbackError, Target, Terms, rollback, rollback_on};
 pub use schedule::{Schedule, backoff};
 pub use surroundings::{Surroundings, jittered};

@@ -24,6 +24,15 @@ pub enum Target {
     Hash(String),
 }
 
+/// On what terms it is published.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// Whether it does not matter how the content was verified.
+    pub unverified: bool,
+    /// The time and chance.
+    pub surroundings: Surroundings,
+}
+
 /// Why an earlier content cannot be published again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RollbackError {
@@ -87,70 +96,45 @@ pub enum RollbackError {
 ///
 /// Where a policy is asked of the source, it has to have been asked of the earlier content too.
 pub async fn rollback(store: &dyn Store, catalog: &CatalogName, target: &Target, signer: Option<&Signer>) -> Report {
-    rollback_in(store, catalog, target, signer, &Surroundings::default()).await
+    rollback_on(store, catalog, target, signer, &Terms::default()).await
 }
 
-/// The same, whatever was asked of the earlier content.
-pub async fn rollback_unverified(
+/// The same, on other terms.
+pub async fn rollback_on(
     store: &dyn Store,
     catalog: &CatalogName,
     target: &Target,
     signer: Option<&Signer>,
+    terms: &Terms,
 ) -> Report {
+    let started = Instant::now();
+    let mut report = Report::new(catalog.clone());
     let rollback = Rollback {
         store,
         catalog,
         target,
-        surroundings: &Surroundings::default(),
         signer,
-        unverified: true,
+        terms,
     };
-    rollback.report().await
-}
-
-/// The same, with the time and chance given.
-pub async fn rollback_in(
-    store: &dyn Store,
-    catalog: &CatalogName,
-    target: &Target,
-    signer: Option<&Signer>,
-    surroundings: &Surroundings,
-) -> Report {
-    let rollback = Rollback {
-        store,
-        catalog,
-        target,
-        surroundings,
-        signer,
-        unverified: false,
-    };
-    rollback.report().await
+    let ended = rollback.run(&mut report).await;
+    report.end(ended, started.elapsed());
+    log(&report);
+    report
 }
 
 struct Rollback<'a> {
     store: &'a dyn Store,
     catalog: &'a CatalogName,
     target: &'a Target,
-    surroundings: &'a Surroundings,
     signer: Option<&'a Signer>,
-    /// Whether it does not matter how the content was verified.
-    unverified: bool,
+    terms: &'a Terms,
 }
 
 impl Rollback<'_> {
-    async fn report(&self) -> Report {
-        let started = Instant::now();
-        let mut report = Report::new(self.catalog.clone());
-        let ended = self.run(&mut report).await;
-        report.end(ended, started.elapsed());
-        log(&report);
-        report
-    }
-
     async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
         for attempt in 0..ATTEMPTS {
             match self.attempt(report).await {
-                Err(error) if error.is_race() => pause(self.surroundings, self.catalog, attempt, &error).await,
+                Err(error) if error.is_race() => pause(&self.terms.surroundings, self.catalog, attempt, &error).await,
                 done => return done,
             }
         }
@@ -176,7 +160,7 @@ impl Rollback<'_> {
             content_hash,
             snapshot: reference,
             brought_back: Some(BroughtBack { verified }),
-            published_at: self.surroundings.now(),
+            published_at: self.terms.surroundings.now(),
             previous: current.as_previous(),
             ..current.clone()
         };
@@ -250,7 +234,7 @@ impl Rollback<'_> {
         let known: Vec<_> = of_it.filter_map(|previous| previous.verified.as_ref()).collect();
         let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
         let found = fitting.or(known.first()).map(|verified| (*verified).clone());
-        if asked.is_none() || fitting.is_some() || self.unverified {
+        if asked.is_none() || fitting.is_some() || self.terms.unverified {
             return Ok(found);
         }
         let how = match found {

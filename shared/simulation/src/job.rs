@@ -5,7 +5,7 @@ use std::sync::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use layout::{CatalogName, Sha256};
-use poll::{Metrics, Mirror, Surroundings, Target, rollback_in};
+use poll::{Metrics, Mirror, Surroundings, Target, Terms, rollback_on};
 use store::Store;
 use sync::{Archive, Copier, Importer, Pack, Packing, StoreOrigin};
 
@@ -89,8 +89,11 @@ async fn poll(line: Line, wrong: i64, catalog: usize, version: usize) -> Done {
 }
 
 async fn rollback(line: Line, wrong: i64, catalog: usize) -> Done {
-    let surroundings = surroundings(&line.world, line.actor, wrong);
-    let report = rollback_in(&line, &catalogs::name(catalog), &Target::Previous, None, &surroundings).await;
+    let terms = Terms {
+        surroundings: surroundings(&line.world, line.actor, wrong),
+        ..Terms::default()
+    };
+    let report = rollback_on(&line, &catalogs::name(catalog), &Target::Previous, None, &terms).await;
     said(&report)
 }
 

@@ -1,6 +1,6 @@
 use std::slice;
 
-use ::poll::Target;
+use ::poll::{Target, Terms};
 use notify::{Metrics, Settings};
 
 use crate::{cli::Rollback, exit::Exit, output, wiring};
@@ -13,11 +13,11 @@ pub(crate) async fn run(args: Rollback) -> anyhow::Result<Exit> {
     let target = args.content_hash.map_or(Target::Previous, Target::Hash);
     notifier.adopt(slice::from_ref(&args.name)).await;
     let signer = config.keys.signer();
-    let report = match args.unverified {
-        true => ::poll::rollback_unverified(&*store, &args.name, &target, signer.as_ref()).await,
-        false => ::poll::rollback(&*store, &args.name, &target, signer.as_ref()).await,
+    let terms = Terms {
+        unverified: args.unverified,
+        ..Terms::default()
     };
-    let reports = [report];
+    let reports = [::poll::rollback_on(&*store, &args.name, &target, signer.as_ref(), &terms).await];
     if args.json {
         output::reports::json(&reports)?;
     } else {
