@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use keep::examine;
 use layout::{Key, Sha256, Stored};
-use store::{Condition, Staged, Store, StoreError};
+use store::{Condition, Staged, Store, StoreError, Version};
 
 use crate::PollError;
 
@@ -46,26 +46,56 @@ async fn replace(store: &dyn Store, key: &Key, bytes: Bytes) -> Result<(), Store
     }
 }
 
-/// The same for an object that was written piece by piece and hence cannot be written twice: a damaged one is removed
-/// and the turn has to start again.
+/// The same for an object that was written piece by piece and hence cannot be written twice. A damaged one makes the turn
+/// start again with `wary` set, which looks at what is there before, to replace that and nothing else.
 pub(crate) async fn commit(
     store: &dyn Store,
     staged: Box<dyn Staged>,
     key: &Key,
-    ours: Stored,
-    content: Sha256,
+    (ours, content): (Stored, Sha256),
+    wary: bool,
 ) -> Result<(Stored, bool), PollError> {
-    match staged.commit(key, Condition::CreateOnly).await {
+    let damaged = match wary {
+        true => match look(store, key, content).await? {
+            Look::Sound(stored) => return Ok((stored, false)),
+            Look::Damaged(version) => Some(version),
+            Look::Nothing => None,
+        },
+        false => None,
+    };
+    let condition = damaged.clone().map_or(Condition::CreateOnly, Condition::Replace);
+    match staged.commit(key, condition).await {
         Ok(_) => return Ok((ours, true)),
-        Err(error) if error.is_conflict() => {}
+        Err(error) if error.is_denied() && damaged.is_some() => store.delete(key).await?,
+        Err(error) if error.is_conflict() => {
+            let found = examine(store, key).await?;
+            if found.content == Some(content) {
+                return Ok((found.stored, false));
+            }
+        }
         Err(error) => return Err(error.into()),
     }
-    let found = examine(store, key).await?;
-    if found.content == Some(content) {
-        return Ok((found.stored, false));
-    }
-    store.delete(key).await?;
     Err(PollError::Damaged(key.to_string()))
+}
+
+/// What lies under a key.
+enum Look {
+    Nothing,
+    Sound(Stored),
+    Damaged(Version),
+}
+
+async fn look(store: &dyn Store, key: &Key, content: Sha256) -> Result<Look, StoreError> {
+    let version = match store.head(key).await {
+        Ok(there) => there.version,
+        Err(error) if error.is_not_found() => return Ok(Look::Nothing),
+        Err(error) => return Err(error),
+    };
+    let found = examine(store, key).await?;
+    Ok(match found.content == Some(content) {
+        true => Look::Sound(found.stored),
+        false => Look::Damaged(version),
+    })
 }
 
 #[cfg(test)]
@@ -93,7 +123,7 @@ mod tests {
 
     fn replacing(answer: fn() -> Answer) -> impl Fn(&store::memory::Call, store::memory::Moment) -> Answer {
         move |call, _| match call.action {
-            Action::Put(Condition::Replace(_)) => answer(),
+            Action::Put(Condition::Replace(_)) | Action::Commit(Condition::Replace(_)) => answer(),
             _ => Answer::GoOn,
         }
     }
@@ -112,6 +142,40 @@ mod tests {
         store.set_hook(replacing(|| Answer::Deny));
         assert!(put_again(&store).await.unwrap().1);
         assert_eq!(store.count(|action| *action == Action::Delete), 1);
+        assert_eq!(store.objects()[&key()], SOUND);
+    }
+
+    async fn commit_again(store: &MemoryStore, wary: bool) -> Result<(Stored, bool), PollError> {
+        let mut staged = store.stage().await.unwrap();
+        staged.write(SOUND.into()).await.unwrap();
+        let content = Sha256::of(SOUND.as_bytes());
+        let ours = Stored {
+            size: SOUND.len() as u64,
+            sha256: content,
+        };
+        commit(store, staged, &key(), (ours, content), wary).await
+    }
+
+    /// Nothing is removed that could come back late and hit what was written after it.
+    #[tokio::test]
+    async fn what_was_written_in_pieces_is_replaced_by_a_wary_turn() {
+        let store = damaged().await;
+        assert!(commit_again(&store, false).await.unwrap_err().is_damage());
+        assert_eq!(store.objects()[&key()], "damaged");
+        assert!(commit_again(&store, true).await.unwrap().1);
+        assert_eq!(store.objects()[&key()], SOUND);
+        assert!(!commit_again(&store, true).await.unwrap().1, "it is sound");
+        assert_eq!(store.count(|action| *action == Action::Delete), 0);
+        store.lose(&key());
+        assert!(commit_again(&store, true).await.unwrap().1);
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_replaced_in_pieces_is_removed_first() {
+        let store = damaged().await;
+        store.set_hook(replacing(|| Answer::Deny));
+        assert!(commit_again(&store, true).await.unwrap_err().is_race());
+        assert!(commit_again(&store, true).await.unwrap().1);
         assert_eq!(store.objects()[&key()], SOUND);
     }
 

@@ -31,8 +31,8 @@ pub enum PollError {
     /// The result looks like an accident.
     #[error("the new content was not published")]
     Suspicious(#[from] Suspicion),
-    /// Objects under the same content hash turned out to be damaged and were removed.
-    #[error("{0} was damaged and has been removed, to be written again")]
+    /// An object under the same content hash turned out to be damaged.
+    #[error("{0} is damaged and has to be written again")]
     Damaged(String),
     /// A garbage collection removed what the publication relied on.
     #[error("{0} was removed as nothing named it yet, and has to be written again")]
@@ -74,7 +74,7 @@ impl PollError {
     pub(crate) const fn is_damage(&self) -> bool {
         matches!(
             self,
-            Self::Render(RenderError::Damaged { .. } | RenderError::Published { .. })
+            Self::Render(RenderError::Damaged { .. } | RenderError::Published { .. }) | Self::Damaged(_)
         )
     }
 

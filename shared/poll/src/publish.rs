@@ -24,6 +24,8 @@ pub(crate) struct Publisher<'a> {
     pub(crate) published: &'a PublishedShards,
     /// Whether to keep a plain `all.json` as well.
     pub(crate) identity: bool,
+    /// Whether something that was published is known to be damaged.
+    pub(crate) wary: bool,
     pub(crate) written: Written,
 }
 
@@ -121,7 +123,7 @@ impl Publisher<'_> {
         let LayerFacts { stored, diff_id } = facts.layer.expect("the layer has a sink");
         let key = Key::Blob(stored.sha256);
         self.written
-            .add(adopt::commit(&**self.store, staged, &key, stored, stored.sha256).await?);
+            .add(adopt::commit(&**self.store, staged, &key, (stored, stored.sha256), self.wary).await?);
         let documents = oci::Documents::new(stored, diff_id);
         let image = documents.image(stored, diff_id);
         for bytes in documents.into_all() {
@@ -145,7 +147,7 @@ impl Publisher<'_> {
     ) -> Result<Stored, PollError> {
         let ours = ours.expect("every form with a sink was written");
         let key = Key::All(self.catalog.clone(), facts.content_hash, form);
-        let put = adopt::commit(&**self.store, staged, &key, ours, facts.content_hash).await?;
+        let put = adopt::commit(&**self.store, staged, &key, (ours, facts.content_hash), self.wary).await?;
         Ok(self.written.add(put))
     }
 

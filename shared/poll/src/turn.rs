@@ -67,11 +67,11 @@ pub(crate) async fn run(
             trusted,
         };
         match turn.run(report).await {
-            Err(error) if error.is_race() => pause(&mirror.settings.surroundings, &catalog.name, attempt, &error).await,
             Err(error) if trusted && error.is_damage() => {
                 tracing::warn!(catalog = %catalog.name, error = telemetry::chain(&error), "everything is written anew");
                 trusted = false;
             }
+            Err(error) if error.is_race() => pause(&mirror.settings.surroundings, &catalog.name, attempt, &error).await,
             done => return done,
         }
     }
@@ -260,6 +260,7 @@ impl Turn<'_> {
             catalog: &self.catalog.name,
             published,
             identity: self.mirror.settings.identity,
+            wary: !self.trusted,
             written: Written::default(),
         };
         let result = publisher.publish(rendering).await;
