@@ -12,7 +12,7 @@ pub async fn add_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadE
             Some((document, version)) => (document, Condition::Replace(version)),
             None => (Catalogs::default(), Condition::CreateOnly),
         };
-        if !document.catalogs.insert(name.clone()) {
+        if !document.add(name) {
             return Ok(());
         }
         match store.write_document(&Key::Catalogs, &document, condition).await {
@@ -38,7 +38,7 @@ pub(crate) async fn try_remove_name(
     let Some((mut document, version)) = store.read_document::<Catalogs>(&Key::Catalogs).await? else {
         return Ok(true);
     };
-    if !document.catalogs.remove(name) {
+    if !document.remove(name) {
         return Ok(true);
     }
     if !may() {

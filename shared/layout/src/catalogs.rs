@@ -7,8 +7,29 @@ use crate::{CatalogName, Document};
 /// `catalogs.json`: the names of all catalogs of a store, in byte order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalogs {
+    /// Grows by one with each change, so that no two states have the same bytes: a write that was meant for an earlier
+    /// state, and comes late or twice, is never taken for one of a later state with the same names. Older versions wrote
+    /// none.
+    #[serde(default)]
+    pub serial: u64,
     /// The names.
     pub catalogs: BTreeSet<CatalogName>,
+}
+
+impl Catalogs {
+    /// Adds a name, unless it is there.
+    pub fn add(&mut self, name: &CatalogName) -> bool {
+        let changes = self.catalogs.insert(name.clone());
+        self.serial += u64::from(changes);
+        changes
+    }
+
+    /// Removes a name, if it is there.
+    pub fn remove(&mut self, name: &CatalogName) -> bool {
+        let changes = self.catalogs.remove(name);
+        self.serial += u64::from(changes);
+        changes
+    }
 }
 
 impl Document for Catalogs {
@@ -18,7 +39,25 @@ impl Document for Catalogs {
 impl FromIterator<CatalogName> for Catalogs {
     fn from_iter<I: IntoIterator<Item = CatalogName>>(names: I) -> Self {
         Self {
+            serial: 0,
             catalogs: names.into_iter().collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_state_comes_back() {
+        let name: CatalogName = "a".parse().unwrap();
+        let older = Catalogs::from_bytes(br#"{"formatVersion":1,"catalogs":["a"]}"#).unwrap();
+        let mut catalogs = older.clone();
+        assert!(!catalogs.add(&name));
+        assert_eq!(catalogs, older);
+        assert!(catalogs.remove(&name) && !catalogs.remove(&name) && catalogs.add(&name));
+        assert_eq!(catalogs.catalogs, older.catalogs);
+        assert_ne!(catalogs.to_bytes(), older.to_bytes());
     }
 }

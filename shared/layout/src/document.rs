@@ -93,7 +93,7 @@ mod tests {
         let bytes = catalogs.to_bytes();
         assert_eq!(
             String::from_utf8_lossy(&bytes),
-            "{\n  \"formatVersion\": 1,\n  \"catalogs\": [\n    \"a\",\n    \"b\"\n  ]\n}\n"
+            "{\n  \"formatVersion\": 1,\n  \"serial\": 0,\n  \"catalogs\": [\n    \"a\",\n    \"b\"\n  ]\n}\n"
         );
         assert_eq!(Catalogs::from_bytes(&bytes).unwrap(), catalogs);
     }

@@ -153,9 +153,7 @@ async fn a_dry_run_writes_nothing_and_counts_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_catalog_that_is_not_listed_keeps_its_objects() {
     let (world, ..) = world().await;
-    let names = Catalogs {
-        catalogs: [catalog("a")].into(),
-    };
+    let names = Catalogs::from_iter([catalog("a")]);
     let written = world.store.write_document(&Key::Catalogs, &names, Condition::Always);
     written.await.unwrap();
     world.pass(100 * DAY);
