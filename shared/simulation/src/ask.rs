@@ -1,4 +1,5 @@
 use futures_util::future::{BoxFuture, pending};
+use layout::Key;
 use store::{StoreError, memory::Injected};
 
 use crate::{
@@ -120,7 +121,11 @@ impl Line {
             if echo && line.site.is_removed(&operation) {
                 return;
             }
-            let _ = line.done(&operation, Some(Fault::Late), effect().await);
+            let result = effect().await;
+            if let (Ok(_), Kind::Put, Some(key)) = (&result, operation.kind, Key::parse(&operation.subject)) {
+                line.site.witness().came_late(key);
+            }
+            let _ = line.done(&operation, Some(Fault::Late), result);
         });
     }
 

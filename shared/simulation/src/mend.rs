@@ -40,7 +40,8 @@ pub(crate) async fn mend(stage: &Stage, versions: &[Option<usize>]) -> Result<()
 
 /// Whether a verification names exactly what is damaged.
 async fn is_found(site: &Site, name: &CatalogName) -> Result<(), String> {
-    let damaged = site.witness().damaged(name, &site.store.objects())?;
+    let objects = site.store.objects();
+    let damaged = site.witness().damaged(name, &objects)?;
     if damaged.is_empty() && site.witness().published(name).is_none() {
         return Ok(());
     }
@@ -48,7 +49,9 @@ async fn is_found(site: &Site, name: &CatalogName) -> Result<(), String> {
     let verified = verified.map_err(|error| error.to_string())?;
     let found: BTreeSet<String> = verified.findings.into_iter().map(|finding| finding.key).collect();
     let damaged: BTreeSet<String> = damaged.iter().map(ToString::to_string).collect();
-    if found == damaged {
+    let may_lack = site.witness().may_lack(name);
+    let lacks = |key: &&String| may_lack && Key::parse(key).is_some_and(|key| !objects.contains_key(&key));
+    if damaged.is_subset(&found) && found.difference(&damaged).all(|key| lacks(&key)) {
         return Ok(());
     }
     let side = site.side;

@@ -23,6 +23,8 @@ pub(crate) struct Witness {
     sound: BTreeMap<(CatalogName, Sha256), BTreeMap<Key, Bytes>>,
     /// Who may remove which catalog.
     removers: BTreeSet<(u8, CatalogName)>,
+    /// Snapshots that were written after whoever wrote them had given up.
+    late: BTreeSet<Key>,
     pub(crate) rotten: Rotten,
 }
 
@@ -34,6 +36,7 @@ impl Witness {
             contents: BTreeMap::new(),
             sound: BTreeMap::new(),
             removers: BTreeSet::new(),
+            late: BTreeSet::new(),
             rotten: Rotten::default(),
         }
     }
@@ -72,6 +75,13 @@ impl Witness {
     /// From now on this actor may remove a catalog, also when it is dead.
     pub(crate) fn allow_removal(&mut self, actor: u8, name: &CatalogName) {
         self.removers.insert((actor, name.clone()));
+    }
+
+    /// Something was written after it had been given up.
+    pub(crate) fn came_late(&mut self, key: Key) {
+        if matches!(key, Key::Snapshot(..)) {
+            self.late.insert(key);
+        }
     }
 
     /// Looks at everything that is published after an operation.
@@ -183,6 +193,11 @@ impl Witness {
             .collect()
     }
 
+    /// Whether an earlier Snapshot may lack something: one that was removed, with what it names, and came late.
+    pub(crate) fn may_lack(&self, name: &CatalogName) -> bool {
+        self.late.iter().any(|key| key.catalog() == Some(name))
+    }
+
     /// What a verification has to find: everything damaged that is published, or was and is still there.
     pub(crate) fn damaged(&self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<BTreeSet<Key>, String> {
         let pointer = Key::Current(name.clone());
@@ -203,10 +218,11 @@ impl Witness {
                 // As long as it is damaged, nothing tells what it names.
                 (_, true) => drop(damaged.insert(key)),
                 (None, false) => return Err(format!("{key} is published and gone")),
-                (Some(snapshot), false) => {
-                    let (_, sound) = read(name, hash, snapshot, &healed)?;
-                    damaged.extend(sound.into_keys().filter(|key| self.rotten.has(key)));
-                }
+                (Some(snapshot), false) => match read(name, hash, snapshot, &healed) {
+                    Ok((_, sound)) => damaged.extend(sound.into_keys().filter(|key| self.rotten.has(key))),
+                    Err(_) if !is_current && self.late.contains(&key) => {}
+                    Err(what) => return Err(what),
+                },
             }
         }
         Ok(damaged)

@@ -11,7 +11,7 @@ use std::{
 };
 
 use keep::GcSettings;
-use simulation::{Fault, Faults, Job, Operation, Scenario, Side, Step, Writer, run};
+use simulation::{Decay, Fault, Faults, Job, Operation, Part, Scenario, Side, Step, Writer, run};
 
 const HOUR: u64 = 3_600_000;
 /// Of so many cases an ordinary run takes one.
@@ -33,6 +33,14 @@ fn collect(side: Side) -> Job {
         dry_run: false,
     };
     Job::Collect { side, settings }
+}
+
+fn rot(side: Side, part: Part, decay: Decay) -> Job {
+    Job::Rot { side, part, decay }
+}
+
+fn remove(side: Side) -> Job {
+    Job::Remove { side, catalog: 0 }
 }
 
 /// Each writer does one thing, all at the same time. What was done before is old by then.
@@ -144,4 +152,49 @@ fn of_an_import() {
         let import = Job::Import { catalog: 0, whole };
         assert!(every_fault(&scenario(vec![poll(0)], vec![import])) > 2);
     }
+}
+
+/// What is published again lies there and is damaged, in every form.
+#[test]
+fn of_a_poll_over_damage() {
+    for decay in [Decay::Flipped, Decay::Lost] {
+        let damage = [
+            Part::Whole,
+            Part::Whole,
+            Part::Whole,
+            Part::Shard,
+            Part::Blob,
+            Part::Index,
+        ];
+        let damage = damage.map(|part| rot(Side::Origin, part, decay));
+        let prelude = [vec![poll(0)], damage.into(), vec![poll(1)]].concat();
+        assert!(every_fault(&scenario(prelude, vec![poll(0), collect(Side::Origin)])) > 4);
+    }
+}
+
+#[test]
+fn of_a_repair_next_to_a_poll_and_a_collection() {
+    for (side, publish) in [(Side::Origin, poll(0)), (Side::Copy, sync(true))] {
+        let damage = [Part::Whole, Part::Shard, Part::Snapshot, Part::Blob];
+        let damage = damage.map(|part| rot(side, part, Decay::Flipped));
+        let prelude = [vec![poll(0), sync(true), poll(1), sync(true)], damage.into()].concat();
+        let repair = Job::Repair { side, catalog: 0 };
+        assert!(every_fault(&scenario(prelude, vec![repair, publish, collect(side)])) > 2);
+    }
+}
+
+#[test]
+fn of_a_removal_next_to_a_poll() {
+    let prelude = vec![poll(0), poll(1)];
+    let writers = vec![remove(Side::Origin), poll(0)];
+    assert!(every_fault(&scenario(prelude.clone(), writers)) > 2);
+    let writers = vec![poll(0), remove(Side::Origin), collect(Side::Origin)];
+    assert!(every_fault(&scenario(prelude, writers)) > 4);
+}
+
+#[test]
+fn of_a_removal_next_to_a_copy() {
+    let prelude = vec![poll(0), sync(true), poll(1)];
+    let writers = vec![remove(Side::Copy), sync(true), collect(Side::Copy)];
+    assert!(every_fault(&scenario(prelude, writers)) > 2);
 }
