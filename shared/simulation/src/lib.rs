@@ -9,7 +9,6 @@ mod history;
 mod job;
 mod line;
 mod mend;
-mod misfortune;
 mod reader;
 mod rot;
 mod run;

@@ -1,14 +1,14 @@
 //! What befalls a store besides requests that fail.
 
+use super::{ERA_MS, HOUR_MS, Job, Step, Writer, side, which};
 use crate::{
     chance::Chance,
     fault::Side,
     rot::{Decay, Part},
-    scenario::{ERA_MS, HOUR_MS, Job, Step, Writer, side, which},
 };
 
 /// In one run of three a disk that damages something in each time of work, and mostly somebody who repairs it then.
-pub(crate) fn misfortunes(chance: Chance, others: &[Writer]) -> Vec<Writer> {
+pub(super) fn misfortunes(chance: Chance, others: &[Writer]) -> Vec<Writer> {
     if !chance.of("rot").one_in(3) {
         return Vec::new();
     }
@@ -78,7 +78,7 @@ fn work(chance: Chance, era: u64) -> u64 {
 }
 
 /// Somebody removes a catalog.
-pub(crate) fn removal(chance: Chance) -> Job {
+pub(super) fn removal(chance: Chance) -> Job {
     Job::Remove {
         side: side(chance),
         catalog: which(chance),
