@@ -20,14 +20,14 @@ impl Catalogs {
     /// Adds a name, unless it is there.
     pub fn add(&mut self, name: &CatalogName) -> bool {
         let changes = self.catalogs.insert(name.clone());
-        self.serial += u64::from(changes);
+        self.serial = self.serial.saturating_add(u64::from(changes));
         changes
     }
 
     /// Removes a name, if it is there.
     pub fn remove(&mut self, name: &CatalogName) -> bool {
         let changes = self.catalogs.remove(name);
-        self.serial += u64::from(changes);
+        self.serial = self.serial.saturating_add(u64::from(changes));
         changes
     }
 }
