@@ -146,12 +146,13 @@ async fn pointers() {
     200 OK
     accept-ranges: bytes
     cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
-    content-length: 57
+    content-length: 72
     content-type: application/json
-    etag: "b0PT1qYEa76alNV17Lv4HMO1niZ0vLQSNA4e10e77qg"
+    etag: "OwKnxmaYBrTzUBcAIveVR0WZ6I5xtI7Qu4wQ3-Xv0do"
 
     {
       "formatVersion": 1,
+      "serial": 0,
       "catalogs": [
         "demo"
       ]
