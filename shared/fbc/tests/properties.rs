@@ -106,6 +106,8 @@ proptest! {
         for (document, space) in &documents {
             let separator = if json { "\n" } else { "\n---\n" };
             let space = "\n".repeat(*space);
+            // Line breaks in YAML 1.1: next to an escape they are refused.
+            let document = document.to_string().replace('\u{2028}', r"\u2028").replace('\u{2029}', r"\u2029");
             file += &format!("{document}{separator}{space}");
         }
         if !json {
