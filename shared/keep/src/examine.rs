@@ -2,7 +2,7 @@ use std::io::{self, BufReader, Read};
 
 use futures_util::TryStreamExt;
 use layout::{Form, Hasher, Key, Sha256, Stored};
-use store::{Fetched, Get, Object, Store, StoreError};
+use store::{Fetched, Get, Object, Store, StoreError, Version};
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 /// What an object turned out to hold.
@@ -12,6 +12,8 @@ pub struct Examined {
     pub stored: Stored,
     /// The sha256 of its content; none if the bytes do not decompress.
     pub content: Option<Sha256>,
+    /// The state that was read, for [`Condition::Replace`](store::Condition::Replace).
+    pub version: Version,
 }
 
 /// Reads an object to its end and hashes it, stored and decompressed.
@@ -19,7 +21,7 @@ pub struct Examined {
 /// # Errors
 /// As [`Store::get`]. Bytes that do not decompress are no error.
 pub async fn examine(store: &dyn Store, key: &Key) -> Result<Examined, StoreError> {
-    let Fetched::Object(Object { body, .. }) = store.get(key, Get::default()).await? else {
+    let Fetched::Object(Object { info, body }) = store.get(key, Get::default()).await? else {
         unreachable!("a read without `unless` always finds the object or fails");
     };
     let coding = key.content_encoding();
@@ -30,12 +32,17 @@ pub async fn examine(store: &dyn Store, key: &Key) -> Result<Examined, StoreErro
         source,
     };
     let read = tokio::task::spawn_blocking(move || read(bridge, coding)).await;
-    read.map_err(|error| failed(error.into()))?
-        .map_err(|error| failed(error.into()))
+    let read = read.map_err(|error| failed(error.into()))?;
+    let (stored, content) = read.map_err(|error| failed(error.into()))?;
+    Ok(Examined {
+        stored,
+        content,
+        version: info.version,
+    })
 }
 
 /// Only errors of `source` itself are errors.
-fn read(source: impl Read, coding: Option<&str>) -> io::Result<Examined> {
+fn read(source: impl Read, coding: Option<&str>) -> io::Result<(Stored, Option<Sha256>)> {
     let mut tee = Tee {
         source,
         hasher: Hasher::new(),
@@ -49,13 +56,13 @@ fn read(source: impl Read, coding: Option<&str>) -> io::Result<Examined> {
     }
     match tee.error {
         Some(error) => Err(error),
-        None => Ok(Examined {
-            stored: Stored {
+        None => {
+            let stored = Stored {
                 size: tee.size,
                 sha256: tee.hasher.finish(),
-            },
-            content: content.ok(),
-        }),
+            };
+            Ok((stored, content.ok()))
+        }
     }
 }
 
@@ -127,13 +134,9 @@ mod tests {
             size: bytes.len() as u64,
             sha256: Sha256::of(&bytes),
         };
-        assert_eq!(
-            examined(bytes).await,
-            Examined {
-                stored: expected,
-                content: Some(Sha256::of(b"lines\n"))
-            }
-        );
+        let found = examined(bytes).await;
+        assert_eq!(found.stored, expected);
+        assert_eq!(found.content, Some(Sha256::of(b"lines\n")));
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use keep::examine;
+use keep::{Examined, examine};
 use layout::{Key, Sha256, Stored};
 use store::{Condition, Staged, Store, StoreError, Version};
 
@@ -27,15 +27,14 @@ pub(crate) async fn put(
         return Ok((found.stored, false));
     }
     tracing::warn!(%key, "a damaged object is replaced");
-    replace(store, key, bytes).await?;
+    replace(store, key, bytes, found.version).await?;
     Ok((ours, true))
 }
 
 /// Replaces what is there at once. A bucket may deny every write to an immutable key that is not create-only (a policy on
 /// `s3:if-none-match`), and then the damaged object goes first, which leaves a moment without any. A store that merely
 /// failed is no reason for that. Whoever was faster makes this a Conflict, and the turn starts again.
-async fn replace(store: &dyn Store, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
-    let version = store.head(key).await?.version;
+async fn replace(store: &dyn Store, key: &Key, bytes: Bytes, version: Version) -> Result<(), StoreError> {
     match store.put(key, bytes.clone(), Condition::Replace(version)).await {
         Err(error) if error.is_denied() => {
             tracing::debug!(%key, error = &error as &dyn std::error::Error, "it has to be removed first");
@@ -55,18 +54,15 @@ pub(crate) async fn commit(
     (ours, content): (Stored, Sha256),
     wary: bool,
 ) -> Result<(Stored, bool), PollError> {
-    let damaged = match wary {
-        true => match look(store, key, content).await? {
-            Look::Sound(stored) => return Ok((stored, false)),
-            Look::Damaged(version) => Some(version),
-            Look::Nothing => None,
-        },
-        false => None,
+    let there = if wary { look(store, key).await? } else { None };
+    let condition = match there {
+        Some(found) if found.content == Some(content) => return Ok((found.stored, false)),
+        Some(found) => Condition::Replace(found.version),
+        None => Condition::CreateOnly,
     };
-    let condition = damaged.clone().map_or(Condition::CreateOnly, Condition::Replace);
-    match staged.commit(key, condition).await {
+    match staged.commit(key, condition.clone()).await {
         Ok(_) => return Ok((ours, true)),
-        Err(error) if error.is_denied() && damaged.is_some() => store.delete(key).await?,
+        Err(error) if error.is_denied() && condition != Condition::CreateOnly => store.delete(key).await?,
         Err(error) if error.is_conflict() => {
             let found = examine(store, key).await?;
             if found.content == Some(content) {
@@ -78,24 +74,13 @@ pub(crate) async fn commit(
     Err(PollError::Damaged(key.to_string()))
 }
 
-/// What lies under a key.
-enum Look {
-    Nothing,
-    Sound(Stored),
-    Damaged(Version),
-}
-
-async fn look(store: &dyn Store, key: &Key, content: Sha256) -> Result<Look, StoreError> {
-    let version = match store.head(key).await {
-        Ok(there) => there.version,
-        Err(error) if error.is_not_found() => return Ok(Look::Nothing),
-        Err(error) => return Err(error),
-    };
-    let found = examine(store, key).await?;
-    Ok(match found.content == Some(content) {
-        true => Look::Sound(found.stored),
-        false => Look::Damaged(version),
-    })
+/// What lies under a key, if anything does.
+async fn look(store: &dyn Store, key: &Key) -> Result<Option<Examined>, StoreError> {
+    match examine(store, key).await {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
