@@ -78,13 +78,12 @@ impl Watch {
         catalog: &CatalogName,
         snapshot: &Snapshot,
     ) -> Result<Announced, SettleError> {
-        let intent = Key::Intent(catalog.clone(), snapshot.content_hash);
-        let sweep = self.announce(store, &intent, (catalog, snapshot.content_hash)).await?;
+        let (announced, sweep) = self.announce(store, catalog, snapshot.content_hash).await?;
         // One that had begun before goes on removing, and if it dies, nothing tells that it did.
         if sweep != self.seen || self.seen.active {
             everything_is_there(store, catalog, snapshot).await?;
         }
-        Ok(Announced { intent })
+        Ok(announced)
     }
 
     /// Writes every Intent at a time when nobody sweeps: a sweep under way may take one that was there long before, and
@@ -92,9 +91,10 @@ impl Watch {
     async fn announce(
         &self,
         store: &dyn Store,
-        intent: &Key,
-        (catalog, content_hash): (&CatalogName, Sha256),
-    ) -> Result<Sweep, SettleError> {
+        catalog: &CatalogName,
+        content_hash: Sha256,
+    ) -> Result<(Announced, Sweep), SettleError> {
+        let intent = Key::Intent(catalog.clone(), content_hash);
         let mut patience = Patience::default();
         loop {
             for spared in &self.spared {
@@ -104,10 +104,10 @@ impl Watch {
                 content_hash,
                 for_readers: false,
             };
-            store.write_document(intent, &document, Condition::Always).await?;
+            store.write_document(&intent, &document, Condition::Always).await?;
             let (sweep, _, has_waited) = patience.wait(store).await?;
             if !has_waited {
-                return Ok(sweep);
+                return Ok((Announced { intent }, sweep));
             }
         }
     }
