@@ -122,7 +122,9 @@ impl Line {
                 return;
             }
             let result = effect().await;
-            if let (Ok(_), Kind::Put, Some(key)) = (&result, operation.kind, Key::parse(&operation.subject)) {
+            if let (Ok(_), Kind::Put, Some(key @ Key::Snapshot(..))) =
+                (&result, operation.kind, Key::parse(&operation.subject))
+            {
                 line.site.witness().came_late(key);
             }
             let _ = line.done(&operation, Some(Fault::Late), result);

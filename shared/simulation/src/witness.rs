@@ -77,11 +77,9 @@ impl Witness {
         self.removers.insert((actor, name.clone()));
     }
 
-    /// Something was written after it had been given up.
-    pub(crate) fn came_late(&mut self, key: Key) {
-        if matches!(key, Key::Snapshot(..)) {
-            self.late.insert(key);
-        }
+    /// A Snapshot was written after it had been given up.
+    pub(crate) fn came_late(&mut self, snapshot: Key) {
+        self.late.insert(snapshot);
     }
 
     /// Looks at everything that is published after an operation.
