@@ -118,6 +118,11 @@ fn has_tag(rest: &str) -> bool {
     rest.rsplit_once(':').is_some_and(|(_, tag)| !tag.contains('/'))
 }
 
+/// Whether a registry, on a host named `dir` or `oci`, would be taken for a folder unless `docker://` stands before it.
+fn is_scheme(registry: &str) -> bool {
+    registry.starts_with("dir:") || registry.starts_with("oci:")
+}
+
 fn registry(text: &str) -> Result<Source, SourceError> {
     if text.contains("://") {
         return Err(SourceError::Scheme(text.to_owned()));
@@ -149,6 +154,7 @@ fn registry(text: &str) -> Result<Source, SourceError> {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Registry { reference, .. } if is_scheme(reference.registry()) => write!(f, "docker://{reference}"),
             Self::Registry { reference, .. } => write!(f, "{reference}"),
             Self::OciLayout { dir, tag: Some(tag) } => write!(f, "oci:{}:{tag}", dir.display()),
             // A last colon keeps one in the folder's name from being read as that of a tag.
@@ -195,6 +201,8 @@ mod tests {
             "oci:dir:with-colon:",
             "oci:dir::",
             "dir:/configs",
+            "docker://dir:5000/cat:v1",
+            "docker://oci:5000/cat:v1",
             &pinned,
             &both,
         ] {

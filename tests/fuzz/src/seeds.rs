@@ -165,6 +165,7 @@ impl Seeds {
                 "oci:some/dir:v1",
                 "oci:/some/dir",
                 "dir:/configs",
+                "docker://dir:5000/cat:v1",
                 "https://quay.io/a:v1",
             ],
         );
