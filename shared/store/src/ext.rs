@@ -23,6 +23,8 @@ pub enum ReadError {
         size: u64,
         /// The most that was wanted.
         max: u64,
+        /// The state that was found.
+        version: Version,
     },
     /// It is not the document that it should be.
     #[error("{key} cannot be used")]
@@ -57,6 +59,7 @@ pub trait StoreExt: Store {
                 key: key.to_string(),
                 size: info.size,
                 max,
+                version: info.version,
             });
         }
         Ok((collect(body).await?, info))

@@ -9,7 +9,7 @@ use keep::{Examined, Watch, examine};
 use layout::{
     CatalogName, Catalogs, Current, Document as _, Key, Named, Outcome, Sha256, Snapshot, SnapshotRef, Stored,
 };
-use store::{Condition, DOCUMENT_MAX, ReadError, StoreExt, Version};
+use store::{Condition, DOCUMENT_MAX, ObjectInfo, ReadError, StoreExt, Version};
 
 use crate::{Copier, Document, OriginError, Report, SyncError, Tally, judge::judge, origin::collect};
 
@@ -147,7 +147,7 @@ impl Copier {
         }
     }
 
-    /// The Snapshot that `next` names, from the store if it is there.
+    /// The Snapshot that `next` names, from the store if it is there, else from the origin and how to write it.
     pub(crate) async fn snapshot(
         &self,
         name: &CatalogName,
@@ -161,10 +161,10 @@ impl Copier {
         if next.snapshot.key != key.to_string() {
             return Err(disagrees());
         }
-        let (there, condition) = self.stored_snapshot(name, next.content_hash, &next.snapshot).await?;
-        if let Some(snapshot) = there {
-            return Ok((snapshot, None));
-        }
+        let condition = match self.stored_snapshot(name, next.content_hash, &next.snapshot).await? {
+            Ok(snapshot) => return Ok((snapshot, None)),
+            Err(condition) => condition,
+        };
         let bytes = collect(self.origin.object(&key, DOCUMENT_MAX).await?).await?;
         report.moved.add(bytes.len() as u64);
         if Sha256::of(&bytes) != next.snapshot.sha256 {
@@ -184,14 +184,14 @@ impl Copier {
         name: &CatalogName,
         hash: Sha256,
         reference: &SnapshotRef,
-    ) -> Result<(Option<Snapshot>, Condition), SyncError> {
+    ) -> Result<Result<Snapshot, Condition>, SyncError> {
         let key = Key::Snapshot(name.clone(), hash);
         match self.store.read_all(&key, DOCUMENT_MAX).await {
-            Ok((bytes, _)) if Sha256::of(&bytes) == reference.sha256 => {
-                Ok((Some(parse(&key, &bytes)?), Condition::Always))
+            Ok((bytes, _)) if Sha256::of(&bytes) == reference.sha256 => Ok(Ok(parse(&key, &bytes)?)),
+            Ok((_, ObjectInfo { version, .. })) | Err(ReadError::TooLarge { version, .. }) => {
+                Ok(Err(Condition::Replace(version)))
             }
-            Ok(_) | Err(ReadError::TooLarge { .. }) => Ok((None, Condition::Always)),
-            Err(error) if error.is_not_found() => Ok((None, Condition::CreateOnly)),
+            Err(error) if error.is_not_found() => Ok(Err(Condition::CreateOnly)),
             Err(error) => Err(error.into()),
         }
     }
@@ -221,7 +221,9 @@ impl Copier {
                 None => self.keep(&named, report),
             }
         }
-        let damaged = missing.iter().filter(|missing| missing.condition == Condition::Always);
+        let damaged = missing
+            .iter()
+            .filter(|missing| missing.condition != Condition::CreateOnly);
         report.repaired = damaged.map(|missing| missing.named.key.to_string()).collect();
         self.progress.objects.fetch_add(missing.len() as u64, Ordering::Relaxed);
         Ok(missing)
@@ -234,10 +236,11 @@ impl Copier {
 
     /// What the published state of the store names. It was all there before its pointer was written.
     async fn trusted(&self, name: &CatalogName, current: &Current) -> Result<HashMap<Key, Stored>, SyncError> {
-        let (snapshot, _) = self
-            .stored_snapshot(name, current.content_hash, &current.snapshot)
-            .await?;
-        let objects = snapshot.map(|snapshot| snapshot.objects(name)).unwrap_or_default();
+        let snapshot = self.stored_snapshot(name, current.content_hash, &current.snapshot);
+        let objects = snapshot
+            .await?
+            .map(|snapshot| snapshot.objects(name))
+            .unwrap_or_default();
         Ok(objects.into_iter().map(|named| (named.key, named.stored)).collect())
     }
 
@@ -257,7 +260,7 @@ impl Copier {
             self.nobody_names(&named.key, found.stored).await?;
         }
         tracing::warn!(key = %named.key, "the object is damaged or compressed in another way, and is replaced");
-        Ok((named, Some(Condition::Always)))
+        Ok((named, Some(Condition::Replace(found.version))))
     }
 
     /// A sound object in another compressed form may be what a published state of the store needs as it is.

@@ -69,24 +69,25 @@ impl Copier {
     }
 
     async fn mend_snapshot(&self, name: &CatalogName, key: &Key, current: &Current) -> Result<(), SyncError> {
-        let (_, there) = self.snapshot(name, current, &mut Report::new(name.clone())).await?;
-        let Some((bytes, condition)) = there else { return Ok(()) };
+        let look = || async {
+            let mut report = Report::new(name.clone());
+            self.snapshot(name, current, &mut report).await.map(|(_, there)| there)
+        };
+        let Some((bytes, condition)) = look().await? else {
+            return Ok(());
+        };
         match self.store.put(key, bytes.clone(), condition.clone()).await {
-            Err(error) if wants_removal(&condition, &error) => {
-                if self
-                    .snapshot(name, current, &mut Report::new(name.clone()))
-                    .await?
-                    .1
-                    .is_none()
-                {
-                    return Ok(());
+            // Somebody else may have repaired it meanwhile.
+            Err(error) if error.is_conflict() || wants_removal(&condition, &error) => match look().await? {
+                None => Ok(()),
+                Some(_) if error.is_conflict() => Err(error.into()),
+                Some(_) => {
+                    self.store.delete(key).await?;
+                    Ok(self.store.put(key, bytes, Condition::CreateOnly).await.map(drop)?)
                 }
-                self.store.delete(key).await?;
-                self.store.put(key, bytes, Condition::CreateOnly).await?;
-            }
-            put => drop(put?),
+            },
+            put => Ok(put.map(drop)?),
         }
-        Ok(())
     }
 
     async fn repair_objects(&self, name: &CatalogName, repair: &mut Repair) -> Result<(), SyncError> {
@@ -204,5 +205,5 @@ impl Repair {
 
 /// A bucket may deny every write to an immutable key that is not create-only.
 fn wants_removal(condition: &Condition, error: &StoreError) -> bool {
-    *condition == Condition::Always && error.is_denied()
+    matches!(condition, Condition::Replace(_)) && error.is_denied()
 }

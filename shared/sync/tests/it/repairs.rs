@@ -1,5 +1,10 @@
 //! A repair next to others.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use futures_util::FutureExt;
 use layout::{Form, Key};
 use store::{
@@ -20,7 +25,8 @@ async fn what_somebody_else_repaired_is_not_removed() {
     memory.corrupt(&key, "damaged");
     let (other, damaged) = (memory.clone(), key.clone());
     memory.set_hook(move |call, moment| {
-        let is_repair = call.action == Action::Put(Condition::Always) && call.key.as_ref() == Some(&damaged);
+        let is_repair =
+            matches!(call.action, Action::Put(Condition::Replace(_))) && call.key.as_ref() == Some(&damaged);
         if !is_repair || moment == Moment::After {
             return Answer::GoOn;
         }
@@ -34,6 +40,33 @@ async fn what_somebody_else_repaired_is_not_removed() {
     assert_sound(&memory).await;
 }
 
+/// Only what was found damaged is replaced: a write that lands late hits nothing that was written since.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_repaired_is_not_replaced() {
+    let (_, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[V1]).await;
+    let hash = snapshot(&to).await.content_hash;
+    for key in [Key::All(name(), hash, Form::Gzip), Key::Snapshot(name(), hash)] {
+        let sound = memory.objects()[&key].clone();
+        to.put(&key, "damaged".into(), Condition::Always).await.unwrap();
+        let (other, sound, done) = (to.clone(), sound.clone(), Arc::new(AtomicUsize::new(0)));
+        let repaired = done.clone();
+        memory.set_hook(move |call, moment| {
+            let is_repair = matches!(call.action, Action::Put(Condition::Replace(_))) && moment == Moment::Before;
+            if !is_repair || repaired.fetch_add(1, Ordering::Relaxed) > 0 {
+                return Answer::GoOn;
+            }
+            let (other, key, sound) = (other.clone(), call.key.clone().unwrap(), sound.clone());
+            let put = async move { other.put(&key, sound, Condition::Always).await.map(drop) };
+            Answer::Wait(put.map(|put| put.map_or(Answer::Fail, |()| Answer::GoOn)).boxed())
+        });
+        let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
+        memory.clear_hook();
+        assert_eq!((repair.failed, done.load(Ordering::Relaxed)), (vec![], 1));
+        assert_sound(&memory).await;
+    }
+}
+
 /// A bucket may deny every write to an immutable key that is not create-only.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_replaced_is_removed_first() {
@@ -42,7 +75,7 @@ async fn what_cannot_be_replaced_is_removed_first() {
     let key = Key::All(name(), snapshot(&to).await.content_hash, Form::Gzip);
     memory.corrupt(&key, "damaged");
     memory.set_hook(|call, _| match call.action {
-        Action::Put(Condition::Always) => Answer::Deny,
+        Action::Put(Condition::Replace(_)) => Answer::Deny,
         _ => Answer::Wait(async { Answer::GoOn }.boxed()),
     });
     let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
