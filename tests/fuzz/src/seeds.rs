@@ -68,6 +68,7 @@ impl Seeds {
         for file in files {
             seeds.file(fs::read(file)?);
         }
+        seeds.add("json", "{\"schema\":\"a.b\"} null {\"ſchema\":1}\n");
         seeds.published(&Site::new(&["v1", "v2"]));
         seeds.requests(&Site::new(&["v1"]));
         seeds.layers();
