@@ -80,14 +80,15 @@ pub(super) fn text(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Octal digits up to a zero byte, with spaces around and nothing being 0, or GNU's binary form for large numbers.
-/// Nothing that is read here may be negative.
+/// Octal digits up to a zero byte, with spaces and zero bytes around and nothing being 0, or GNU's binary form for large
+/// numbers: to the letter what Go's archive/tar takes, or an archive could hold other files here than in a cluster. But
+/// nothing that is read here may be negative.
 fn number(field: &[u8]) -> Result<u64, &'static str> {
     const WRONG: &str = "a number of a header is malformed";
     if field[0] & 0x80 != 0 {
         return binary(field).ok_or("a number of a header is out of range");
     }
-    let digits = text(field).trim_ascii();
+    let digits = text(without_padding(field));
     digits.iter().try_fold(0u64, |sum, digit| match digit {
         b'0'..=b'7' => sum
             .checked_mul(8)
@@ -95,6 +96,13 @@ fn number(field: &[u8]) -> Result<u64, &'static str> {
             .ok_or(WRONG),
         _ => Err(WRONG),
     })
+}
+
+fn without_padding(mut field: &[u8]) -> &[u8] {
+    while let [b' ' | 0, rest @ ..] | [rest @ .., b' ' | 0] = field {
+        field = rest;
+    }
+    field
 }
 
 /// Big endian in two's complement, the highest bit being the mark.

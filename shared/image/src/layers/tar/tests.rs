@@ -70,7 +70,7 @@ fn names_have_a_prefix_where_the_format_has_one() {
 fn numbers_are_octal_or_binary() {
     let size = |field: &[u8; 12]| {
         let field = *field;
-        list(&header(b'3', "x", 0, move |block| {
+        list(&header(b'0', "x", 0, move |block| {
             block[124..136].copy_from_slice(&field);
         }))
         .remove(0)
@@ -79,16 +79,27 @@ fn numbers_are_octal_or_binary() {
         b"00000000012\0",
         b" 12         ",
         b"12\0\0\0\0\0\0\0\0\0\0",
-        b"            ",
-        &[0; 12],
+        b"\0\0 \00000012\0",
+        b"12\0007\0\0\0\0\0\0",
     ] {
-        assert_eq!(size(field), "3x>:0", "{field:?}");
+        assert_eq!(size(field), "0x>:10", "{field:?}");
     }
-    for field in [b"00000000018\0", b"+0000000012\0", b"0x000000012\0", b"1 2         "] {
+    for field in [b"            ", &[0; 12], b" \0 \0 \0 \0 \0 \0"] {
+        assert_eq!(size(field), "0x>:0", "{field:?}");
+    }
+    for field in [
+        b"00000000018\0",
+        b"+0000000012\0",
+        b"0x000000012\0",
+        b"1 2         ",
+        b"00000000012\r",
+        b"\t0000000012\0",
+        b"12 \0000000 \0",
+    ] {
         assert_eq!(size(field), "a number of a header is malformed", "{field:?}");
     }
     let large = |head: [u8; 4], tail: u64| [&head[..], &tail.to_be_bytes()].concat().try_into().unwrap();
-    assert_eq!(size(&large([0x80, 0, 0, 0], 12)), "3x>:0");
+    assert_eq!(size(&large([0x80, 0, 0, 0], 12)), "0x>:12");
     for (head, tail) in [
         ([0x80, 0, 0, 1], 0),
         ([0x80, 0, 0, 0], 1 << 63),
