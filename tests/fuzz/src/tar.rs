@@ -25,7 +25,7 @@ pub fn tar(input: &[u8]) {
     }
     let found = match files(input) {
         Ok(found) => found,
-        Err(_) if has_signed_sum(input) => return,
+        Err(_) if has_odd_header(input) => return,
         Err(error) => panic!("what was read can be read again: {error}"),
     };
     for (path, content) in &seen.files {
@@ -57,21 +57,29 @@ fn files(layer: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Whether there is a header whose checksum is only right if bytes are signed, as some programs once took them. Go's
-/// archive/tar reads those, the plain reader does not.
-fn has_signed_sum(layer: &[u8]) -> bool {
+/// Whether there is a header that Go's archive/tar reads and the plain reader does not: its checksum is only right if bytes
+/// are signed, as some programs once took them, or its numbers start with padding or are nothing else.
+fn has_odd_header(layer: &[u8]) -> bool {
     let mut blocks = Vec::new();
     let read = decoded(layer).and_then(|mut layer| layer.read_to_end(&mut blocks));
-    read.is_ok() && blocks.chunks_exact(512).any(is_signed_sum)
+    read.is_ok() && blocks.chunks_exact(512).any(is_odd_header)
 }
 
-fn is_signed_sum(block: &[u8]) -> bool {
-    let field = String::from_utf8_lossy(&block[148..156]);
-    let stored = i64::from_str_radix(field.trim_matches(['\0', ' ']), 8);
+fn is_odd_header(block: &[u8]) -> bool {
+    let (size, sum) = (&block[124..136], &block[148..156]);
     let others = block[..148].iter().chain(&[b' '; 8]).chain(&block[156..]);
     let signed: i64 = others.clone().map(|byte| i64::from(byte.cast_signed())).sum();
     let unsigned: i64 = others.map(|byte| i64::from(*byte)).sum();
-    stored.is_ok_and(|stored| stored == signed && stored != unsigned)
+    let stored = i64::from_str_radix(String::from_utf8_lossy(sum).trim_matches(['\0', ' ']), 8);
+    let is_padded = |number: &[u8]| {
+        number
+            .split(|byte| *byte == 0)
+            .next()
+            .is_none_or(|text| text.trim_ascii().is_empty())
+    };
+    stored.is_ok_and(|stored| {
+        stored == signed && stored != unsigned || stored == unsigned && [size, sum].into_iter().any(is_padded)
+    })
 }
 
 fn decoded(layer: &[u8]) -> io::Result<Box<dyn Read + '_>> {

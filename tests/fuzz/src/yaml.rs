@@ -24,9 +24,10 @@ pub fn yaml(input: &[u8]) {
     }
 }
 
-/// What libyaml reads. With tags, each library has its own idea of what they mean.
+/// What libyaml reads. With tags, each library has its own idea of what they mean; and `---#` separates documents only for
+/// Kubernetes.
 fn documents(input: &[u8]) -> Option<Vec<Yaml>> {
-    if input.len() > MAX || input.contains(&b'!') {
+    if input.len() > MAX || input.contains(&b'!') || input.windows(4).any(|bytes| bytes == b"---#") {
         return None;
     }
     let values = Deserializer::from_slice(input).map(Yaml::deserialize);
