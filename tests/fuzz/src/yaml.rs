@@ -24,13 +24,14 @@ pub fn yaml(input: &[u8]) {
     }
 }
 
-/// What libyaml reads. With tags, each library has its own idea of what they mean; and `---#` separates documents only for
-/// Kubernetes.
+/// What libyaml reads. With tags, each library has its own idea of what they mean; and Kubernetes, which cuts a file into
+/// lines first, ends the last of them in any case, and takes `---#` for a separator.
 fn documents(input: &[u8]) -> Option<Vec<Yaml>> {
     if input.len() > MAX || input.contains(&b'!') || input.windows(4).any(|bytes| bytes == b"---#") {
         return None;
     }
-    let values = Deserializer::from_slice(input).map(Yaml::deserialize);
+    let input = [input, if input.ends_with(b"\n") { b"" } else { b"\n" }].concat();
+    let values = Deserializer::from_slice(&input).map(Yaml::deserialize);
     let values: Vec<Yaml> = values.collect::<Result<_, _>>().ok()?;
     Some(values.into_iter().filter(|value| *value != Yaml::Null).collect())
 }

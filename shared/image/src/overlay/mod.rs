@@ -23,6 +23,9 @@ pub(crate) struct Overlay {
     dirs: HashMap<String, Depth>,
     gone: HashMap<String, Depth>,
     opaque: HashMap<String, Depth>,
+    /// Folders that a layer removes something from. As overlayfs has it, they are folders of that layer, and what else had
+    /// their name in lower layers ended there.
+    cleared: HashMap<String, Depth>,
     /// Nothing below this depth is visible at all.
     floor: Option<Depth>,
     root: RootState,
@@ -120,11 +123,19 @@ impl Overlay {
     }
 
     pub(crate) fn whiteout(&mut self, depth: Depth, path: String) {
+        self.clear(depth, parent(&path));
         self.held += note(&mut self.gone, path, depth);
     }
 
     pub(crate) fn opaque(&mut self, depth: Depth, path: String) {
+        self.clear(depth, &path);
         self.held += note(&mut self.opaque, path, depth);
+    }
+
+    fn clear(&mut self, depth: Depth, folder: &str) {
+        for dir in ancestors(folder).chain([folder]).filter(|dir| !dir.is_empty()) {
+            self.held += note(&mut self.cleared, dir.to_owned(), depth);
+        }
     }
 
     /// A directory of the layer. It is no content, but it ends files of that name below.
@@ -143,16 +154,12 @@ impl Overlay {
             self.held += note(&mut self.gone, path.to_owned(), depth);
             return Ok(false);
         }
-        match self.dirs.get(path) {
-            Some(above) if *above < depth => {
-                // A directory of an upper layer stands here: this entry, and all below it, ended there.
-                self.held += note(&mut self.gone, path.to_owned(), depth);
-                return Ok(false);
-            }
-            Some(_) => return Err(Contradiction),
-            None => {}
+        if is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth) {
+            // A directory of an upper layer stands here: this entry, and all below it, ended there.
+            self.held += note(&mut self.gone, path.to_owned(), depth);
+            return Ok(false);
         }
-        if self.nodes.contains_key(path) {
+        if self.dirs.contains_key(path) || self.nodes.contains_key(path) {
             return Err(Contradiction);
         }
         self.claim_root(depth)?;
@@ -181,12 +188,17 @@ impl Overlay {
     }
 
     fn is_visible(&self, depth: Depth, path: &str) -> bool {
-        let above = |map: &HashMap<String, Depth>, path: &str| map.get(path).is_some_and(|at| *at < depth);
-        let ended = |path: &str| above(&self.gone, path) || self.nodes.get(path).is_some_and(|node| node.depth < depth);
+        let is_node = |path: &str| self.nodes.get(path).is_some_and(|node| node.depth < depth);
+        let ended = |path: &str| is_above(&self.gone, path, depth) || is_node(path);
         !self.is_closed_above(depth)
             && !ended(path)
-            && !ancestors(path).any(|dir| ended(dir) || above(&self.opaque, dir))
+            && !ancestors(path).any(|dir| ended(dir) || is_above(&self.opaque, dir, depth))
     }
+}
+
+/// Whether a layer over `depth` has the path in `map`.
+fn is_above(map: &HashMap<String, Depth>, path: &str, depth: Depth) -> bool {
+    map.get(path).is_some_and(|above| *above < depth)
 }
 
 impl Kind {

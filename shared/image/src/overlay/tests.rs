@@ -60,6 +60,14 @@ fn the_upper_layer_wins() {
             &["d/a@0"],
         ),
         ("a whiteout in the middle", &[&["x"], &["-d"], &["d/a"]], &["x@0"]),
+        ("a whiteout stands in a folder", &[&["-d/a"], &["d", "e"]], &["e@1"]),
+        ("an opaque folder is a folder", &[&["!d/e"], &["d/e"], &["d"]], &[]),
+        ("what is hidden had a folder too", &[&["-d/a"], &["d/a"], &["d"]], &[]),
+        (
+            "a file where a whiteout stood",
+            &[&["-d/a", "d"], &["d/a", "d/b"]],
+            &["d@0"],
+        ),
         (
             "names that only share a prefix",
             &[&["-d"], &["d2/a", "d.yaml"]],

@@ -36,7 +36,8 @@ impl Tree {
         self.contradictory
     }
 
-    /// Whiteouts are about lower layers only, wherever they stand. Hard links are made when all else is there.
+    /// Whiteouts are about lower layers only, wherever they stand; where they stand is a folder, as overlayfs has it. Hard
+    /// links are made when all else is there.
     pub(crate) fn unpack(&mut self, entries: &[Entry]) {
         self.note(entries);
         let (mut hard, mut names) = (VecDeque::new(), BTreeSet::new());
@@ -44,6 +45,13 @@ impl Tree {
             match entry {
                 Entry::Whiteout(path) => self.remove(path),
                 Entry::Opaque(path) => self.empty(path),
+                _ => {}
+            }
+        }
+        for entry in entries {
+            match entry {
+                Entry::Whiteout(path) => self.make_parents(path),
+                Entry::Opaque(path) => self.put(path, Node::Dir),
                 _ => {}
             }
         }
@@ -91,13 +99,14 @@ impl Tree {
         }
     }
 
-    fn put(&mut self, path: &str, node: Node) {
+    fn make_parents(&mut self, path: &str) {
         for (end, _) in path.match_indices('/') {
-            let dir = &path[..end];
-            if self.nodes.get(dir) != Some(&Node::Dir) {
-                self.nodes.insert(dir.to_owned(), Node::Dir);
-            }
+            self.nodes.insert(path[..end].to_owned(), Node::Dir);
         }
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        self.make_parents(path);
         if node != Node::Dir {
             self.empty(path);
         }
