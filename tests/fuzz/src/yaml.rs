@@ -24,16 +24,29 @@ pub fn yaml(input: &[u8]) {
     }
 }
 
-/// What libyaml reads. With tags, each library has its own idea of what they mean; and Kubernetes, which cuts a file into
-/// lines first, ends the last of them in any case, and takes `---#` for a separator.
+/// What libyaml reads. With tags, each library has its own idea of what they mean; and Kubernetes takes `---#` for a
+/// separator.
 fn documents(input: &[u8]) -> Option<Vec<Yaml>> {
     if input.len() > MAX || input.contains(&b'!') || input.windows(4).any(|bytes| bytes == b"---#") {
         return None;
     }
-    let input = [input, if input.ends_with(b"\n") { b"" } else { b"\n" }].concat();
+    let input = lines(input);
     let values = Deserializer::from_slice(&input).map(Yaml::deserialize);
     let values: Vec<Yaml> = values.collect::<Result<_, _>>().ok()?;
     Some(values.into_iter().filter(|value| *value != Yaml::Null).collect())
+}
+
+/// Kubernetes cuts a file into lines before it is parsed: each ends with a line feed then, the last one too, and has lost
+/// one carriage return before the one that it had.
+fn lines(input: &[u8]) -> Vec<u8> {
+    let lines = input.split_inclusive(|byte| *byte == b'\n');
+    lines.flat_map(|line| [bare(line), b"\n"].concat()).collect()
+}
+
+fn bare(line: &[u8]) -> &[u8] {
+    match line {
+        [bare @ .., b'\r', b'\n'] | [bare @ .., b'\n'] | bare => bare,
+    }
 }
 
 fn agree(ours: &Value, theirs: &Yaml) -> bool {
