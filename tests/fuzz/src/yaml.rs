@@ -24,16 +24,21 @@ pub fn yaml(input: &[u8]) {
     }
 }
 
-/// What libyaml reads. With tags, each library has its own idea of what they mean; and Kubernetes takes `---#` for a
-/// separator.
+/// What libyaml reads. Of tags, and of byte order marks that are not the first thing in a file, each library has its own
+/// idea; and Kubernetes takes `---#` for a separator.
 fn documents(input: &[u8]) -> Option<Vec<Yaml>> {
-    if input.len() > MAX || input.contains(&b'!') || input.windows(4).any(|bytes| bytes == b"---#") {
+    let has = |text: &str| contains(input, text.as_bytes());
+    if input.len() > MAX || has("!") || has("---#") || contains(input.get(1..)?, "\u{feff}".as_bytes()) {
         return None;
     }
     let input = lines(input);
     let values = Deserializer::from_slice(&input).map(Yaml::deserialize);
     let values: Vec<Yaml> = values.collect::<Result<_, _>>().ok()?;
     Some(values.into_iter().filter(|value| *value != Yaml::Null).collect())
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|bytes| bytes == part)
 }
 
 /// Kubernetes cuts a file into lines before it is parsed: each ends with a line feed then, the last one too, and has lost
