@@ -79,8 +79,8 @@ fn numbers_are_octal_or_binary() {
         b"00000000012\0",
         b" 12         ",
         b"12\0\0\0\0\0\0\0\0\0\0",
-        b"\0\0 \00000012\0",
-        b"12\0007\0\0\0\0\0\0",
+        b"\0\0 \x000000012\0",
+        b"12\x00007\0\0\0\0\0\0",
     ] {
         assert_eq!(size(field), "0x>:10", "{field:?}");
     }
@@ -94,7 +94,7 @@ fn numbers_are_octal_or_binary() {
         b"1 2         ",
         b"00000000012\r",
         b"\t0000000012\0",
-        b"12 \0000000 \0",
+        b"12 \x00000000 \0",
     ] {
         assert_eq!(size(field), "a number of a header is malformed", "{field:?}");
     }
