@@ -8,7 +8,7 @@ use layout::Key;
 use crate::{
     catalogs,
     fault::Side,
-    mend::mend,
+    mend::{mend, mend_copy},
     run::{HOUSE, SETTLED_MS, Stage},
     scenario::{HOUR_MS, Job, Scenario, Step},
     site::Site,
@@ -33,6 +33,7 @@ async fn try_converge(stage: &Stage, scenario: &Scenario) -> Result<(), String> 
         let sync = Job::Sync { catalog, rebuild: true };
         follow(stage, catalog, &sync).await?;
         is_unchanged(stage, &sync, &stage.copy).await?;
+        mend_copy(stage, catalog).await?;
         let key = Key::Current(catalogs::name(catalog));
         if stage.copy.store.objects().get(&key) != stage.origin.store.objects().get(&key) {
             return Err(format!("{key} of the copy is not that of the origin"));

@@ -101,6 +101,9 @@ impl Line {
     ) -> Result<T, StoreError> {
         self.note(operation, fault, &result);
         if result.is_ok() {
+            if let (Kind::Put, Some(key)) = (operation.kind, Key::parse(&operation.subject)) {
+                self.site.witness().wrote(key);
+            }
             self.site.look(&self.world, operation);
         }
         result
@@ -121,13 +124,7 @@ impl Line {
             if echo && line.site.is_removed(&operation) {
                 return;
             }
-            let result = effect().await;
-            if let (Ok(_), Kind::Put, Some(key @ Key::Snapshot(..))) =
-                (&result, operation.kind, Key::parse(&operation.subject))
-            {
-                line.site.witness().came_late(key);
-            }
-            let _ = line.done(&operation, Some(Fault::Late), result);
+            let _ = line.done(&operation, Some(Fault::Late), effect().await);
         });
     }
 

@@ -38,6 +38,17 @@ pub(crate) async fn mend(stage: &Stage, versions: &[Option<usize>]) -> Result<()
     Ok(())
 }
 
+/// What the origin had removed when the copy was repaired, it has again once it was polled.
+///
+/// # Errors
+/// What is not repaired.
+pub(crate) async fn mend_copy(stage: &Stage, catalog: usize) -> Result<(), String> {
+    if is_sound(&stage.copy) {
+        return Ok(());
+    }
+    repair(stage, Side::Copy, catalog).await
+}
+
 /// Whether a verification names exactly what is damaged.
 async fn is_found(site: &Site, name: &CatalogName) -> Result<(), String> {
     let objects = site.store.objects();

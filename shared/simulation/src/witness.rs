@@ -23,8 +23,8 @@ pub(crate) struct Witness {
     sound: BTreeMap<(CatalogName, Sha256), BTreeMap<Key, Bytes>>,
     /// Who may remove which catalog.
     removers: BTreeSet<(u8, CatalogName)>,
-    /// Snapshots that were written after whoever wrote them had given up.
-    late: BTreeSet<Key>,
+    /// Snapshots that were written and not published since.
+    unpublished: BTreeSet<Key>,
     pub(crate) rotten: Rotten,
 }
 
@@ -36,7 +36,7 @@ impl Witness {
             contents: BTreeMap::new(),
             sound: BTreeMap::new(),
             removers: BTreeSet::new(),
-            late: BTreeSet::new(),
+            unpublished: BTreeSet::new(),
             rotten: Rotten::default(),
         }
     }
@@ -77,9 +77,11 @@ impl Witness {
         self.removers.insert((actor, name.clone()));
     }
 
-    /// A Snapshot was written after it had been given up.
-    pub(crate) fn came_late(&mut self, snapshot: Key) {
-        self.late.insert(snapshot);
+    /// Somebody wrote an object, or replaced it.
+    pub(crate) fn wrote(&mut self, key: Key) {
+        if matches!(key, Key::Snapshot(..)) {
+            self.unpublished.insert(key);
+        }
     }
 
     /// Looks at everything that is published after an operation.
@@ -102,6 +104,8 @@ impl Witness {
             let history = self.histories.entry(name.clone()).or_default();
             history.append(now, self.side, bytes).map_err(in_words)?;
             self.is_whole(name, &objects).map_err(in_words)?;
+            let content = self.published(name).expect("it was just appended").content;
+            self.unpublished.remove(&Key::Snapshot(name.clone(), content));
             if !listed.contains(name.as_str()) {
                 return Err(format!("{name} is published and not in catalogs.json"));
             }
@@ -191,9 +195,10 @@ impl Witness {
             .collect()
     }
 
-    /// Whether an earlier Snapshot may lack something: one that was removed, with what it names, and came late.
+    /// Whether an earlier Snapshot may lack something: a sweep removed it with what it names, and then it was written again,
+    /// late, or by somebody who found before he published it what the sweep had done.
     pub(crate) fn may_lack(&self, name: &CatalogName) -> bool {
-        self.late.iter().any(|key| key.catalog() == Some(name))
+        self.unpublished.iter().any(|key| key.catalog() == Some(name))
     }
 
     /// What a verification has to find: everything damaged that is published, or was and is still there.
@@ -218,7 +223,7 @@ impl Witness {
                 (None, false) => return Err(format!("{key} is published and gone")),
                 (Some(snapshot), false) => match read(name, hash, snapshot, &healed) {
                     Ok((_, sound)) => damaged.extend(sound.into_keys().filter(|key| self.rotten.has(key))),
-                    Err(_) if !is_current && self.late.contains(&key) => {}
+                    Err(_) if !is_current && self.unpublished.contains(&key) => {}
                     Err(what) => return Err(what),
                 },
             }
