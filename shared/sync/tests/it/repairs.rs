@@ -1,10 +1,5 @@
 //! A repair next to others.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-
 use futures_util::FutureExt;
 use layout::{Form, Key};
 use store::{
@@ -46,14 +41,13 @@ async fn what_somebody_else_repaired_is_not_replaced() {
     let (_, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[V1]).await;
     let hash = snapshot(&to).await.content_hash;
-    for key in [Key::All(name(), hash, Form::Gzip), Key::Snapshot(name(), hash)] {
+    let is_repair = |action: &Action| matches!(action, Action::Put(Condition::Replace(_)));
+    for (repairs, key) in (1..).zip([Key::All(name(), hash, Form::Gzip), Key::Snapshot(name(), hash)]) {
         let sound = memory.objects()[&key].clone();
         to.put(&key, "damaged".into(), Condition::Always).await.unwrap();
-        let (other, sound, done) = (to.clone(), sound.clone(), Arc::new(AtomicUsize::new(0)));
-        let repaired = done.clone();
+        let other = to.clone();
         memory.set_hook(move |call, moment| {
-            let is_repair = matches!(call.action, Action::Put(Condition::Replace(_))) && moment == Moment::Before;
-            if !is_repair || repaired.fetch_add(1, Ordering::Relaxed) > 0 {
+            if !is_repair(&call.action) || moment == Moment::After {
                 return Answer::GoOn;
             }
             let (other, key, sound) = (other.clone(), call.key.clone().unwrap(), sound.clone());
@@ -62,7 +56,7 @@ async fn what_somebody_else_repaired_is_not_replaced() {
         });
         let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
         memory.clear_hook();
-        assert_eq!((repair.failed, done.load(Ordering::Relaxed)), (vec![], 1));
+        assert_eq!((repair.failed, memory.count(is_repair)), (vec![], repairs));
         assert_sound(&memory).await;
     }
 }
