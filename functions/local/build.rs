@@ -9,17 +9,17 @@ use std::{
 };
 
 fn main() {
-    fact("BUILD_COMMIT", &commit());
-    fact(
+    set_variable("BUILD_COMMIT", &commit());
+    set_variable(
         "BUILD_RUSTC",
-        &said(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default(),
+        &output_of(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default(),
     );
-    fact("BUILD_TARGET", &variable("TARGET"));
-    fact("BUILD_PROFILE", &variable("PROFILE"));
+    set_variable("BUILD_TARGET", &variable("TARGET"));
+    set_variable("BUILD_PROFILE", &variable("PROFILE"));
     pack_example(Path::new("example"));
 }
 
-fn fact(name: &str, value: &str) {
+fn set_variable(name: &str, value: &str) {
     println!("cargo::rustc-env={name}={value}");
 }
 
@@ -27,19 +27,22 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-/// The commit, marked when the tree differs from it. A source archive has none.
+/// Returns the commit and its date, with `-dirty` for a changed tree. A source archive has no commit.
 fn commit() -> String {
+    // A commit changes one of these; without them cargo would run this for every changed file of the crate.
     println!("cargo::rerun-if-changed=../../.git/HEAD");
     println!("cargo::rerun-if-changed=../../.git/refs/heads");
-    let described = said(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]));
-    let date = said(Command::new("git").args(["show", "--no-patch", "--format=%cs", "HEAD"]));
+    let described =
+        output_of(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]));
+    let date = output_of(Command::new("git").args(["show", "--no-patch", "--format=%cs", "HEAD"]));
     match (described, date) {
         (Some(described), Some(date)) => format!("commit {described}, {date}"),
         _ => "commit unknown".to_owned(),
     }
 }
 
-fn said(command: &mut Command) -> Option<String> {
+/// Returns the standard output of a command that succeeds.
+fn output_of(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.trim().to_owned())

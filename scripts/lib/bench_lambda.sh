@@ -9,7 +9,7 @@ goal() { row "$1" "$2 $3" goal "$4 $3" "$2" "$4"; }
 use_functions() {
   FUNCTIONS=${CATALOG_MIRROR_FUNCTIONS:-} ZIPS=${CATALOG_MIRROR_ZIPS:-}
   if [[ -z $FUNCTIONS ]]; then
-    (cd "$ROOT" && cargo build --quiet --profile lambda -p poller -p reader)
+    (cd "$ROOT" && cargo build --quiet --profile lambda -p catalog-mirror-poller -p catalog-mirror-reader)
     FUNCTIONS=$(target_folder)/lambda
   fi
   if [[ -z $ZIPS ]]; then
@@ -33,8 +33,8 @@ play() {
 }
 program() { if [[ $1 == */* ]]; then printf '%s' "$1"; else printf '%s' "$FUNCTIONS/$1"; fi; }
 
-# best FIELD RUNS COMMAND...: the smallest of what several runs of `play` print there. Whoever shares the machine only
-# ever makes things slower.
+# best FIELD RUNS COMMAND...: the smallest of what several runs of `play` print there. Other work on the machine
+# only makes things slower.
 best() {
   local field=$1 runs=$2 run
   shift 2
@@ -76,7 +76,7 @@ bench_reader() {
   goal "reader, zipped" "$(zipped reader)" MB 3.5
   starts reader 8
   goal "reader, 304, own time" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 -- FRESHNESS=1h)" ms 1
-  row "reader, 304 with a look at MinIO" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 --) ms" "" "" "" ""
+  row "reader, 304 with a request to MinIO" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 --) ms" "" "" "" ""
   row "reader, first event of a process" "$(best 2 5 play 1 reader "$events/url-not-modified.json" 1 0 --) ms" "" "" "" ""
   goal "reader, memory after 200 whole catalogs" "$(play 1 reader "$events/url-all-gzip.json" 200 -- | cut -d' ' -f3)" MB 45
 }

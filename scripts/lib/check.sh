@@ -24,7 +24,7 @@ matches() {
   if [[ $2 =~ $3 ]]; then ok "$1"; else not_ok "$1" "is:       $2" "expected: $3"; fi
 }
 
-# same_lines NAME ACTUAL EXPECTED: as sets of lines, told as a difference.
+# same_lines NAME ACTUAL EXPECTED: as sets of lines, printed as a difference.
 same_lines() {
   local difference
   if difference=$(diff <(sort <<<"$2") <(sort <<<"$3")); then

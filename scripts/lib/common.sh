@@ -75,13 +75,15 @@ need_program() {
   export CATALOG_MIRROR
 }
 
-# What the real parts run: TESTED has the program, the functions, the visitors of the soak, and the conformance suite in
-# its examples, as `cargo test --workspace` builds them. Asked for in another way, each of them would share its libraries'
-# features with fewer others, and the whole AWS SDK be compiled once more. The example is what makes cargo count the
-# features that tests add.
+# Sets TESTED to the folder with the program, both functions, the load test and the examples (one of them is the conformance
+# suite of the stores): $CATALOG_MIRROR_TESTED, or a build with the features of `cargo test --workspace`. The examples make
+# cargo count the features that tests add; otherwise the AWS SDK and a hundred libraries would be compiled once more.
 use_tested() {
-  (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin poller --bin reader --bin soak --example conformance)
-  TESTED=$(target_folder)/debug
+  TESTED=${CATALOG_MIRROR_TESTED:-}
+  if [[ -z $TESTED ]]; then
+    (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin poller --bin reader --bin load --examples)
+    TESTED=$(target_folder)/debug
+  fi
   CATALOG_MIRROR=${CATALOG_MIRROR:-$TESTED/catalog-mirror}
   need_program
 }

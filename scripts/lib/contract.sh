@@ -92,7 +92,7 @@ errors() {
 }
 
 documents() {
-  need_python openapi-spec-validator openapi-spec-validator
+  need_python_tools
   curl -sSf "$URL/openapi.json" >"$WORK/openapi.json"
   succeeds "openapi-spec-validator accepts the document" openapi-spec-validator "$WORK/openapi.json"
   is "it is ready" "$(status "$URL/readyz")" 200

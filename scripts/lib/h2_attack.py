@@ -5,7 +5,7 @@
 KIND is one of
   reset          requests that are reset at once (CVE-2023-44487)
   continuation   a head that never ends (CVE-2024-27316)
-  window         a request whose answer is never given any room
+  window         a request whose answer never gets a flow-control window
   ping           pings that are never waited for, without a request
   settings       settings that change without end, without a request
 """
@@ -73,7 +73,7 @@ def frames(buffer):
 
 
 def read(connection, buffer):
-    """What the server says; pings are answered, so that it knows that somebody is there. A code, if it says goodbye."""
+    """What the server says; pings are answered, so that the connection counts as alive. A code, if it sends GOAWAY."""
     connection.settimeout(0.01)
     try:
         chunk = connection.recv(1 << 16)

@@ -5,7 +5,7 @@
 # knows them by the names of the workspace's programs: the same one with another environment needs another emulator.
 start_emulator() {
   local port
-  need_python cargo-lambda cargo-lambda==1.9.2
+  need_python_tools
   port=$(free_port)
   LAMBDA=127.0.0.1:$port
   start "$WORK/lambda-$port.log" env -C "$ROOT" cargo-lambda lambda watch --only-lambda-apis --disable-cors --timeout 60 -A 127.0.0.1 -P "$port"

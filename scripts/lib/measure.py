@@ -12,7 +12,7 @@ for _ in range(runs):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     rows.append((time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
-    # 10 tells that a poll published something.
+    # An old binary ends with 10 where it published something; scripts/bench compares old and new ones.
     if os.waitstatus_to_exitcode(status) not in (0, 10):
         sys.exit(f"{command[0]} failed with {os.waitstatus_to_exitcode(status)}")
 print(*(f"{statistics.median(column):.4f}" for column in zip(*rows)))

@@ -1,11 +1,11 @@
-# The program under test, as the parts use it, and what a store looks like from outside.
+# The program under test as the parts use it, and functions that read a store without it.
 # shellcheck shell=bash
 
 # poll STORE NAME=SOURCE [OPTION...]: prints the report of the one catalog; the exit code is the poll's.
 poll() {
   local store=$1 pair=$2
   shift 2
-  "$CATALOG_MIRROR" poll --json --store "$store" --catalog "$pair" \
+  "$CATALOG_MIRROR" poll --json --detailed-exitcode --store "$store" --catalog "$pair" \
     --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "$@" | jq -c '.[0]'
 }
 
@@ -27,15 +27,28 @@ serve() {
   wait_for 10 curl -sf "$URL/healthz"
 }
 
-# content_hash STORE NAME; snapshot STORE NAME
+# content_hash STORE NAME; current STORE NAME: the pointer; snapshot STORE NAME: the published snapshot as JSON.
 content_hash() { jq -r .contentHash "$1/catalogs/$2/current.json"; }
-snapshot() { cat "$1/$(jq -r .snapshot.key "$1/catalogs/$2/current.json")"; }
+current() { cat "$1/catalogs/$2/current.json"; }
+# `zstd -f` passes through what is not compressed: scripts/bench compares with binaries of format 1.
+snapshot() { zstd -qdcf <"$1/$(current "$1" "$2" | jq -r .snapshot.key)"; }
 
-# shards STORE NAME: `package sha256` of every shard of the published snapshot.
-shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.sha256)"' | sort; }
+# shards STORE NAME: `package sha256` of each shard of the published snapshot; the hash is that of its uncompressed lines.
+shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.lines.sha256)"' | sort; }
+
+# shard_keys STORE NAME: `package key` of each shard.
+shard_keys() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) packages/sha256/\(.sha256).json.zst"' | sort; }
 
 # blobs <SNAPSHOT: the keys of the parts of its image: the layer, a manifest and a configuration for each platform, the index.
 blobs() { jq -r '.image | .layer, .manifests[], .configs[], .index | "blobs/sha256/\(.sha256)"'; }
+
+# object_keys FILE: the key of each object that the snapshot in a file names.
+object_keys() {
+  jq -r '(.packages[], (.global // empty) | "packages/sha256/\(.sha256).json.zst"), "indexes/sha256/\(.index.sha256).json.zst",
+    (.all | "all/sha256/\(.zstd.sha256).json.zst", "all/sha256/\(.gzip.sha256).json.gz",
+      (.identity // empty | "all/sha256/\(.sha256).json"))' "$1"
+  blobs <"$1"
+}
 
 # listing STORE: every object with what changes when it is written again; .tmp holds no objects.
 listing() { (cd "$1" && find . -name .tmp -prune -o -type f -printf '%P %i %T@\n' | sort); }

@@ -1,7 +1,7 @@
 """moto_server as an S3 that can be relied on: `moto_s3.py [--clock FILE] [OPTION...]`.
 
-It answers one request after the other. moto looks at the condition of a write and then writes, so that of two writers at
-the same time both may win, which S3 promises not to happen.
+It answers one request after the other. moto checks the condition of a write and then writes, so that of two writers at
+the same time both may win, which S3 rules out.
 
 With a clock it dates objects by one that is wrong by as many seconds as a file says, which is read anew for each object: so
 a test can have old objects without waiting for days."""

@@ -1,4 +1,4 @@
-# nginx over a folder, as whoever has nothing but a static file server would have it.
+# nginx over a folder, as a plain static file server.
 # shellcheck shell=bash
 
 # start_nginx FOLDER [SETTINGS-OF-HTTP]: NGINX is its URL.
@@ -6,7 +6,7 @@ start_nginx() {
   local port
   port=$(free_port)
   mkdir -p "$1"
-  # Started by root, the workers would run as somebody who cannot read the folder.
+  # If root starts nginx, its workers run as a user who cannot read the folder.
   cat >"$WORK/nginx.conf" <<CONF
 daemon off;
 user $(id -un) $(id -gn);

@@ -3,8 +3,8 @@ one more event once the function is warm, its peak resident MB, and the CPU mill
 
     runtime_api.py STARTS PROGRAM [EVENT-FILE EVENTS [WARM-UP [ANSWER]]]      the environment is the function's
 
-WARM-UP events come before those that count (default: 5); the first ones fill caches and open connections. Whoever does
-not answer with a text that holds ANSWER has failed, once warm.
+WARM-UP events come before those that count (default: 5); the first ones fill caches and open connections. After them, an
+answer without the text ANSWER is a failure.
 """
 import http.server, os, statistics, subprocess, sys, threading, time
 

@@ -1,8 +1,6 @@
 # S3 servers on loopback: MinIO with TLS, moto, and one that ignores the conditions of writes.
 # shellcheck shell=bash
 
-MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
-MOTO="moto[server]==5.2.5"
 # Of servers that live for one run and listen on loopback only.
 S3_KEY=throwaway-key S3_SECRET=throwaway-secret-key
 
@@ -15,7 +13,7 @@ use_s3() {
 # start_minio: with a certificate of its own authority; MINIO_URL and MINIO_CA are set afterwards.
 start_minio() {
   local home=$WORK/minio port
-  need_go minio "$MINIO"
+  need_minio
   port=$(free_port)
   make_certificates "$home/tls"
   mkdir -p "$home/certs" "$home/data"
@@ -31,12 +29,25 @@ start_minio() {
 # its objects.
 start_moto() {
   local port python
-  need_python moto_server "$MOTO"
+  need_python_tools
   python=$(dirname "$(command -v moto_server)")/python3
   port=$(free_port)
   MOTO_URL=http://127.0.0.1:$port
   start "$WORK/moto.log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" ${1:+--clock "$1"} -H 127.0.0.1 -p "$port"
   wait_for 30 curl -sf "$MOTO_URL/moto-api/"
+}
+
+# start_moto_tls: moto with a certificate of its own authority; MOTO_TLS_URL and MOTO_CA are set afterwards.
+start_moto_tls() {
+  local home=$WORK/moto-tls port python
+  need_python_tools
+  python=$(dirname "$(command -v moto_server)")/python3
+  port=$(free_port)
+  make_certificates "$home"
+  MOTO_TLS_URL=https://127.0.0.1:$port MOTO_CA=$home/ca.crt
+  start "$home/log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port" \
+    --ssl-cert "$home/tls.crt" --ssl-key "$home/tls.key"
+  wait_for 30 curl -sf --cacert "$MOTO_CA" "$MOTO_TLS_URL/moto-api/"
 }
 
 # start_overwriting: moto behind a proxy that takes the conditions of writes away, as if it did not know them.

@@ -1,7 +1,7 @@
 # Those who sign images, and one who judges them. openssl signs as cosign's specification says, skopeo with gpg, and judges.
 # shellcheck shell=bash
 
-# start_signers: KEYS is a folder afterwards, LOOKASIDE the URL of simple signatures, and REGISTRIES where skopeo is told it.
+# start_signers: KEYS is a folder afterwards, LOOKASIDE the URL of simple signatures, and REGISTRIES the configuration that names it to skopeo.
 start_signers() {
   local port
   port=$(free_port)
@@ -113,9 +113,9 @@ YAML
 
 # polled [OPTION...]: how a poll ends, as `outcome` tells it.
 polled() {
-  local told code=0
-  told=$("$CATALOG_MIRROR" poll --config "$WORK/catalogs.yaml" --json "$@" 2>"$WORK/poll.log") || code=$?
-  echo "$(jq -r '.[0].outcome' <<<"$told" 2>/dev/null) $code"
+  local report code=0
+  report=$("$CATALOG_MIRROR" poll --config "$WORK/catalogs.yaml" --json --detailed-exitcode "$@" 2>"$WORK/poll.log") || code=$?
+  echo "$(jq -r '.[0].outcome' <<<"$report" 2>/dev/null) $code"
 }
 
 # why: what status.json says.

@@ -1,4 +1,4 @@
-# A registry that comes and goes, a catalog that changes every second, and what else happens while visitors come.
+# A registry that fails now and then, a catalog that changes every second, and other work while clients send requests.
 # shellcheck shell=bash
 
 # Packages of the moving catalog: enough to be served from several objects, few enough to be polled every second.
@@ -132,25 +132,27 @@ keep_failing() {
   done
 }
 
-# Between a publication and its removal lies an hour at least, which no soak has: what has lain there for KEPT seconds is
-# made to look older than that, and collected.
-keep_clean() {
-  local store
+# Collection runs beside everything else. Its steps are two hours apart, so in a short run it condemns and deletes nothing;
+# collect_at_end deletes.
+keep_collecting() {
   while [[ ! -e $WORK/stop ]]; do
     sleep "$BETWEEN"
-    for store in "$WORK/store" "$WORK/copy"; do
-      [[ -d $store/catalogs ]] || continue
-      grow_old "$store"
-      "$CATALOG_MIRROR" gc --json --store "$store" --grace 1h --keep-generations 2 >>"$WORK/gc" 2>>"$WORK/gc.err" ||
-        echo "gc of ${store##*/}" >>"$WORK/failures"
-    done
+    collect "$WORK/store"
+    collect "$WORK/copy"
   done
 }
 
-# grow_old STORE: what can be collected, documents that change are not.
-grow_old() {
-  find "$1/blobs" "$1/packages" "$1"/catalogs/*/*/ -type f -newermt '-1 hour' ! -newermt "-$KEPT seconds" \
-    -exec touch -c -d '-2 hours' {} + 2>/dev/null || true
+# collect STORE [OPTION...]: one run; its report is added to $WORK/gc.
+collect() {
+  [[ -d $1/catalogs ]] || return 0
+  "$CATALOG_MIRROR" gc --json --store "$1" --keep-generations 2 "${@:2}" >>"$WORK/gc" 2>>"$WORK/gc.err" ||
+    echo "gc of ${1##*/}" >>"$WORK/failures"
+}
+
+# collect_at_end: a whole round without its waits, which is safe only because no process writes any more.
+collect_at_end() {
+  collect "$WORK/store" --offline
+  collect "$WORK/copy" --offline
 }
 
 # Another mirror copies this one again and again.
@@ -165,11 +167,6 @@ keep_copying() {
   done
 }
 
-# copy: fails only if it failed, 10 says that there was something to copy.
-copy() {
-  local code=0
-  "$CATALOG_MIRROR" sync "$URL" "$WORK/copy" >/dev/null || code=$?
-  ((code == 0 || code == 10))
-}
+copy() { "$CATALOG_MIRROR" sync "$URL" "$WORK/copy" >/dev/null; }
 
 lines_of() { if [[ -f $1 ]]; then wc -l <"$1"; else echo 0; fi; }

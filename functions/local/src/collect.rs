@@ -1,53 +1,47 @@
-//! Garbage collection of a server that runs for months.
+//! Garbage collection in a server.
 
 use std::{sync::Arc, time::Duration};
 
-use keep::{GcSettings, gc_until};
-use poll::jittered;
+use publish::{GcMetrics, GcOptions, Retention, jittered};
 use store::Store;
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
-/// Not while the first polls make the machine busy, but also on one that is restarted every day.
-const FIRST: Duration = Duration::from_secs(600);
-const INTERVAL: Duration = Duration::from_secs(24 * 3600);
-/// How long a collection may take to end once the program is told to stop: one that is cut off makes the next publication
-/// wait.
-const DRAIN: Duration = Duration::from_secs(10);
+/// Wait before the first run. The first polls keep the machine busy.
+const FIRST_WAIT: Duration = Duration::from_secs(600);
 
-/// Collects once a day, until `stop`.
-pub(crate) fn start(store: Arc<dyn Store>, settings: GcSettings, stop: CancellationToken) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        let mut wait = FIRST;
-        while stop
-            .run_until_cancelled(tokio::time::sleep(jittered(wait)))
-            .await
-            .is_some()
-        {
-            collect(&*store, &settings, &stop).await;
+/// Time between two runs. Each takes the one step that is due; deletes must come within 30 minutes of their marking, which
+/// the same run does.
+const INTERVAL: Duration = Duration::from_secs(30 * 60);
+
+/// Starts a task that collects garbage until `stop` is cancelled. A run that is cut off leaves nothing to clean up: the next
+/// one, in any process, continues.
+pub(crate) fn start(
+    store: Arc<dyn Store>,
+    retention: Retention,
+    metrics: GcMetrics,
+    stop: CancellationToken,
+) -> JoinHandle<()> {
+    let options = GcOptions {
+        retention,
+        ..GcOptions::default()
+    };
+    let collecting = async move {
+        let mut wait = FIRST_WAIT;
+        // Jittered: mirrors that were started together must not list one bucket together.
+        loop {
+            tokio::time::sleep(jittered(wait)).await;
+            let collected = publish::gc(&*store, &options).await;
+            metrics.count(&collected);
+            if let Err(error) = collected {
+                tracing::error!(error = model::text::chain(&error), "cannot collect garbage");
+            }
             wait = INTERVAL;
         }
-    })
-}
-
-async fn collect(store: &dyn Store, settings: &GcSettings, stop: &CancellationToken) {
-    let collecting = async {
-        match gc_until(store, settings, stop).await {
-            Ok(report) => tracing::info!(
-                objects_kept = report.kept.objects,
-                objects_swept = report.swept.objects,
-                bytes_swept = report.swept.bytes,
-                objects_waiting = report.waiting.objects,
-                objects_left = report.left.objects,
-                stopped = report.stopped,
-                "gc"
-            ),
-            Err(error) => tracing::error!(error = telemetry::chain(&error), "gc"),
-        }
     };
-    tokio::pin!(collecting);
-    tokio::select! {
-        () = &mut collecting => {}
-        () = stop.cancelled() => drop(timeout(DRAIN, collecting).await),
-    }
+    let collecting = async move {
+        stop.run_until_cancelled(collecting).await;
+    };
+    tokio::spawn(collecting.instrument(tracing::info_span!("gc")))
 }

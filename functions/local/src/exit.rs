@@ -1,22 +1,59 @@
 use std::process::ExitCode;
 
-/// What the exit code tells. 2 is a mistake on the command line.
+use model::Outcome;
+
+/// The exit code of a command. clap exits with 2 by itself for a wrong command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: all is well; after a poll, nothing has changed for readers.
-    Fine,
-    /// 1: something failed or was refused, or is damaged.
+    /// 0: the command did its work. Publishing something is a success like finding nothing new, so that
+    /// `catalog-mirror poll && next` runs `next` and a service manager sees no failure.
+    Success,
+    /// 1: something failed, was refused or is damaged.
     Failed,
-    /// 10: a poll published something, or what was compared differs.
+    /// 10: something was published and `--detailed-exitcode` was given, or `diff` found a difference.
     Changed,
+}
+
+impl Exit {
+    /// Returns the exit code for the outcomes of all catalogs. One failure is enough to fail.
+    pub(crate) fn of(outcomes: impl IntoIterator<Item = Outcome>, detailed: bool) -> Self {
+        let mut exit = Self::Success;
+        for outcome in outcomes {
+            if !outcome.is_success() {
+                return Self::Failed;
+            }
+            if detailed && outcome == Outcome::Published {
+                exit = Self::Changed;
+            }
+        }
+        exit
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
-            Exit::Fine => 0,
+            Exit::Success => 0,
             Exit::Failed => 1,
+            // Not 2, which terraform takes for this: here 2 is a wrong command line.
             Exit::Changed => 10,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_published_is_10_only_if_detailed() {
+        let exit = |outcomes: &[Outcome], detailed| Exit::of(outcomes.iter().copied(), detailed);
+        let (published, unchanged, failed) = (Outcome::Published, Outcome::Unchanged, Outcome::Failed);
+        assert_eq!(exit(&[], true), Exit::Success);
+        assert_eq!(exit(&[published, unchanged], false), Exit::Success);
+        assert_eq!(exit(&[published, unchanged], true), Exit::Changed);
+        assert_eq!(exit(&[unchanged], true), Exit::Success);
+        assert_eq!(exit(&[published, failed], true), Exit::Failed);
+        assert_eq!(exit(&[published, failed], false), Exit::Failed);
     }
 }

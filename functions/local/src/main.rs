@@ -6,9 +6,8 @@ mod commands;
 mod exit;
 mod output;
 mod published;
-mod server;
+mod serving;
 mod stores;
-mod version;
 mod wiring;
 
 use std::process::ExitCode;
@@ -17,11 +16,11 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    telemetry::init(cli.log_format.into(), cli.log_filter());
+    config::logs::init(cli.log_format.into(), cli.log_filter());
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("error: {}", telemetry::chain(error.as_ref()));
+            eprintln!("error: {}", model::text::chain(error.as_ref()));
             exit::Exit::Failed.into()
         }
     }

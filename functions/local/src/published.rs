@@ -1,53 +1,57 @@
-//! Reading what a store publishes.
+//! Reading the published state of a store.
 
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-use layout::{CatalogName, Current, Key, Sha256, ShardRef, Snapshot};
-use operators::{Package, Reader};
-use store::{Store, StoreExt};
+use model::{CatalogName, Current, Key, ObjectRef, ShardRef, Snapshot};
+use olm::{Package, PackageParser};
+use store::{Store, StoreExt, read_stored};
 
 use crate::wiring;
 
-/// What is published of a catalog, if anything is.
+/// Returns the pointer of a catalog, or `None` if nothing is published.
 pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
     let key = Key::Current(name.clone());
     Ok(store.read_document(&key).await?.map(|(current, _)| current))
 }
 
-/// The Snapshot of that content, if the store has it.
-pub(crate) async fn snapshot(
-    store: &dyn Store,
-    name: &CatalogName,
-    content_hash: Sha256,
-) -> anyhow::Result<Option<Snapshot>> {
-    let key = Key::Snapshot(name.clone(), content_hash);
-    Ok(store.read_document(&key).await?.map(|(snapshot, _)| snapshot))
+/// Returns a snapshot, or `None` if the store does not have it.
+pub(crate) async fn snapshot(store: &dyn Store, object: &ObjectRef) -> anyhow::Result<Option<Snapshot>> {
+    match read_stored(store, &object.digest).await {
+        Ok(snapshot) => Ok(Some(snapshot)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
-/// What is published of a catalog that has to be there.
+/// Returns the pointer and the snapshot of a catalog. Either missing is an error.
 pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Result<(Current, Snapshot)> {
     let current = current(store, name).await?;
     let current = current.with_context(|| format!("the store has no catalog {name}"))?;
-    let snapshot = snapshot(store, name, current.content_hash).await?;
+    let snapshot = snapshot(store, &current.snapshot).await?;
     let snapshot =
         snapshot.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
     Ok((current, snapshot))
 }
 
-/// The catalogs that are named, or all.
-pub(crate) async fn chosen(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<BTreeSet<CatalogName>> {
-    if !names.is_empty() {
-        return Ok(names.iter().cloned().collect());
+/// Returns the named catalogs in order, or all of the store if none is named.
+pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<BTreeSet<CatalogName>> {
+    if names.is_empty() {
+        return wiring::names(store).await;
     }
-    let all = wiring::names(store).await?;
-    anyhow::ensure!(!all.is_empty(), "the store has no catalogs");
-    Ok(all)
+    Ok(names.iter().cloned().collect())
 }
 
-/// What the lines of a Shard say.
+/// Returns the same as [`names_or_all`], and an error for a store without catalogs.
+pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<BTreeSet<CatalogName>> {
+    let names = names_or_all(store, names).await?;
+    anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
+    Ok(names)
+}
+
+/// Returns the package in a shard as OLM reads it.
 pub(crate) async fn package(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Package> {
-    let lines = keep::read_shard(store, shard).await;
+    let lines = publish::load_verified(store, shard).await;
     let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
-    Ok(tokio::task::spawn_blocking(move || Reader::read(&lines)).await?)
+    Ok(tokio::task::spawn_blocking(move || PackageParser::parse(&lines)).await?)
 }

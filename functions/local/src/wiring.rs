@@ -1,176 +1,138 @@
-//! From settings to the parts that do the work.
+//! From arguments and configuration to the parts that do the work.
 
-use config::{Config, Problems, Reader};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use image::Images;
-use layout::{CatalogName, Catalogs, Key};
-use notify::{Notifier, Receiver, SecretPlace, Webhook, WebhookError};
-use poll::Mirror;
-use seal::Trust;
-use store::{Store, StoreExt};
+use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
+use model::CatalogName;
+use publish::{
+    Mirror,
+    notify::{Notifier, Receiver},
+};
+use source::Images;
+use store::Store;
+use trust::Trust;
 
 use crate::{
-    cli::{CatalogArgs, KeyArgs, RegistryArgs, TrustArgs},
+    cli::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs},
     stores::StorePlace,
 };
 
-/// What the files and the command line say together.
-pub(crate) fn config(args: &CatalogArgs) -> Result<Config, Problems> {
-    config_to_serve(args, config::Server::default())
+/// Returns the configuration of the files and the arguments together.
+pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
+    let mut loader = loader(args.interval, &store.config, &args.keys);
+    args.named_sources.iter().for_each(|named| loader.named_source(named));
+    loader.registries(args.registries.clone().into());
+    loader.server(server);
+    loader.finish()
 }
 
-/// The same for a server, with what the command line says of it.
-pub(crate) fn config_to_serve(args: &CatalogArgs, server: config::Server) -> Result<Config, Problems> {
-    let mut reader = Reader::new(args.interval);
-    reader.openpgp(&openpgp::Rpgp);
-    args.config.iter().for_each(|path| reader.file(path));
-    args.pairs.iter().for_each(|pair| reader.pair(pair));
-    add_keys(&mut reader, &args.keys);
-    reader.registries(args.registries.clone().into());
-    reader.server(server);
-    finish(reader)
+/// Returns the configuration of files and keys, for commands that poll nothing.
+pub(crate) fn files_and_keys(files: &[PathBuf], keys: &KeyArgs) -> Result<Config, ConfigProblems> {
+    // These commands poll nothing, so the interval for catalogs without their own does not matter.
+    loader(Duration::ZERO, files, keys).finish()
 }
 
-/// What the files say alone.
-pub(crate) fn files(paths: &[PathBuf]) -> Result<Config, Problems> {
-    files_and_keys(paths, &KeyArgs::default())
-}
-
-/// The same with the keys of the command line.
-pub(crate) fn files_and_keys(paths: &[PathBuf], keys: &KeyArgs) -> Result<Config, Problems> {
-    let mut reader = Reader::new(Duration::ZERO);
-    reader.openpgp(&openpgp::Rpgp);
-    paths.iter().for_each(|path| reader.file(path));
-    add_keys(&mut reader, keys);
-    finish(reader)
-}
-
-/// Adds the problems that only those can tell who use what is configured.
-fn finish(mut reader: Reader) -> Result<Config, Problems> {
-    for (place, problem) in webhook_problems(&reader) {
-        reader.problem(&place, problem);
+fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader {
+    let mut loader = ConfigLoader::new(interval);
+    // Only this program links OpenPGP; the Lambda functions leave its crates out.
+    loader.openpgp(&trust::openpgp::Rpgp);
+    files.iter().for_each(|file| loader.file(file));
+    for file in &keys.signing_key {
+        loader.signing_key("--signing-key", file);
     }
-    reader.finish()
+    for file in &keys.trust.verify_key {
+        loader.verify_key("--verify-key", file);
+    }
+    loader
 }
 
-/// Everything that keeps a webhook from being used.
-fn webhook_problems(reader: &Reader) -> Vec<(String, WebhookError)> {
-    let problems = |webhook: &config::Webhook| {
-        let problems = self::webhook(webhook).err().unwrap_or_default().into_iter();
-        problems
-            .map(|problem| (webhook.place.clone(), problem))
-            .collect::<Vec<_>>()
+/// Returns the settings of the registry client from arguments alone.
+pub(crate) fn images(args: RegistryArgs) -> Result<source::SourceSettings, ConfigProblems> {
+    let mut loader = ConfigLoader::new(Duration::ZERO);
+    loader.registries(args.into());
+    loader.finish().map(|config| config.images)
+}
+
+/// Returns the keys that verify publications, from arguments alone.
+pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
+    let keys = KeyArgs {
+        trust: args.clone(),
+        ..KeyArgs::default()
     };
-    reader.webhooks().iter().flat_map(problems).collect()
+    files_and_keys(&[], &keys).map(|config| config.keys.trust())
 }
 
-fn webhook(configured: &config::Webhook) -> Result<Webhook, Vec<WebhookError>> {
-    let secret = match &configured.secret {
-        config::Secret::File(path) => SecretPlace::File(path.clone()),
-        config::Secret::Variable(name) => SecretPlace::Variable(name.clone()),
-    };
-    let webhook = Webhook::new(&configured.name, &configured.url, secret)?;
-    Ok(webhook.only(configured.catalogs.iter().cloned()))
-}
-
-/// Who tells the configured receivers of changes. Settled where `config` has judged them, so nothing can be wrong here
-/// but a secret that has changed since.
+/// Returns the sender of change events to the configured receivers.
 pub(crate) fn notifier(
     config: &Config,
     store: Arc<dyn Store>,
-    settings: notify::Settings,
-    metrics: notify::Metrics,
+    settings: publish::notify::NotifierSettings,
+    metrics: publish::notify::NotifyMetrics,
 ) -> anyhow::Result<Notifier> {
     let mut receivers: Vec<Box<dyn Receiver>> = Vec::new();
-    for configured in &config.webhooks {
-        let webhook = webhook(configured).map_err(|mut problems| problems.remove(0));
-        let webhook = webhook.with_context(|| configured.place.clone())?;
-        receivers.push(Box::new(webhook));
+    for webhook in &config.webhooks {
+        // The configuration was checked, so only a secret that has changed since can be wrong.
+        let receiver = webhook.receiver().map_err(|mut problems| problems.remove(0));
+        receivers.push(Box::new(receiver.with_context(|| webhook.place.clone())?));
     }
-    let settings = notify::Settings {
+    let settings = publish::notify::NotifierSettings {
         source: config.event_source.clone().unwrap_or(settings.source),
         ..settings
     };
     Ok(Notifier::new(store, receivers, settings).with_metrics(metrics))
 }
 
-/// The server that the configuration describes; its files are read here for the first time.
-pub(crate) fn server(configured: &config::Server, metrics: listen::Metrics) -> anyhow::Result<listen::Server> {
-    let mut server = listen::Server::new(limits(&configured.limits), metrics);
-    if let (Some(certificate), Some(key)) = (&configured.tls_cert, &configured.tls_key) {
+/// Returns the configured server. Its files are read here for the first time.
+pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
+    // Defaults belong to the server: the configuration only knows what was written.
+    let default = server::ServerLimits::default();
+    let limits = server::ServerLimits {
+        connections: config.limits.connections.unwrap_or(default.connections),
+        streams: config.limits.streams.unwrap_or(default.streams),
+        handshake: config.limits.handshake.unwrap_or(default.handshake),
+        first_request: config.limits.first_request.unwrap_or(default.first_request),
+        idle: config.limits.idle.unwrap_or(default.idle),
+        stalled: config.limits.stalled.unwrap_or(default.stalled),
+        drain: config.limits.drain.unwrap_or(default.drain),
+        ..default
+    };
+    let mut server = server::Server::new(limits, metrics);
+    if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         let tls = server.with_tls(certificate.clone(), key.clone());
-        server = tls.with_context(|| format!("{} and {}", certificate.display(), key.display()))?;
+        server = tls.with_context(|| format!("cannot use {} and {}", certificate.display(), key.display()))?;
     }
-    if let Some(path) = &configured.readers {
-        let readers = server.with_readers(path.clone());
-        server = readers.with_context(|| path.display().to_string())?;
+    if let Some(path) = &config.readers {
+        let users = server.with_users(path.clone());
+        server = users.with_context(|| format!("cannot use {}", path.display()))?;
     }
     Ok(server)
 }
 
-fn limits(configured: &config::ServerLimits) -> listen::Limits {
-    let default = listen::Limits::default();
-    listen::Limits {
-        connections: configured.connections.unwrap_or(default.connections),
-        streams: configured.streams.unwrap_or(default.streams),
-        handshake: configured.handshake.unwrap_or(default.handshake),
-        first_request: configured.first_request.unwrap_or(default.first_request),
-        idle: configured.idle.unwrap_or(default.idle),
-        stalled: configured.stalled.unwrap_or(default.stalled),
-        drain: configured.drain.unwrap_or(default.drain),
-        ..default
-    }
-}
-
-/// How registries are reached where only the command line says.
-pub(crate) fn images(args: RegistryArgs) -> Result<image::Settings, Problems> {
-    let mut reader = Reader::new(Duration::ZERO);
-    reader.registries(args.into());
-    reader.finish().map(|config| config.images)
-}
-
-/// The keys to verify by where only the command line names some.
-pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, Problems> {
-    let args = KeyArgs {
-        trust: args.clone(),
-        ..KeyArgs::default()
-    };
-    files_and_keys(&[], &args).map(|config| config.keys.trust())
-}
-
-fn add_keys(reader: &mut Reader, args: &KeyArgs) {
-    let (signing, trusted) = (&args.signing_key, &args.trust.verify_key);
-    signing
-        .iter()
-        .for_each(|file| reader.signing_key("--signing-key", file));
-    trusted.iter().for_each(|file| reader.verify_key("--verify-key", file));
-}
-
-/// The mirror that the arguments and the configuration describe.
+/// Returns the mirror that polls and publishes.
 pub(crate) fn mirror(
-    (args, place): (&CatalogArgs, &StorePlace),
+    args: &CatalogArgs,
+    place: &StorePlace,
     config: &Config,
     store: Arc<dyn Store>,
-    metrics: poll::Metrics,
+    metrics: publish::PollMetrics,
 ) -> anyhow::Result<Mirror> {
     let images = Images::new(config.images.clone()).context("cannot set up the registry client")?;
-    let render = render::Settings {
+    let render = render::RenderSettings {
         limits: config.limits.catalog,
-        ..render::Settings::default()
+        documents: render::MemoryBudget::new(config.limits.memory_bytes),
+        ..render::RenderSettings::default()
     };
-    let settings = poll::Settings {
+    let settings = publish::MirrorSettings {
         render,
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
         signer: config.keys.signer(),
-        ..poll::Settings::default()
+        ..publish::MirrorSettings::default()
     };
     Ok(Mirror::new(images, store, settings, metrics))
 }
 
-/// The names of all catalogs of a store.
+/// Returns the names of all catalogs of a store, also if `catalogs.json` is lost.
 pub(crate) async fn names(store: &dyn Store) -> anyhow::Result<BTreeSet<CatalogName>> {
-    let names = store.read_document::<Catalogs>(&Key::Catalogs).await?;
-    Ok(names.map(|(names, _)| names.catalogs).unwrap_or_default())
+    Ok(publish::catalog_names(store).await?.catalogs)
 }

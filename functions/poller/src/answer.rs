@@ -1,43 +1,43 @@
-//! What the function answers to schedule and manual events.
+//! Answer of the function to schedule and manual events.
 
 use std::collections::BTreeMap;
 
-use keep::Verification;
-use layout::CatalogName;
-use poll::Report;
+use model::CatalogName;
+use publish::Report;
+use publish::Verification;
 use serde::Serialize;
 
-/// What was done, and what was not.
+/// Answer to a schedule event, or to a manual event other than `gc`. Its JSON is a contract with the callers.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer {
-    /// What became of each catalog that was polled or rolled back, as `catalog-mirror poll --json` prints it.
+pub struct PollerAnswer {
+    /// Report of each catalog that was polled or rolled back, in the form of `catalog-mirror poll --json`.
     pub reports: Vec<Report>,
-    /// How many ended how.
+    /// Number of reports by outcome, such as `published`.
     pub counts: BTreeMap<&'static str, usize>,
-    /// What was handed to the queue.
+    /// Changed catalogs that were sent to the queue.
     pub queued: Vec<CatalogName>,
-    /// What there was no time for.
+    /// Catalogs for which no time was left, or which the queue did not accept.
     pub left: Vec<CatalogName>,
-    /// What was not due.
+    /// Catalogs whose interval is not over. Only for schedule events.
     pub not_due: Vec<CatalogName>,
-    /// What checks found.
+    /// Results of the action `check`; left out of the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<Check>,
+    pub checks: Vec<CatalogCheck>,
 }
 
-/// What was found in the store, as `catalog-mirror verify --json` prints it.
+/// Result of the action `check` for one catalog, in the form of `catalog-mirror verify --json`.
 #[derive(Debug, Serialize)]
-pub struct Check {
-    /// The catalog.
+pub struct CatalogCheck {
+    /// Name of the catalog whose stored objects were checked.
     pub catalog: CatalogName,
-    /// What was found.
+    /// Number of checked objects, and the problems that were found.
     #[serde(flatten)]
     pub found: Verification,
 }
 
-impl Answer {
-    /// An answer with these reports.
+impl PollerAnswer {
+    /// Returns an answer with these reports and their counts. Everything else is empty.
     pub fn of(reports: Vec<Report>) -> Self {
         let mut counts = BTreeMap::new();
         for report in &reports {
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// Whether something was tried and nothing came of it.
+    /// Returns true if at least one catalog was polled, every poll failed and nothing was queued.
     pub fn is_hopeless(&self) -> bool {
         let failed = |report: &Report| !report.outcome.is_success();
         !self.reports.is_empty() && self.reports.iter().all(failed) && self.queued.is_empty()

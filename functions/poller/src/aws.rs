@@ -1,30 +1,31 @@
-//! The services of AWS, or what speaks their protocols.
+//! Implements [`Services`] with AWS, or with servers that speak its protocols.
 
 use anyhow::Context;
 use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use notify::Receiver;
+use publish::notify::Receiver;
 use serde_json::json;
 
-use crate::{CatalogsPlace, Document, Environment, Message, Outside, bus::Bus};
+use crate::{CatalogMessage, ConfigDocument, ConfigLocation, Environment, Services, bus::Bus};
 
-/// The largest configuration: thousands of catalogs.
+/// Maximum size of `catalogs.yaml`, in bytes: enough for thousands of catalogs.
 const CATALOGS_MAX: i64 = 1 << 20;
 
-/// What the environment names. Clients are cheap to make and share connections and credentials.
+/// Clients of the services that the environment names.
 #[derive(Debug)]
 pub struct Aws {
     sdk: SdkConfig,
     s3: aws_sdk_s3::Client,
+    /// Bucket and key of `catalogs.yaml`; `None` if the variable holds its text.
     catalogs: Option<(String, String)>,
     queue: Option<String>,
     event_bus: Option<String>,
 }
 
 impl Aws {
-    /// The services behind `sdk`. `path_style` is as in [`store_s3::Settings`].
+    /// Returns the services behind `sdk`. `path_style` has the meaning of [`store::s3::S3Settings::path_style`].
     pub fn new(sdk: SdkConfig, environment: &Environment, path_style: bool) -> Self {
         let s3 = aws_sdk_s3::config::Builder::from(&sdk)
             .force_path_style(path_style)
@@ -32,8 +33,8 @@ impl Aws {
         Self {
             s3: aws_sdk_s3::Client::from_conf(s3),
             catalogs: match &environment.catalogs {
-                CatalogsPlace::Object { bucket, key } => Some((bucket.clone(), key.clone())),
-                CatalogsPlace::Text(_) => None,
+                ConfigLocation::Object { bucket, key } => Some((bucket.clone(), key.clone())),
+                ConfigLocation::Text(_) => None,
             },
             queue: environment.queue.clone(),
             event_bus: environment.event_bus.clone(),
@@ -43,34 +44,40 @@ impl Aws {
 }
 
 #[async_trait]
-impl Outside for Aws {
-    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<Document>> {
-        let (bucket, key) = self.catalogs.as_ref().context("the configuration is no object")?;
+impl Services for Aws {
+    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
+        let (bucket, key) = self
+            .catalogs
+            .as_ref()
+            .context("the configuration is not an object of S3")?;
         let known = known.map(str::to_owned);
         let request = self.s3.get_object().bucket(bucket).key(key).set_if_none_match(known);
         let object = match request.send().await {
             Ok(object) => object,
+            // The SDK treats a 304 as an error.
             Err(error) if is_not_modified(&error) => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read s3://{bucket}/{key}")),
         };
-        let place = || format!("s3://{bucket}/{key} is no configuration");
+        let place = || format!("s3://{bucket}/{key} is not a configuration");
+        // Checked before the body is read: a wrong key may name an object of gigabytes.
         if object.content_length().is_none_or(|length| length > CATALOGS_MAX) {
             return Err(anyhow::anyhow!("it has more than {CATALOGS_MAX} bytes")).with_context(place);
         }
         let tag = object.e_tag().map(str::to_owned);
         let bytes = object.body.collect().await.with_context(place)?;
         let text = String::from_utf8(bytes.to_vec()).with_context(place)?;
-        Ok(Some(Document { text, tag }))
+        Ok(Some(ConfigDocument { text, tag }))
     }
 
     async fn secret(&self, id: &str) -> anyhow::Result<String> {
+        // A client per call is cheap: it shares connections and credentials through `sdk`.
         let client = aws_sdk_secretsmanager::Client::new(&self.sdk);
         let value = client.get_secret_value().secret_id(id).send().await?;
-        value.secret_string.context("it is binary, not text")
+        value.secret_string.context("the secret is binary, not text")
     }
 
-    async fn send(&self, messages: &[Message]) -> anyhow::Result<Vec<usize>> {
-        let queue = self.queue.as_ref().context("there is no queue")?;
+    async fn send(&self, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
+        let queue = self.queue.as_ref().context("no queue is configured")?;
         let is_fifo = queue.ends_with(".fifo");
         let entries = messages
             .iter()
@@ -84,18 +91,14 @@ impl Outside for Aws {
             .send()
             .await;
         let sent = sent.with_context(|| format!("cannot send to {queue}"))?;
-        for failed in sent.failed() {
-            tracing::warn!(
-                code = failed.code(),
-                message = failed.message(),
-                "the queue refused a message"
-            );
-        }
-        Ok(sent
-            .failed()
-            .iter()
-            .filter_map(|failed| failed.id().parse().ok())
-            .collect())
+        let refused = sent.failed().iter().filter_map(|failed| {
+            let at: usize = failed.id().parse().ok()?;
+            let catalog = messages.get(at).map(|message| message.catalog.as_str());
+            let (code, message) = (failed.code(), failed.message());
+            tracing::warn!(catalog, code, message, "the queue refused a message");
+            Some(at)
+        });
+        Ok(refused.collect())
     }
 
     fn bus(&self) -> Option<Box<dyn Receiver>> {
@@ -105,11 +108,12 @@ impl Outside for Aws {
     }
 }
 
-/// A standard queue refuses what only a FIFO queue knows.
-fn entry(at: usize, message: &Message, is_fifo: bool) -> anyhow::Result<SendMessageBatchRequestEntry> {
+/// Returns the entry of a batch. Its id is the index of the message.
+fn entry(at: usize, message: &CatalogMessage, is_fifo: bool) -> anyhow::Result<SendMessageBatchRequestEntry> {
     let entry = SendMessageBatchRequestEntry::builder()
         .id(at.to_string())
         .message_body(json!(message).to_string());
+    // A standard queue refuses a deduplication id.
     let entry = if is_fifo {
         let group = entry.message_group_id(message.group());
         group.message_deduplication_id(message.deduplication())

@@ -1,46 +1,49 @@
-//! EventBridge as a receiver of changes.
+//! Sends publications to an EventBridge bus.
 
 use async_trait::async_trait;
 use aws_sdk_eventbridge::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
-    operation::put_events::PutEventsOutput,
+    operation::put_events::{PutEventsError, PutEventsOutput},
     types::PutEventsRequestEntry,
 };
-use notify::{Event, Receiver, SendError};
+use publish::notify::{Event, Receiver, SendError};
 use serde_json::json;
 
+/// `source` of every event. Rules of operators match on it, so it must not change.
 const SOURCE: &str = "catalog-mirror";
+/// `detail-type` of every event, matched by rules as well.
 const DETAIL_TYPE: &str = "Catalog Changed";
 
-/// An entry may have 256 KB, counting source, detail type, time and detail (Amazon EventBridge User Guide, "Calculating
-/// PutEvents event entry size"). This much is left for the detail.
+/// Maximum size of an event's detail, in bytes. An entry may have 256 KB, of which source, detail type and time take less than
+/// 256 bytes (Amazon EventBridge User Guide, "Calculating PutEvents event entry size").
 const DETAIL_MAX: usize = (256 << 10) - 256;
 
-/// These pass by themselves (Amazon EventBridge API reference, `PutEventsResultEntry`).
-const PASSING: [&str; 2] = ["InternalFailure", "ThrottlingException"];
+/// Error codes of entries that a later attempt may not get (Amazon EventBridge API reference, `PutEventsResultEntry`).
+const TEMPORARY_CODES: [&str; 2] = ["InternalFailure", "ThrottlingException"];
 
-/// A bus of EventBridge.
+/// Receiver that puts each event on one EventBridge bus.
 #[derive(Debug)]
 pub(crate) struct Bus {
     pub(crate) client: Client,
-    /// Its name or ARN.
+    /// Name or ARN of the bus.
     pub(crate) bus: String,
 }
 
-/// An answer of EventBridge that is no success.
+/// Failure to put an event on the bus.
 #[derive(Debug, thiserror::Error)]
 enum BusError {
-    /// The request failed.
+    /// The request as a whole failed.
     #[error("the request failed")]
-    Request(#[source] Box<SdkError<aws_sdk_eventbridge::operation::put_events::PutEventsError>>),
-    /// The request did not, but the event was not taken.
-    #[error("EventBridge did not take the event: {code}: {message}")]
+    Request(#[source] Box<SdkError<PutEventsError>>),
+    /// The request succeeded, but EventBridge refused its event.
+    #[error("EventBridge refused the event: {code}: {message}")]
     Entry { code: String, message: String },
 }
 
 #[async_trait]
 impl Receiver for Bus {
+    // The cursor is stored under this name, so another name would be a new receiver.
     fn name(&self) -> &str {
         "eventbridge"
     }
@@ -53,14 +56,15 @@ impl Receiver for Bus {
             .event_bus_name(&self.bus)
             .build();
         match self.client.put_events().entries(entry).send().await {
-            Ok(output) => taken(&output),
-            Err(error) => Err(refused(error)),
+            Ok(output) => check_entries(&output),
+            Err(error) => Err(request_error(error)),
         }
     }
 }
 
-/// The event in at most `max` bytes: names of packages are left out if need be, and `data.packagesCut` says so.
-pub fn fit(event: &Event, max: usize) -> String {
+/// Returns the event as JSON of at most `max` bytes. Drops names of packages if it is longer, and then sets
+/// `data.packagesCut`.
+fn fit(event: &Event, max: usize) -> String {
     let whole = json!(event).to_string();
     if whole.len() <= max {
         return whole;
@@ -72,6 +76,7 @@ pub fn fit(event: &Event, max: usize) -> String {
         let text = cut.to_string();
         let lists = event.data.packages.as_mut();
         let lists = lists.map(|packages| [&mut packages.added, &mut packages.removed, &mut packages.changed]);
+        // The longest list is halved, so that a short list of removed packages survives a long one of changed packages.
         let longest = lists.into_iter().flatten().max_by_key(|list| list.len());
         match longest {
             Some(list) if text.len() > max && !list.is_empty() => list.truncate(list.len() / 2),
@@ -80,8 +85,8 @@ pub fn fit(event: &Event, max: usize) -> String {
     }
 }
 
-/// A request that succeeds may have failed for its only entry.
-fn taken(output: &PutEventsOutput) -> Result<(), SendError> {
+/// Returns the error of the only entry, if it has one: a request may succeed although its entry failed.
+fn check_entries(output: &PutEventsOutput) -> Result<(), SendError> {
     if output.failed_entry_count() == 0 {
         return Ok(());
     }
@@ -94,24 +99,23 @@ fn taken(output: &PutEventsOutput) -> Result<(), SendError> {
         .and_then(|entry| entry.error_message())
         .unwrap_or_default()
         .to_owned();
-    let passes = PASSING.contains(&code.as_str());
-    let error = BusError::Entry { code, message };
-    Err(if passes {
-        SendError::temporary(error)
-    } else {
-        SendError::Refused(error.into())
-    })
+    let is_temporary = TEMPORARY_CODES.contains(&code.as_str());
+    Err(send_error(BusError::Entry { code, message }, is_temporary))
 }
 
-/// Permissions and names are for somebody to change; throttling, trouble of theirs and the network pass.
-fn refused(error: SdkError<aws_sdk_eventbridge::operation::put_events::PutEventsError>) -> SendError {
-    let is_theirs = error.raw_response().is_none_or(|response| {
+fn request_error(error: SdkError<PutEventsError>) -> SendError {
+    // No response at all is a failure of the network, which is temporary. Missing permissions and wrong names are not: an
+    // operator has to correct them.
+    let is_temporary = error.raw_response().is_none_or(|response| {
         let status = response.status();
         status.is_server_error() || status.as_u16() == 429
     });
-    let passes = is_theirs || error.code().is_some_and(|code| PASSING.contains(&code));
-    let error = BusError::Request(Box::new(error));
-    if passes {
+    let is_temporary = is_temporary || error.code().is_some_and(|code| TEMPORARY_CODES.contains(&code));
+    send_error(BusError::Request(Box::new(error)), is_temporary)
+}
+
+fn send_error(error: BusError, is_temporary: bool) -> SendError {
+    if is_temporary {
         SendError::temporary(error)
     } else {
         SendError::Refused(error.into())

@@ -1,88 +1,85 @@
-//! The environment of the function, as the README's table has it.
+//! Settings of the function, read from its environment variables. The README has their table.
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
-use config::{Config, Problems, Reader};
-use store_s3::Place;
+use config::{Config, ConfigLoader, ConfigProblems};
+use store::s3::S3Location;
 
-use crate::webhooks;
-
-/// Catalogs that do not say how often they are polled are polled at every schedule event.
+/// Default interval of a catalog: it is due at every schedule event.
 const EVERY_EVENT: Duration = Duration::ZERO;
 
-/// Below this much memory, in MB, one catalog is pulled at a time: two need some 150 MB beside the program itself.
+/// Memory in MB from which on two catalogs are pulled at a time: they need about 150 MB besides the program itself.
 const SIDE_BY_SIDE_MEMORY_MB: u64 = 512;
 
-/// Registry requests in flight, if nobody says otherwise: what one registry takes from one client without complaint.
+/// Default number of registry requests in flight, which public registries accept from one client without throttling it.
 const RESOLVES: usize = 64;
 
-/// What the environment says.
+/// Settings of the function.
 #[derive(Debug)]
 pub struct Environment {
-    /// Where the objects live.
-    pub store: Place,
-    /// What is mirrored.
-    pub catalogs: CatalogsPlace,
-    /// Secrets Manager's ids of the registries' credentials.
+    /// Bucket and prefix of the store.
+    pub store: S3Location,
+    /// Location of `catalogs.yaml`.
+    pub catalogs: ConfigLocation,
+    /// Names or ARNs of the secrets with the registries' credentials.
     pub pull_secrets: Vec<String>,
-    /// Secrets Manager's ids of the private keys that sign what is published.
+    /// Names or ARNs of the secrets with the private keys that sign publications.
     pub signing_keys: Vec<String>,
-    /// The URL of the queue for changed catalogs.
+    /// URL of the SQS queue for changed catalogs.
     pub queue: Option<String>,
-    /// The name or ARN of the bus that hears of publications.
+    /// Name or ARN of the event bus that receives publications.
     pub event_bus: Option<String>,
-    /// Whether a plain `all.json` is kept as well.
+    /// True if `all.json` is stored uncompressed as well. Default: true.
     pub identity: bool,
-    /// Catalogs pulled at a time.
+    /// Maximum number of catalogs that are pulled at a time. Default: 1 below 512 MB of memory, else 2.
     pub side_by_side: usize,
-    /// Registry requests in flight.
+    /// Maximum number of registry requests in flight. Default: 64.
     pub resolves: usize,
-    /// Which metrics are written.
-    pub metrics: Level,
-    /// The function's memory in MB; unknown outside of Lambda.
+    /// Metrics to write. Default: by catalog and in total.
+    pub metrics: MetricsLevel,
+    /// Memory of the function, in MB; `None` outside of Lambda.
     pub memory_mb: Option<u64>,
 }
 
-/// Where `catalogs.yaml` is.
+/// Location of `catalogs.yaml`.
 #[derive(Debug)]
-pub enum CatalogsPlace {
-    /// An object of S3, read anew for every event.
+pub enum ConfigLocation {
+    /// An object of S3, checked for changes at every event.
     Object {
-        /// Its bucket.
+        /// Name of the bucket.
         bucket: String,
-        /// Its key.
+        /// Key of the object, with every character as given.
         key: String,
     },
-    /// The text of the variable itself, without problems.
+    /// The text of the variable itself, which was checked at init.
     Text(String),
 }
 
-/// Which metrics are written.
+/// Detail of the metrics that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// Of each catalog, and of all together.
+pub enum MetricsLevel {
+    /// By catalog, and for all catalogs together.
     Catalog,
-    /// Of all together.
+    /// Metrics for all catalogs together, which cost less.
     Total,
-    /// None.
+    /// No metrics are written.
     Off,
 }
 
 impl Environment {
-    /// Reads the variables.
+    /// Reads the variables through `get`.
     ///
     /// # Errors
-    /// Everything that is wrong with them, including a `CATALOGS` that is the text itself.
-    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, Problems> {
+    /// All problems of all variables, and those of the configuration if `CATALOGS` is its text.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
         let mut variables = Variables {
             get: &get,
-            reader: reader(),
+            loader: loader(),
         };
-        let store = variables.required("STORE", Place::from_str);
+        let store = variables.required("STORE", S3Location::from_str);
         let catalogs = variables.required("CATALOGS", catalogs);
-        if let Some(CatalogsPlace::Text(text)) = &catalogs {
-            variables.reader.text("CATALOGS", text);
-            webhooks::check(&mut variables.reader);
+        if let Some(ConfigLocation::Text(text)) = &catalogs {
+            variables.loader.text("CATALOGS", text);
         }
         let pull_secrets = list(&variables.text("PULL_SECRETS").unwrap_or_default());
         let signing_keys = list(&variables.text("SIGNING_KEYS").unwrap_or_default());
@@ -104,67 +101,75 @@ impl Environment {
             identity: identity.unwrap_or(true),
             side_by_side: side_by_side.unwrap_or(if small { 1 } else { 2 }),
             resolves: resolves.unwrap_or(RESOLVES),
-            metrics: metrics.unwrap_or(Level::Catalog),
+            metrics: metrics.unwrap_or(MetricsLevel::Catalog),
             memory_mb,
         };
-        variables.reader.finish()?;
+        // Returns if anything is missing or wrong, so the two values below are there.
+        variables.loader.finish()?;
         Ok(environment(
-            store.expect("a missing store is a problem"),
-            catalogs.expect("missing catalogs are a problem"),
+            store.expect("a missing store was reported as a problem"),
+            catalogs.expect("missing catalogs were reported as a problem"),
         ))
     }
 
-    /// Reads the text of the configuration. `place` names it in problems.
+    /// Reads the text of `catalogs.yaml`. `place` names its location in the problems.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    pub fn config(place: &str, text: &str) -> Result<Config, Problems> {
-        let mut reader = reader();
-        reader.text(place, text);
-        webhooks::check(&mut reader);
-        reader.finish()
+    /// All problems of the configuration.
+    pub fn config(&self, place: &str, text: &str) -> Result<Config, ConfigProblems> {
+        let mut loader = loader();
+        if let Some(memory) = self.memory_mb {
+            // The other half is for compressors, connections and the runtime.
+            let half = memory.saturating_mul(1 << 20) / 2;
+            loader.memory(usize::try_from(half).unwrap_or(usize::MAX));
+        }
+        loader.text(place, text);
+        loader.finish()
     }
 }
 
-fn reader() -> Reader {
-    let mut reader = Reader::new(EVERY_EVENT);
-    reader.registries_only();
-    reader
+fn loader() -> ConfigLoader {
+    let mut loader = ConfigLoader::new(EVERY_EVENT);
+    // A function has no folders to read an image from.
+    loader.registries_only();
+    loader
 }
 
-/// The variables, with all that is wrong with them.
+/// Reads variables one by one, and collects their problems in `loader`.
 struct Variables<'a, G> {
     get: &'a G,
-    reader: Reader,
+    loader: ConfigLoader,
 }
 
 impl<G: Fn(&str) -> Option<String>> Variables<'_, G> {
-    /// An empty variable is as good as none: a template's parameter that was left out.
+    /// Returns the value of a variable, or `None` if it is not set or blank.
     fn text(&self, name: &str) -> Option<String> {
+        // A parameter of a template that was left out becomes an empty variable.
         (self.get)(name).filter(|text| !text.trim().is_empty())
     }
 
     fn optional<T, E: Display>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
         let text = self.text(name)?;
         let parsed = parse(text.trim());
-        parsed.map_err(|error| self.reader.problem(name, error)).ok()
+        parsed.map_err(|error| self.loader.problem(name, error)).ok()
     }
 
     fn required<T, E: Display>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
         if self.text(name).is_none() {
-            self.reader.problem(name, "is not set");
+            self.loader.problem(name, "is not set");
         }
         self.optional(name, parse)
     }
 }
 
-/// A key keeps every character after the bucket: S3 has keys that no [`Place`] has.
-fn catalogs(text: &str) -> Result<CatalogsPlace, String> {
+/// Reads the location of the configuration: `s3://BUCKET/KEY` or the text itself.
+fn catalogs(text: &str) -> Result<ConfigLocation, String> {
     let Some(rest) = text.strip_prefix("s3://") else {
-        return Ok(CatalogsPlace::Text(text.to_owned()));
+        return Ok(ConfigLocation::Text(text.to_owned()));
     };
+    // Not an `S3Location`, which is a prefix: a key keeps every character after the bucket, also an empty segment.
     match rest.split_once('/') {
-        Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => Ok(CatalogsPlace::Object {
+        Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => Ok(ConfigLocation::Object {
             bucket: bucket.to_owned(),
             key: key.to_owned(),
         }),
@@ -183,7 +188,7 @@ fn count(text: &str) -> Result<usize, String> {
 }
 
 fn truth(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("{text:?} is neither true nor false"))
+    text.parse().map_err(|_| format!("{text:?} is not true or false"))
 }
 
 fn url(text: &str) -> Result<String, String> {
@@ -193,12 +198,12 @@ fn url(text: &str) -> Result<String, String> {
         .ok_or_else(|| format!("{text:?} is not the URL of a queue"))
 }
 
-fn level(text: &str) -> Result<Level, String> {
+fn level(text: &str) -> Result<MetricsLevel, String> {
     match text {
-        "catalog" => Ok(Level::Catalog),
-        "total" => Ok(Level::Total),
-        "off" => Ok(Level::Off),
-        _ => Err(format!("{text:?} is none of catalog, total and off")),
+        "catalog" => Ok(MetricsLevel::Catalog),
+        "total" => Ok(MetricsLevel::Total),
+        "off" => Ok(MetricsLevel::Off),
+        _ => Err(format!("{text:?} is not catalog, total or off")),
     }
 }
 
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn two_variables_are_enough() {
+    fn read_with_two_variables_uses_defaults() {
         let environment = read(&[("STORE", "s3://bucket/prefix"), ("CATALOGS", CATALOGS)]).unwrap();
         assert_eq!(environment.store.to_string(), "s3://bucket/prefix");
         assert!(environment.identity && environment.queue.is_none() && environment.pull_secrets.is_empty());
@@ -225,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_function_pulls_one_catalog_at_a_time() {
+    fn side_by_side_is_one_below_512_mb() {
         let with = |memory| {
             let memory = ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", memory);
             read(&[("STORE", "s3://bucket"), ("CATALOGS", CATALOGS), memory]).unwrap()
@@ -234,16 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn an_object_keeps_its_whole_key() {
+    fn catalogs_object_keeps_its_whole_key() {
         let environment = read(&[("STORE", "s3://bucket"), ("CATALOGS", "s3://conf/a b//c.yaml")]).unwrap();
-        let CatalogsPlace::Object { bucket, key } = environment.catalogs else {
+        let ConfigLocation::Object { bucket, key } = environment.catalogs else {
             panic!("{environment:?}");
         };
         assert_eq!((bucket.as_str(), key.as_str()), ("conf", "a b//c.yaml"));
     }
 
     #[test]
-    fn all_problems_are_told_at_once() {
+    fn read_reports_all_problems_at_once() {
         let catalogs = "catalogs: [{name: A, source: 'quay.io/x'}, {name: b, source: 'dir:/x'}]";
         let problems = read(&[
             ("STORE", "/var/lib"),

@@ -1,132 +1,142 @@
-//! The events that the function understands, told apart by their shape.
+//! Events that the function accepts. They are distinguished by their shape, since Lambda adds no type to them.
 
 use std::fmt;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use layout::CatalogName;
+use model::CatalogName;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What the function is asked to do.
+/// One event of the function: its trigger, and what it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Poll what is due.
+pub enum PollerEvent {
+    /// Poll every catalog that is due.
     Schedule,
     /// Publish the catalogs of these messages.
-    Queue(Vec<Record>),
-    /// What a person asks for.
-    Manual(Manual),
+    Queue(Vec<QueueRecord>),
+    /// Carry out the action that an operator asks for.
+    Manual(ManualEvent),
 }
 
-/// One message of a queue.
+/// One message of an SQS queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Its id, to answer with.
+pub struct QueueRecord {
+    /// Identifier of the message, by which the answer reports a failure.
     pub id: String,
-    /// The catalog that it names, or why it names none.
+    /// Catalog that the message names, or the error of its body.
     pub catalog: Result<CatalogName, String>,
 }
 
-/// A manual event.
+/// Event that an operator sends. Unknown fields are refused, so that a misspelt option does not go unnoticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Manual {
-    /// What to do.
+pub struct ManualEvent {
+    /// Action to carry out. Default: `poll`.
     #[serde(default)]
-    pub action: Action,
-    /// With which catalogs; all without any. Garbage collection is always of all.
+    pub action: ManualAction,
+    /// Catalogs to work on. Default: all. Must be empty for `gc`, and exactly one for `rollback`.
     #[serde(default)]
     pub catalogs: Vec<CatalogName>,
-    /// For a poll: pull although the digest is known, publish although packages are gone.
+    /// For a poll: pulls although the digest is known, and publishes although packages are gone. Default: false.
     #[serde(default)]
     pub force: bool,
     /// For a rollback: the content hash, or its first digits.
     pub content_hash: Option<String>,
-    /// For a rollback: publish it although the source is verified and this was not, or under another policy.
+    /// For a rollback: publishes content that was not verified under the current policy of the source. Default: false.
     #[serde(default)]
     pub unverified: bool,
-    /// For garbage collection: remove nothing and say what would be.
+    /// For garbage collection: writes nothing, and reports what would be condemned. Default: false.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What a manual event asks for.
+/// Action that a [`ManualEvent`] asks for. Default: `poll`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Action {
-    /// Poll, due or not.
+pub enum ManualAction {
+    /// Poll the catalogs, also those that are not due.
     #[default]
     Poll,
-    /// Publish an earlier content again.
+    /// Publish the content of an earlier publication again.
     Rollback,
-    /// Hash what is published.
+    /// Hash all stored objects of the catalogs, and list the damaged ones.
     Check,
-    /// Remove what nothing names any more.
+    /// Take the step of garbage collection that is due.
     Gc,
 }
 
-/// An event that is none of these.
+/// Error of an event that is none of the accepted ones. Its text lists those.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the event is not understood: {0}; known are the scheduled events of EventBridge or {{}}, the events of an SQS \
+    "unknown event: {0}; accepted are the scheduled events of EventBridge or {{}}, the events of an SQS \
      queue, and {{\"action\": \"poll\" | \"rollback\" | \"check\" | \"gc\", \"catalogs\": [NAME, ...], \
      \"force\": true | false, \"contentHash\": HASH, \"unverified\": true | false, \"dryRun\": true | false}}"
 )]
 pub struct UnknownEvent(String);
 
-/// The body of a queue's message. The digest that was seen is in it for people.
+/// Body of a queue message. Its `digest` is informational: the catalog is resolved again before it is pulled.
 #[derive(Deserialize)]
-struct Body {
+struct MessageBody {
     catalog: CatalogName,
 }
 
-/// The fields of [`Manual`]; an event with any of them was meant to be one.
-const MANUAL: [&str; 6] = ["action", "catalogs", "force", "contentHash", "unverified", "dryRun"];
+/// Fields of [`ManualEvent`]. An event with one of them is read as a manual event, so that its errors name the wrong field.
+const MANUAL_FIELDS: [&str; 6] = ["action", "catalogs", "force", "contentHash", "unverified", "dryRun"];
 
-impl Event {
-    /// Tells which event it is.
+impl PollerEvent {
+    /// Reads an event.
     ///
     /// # Errors
-    /// [`UnknownEvent`], with what would be understood.
+    /// [`UnknownEvent`], with the cause and the accepted events.
     pub fn from_value(event: Value) -> Result<Self, UnknownEvent> {
         let Value::Object(fields) = &event else {
-            return Err(unknown("it is no JSON object"));
+            return Err(unknown("it is not a JSON object"));
         };
         if fields.is_empty() || is_scheduled(fields) {
             Ok(Self::Schedule)
         } else if fields.contains_key("Records") {
-            queue(event)
-        } else if fields.keys().any(|key| MANUAL.contains(&key.as_str())) {
-            let manual: Manual = serde_json::from_value(event).map_err(unknown)?;
+            read_queue(event)
+        } else if fields.keys().any(|key| MANUAL_FIELDS.contains(&key.as_str())) {
+            let manual: ManualEvent = serde_json::from_value(event).map_err(unknown)?;
             manual.check().map_err(unknown)?;
             Ok(Self::Manual(manual))
         } else {
+            // The names of the fields only: their values may be secret.
             let fields: Vec<&str> = fields.keys().map(String::as_str).collect();
             Err(unknown(format_args!("it has the fields {}", fields.join(", "))))
         }
     }
+
+    /// Returns the kind of the event for the log: `schedule`, `queue` or `manual`.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Queue(_) => "queue",
+            Self::Manual(_) => "manual",
+        }
+    }
 }
 
-impl Manual {
+impl ManualEvent {
+    /// Refuses options that the action would ignore.
     fn check(&self) -> Result<(), &'static str> {
+        use ManualAction::{Check, Gc, Poll, Rollback};
         match (self.action, &self.content_hash) {
-            (Action::Rollback, None) => Err("a rollback needs a contentHash"),
-            (Action::Rollback, _) if self.catalogs.len() != 1 => Err("a rollback needs exactly one catalog"),
-            (Action::Poll | Action::Check | Action::Gc, Some(_)) => Err("only a rollback has a contentHash"),
-            (Action::Poll | Action::Check | Action::Gc, _) if self.unverified => {
-                Err("only a rollback can be unverified")
-            }
-            (Action::Rollback | Action::Check | Action::Gc, _) if self.force => Err("only a poll can be forced"),
-            (Action::Gc, _) if !self.catalogs.is_empty() => {
-                Err("gc has no catalogs: what they share can only be told of all of them")
-            }
-            (Action::Poll | Action::Rollback | Action::Check, _) if self.dry_run => Err("only gc has a dryRun"),
+            (Rollback, None) => Err("a rollback needs a contentHash"),
+            (Rollback, _) if self.catalogs.len() != 1 => Err("a rollback needs exactly one catalog"),
+            (Poll | Check | Gc, Some(_)) => Err("contentHash is only for a rollback"),
+            (Poll | Check | Gc, _) if self.unverified => Err("unverified is only for a rollback"),
+            (Rollback | Check | Gc, _) if self.force => Err("force is only for a poll"),
+            // An object may be deleted only if no catalog at all names it.
+            (Gc, _) if !self.catalogs.is_empty() => Err("gc takes no catalogs, because catalogs share objects"),
+            (Poll | Rollback | Check, _) if self.dry_run => Err("dryRun is only for gc"),
             _ => Ok(()),
         }
     }
 }
 
-/// EventBridge rules and EventBridge Scheduler (Amazon EventBridge User Guide, "Scheduled events").
+/// Returns true for the events of EventBridge rules and of EventBridge Scheduler (Amazon EventBridge User Guide, "Scheduled
+/// events").
 fn is_scheduled(fields: &Map<String, Value>) -> bool {
     let is = |name: &str, values: &[&str]| {
         let value = fields.get(name).and_then(Value::as_str);
@@ -135,30 +145,32 @@ fn is_scheduled(fields: &Map<String, Value>) -> bool {
     is("source", &["aws.events", "aws.scheduler"]) && is("detail-type", &["Scheduled Event"])
 }
 
-fn queue(event: Value) -> Result<Event, UnknownEvent> {
+fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
     let event: SqsEvent = serde_json::from_value(event).map_err(unknown)?;
+    // S3 and SNS send `Records` too.
     let is_sqs = |record: &SqsMessage| record.event_source.as_deref() == Some("aws:sqs");
     if !event.records.iter().all(is_sqs) {
         return Err(unknown("its records are not those of an SQS queue"));
     }
-    let records = event.records.into_iter().map(Record::from_message);
+    let records = event.records.into_iter().map(QueueRecord::from_message);
     records
         .collect::<Option<_>>()
-        .map(Event::Queue)
+        .map(PollerEvent::Queue)
         .ok_or_else(|| unknown("a record has no messageId"))
 }
 
-impl Record {
-    /// What is wrong with a body must not fail the other messages.
+impl QueueRecord {
+    /// Reads a message. Returns `None` if it has no identifier.
     fn from_message(message: SqsMessage) -> Option<Self> {
-        let body: Result<Body, _> = serde_json::from_str(&message.body.unwrap_or_default());
+        let body: Result<MessageBody, _> = serde_json::from_str(&message.body.unwrap_or_default());
         Some(Self {
             id: message.message_id?,
+            // Kept as a value: one wrong body must not fail the other messages of the batch.
             catalog: body.map(|body| body.catalog).map_err(|error| error.to_string()),
         })
     }
 }
 
-fn unknown(why: impl fmt::Display) -> UnknownEvent {
-    UnknownEvent(why.to_string())
+fn unknown(cause: impl fmt::Display) -> UnknownEvent {
+    UnknownEvent(cause.to_string())
 }

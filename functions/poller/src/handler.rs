@@ -1,44 +1,79 @@
-//! Between Lambda's runtime and the poller.
+//! Connects Lambda's runtime with the poller.
 
-use std::{env, sync::Arc};
+use std::{
+    env, fmt,
+    io::{self, Write},
+    net::TcpStream,
+    process::ExitCode,
+    sync::Arc,
+};
 
 use anyhow::Context;
 use futures_util::FutureExt;
 use lambda_runtime::{Diagnostic, LambdaEvent, Runtime, service_fn};
-use serde_json::Value;
-use store_s3::{S3Store, Settings};
-use telemetry::chain;
+use model::text::chain;
+use serde_json::{Value, json};
+use store::s3::{S3Settings, S3Store};
 use tokio::sync::OnceCell;
 use tracing::Instrument;
 
 use crate::{Aws, Deadline, Environment, Poller};
 
-/// What AWS's tools read custom endpoints from.
+/// Variables from which the AWS SDK reads a custom endpoint of S3.
 const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
-/// The poller, once there was an event.
+/// State of the function between its events.
 struct Function {
     environment: Arc<Environment>,
+    /// Set by the first event that can reach the store.
     poller: OnceCell<Poller>,
 }
 
-/// Answers events until Lambda ends the process. Nothing is set up before the first one, as until there every millisecond
-/// is part of the cold start.
+/// Answers events until Lambda ends the process.
 ///
 /// # Errors
 /// If Lambda's runtime API fails.
 pub async fn serve(environment: Environment) -> Result<(), lambda_runtime::Error> {
     let function = Arc::new(Function {
         environment: Arc::new(environment),
+        // Connected by the first event: every millisecond before it is part of the cold start.
         poller: OnceCell::new(),
     });
     let handler = service_fn(move |event: LambdaEvent<Value>| {
+        // At the level of errors, so that the lines of every log level have the request's id.
         let span = tracing::error_span!("invocation", request_id = event.context.request_id);
         let function = function.clone();
         // Boxed, because the state of a whole invocation is large, and so is its type.
         async move { function.answer(event).await }.instrument(span).boxed()
     });
     Runtime::new(handler).run().await
+}
+
+/// Reports to Lambda and to the log that the function cannot start. Returns the exit code of the process.
+pub fn report_init_error(problems: &dyn fmt::Display) -> ExitCode {
+    tracing::error!(%problems, "the function cannot start");
+    // Without the variable the process was not started by Lambda.
+    if let Ok(api) = env::var("AWS_LAMBDA_RUNTIME_API")
+        && let Err(error) = post_init_error(&api, &problems.to_string())
+    {
+        tracing::warn!(%error, "cannot report the failed start to Lambda");
+    }
+    ExitCode::FAILURE
+}
+
+/// Sends the initialization error, which Lambda returns to the caller (AWS Lambda Developer Guide, "Using the Lambda runtime
+/// API", "Initialization error"). Written by hand, because the runtime's own client reports only its own errors.
+fn post_init_error(api: &str, problems: &str) -> io::Result<()> {
+    let body = json!({"errorType": "Poller.Configuration", "errorMessage": problems}).to_string();
+    let mut stream = TcpStream::connect(api)?;
+    write!(
+        stream,
+        "POST /2018-06-01/runtime/init/error HTTP/1.1\r\nHost: {api}\r\nContent-Type: application/json\r\n\
+         Lambda-Runtime-Function-Error-Type: Poller.Configuration\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )?;
+    // The answer is empty, but a connection that is closed before it may cancel the request.
+    io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 
 impl Function {
@@ -55,32 +90,33 @@ impl Function {
     }
 
     async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
+        // A connection that fails is tried again by the next event, since the cell stays empty.
         let poller = self.poller.get_or_try_init(|| connect(self.environment.clone()));
         poller.await?.handle(event, deadline).await
     }
 }
 
-/// Everything shares one SDK configuration, and so connections and credentials.
+/// Connects the poller with AWS. All clients share one SDK configuration, and with it connections and credentials.
 async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
     let is_custom = ENDPOINTS
         .iter()
         .any(|name| env::var(name).is_ok_and(|url| !url.is_empty()));
-    let settings = Settings {
-        // Servers that are not AWS seldom have a host name for each bucket.
+    let settings = S3Settings {
+        // Servers other than AWS rarely have a host name for each bucket.
         path_style: is_custom,
-        ..Settings::default()
+        ..S3Settings::default()
     };
-    let sdk = store_s3::sdk_config(&settings)
+    let sdk = store::s3::sdk_config(&settings)
         .await
         .context("cannot set up the AWS clients")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &settings);
     if is_custom {
-        // AWS itself need not be asked.
+        // AWS is known to support conditional writes; other servers may ignore the condition.
         store
             .check_writes()
             .await
-            .context("the store cannot be written by several")?;
+            .context("the store does not support several writers")?;
     }
-    let outside = Aws::new(sdk, &environment, settings.path_style);
-    Ok(Poller::new(environment, Arc::new(store), Arc::new(outside)))
+    let services = Aws::new(sdk, &environment, settings.path_style);
+    Ok(Poller::new(environment, Arc::new(store), Arc::new(services)))
 }

@@ -1,18 +1,18 @@
-//! The function: reads its environment and waits for events.
+//! Entry point of the function: reads its environment, then answers events.
 
 use std::{env, process::ExitCode};
 
 use poller::Environment;
 
-/// Enough for two catalogs whose layers are scanned three at a time and for writes meanwhile: every thread that a burst
-/// starts keeps memory.
+/// Maximum number of threads for blocking work. Two catalogs, each with three layers that are scanned at a time, and their
+/// writes need no more. Every thread that a burst starts keeps memory.
 const BLOCKING_THREADS: usize = 24;
 
 fn main() -> ExitCode {
-    telemetry::init(telemetry::Format::Json, "info");
+    config::logs::init(config::logs::LogFormat::Json, "info");
     match Environment::read(|name| env::var(name).ok()) {
         Ok(environment) => run(environment),
-        Err(problems) => poller::refuse(&problems),
+        Err(problems) => poller::report_init_error(&problems),
     }
 }
 
@@ -27,7 +27,7 @@ fn run(environment: Environment) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error, "the runtime ended");
+            tracing::error!(error, "the Lambda runtime failed");
             ExitCode::FAILURE
         }
     }

@@ -1,71 +1,112 @@
-//! Metrics in CloudWatch's embedded metric format: log lines, so that nothing has to be called and nothing permitted
+//! Metrics in CloudWatch's embedded metric format: lines of JSON on standard output, which need no call and no permission
 //! (Amazon CloudWatch User Guide, "Specification: Embedded metric format").
+//!
+//! | metric | unit | written |
+//! |---|---|---|
+//! | `SuccessfulPolls`, `FailedPolls`, `Publications` | count | for each polled catalog |
+//! | `FailedForGood` | 0 or 1 | for each polled catalog: its revision failed and is not pulled again unless forced |
+//! | `LastSuccessAge` | seconds | for each catalog of an event, polled or not |
+//! | `UnreadableStates` | count | for each `gc` that is not a dry run: pointers and snapshots that it could not read |
+//! | `FailedCollections` | 0 or 1 | for each `gc` that is not a dry run |
+//! | `GcState` | 0 none, 1 condemned, 2 deleting | for each successful `gc` |
+//! | `GcStateAge` | seconds | for each successful `gc` |
+//! | `CondemnedObjects`, `DeletedObjects`, `LeftObjects` | count | for each successful `gc` |
+//! | `DeletedBytes` | bytes | for each successful `gc` |
 
 use std::{
     io::{self, Write},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use keep::GcReport;
-use layout::{CatalogName, Outcome};
+use model::{CatalogName, Outcome};
+use publish::{GcError, GcReport};
 use serde_json::{Value, json};
 
-use crate::Level;
+use crate::MetricsLevel;
 
+/// Namespace of all metrics. Alarms and dashboards of operators name it, so it must not change.
 const NAMESPACE: &str = "CatalogMirror";
 
-/// What an invocation knows of one catalog.
+/// Values of one catalog at the end of an invocation.
 #[derive(Debug)]
-pub(crate) struct Measured<'a> {
+pub(crate) struct CatalogMetrics<'a> {
     pub(crate) catalog: &'a CatalogName,
-    /// How its poll ended, if it ended in this invocation.
+    /// Outcome of its poll, if one ended in this invocation.
     pub(crate) outcome: Option<Outcome>,
-    /// How long ago it was last up to date, if it ever was.
+    /// True if its revision failed and is not pulled again unless a poll is forced.
+    pub(crate) failed_for_good: bool,
+    /// Time since its last successful poll; `None` if there was none.
     pub(crate) success_age: Option<Duration>,
 }
 
-/// Writes one line for each catalog to standard output, which Lambda takes into the log as it is.
-pub(crate) fn write(level: Level, measured: &[Measured<'_>]) {
+/// Writes one line for each catalog.
+pub(crate) fn write(level: MetricsLevel, measured: &[CatalogMetrics<'_>]) {
     let now = SystemTime::now();
     print(measured.iter().filter_map(|measured| line(level, measured, now)));
 }
 
-/// Writes whether garbage collection failed, and else what it has removed, without a dimension: catalogs share what lies
-/// there.
-pub(crate) fn write_collection(level: Level, collected: Option<&GcReport>) {
-    print(collection(level, collected, SystemTime::now()).into_iter());
+/// Writes the result of one run of garbage collection. Has no dimension, because catalogs share objects.
+pub(crate) fn write_collection(level: MetricsLevel, collected: &anyhow::Result<GcReport>) {
+    let unreadable = match collected {
+        Ok(report) => report.unreadable.len(),
+        Err(error) => error
+            .downcast_ref()
+            .map_or(0, |error: &GcError| error.unreadable().len()),
+    };
+    print(collection(level, collected.as_ref().ok(), unreadable as u64, SystemTime::now()).into_iter());
 }
 
 fn print(mut lines: impl Iterator<Item = Value>) {
+    // Not through the logs: those add fields and levels, and CloudWatch reads only whole lines in its own format.
     let mut output = io::stdout().lock();
     if let Err(error) = lines.try_for_each(|line| writeln!(output, "{line}")) {
-        tracing::warn!(%error, "cannot write metrics");
+        tracing::warn!(%error, "cannot write the metrics");
     }
 }
 
-fn line(level: Level, measured: &Measured<'_>, now: SystemTime) -> Option<Value> {
+fn line(level: MetricsLevel, measured: &CatalogMetrics<'_>, now: SystemTime) -> Option<Value> {
     let dimensions = match level {
-        Level::Off => return None,
-        Level::Total => json!([[]]),
-        Level::Catalog => json!([["Catalog"], []]),
+        MetricsLevel::Off => return None,
+        MetricsLevel::Total => json!([[]]),
+        // The empty set adds the total of all catalogs; the maximum of its ages is that of the worst catalog.
+        MetricsLevel::Catalog => json!([["Catalog"], []]),
     };
     let values = values(measured);
     let mut line = embedded(&dimensions, &values, now);
+    // Without the dimension it is a field of the log line only.
     line["Catalog"] = json!(measured.catalog);
     (!values.is_empty()).then_some(line)
 }
 
-/// One that succeeded says so too: that ends the alarm.
-fn collection(level: Level, collected: Option<&GcReport>, now: SystemTime) -> Option<Value> {
-    let mut values = vec![("FailedCollections", "Count", u64::from(collected.is_none()))];
+/// Returns the line of one run, whose report is `None` if it failed.
+fn collection(level: MetricsLevel, collected: Option<&GcReport>, unreadable: u64, now: SystemTime) -> Option<Value> {
+    // Written as 0 too, because an alarm ends only when it gets a value.
+    let mut values = vec![
+        ("FailedCollections", "Count", u64::from(collected.is_none())),
+        ("UnreadableStates", "Count", unreadable),
+    ];
     if let Some(report) = collected {
-        values.push(("SweptObjects", "Count", report.swept.objects));
-        values.push(("SweptBytes", "Bytes", report.swept.bytes));
+        values.push(("GcState", "None", state_number(report.state)));
+        // An alarm on the age notices that no run takes the next step.
+        values.push(("GcStateAge", "Seconds", report.age_seconds));
+        values.push(("CondemnedObjects", "Count", report.condemned.objects));
+        values.push(("DeletedObjects", "Count", report.deleted.objects));
+        values.push(("DeletedBytes", "Bytes", report.deleted.bytes));
+        values.push(("LeftObjects", "Count", report.left.objects));
     }
-    (level != Level::Off).then(|| embedded(&json!([[]]), &values, now))
+    (level != MetricsLevel::Off).then(|| embedded(&json!([[]]), &values, now))
 }
 
-/// A name, a unit and what was measured.
+/// Returns the number of a state, since a metric is a number: 0 none, 1 condemned, 2 deleting.
+fn state_number(state: &str) -> u64 {
+    match state {
+        "condemned" => 1,
+        "deleting" => 2,
+        _ => 0,
+    }
+}
+
+/// Name, unit of CloudWatch and value of one metric.
 type Metric = (&'static str, &'static str, u64);
 
 fn embedded(dimensions: &Value, values: &[Metric], now: SystemTime) -> Value {
@@ -82,12 +123,13 @@ fn embedded(dimensions: &Value, values: &[Metric], now: SystemTime) -> Value {
     line
 }
 
-fn values(measured: &Measured<'_>) -> Vec<Metric> {
+fn values(measured: &CatalogMetrics<'_>) -> Vec<Metric> {
     let mut values = Vec::new();
     if let Some(outcome) = measured.outcome {
         let is_success = outcome.is_success();
         values.push(("SuccessfulPolls", "Count", u64::from(is_success)));
         values.push(("FailedPolls", "Count", u64::from(!is_success)));
+        values.push(("FailedForGood", "Count", u64::from(measured.failed_for_good)));
         values.push(("Publications", "Count", u64::from(outcome == Outcome::Published)));
     }
     if let Some(age) = measured.success_age {
@@ -100,25 +142,27 @@ fn values(measured: &Measured<'_>) -> Vec<Metric> {
 mod tests {
     use super::*;
 
-    fn measured(level: Level, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
+    fn measured(level: MetricsLevel, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
         let catalog = "a".parse().unwrap();
-        let measured = Measured {
+        let measured = CatalogMetrics {
             catalog: &catalog,
             outcome,
+            failed_for_good: false,
             success_age: age.map(Duration::from_secs),
         };
         line(level, &measured, UNIX_EPOCH + Duration::from_millis(1_790_000_000_123))
     }
 
     #[test]
-    fn a_line_is_what_cloudwatch_reads() {
-        let line = measured(Level::Catalog, Some(Outcome::Published), Some(0)).unwrap();
+    fn line_of_a_publication_is_in_the_embedded_metric_format() {
+        let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(0)).unwrap();
         let directive = json!({
             "Namespace": "CatalogMirror",
             "Dimensions": [["Catalog"], []],
             "Metrics": [
                 {"Name": "SuccessfulPolls", "Unit": "Count"},
                 {"Name": "FailedPolls", "Unit": "Count"},
+                {"Name": "FailedForGood", "Unit": "Count"},
                 {"Name": "Publications", "Unit": "Count"},
                 {"Name": "LastSuccessAge", "Unit": "Seconds"},
             ],
@@ -126,45 +170,53 @@ mod tests {
         let expected = json!({
             "_aws": {"Timestamp": 1_790_000_000_123_u64, "CloudWatchMetrics": [directive]},
             "Catalog": "a",
-            "SuccessfulPolls": 1, "FailedPolls": 0, "Publications": 1, "LastSuccessAge": 0,
+            "SuccessfulPolls": 1, "FailedPolls": 0, "FailedForGood": 0, "Publications": 1, "LastSuccessAge": 0,
         });
         assert_eq!(line, expected);
     }
 
     #[test]
-    fn what_was_removed_or_failed_has_no_dimension() {
+    fn collection_line_has_no_dimension() {
         let mut report = GcReport::default();
-        (report.swept.objects, report.swept.bytes) = (3, 1000);
+        (report.state, report.age_seconds) = ("deleting", 60);
+        (report.deleted.objects, report.deleted.bytes) = (3, 1000);
+        report.left.objects = 2;
         let now = UNIX_EPOCH + Duration::from_millis(5);
         let metrics = json!([
             {"Name": "FailedCollections", "Unit": "Count"},
-            {"Name": "SweptObjects", "Unit": "Count"},
-            {"Name": "SweptBytes", "Unit": "Bytes"},
+            {"Name": "UnreadableStates", "Unit": "Count"},
+            {"Name": "GcState", "Unit": "None"},
+            {"Name": "GcStateAge", "Unit": "Seconds"},
+            {"Name": "CondemnedObjects", "Unit": "Count"},
+            {"Name": "DeletedObjects", "Unit": "Count"},
+            {"Name": "DeletedBytes", "Unit": "Bytes"},
+            {"Name": "LeftObjects", "Unit": "Count"},
         ]);
         let directive = json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics});
         let expected = json!({
             "_aws": {"Timestamp": 5, "CloudWatchMetrics": [directive]},
-            "FailedCollections": 0, "SweptObjects": 3, "SweptBytes": 1000,
+            "FailedCollections": 0, "UnreadableStates": 3, "GcState": 2, "GcStateAge": 60, "CondemnedObjects": 0,
+            "DeletedObjects": 3, "DeletedBytes": 1000, "LeftObjects": 2,
         });
-        assert_eq!(collection(Level::Catalog, Some(&report), now), Some(expected));
-        assert_eq!(collection(Level::Off, Some(&report), now), None);
-        let failed = collection(Level::Total, None, now).unwrap();
+        assert_eq!(collection(MetricsLevel::Catalog, Some(&report), 3, now), Some(expected));
+        assert_eq!(collection(MetricsLevel::Off, Some(&report), 0, now), None);
+        let failed = collection(MetricsLevel::Total, None, 0, now).unwrap();
         assert_eq!(
-            (&failed["FailedCollections"], failed.get("SweptObjects")),
+            (&failed["FailedCollections"], failed.get("DeletedObjects")),
             (&json!(1), None)
         );
-        assert_eq!(collection(Level::Off, None, now), None);
+        assert_eq!(collection(MetricsLevel::Off, None, 0, now), None);
     }
 
     #[test]
-    fn only_what_is_known_is_measured() {
-        let failed = measured(Level::Total, Some(Outcome::Refused), None).unwrap();
+    fn line_without_an_age_has_only_the_outcome() {
+        let failed = measured(MetricsLevel::Total, Some(Outcome::Refused), None).unwrap();
         assert_eq!(
             (&failed["SuccessfulPolls"], &failed["FailedPolls"]),
             (&json!(0), &json!(1))
         );
         assert_eq!(failed["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([[]]));
-        assert_eq!(measured(Level::Catalog, None, None), None);
-        assert_eq!(measured(Level::Off, Some(Outcome::Published), Some(1)), None);
+        assert_eq!(measured(MetricsLevel::Catalog, None, None), None);
+        assert_eq!(measured(MetricsLevel::Off, Some(Outcome::Published), Some(1)), None);
     }
 }

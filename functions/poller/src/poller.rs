@@ -1,4 +1,4 @@
-//! One invocation.
+//! Carries out one event: schedule, queue or manual.
 
 use std::{
     collections::BTreeSet,
@@ -8,62 +8,68 @@ use std::{
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::{FutureExt, StreamExt, stream};
-use keep::{GcReport, GcSettings};
-use layout::{CatalogName, Outcome};
-use poll::{Catalog, Report, Target, Terms};
+use model::{CatalogName, Outcome};
+use publish::{Catalog, GcOptions, GcReport, Report, RollbackOptions, RollbackTarget};
 use serde_json::{Value, json};
 use store::Store;
 use tokio::time::timeout;
+use tracing::Instrument;
 
 use crate::{
-    Action, Answer, Check, Deadline, Environment, Event, Manual, Outside, Record,
+    CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
+    candidate::Candidate,
     collect::collect,
-    configuration::{Configuration, Ground, Site},
-    metrics::{self, Measured},
+    metrics::{self, CatalogMetrics},
     queue,
     round::Round,
-    secrets::Secrets,
-    waiting::Waiting,
+    secrets::PullSecrets,
+    site::{Site, SiteCache, SiteParts},
 };
 
-/// Reading what a catalog names takes at least this long, wherever it is.
-const CHECK: Duration = Duration::from_secs(1);
+/// Time that must be left to start the check of one catalog. Reading the objects of a catalog rarely takes less.
+const CHECK_MIN: Duration = Duration::from_secs(1);
 
-/// The function, between its events.
+/// Function with its caches, which last from one event to the next.
 pub struct Poller {
     environment: Arc<Environment>,
     store: Arc<dyn Store>,
-    outside: Arc<dyn Outside>,
-    configuration: Configuration,
-    secrets: Secrets,
+    services: Arc<dyn Services>,
+    sites: SiteCache,
+    secrets: PullSecrets,
 }
 
 impl Poller {
-    /// A poller that publishes to `store`. Nothing is asked of anybody before the first event.
-    pub fn new(environment: Arc<Environment>, store: Arc<dyn Store>, outside: Arc<dyn Outside>) -> Self {
+    /// Creates a poller that publishes to `store`. Sends no request before the first event.
+    pub fn new(environment: Arc<Environment>, store: Arc<dyn Store>, services: Arc<dyn Services>) -> Self {
         Self {
-            secrets: Secrets::new(environment.pull_secrets.clone()),
-            configuration: Configuration::default(),
+            secrets: PullSecrets::new(environment.pull_secrets.clone()),
+            sites: SiteCache::default(),
             environment,
             store,
-            outside,
+            services,
         }
     }
 
-    /// Does what an event asks for, and returns the answer to it.
+    /// Carries out an event, and returns the answer to it. A catalog that fails is reported in the answer.
     ///
     /// # Errors
-    /// If the event, the configuration or the pull secrets cannot be used, or if a schedule event found nothing that
-    /// could be polled. A catalog that fails is no error of the event but is told in the answer.
+    /// If the event, the configuration or the pull secrets cannot be used, if every poll of a schedule event failed, or if a
+    /// check or garbage collection cannot read the store.
     pub async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
-        let event = Event::from_value(event)?;
-        let ground = Ground {
+        let event = PollerEvent::from_value(event)?;
+        let span = tracing::error_span!("event", kind = event.kind());
+        self.run(event, deadline).instrument(span).await
+    }
+
+    async fn run(&self, event: PollerEvent, deadline: Deadline) -> anyhow::Result<Value> {
+        let parts = SiteParts {
             environment: &self.environment,
             store: &self.store,
-            outside: &*self.outside,
+            services: &*self.services,
             logins: self.secrets.logins(),
         };
-        let (site, secrets) = tokio::join!(self.configuration.site(ground), self.secrets.refresh(&*self.outside));
+        let (site, secrets) = tokio::join!(self.sites.site(parts), self.secrets.refresh(&*self.services));
+        // The problems of the configuration first: they say more than a secret that it may not even need.
         let site = site?;
         secrets?;
         let invocation = Invocation {
@@ -71,14 +77,16 @@ impl Poller {
             site: &site,
             deadline,
         };
+        // Boxed, because the state of each branch is large.
         match event {
-            Event::Schedule => invocation.schedule().boxed().await.map(|answer| json!(answer)),
-            Event::Queue(records) => Ok(json!(invocation.queue(&records).boxed().await)),
-            Event::Manual(manual) => invocation.manual(manual).boxed().await,
+            PollerEvent::Schedule => invocation.schedule().boxed().await.map(|answer| json!(answer)),
+            PollerEvent::Queue(records) => Ok(json!(invocation.queue(&records).boxed().await)),
+            PollerEvent::Manual(manual) => invocation.manual(manual).boxed().await,
         }
     }
 }
 
+/// One event with the configuration that applies to it.
 #[derive(Clone, Copy)]
 struct Invocation<'a> {
     poller: &'a Poller,
@@ -87,19 +95,21 @@ struct Invocation<'a> {
 }
 
 impl<'a> Invocation<'a> {
-    async fn schedule(self) -> anyhow::Result<Answer> {
+    async fn schedule(self) -> anyhow::Result<PollerAnswer> {
         let all = self.read(self.site.catalogs.clone()).await;
         let now = SystemTime::now();
-        let (due, not_due) = all.iter().partition(|waiting| waiting.is_due(now));
+        let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
         let answer = self
             .poll(due, Some(&not_due), self.poller.environment.queue.is_some())
             .await;
         self.measure(&all, &answer.reports);
-        match answer
+        let failed = answer
             .reports
             .iter()
-            .find_map(|report| Some((&report.catalog, report.error_text()?)))
-        {
+            .find_map(|report| Some((&report.catalog, report.error_text()?)));
+        match failed {
+            // An error, so that the function's own alarms notice it. One failing source among many is not: its status and
+            // metrics have it, and the others are fine.
             Some((catalog, error)) if answer.is_hopeless() => {
                 anyhow::bail!(
                     "none of {} catalogs could be polled, such as {catalog}: {error}",
@@ -110,29 +120,30 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    async fn manual(self, manual: Manual) -> anyhow::Result<Value> {
+    async fn manual(self, manual: ManualEvent) -> anyhow::Result<Value> {
         match manual.action {
-            Action::Poll => Ok(json!(self.poll_now(manual).await?)),
-            Action::Rollback => Ok(json!(self.rollback(manual).await)),
-            Action::Check => Ok(json!(self.check(self.chosen(&manual.catalogs)?).await?)),
-            Action::Gc => Ok(json!(self.collect(manual.dry_run).await?)),
+            ManualAction::Poll => Ok(json!(self.poll_now(manual).await?)),
+            ManualAction::Rollback => Ok(json!(self.rollback(manual).await)),
+            ManualAction::Check => Ok(json!(self.check(self.chosen(&manual.catalogs)?).await?)),
+            ManualAction::Gc => Ok(json!(self.collect(manual.dry_run).await?)),
         }
     }
 
-    async fn poll_now(self, manual: Manual) -> anyhow::Result<Answer> {
+    async fn poll_now(self, manual: ManualEvent) -> anyhow::Result<PollerAnswer> {
         let chosen = self.read(self.chosen(&manual.catalogs)?).await;
         let answer = if manual.force {
             self.force(chosen.iter().collect()).await
         } else {
+            // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), None, false).await
         };
         self.measure(&chosen, &answer.reports);
         Ok(answer)
     }
 
-    /// What failed, and what there was no time for, is handed out again by the queue. What was refused is not: pulled
-    /// again it would be refused again, and `status.json` says why.
-    async fn queue(self, records: &[Record]) -> SqsBatchResponse {
+    /// Publishes the catalogs of a batch. Returns the messages that the queue has to deliver again.
+    async fn queue(self, records: &[QueueRecord]) -> SqsBatchResponse {
+        // A set: two messages of one batch may name the same catalog.
         let named: BTreeSet<&CatalogName> = records
             .iter()
             .filter_map(|record| record.catalog.as_ref().ok())
@@ -142,14 +153,16 @@ impl<'a> Invocation<'a> {
             .catalogs
             .iter()
             .filter(|catalog| named.contains(&catalog.name));
-        let waiting = self.read(known.cloned().collect()).await;
-        let round = self.round();
-        let done = round.pull(waiting.iter().collect(), false).await;
-        let failed = done.reports.iter().filter(|report| report.outcome == Outcome::Failed);
-        let left = done.left.iter().map(|waiting| waiting.name());
+        let candidates = self.read(known.cloned().collect()).await;
+        let result = self.round().pull(candidates.iter().collect(), false).await;
+        // What is refused or failed for good is not delivered again: the same image would end the same way, and `status.json`
+        // has the reason.
+        let is_retried = |report: &&Report| report.outcome == Outcome::Failed && !report.failed_for_good();
+        let failed = result.reports.iter().filter(is_retried);
+        let left = result.left.iter().map(|candidate| candidate.name());
         let unfinished: BTreeSet<&CatalogName> = failed.map(|report| &report.catalog).chain(left).collect();
-        self.finish(&done.reports).await;
-        self.measure(&waiting, &done.reports);
+        self.finish(&result.reports).await;
+        self.measure(&candidates, &result.reports);
         let mut answer = SqsBatchResponse::default();
         for record in records.iter().filter(|record| self.is_unfinished(record, &unfinished)) {
             answer.add_failure(record.id.clone());
@@ -157,42 +170,45 @@ impl<'a> Invocation<'a> {
         answer
     }
 
-    fn is_unfinished(self, record: &Record, unfinished: &BTreeSet<&CatalogName>) -> bool {
+    fn is_unfinished(self, record: &QueueRecord, unfinished: &BTreeSet<&CatalogName>) -> bool {
         match &record.catalog {
             Ok(catalog) => {
+                // Counts as done, since another delivery would not find it either.
                 if !self.site.catalogs.iter().any(|known| known.name == *catalog) {
-                    tracing::warn!(%catalog, message = record.id, "a catalog that is not configured any more is dropped");
+                    tracing::warn!(%catalog, message = record.id, "dropped the message of a catalog that is not configured");
                 }
                 unfinished.contains(catalog)
             }
+            // Fails until the queue moves it to its dead-letter queue, where an operator can see it.
             Err(error) => {
-                tracing::error!(message = record.id, error, "a message names no catalog");
+                tracing::error!(message = record.id, error, "cannot read the body of a queue message");
                 true
             }
         }
     }
 
-    async fn poll(self, due: Vec<&Waiting>, not_due: Option<&Vec<&Waiting>>, to_queue: bool) -> Answer {
+    /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue.
+    async fn poll(self, due: Vec<&Candidate>, not_due: Option<&Vec<&Candidate>>, to_queue: bool) -> PollerAnswer {
         let round = self.round();
-        let looked = round.look(due).await;
+        let checked = round.check(due).await;
         let mut reports = Vec::new();
-        let mut left = names(&looked.left);
+        let mut left = names(&checked.left);
         let mut queued = Vec::new();
         if to_queue {
-            let sent = queue::send(&*self.poller.outside, looked.messages()).await;
+            let sent = queue::send(&*self.poller.services, checked.messages()).await;
             queued = sent.queued;
             left.extend(sent.left);
         } else {
-            let changed = looked.changed.iter().map(|(waiting, _)| *waiting).collect();
+            let changed = checked.changed.iter().map(|(candidate, _)| *candidate).collect();
             let pulled = round.pull(changed, false).await;
             reports.extend(pulled.reports);
             left.extend(names(&pulled.left));
         }
-        reports.extend(looked.reports);
+        reports.extend(checked.reports);
         self.answer(reports, left, queued, not_due).await
     }
 
-    async fn force(self, chosen: Vec<&Waiting>) -> Answer {
+    async fn force(self, chosen: Vec<&Candidate>) -> PollerAnswer {
         let pulled = self.round().pull(chosen, true).await;
         let left = names(&pulled.left);
         self.answer(pulled.reports, left, Vec::new(), None).await
@@ -203,75 +219,86 @@ impl<'a> Invocation<'a> {
         mut reports: Vec<Report>,
         left: Vec<CatalogName>,
         queued: Vec<CatalogName>,
-        not_due: Option<&Vec<&Waiting>>,
-    ) -> Answer {
+        not_due: Option<&Vec<&Candidate>>,
+    ) -> PollerAnswer {
         self.finish(&reports).await;
+        // Polls end in any order; a sorted answer can be compared with an earlier one.
         reports.sort_by(|a, b| a.catalog.cmp(&b.catalog));
         if !left.is_empty() {
-            tracing::warn!(catalogs = left.len(), "there was no time for all catalogs");
+            tracing::warn!(catalogs = left.len(), "left catalogs for the next event");
         }
-        Answer {
+        PollerAnswer {
             left,
             queued,
-            not_due: not_due.map(|waiting| names(waiting)).unwrap_or_default(),
-            ..Answer::of(reports)
+            not_due: not_due.map(|candidates| names(candidates)).unwrap_or_default(),
+            ..PollerAnswer::of(reports)
         }
     }
 
+    /// Sends notifications. Expires the pull secrets if a registry refused a login.
     async fn finish(self, reports: &[Report]) {
         self.round().notify(reports).await;
-        let is_refused = |report: &Report| report.error.as_ref().is_some_and(poll::PollError::is_refused_login);
+        let is_refused = |report: &Report| report.error.as_ref().is_some_and(publish::PollError::is_refused_login);
         if reports.iter().any(is_refused) {
             self.poller.secrets.expire();
         }
     }
 
-    async fn rollback(self, manual: Manual) -> Answer {
-        let target = Target::Hash(manual.content_hash.unwrap_or_default());
-        let (store, signer) = (&*self.poller.store, self.site.signer.as_ref());
-        let terms = Terms {
+    async fn rollback(self, manual: ManualEvent) -> PollerAnswer {
+        let target = RollbackTarget::Hash(manual.content_hash.unwrap_or_default());
+        let options = RollbackOptions {
             unverified: manual.unverified,
-            ..Terms::default()
+            signer: self.site.signer.clone(),
+            ..RollbackOptions::new(target)
         };
         let mut reports = Vec::new();
+        // Also for a catalog that is not configured: what is stored can be published again without its source.
         for catalog in &manual.catalogs {
-            reports.push(poll::rollback_on(store, catalog, &target, signer, &terms).await);
+            reports.push(publish::rollback(&self.poller.store, catalog, &options).await);
         }
         self.round().notify(&reports).await;
-        Answer::of(reports)
+        PollerAnswer::of(reports)
     }
 
-    async fn check(self, catalogs: Vec<Catalog>) -> anyhow::Result<Answer> {
-        let mut answer = Answer::default();
+    async fn check(self, catalogs: Vec<Catalog>) -> anyhow::Result<PollerAnswer> {
+        let mut answer = PollerAnswer::default();
         for Catalog { name: catalog, .. } in catalogs {
-            let Some(time) = self.deadline.time_for(CHECK) else {
+            let Some(time) = self.deadline.time_for(CHECK_MIN) else {
                 answer.left.push(catalog);
                 continue;
             };
-            match timeout(time, keep::verify(&*self.poller.store, &catalog)).await {
-                Ok(found) => answer.checks.push(Check { found: found?, catalog }),
-                Err(_) => answer.left.push(catalog),
+            let span = tracing::error_span!("verify", %catalog);
+            let verifying = publish::verify(&*self.poller.store, &catalog).instrument(span.clone());
+            // A check that is cut off is no result: it may have missed the damaged objects.
+            let Ok(found) = timeout(time, verifying).await else {
+                answer.left.push(catalog);
+                continue;
+            };
+            let found = found?;
+            if !found.findings.is_empty() {
+                let _entered = span.enter();
+                tracing::error!(findings = found.findings.len(), "found damaged objects in the store");
             }
-        }
-        for check in answer.checks.iter().filter(|check| !check.found.findings.is_empty()) {
-            tracing::error!(catalog = %check.catalog, findings = check.found.findings.len(), "the store is damaged");
+            answer.checks.push(CatalogCheck { catalog, found });
         }
         Ok(answer)
     }
 
     async fn collect(self, dry_run: bool) -> anyhow::Result<GcReport> {
-        let settings = GcSettings {
+        let options = GcOptions {
+            retention: self.site.retention.clone(),
             dry_run,
-            ..self.site.retention.clone()
+            ..GcOptions::default()
         };
-        let collected = collect(&*self.poller.store, &settings, self.deadline).await;
-        // What a person asks for is answered, and is nobody's alarm.
+        let collected = collect(&*self.poller.store, options, self.deadline).await;
+        // A dry run changes nothing, so its figures must not reach the alarms.
         if !dry_run {
-            metrics::write_collection(self.poller.environment.metrics, collected.as_ref().ok());
+            metrics::write_collection(self.poller.environment.metrics, &collected);
         }
         collected
     }
 
+    /// Returns the configured catalogs with these names, or all of them if there are no names.
     fn chosen(self, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
         let known: BTreeSet<&CatalogName> = self.site.catalogs.iter().map(|catalog| &catalog.name).collect();
         let unknown: Vec<&str> = names
@@ -284,15 +311,16 @@ impl<'a> Invocation<'a> {
         Ok(self.site.catalogs.iter().filter(wanted).cloned().collect())
     }
 
-    /// With everything that is known of them.
-    async fn read(self, catalogs: Vec<Catalog>) -> Vec<Waiting> {
+    /// Reads the status of each catalog. The result is in no order.
+    async fn read(self, catalogs: Vec<Catalog>) -> Vec<Candidate> {
         let store = &*self.poller.store;
         let reads: Vec<_> = catalogs
             .into_iter()
-            .map(|catalog| Waiting::read(store, catalog))
+            .map(|catalog| Candidate::read(store, &self.site.mirror, catalog))
             .collect();
+        // Unordered: a read that hangs must not hold back the others. Each round sorts them.
         stream::iter(reads)
-            .buffered(self.poller.environment.resolves)
+            .buffer_unordered(self.poller.environment.resolves)
             .collect()
             .await
     }
@@ -302,24 +330,26 @@ impl<'a> Invocation<'a> {
         Round {
             site: self.site,
             deadline: self.deadline,
-            looks: environment.resolves,
+            checks: environment.resolves,
             pulls: environment.side_by_side,
         }
     }
 
-    fn measure(self, waiting: &[Waiting], reports: &[Report]) {
+    fn measure(self, candidates: &[Candidate], reports: &[Report]) {
         let now = SystemTime::now();
-        let measured = waiting.iter().map(|waiting| {
-            let report = reports.iter().find(|report| report.catalog == *waiting.name());
+        let measured = candidates.iter().map(|candidate| {
+            let report = reports.iter().find(|report| report.catalog == *candidate.name());
             let outcome = report.map(|report| report.outcome);
             let is_success = outcome.is_some_and(Outcome::is_success);
-            Measured {
-                catalog: waiting.name(),
+            CatalogMetrics {
+                catalog: candidate.name(),
                 outcome,
+                failed_for_good: report.is_some_and(Report::failed_for_good),
+                // `candidate` has the status from before this invocation.
                 success_age: if is_success {
                     Some(Duration::ZERO)
                 } else {
-                    waiting.success_age(now)
+                    candidate.success_age(now)
                 },
             }
         });
@@ -327,6 +357,6 @@ impl<'a> Invocation<'a> {
     }
 }
 
-fn names(waiting: &[&Waiting]) -> Vec<CatalogName> {
-    waiting.iter().map(|waiting| waiting.name().clone()).collect()
+fn names(candidates: &[&Candidate]) -> Vec<CatalogName> {
+    candidates.iter().map(|candidate| candidate.name().clone()).collect()
 }

@@ -1,31 +1,34 @@
-//! Handing changed catalogs to others.
+//! Sends changed catalogs to the queue, so that other invocations publish them.
 
 use std::time::Duration;
 
-use layout::CatalogName;
-use telemetry::chain;
+use model::CatalogName;
+use model::text::chain;
 
-use crate::{Message, Outside};
+use crate::{CatalogMessage, Services};
 
-/// What SQS takes at once (Amazon SQS API reference, `SendMessageBatch`).
+/// Maximum number of messages in one request (Amazon SQS API reference, `SendMessageBatch`).
 const BATCH: usize = 10;
-/// How often a message is sent at most. What is not taken then is seen as changed again by the next schedule event.
+/// Maximum number of attempts for one message. The next schedule event sends the rest, since those catalogs are still
+/// changed then.
 const ATTEMPTS: u32 = 3;
-/// The wait before the second attempt; it doubles.
+/// Wait before the second attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What became of messages.
+/// Catalogs by the result of sending their messages.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct SentMessages {
     pub(crate) queued: Vec<CatalogName>,
+    /// Refused by the queue in every attempt.
     pub(crate) left: Vec<CatalogName>,
 }
 
-/// Sends messages in batches, and again what was not taken.
-pub(crate) async fn send(outside: &dyn Outside, messages: Vec<Message>) -> Sent {
-    let mut sent = Sent::default();
+/// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all.
+pub(crate) async fn send(services: &dyn Services, messages: Vec<CatalogMessage>) -> SentMessages {
+    let mut sent = SentMessages::default();
+    // One batch after the other: a throttled queue would refuse more if they came at once.
     for batch in messages.chunks(BATCH) {
-        let refused = send_batch(outside, batch.to_vec()).await;
+        let refused = send_batch(services, batch.to_vec()).await;
         for message in batch {
             let names = if refused.contains(message) {
                 &mut sent.left
@@ -38,20 +41,25 @@ pub(crate) async fn send(outside: &dyn Outside, messages: Vec<Message>) -> Sent 
     sent
 }
 
-/// Returns what was not taken at last.
-async fn send_batch(outside: &dyn Outside, mut batch: Vec<Message>) -> Vec<Message> {
+/// Returns the messages that were refused in the last attempt.
+async fn send_batch(services: &dyn Services, mut batch: Vec<CatalogMessage>) -> Vec<CatalogMessage> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             tokio::time::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
         }
-        match outside.send(&batch).await {
+        match services.send(&batch).await {
             Ok(refused) => batch = refused.into_iter().filter_map(|at| batch.get(at).cloned()).collect(),
-            Err(error) => tracing::warn!(attempt, error = chain(error.as_ref()), "the queue takes no messages"),
+            Err(error) => tracing::warn!(
+                attempt,
+                messages = batch.len(),
+                error = chain(error.as_ref()),
+                "cannot send messages to the queue"
+            ),
         }
         if batch.is_empty() {
             return batch;
         }
     }
-    tracing::error!(messages = batch.len(), "the queue did not take all messages");
+    tracing::error!(messages = batch.len(), "gave up sending messages to the queue");
     batch
 }

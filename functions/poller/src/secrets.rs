@@ -1,4 +1,4 @@
-//! The registries' credentials, kept for a while.
+//! Caches the credentials of the registries.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -7,76 +7,87 @@ use std::{
 
 use anyhow::Context;
 use futures_util::future::join_all;
-use image::Logins;
-use telemetry::chain;
+use model::text::chain;
+use source::Logins;
 
-use crate::Outside;
+use crate::Services;
 
-/// How long secrets are used before they are read again: a rotated one is noticed at once when a registry refuses it.
+/// Time after which secrets are read again. It need not be short for rotated ones, because a refused login expires them.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Secrets and what became of them.
+/// Pull secrets, and the logins that they contain.
 #[derive(Debug)]
-pub(crate) struct Secrets {
+pub(crate) struct PullSecrets {
+    /// Names or ARNs in Secrets Manager.
     ids: Vec<String>,
     logins: Logins,
-    age: Mutex<Age>,
+    age: Mutex<SecretAge>,
 }
 
+/// Age of the logins in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Age {
-    /// There are none yet.
+enum SecretAge {
+    /// No secret was read yet, so a failure to read one fails the event.
     Never,
-    /// There are some, but a registry refused them.
+    /// A registry refused the logins, so the secrets may have been rotated.
     Expired,
-    /// They were read then.
+    /// All secrets were read at this time.
     Since(Instant),
 }
 
-impl Secrets {
+impl PullSecrets {
     pub(crate) fn new(ids: Vec<String>) -> Self {
         Self {
             ids,
             logins: Logins::default(),
-            age: Mutex::new(Age::Never),
+            age: Mutex::new(SecretAge::Never),
         }
     }
 
-    /// The credentials, which change when the secrets do.
+    /// Returns the logins. They share their content with `self`, so a refresh changes them too.
     pub(crate) fn logins(&self) -> Logins {
         self.logins.clone()
     }
 
-    /// The next event reads them again.
+    /// Makes the next event read the secrets again.
     pub(crate) fn expire(&self) {
         let mut age = self.age();
-        if let Age::Since(_) = *age {
-            *age = Age::Expired;
+        // Never stays as it is: then the first error still fails the event.
+        if let SecretAge::Since(_) = *age {
+            *age = SecretAge::Expired;
         }
     }
 
-    /// Reads them if there are none, or if they are too old. Old ones are better than none.
-    pub(crate) async fn refresh(&self, outside: &dyn Outside) -> anyhow::Result<()> {
+    /// Reads the secrets if that was not done yet, or if they are older than [`LIFETIME`].
+    ///
+    /// # Errors
+    /// If they cannot be read or used, and no earlier ones are in use.
+    pub(crate) async fn refresh(&self, services: &dyn Services) -> anyhow::Result<()> {
         let age = *self.age();
-        if self.ids.is_empty() || matches!(age, Age::Since(then) if then.elapsed() < LIFETIME) {
+        if self.ids.is_empty() || matches!(age, SecretAge::Since(then) if then.elapsed() < LIFETIME) {
             return Ok(());
         }
-        match self.read(outside).await {
-            Ok(()) => *self.age() = Age::Since(Instant::now()),
-            Err(error) if age == Age::Never => return Err(error),
-            Err(error) => tracing::error!(error = chain(error.as_ref()), "the pull secrets of before are used"),
+        match self.read(services).await {
+            Ok(()) => *self.age() = SecretAge::Since(Instant::now()),
+            Err(error) if age == SecretAge::Never => return Err(error),
+            // Earlier logins usually still work, and public registries need none.
+            Err(error) => tracing::error!(
+                error = chain(error.as_ref()),
+                "cannot refresh the pull secrets, using the earlier ones"
+            ),
         }
         Ok(())
     }
 
-    async fn read(&self, outside: &dyn Outside) -> anyhow::Result<()> {
-        let reads: Vec<_> = self.ids.iter().map(|id| outside.secret(id)).collect();
+    async fn read(&self, services: &dyn Services) -> anyhow::Result<()> {
+        let reads: Vec<_> = self.ids.iter().map(|id| services.secret(id)).collect();
         let texts = join_all(reads).await;
         let named = self.ids.iter().zip(&texts);
         let failed = |(id, text): (&String, &anyhow::Result<String>)| {
             let error = text.as_ref().err()?;
             Some(format!("{id}: {}", chain(error.as_ref())))
         };
+        // All at once, so that an operator needs one attempt to correct them.
         let problems: Vec<_> = named.clone().filter_map(failed).collect();
         if !problems.is_empty() {
             anyhow::bail!("cannot read the pull secrets: {}", problems.join("; "));
@@ -85,7 +96,7 @@ impl Secrets {
         self.logins.set(documents).context("cannot use the pull secrets")
     }
 
-    fn age(&self) -> MutexGuard<'_, Age> {
+    fn age(&self) -> MutexGuard<'_, SecretAge> {
         self.age.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

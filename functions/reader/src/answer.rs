@@ -1,4 +1,4 @@
-//! From a response to what a function may answer.
+//! Turns a response into the answer of a function, which is limited in size.
 
 use std::{future::ready, pin::Pin};
 
@@ -12,36 +12,39 @@ use lambda_http::{
     },
 };
 
-/// The largest answer of a function in bytes of JSON (AWS Lambda Developer Guide, "Lambda quotas": 6 MB).
+/// Maximum size of a function's answer, in bytes of JSON (AWS Lambda Developer Guide, "Lambda quotas": 6 MB).
 pub const PAYLOAD_MAX: u64 = 6 << 20;
 
-/// What an answer holds beside its body, generously: a dozen header fields in 2 kB, and the heads of the at most 16
-/// parts of a `multipart/byteranges` in 3 kB, of which base64 makes 4.
+/// Space that is left for everything but the body, in bytes: a dozen header fields take 2 kB, and the heads of the at most 16
+/// parts of a `multipart/byteranges` 3 kB, which base64 makes 4.
 const ENVELOPE_MAX: u64 = 16 << 10;
 
-/// The largest body in bytes that a function can answer. Base64 makes four bytes of three; that is the whole
-/// arithmetic, because every body is sent that way.
+/// Maximum size of a body that a function can answer, in bytes. Every body is sent as base64, which makes four bytes of
+/// three.
 pub const INLINE_MAX: u64 = (PAYLOAD_MAX - ENVELOPE_MAX) / 4 * 3;
 
-/// The heads of all parts, before base64.
+/// Maximum size of the heads of all parts of a `multipart/byteranges`, in bytes before base64.
 const PARTS_MAX: u64 = 8 << 10;
 
-/// A complete answer. Its body goes out as base64 whatever it is. As text, which the library prefers for JSON, it
-/// would be escaped, so that its size depended on how many quotes it has; a range that begins inside a character
-/// would be altered; and for catalogs little would be saved, with a quote in every fourth byte.
+/// A complete answer. Its body is always sent as base64. The library would send JSON as text, whose size after escaping depends
+/// on the number of quotes, and would alter a range that begins inside a character. With a quote in every fourth byte, text
+/// would save little for catalogs.
 #[derive(Debug)]
-pub(crate) struct Answer(Response<Vec<u8>>);
+pub(crate) struct FunctionAnswer(Response<Vec<u8>>);
 
-impl Answer {
-    /// Reads a response to its end. One that is cut off is no answer: nothing has been sent yet, so it gets a status
-    /// that says so. What went wrong has been logged where it did.
+impl FunctionAnswer {
+    /// Reads a response to its end. A response that is cut off becomes a 503, because nothing has been sent yet. The cause was
+    /// logged where it happened.
     pub(crate) async fn collect(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
         let limit = usize::try_from(INLINE_MAX + PARTS_MAX).unwrap_or(usize::MAX);
         match Limited::new(body, limit).collect().await {
             Ok(body) => Self(Response::from_parts(head, body.to_bytes().into())),
             Err(error) => {
-                tracing::debug!(error = error.as_ref(), "a body cannot be answered");
+                tracing::debug!(
+                    error = error.as_ref(),
+                    "answered 503 for a body that was cut off or too large"
+                );
                 Self(unavailable())
             }
         }
@@ -56,7 +59,7 @@ impl Answer {
     }
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for FunctionAnswer {
     fn into_response(self) -> Pin<Box<dyn Future<Output = Response<lambda_http::Body>> + Send>> {
         let encoded = self.0.map(|body| match body.is_empty() {
             true => lambda_http::Body::Empty,
@@ -85,20 +88,19 @@ mod tests {
 
     use super::*;
 
-    async fn collected(chunks: Vec<Result<Vec<u8>, &'static str>>) -> Answer {
-        Answer::collect(Response::new(Body::from_stream(stream::iter(chunks)))).await
+    async fn collected(chunks: Vec<Result<Vec<u8>, &'static str>>) -> FunctionAnswer {
+        FunctionAnswer::collect(Response::new(Body::from_stream(stream::iter(chunks)))).await
     }
 
-    /// Nothing has been sent yet, so it need not end in half an answer.
     #[tokio::test]
-    async fn a_body_that_is_cut_off_is_a_failure() {
+    async fn collect_turns_a_cut_off_body_into_503() {
         let answer = collected(vec![Ok(b"{}".to_vec()), Err("gone")]).await;
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(answer.0.headers()[CONTENT_LENGTH], answer.size().to_string());
     }
 
     #[tokio::test]
-    async fn nothing_above_the_limit_is_answered_whatever_the_settings() {
+    async fn collect_refuses_bodies_above_the_limit() {
         let limit = usize::try_from(INLINE_MAX + PARTS_MAX).unwrap();
         let whole = collected(vec![Ok(vec![b'x'; limit])]).await;
         assert_eq!((whole.status(), whole.size()), (StatusCode::OK, limit));

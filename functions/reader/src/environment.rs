@@ -1,52 +1,52 @@
-//! The environment of the function, as the README's table has it.
+//! Settings of the function, read from environment variables. The README lists them.
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
-use seal::PublicKey;
-use store_s3::Place;
+use store::s3::S3Location;
+use trust::PublicKey;
 
 use crate::answer::INLINE_MAX;
 
-/// Ten of it for bodies, four for indexes, two for snapshots: with the program's own 15 MB, and the three copies that
-/// the largest answer takes on its way out, this stays below half of the smallest function (128 MB).
+/// Default memory for caches, in MiB: ten for bodies, four for indexes, two for snapshots. With the program's own 15 MB, and the
+/// three copies that the largest answer takes on its way out, this stays below half of the smallest function (128 MB).
 const CACHE_MIB: u64 = 16;
 
-/// No cache is larger than the largest function.
+/// Maximum memory for caches, in MiB: the memory of the largest function.
 const CACHE_MIB_MAX: u64 = 10_240;
 
-/// What the environment says.
+/// Settings of the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Environment {
-    /// Where the objects live.
-    pub store: Place,
-    /// The URL below which anyone can fetch them, such as a CDN's, without a slash at its end.
+pub struct ReaderEnvironment {
+    /// Bucket and prefix of the mirror.
+    pub store: S3Location,
+    /// URL of a place where all clients can fetch the objects, such as a CDN, without a slash at its end. `None`: presigned URLs.
     pub public_url: Option<String>,
-    /// Memory for cached bodies, indexes and snapshots, in bytes.
+    /// Maximum memory for cached bodies, indexes and snapshots, in bytes. Default 16 MiB.
     pub cache_bytes: u64,
-    /// How long a pointer is trusted without asking S3 again. Zero by default: two instances would otherwise show one
-    /// client first the newer state and then the older one, and the clock of an instance stands still while it is
-    /// frozen, so nobody could say how long it is. The question costs one S3 round trip and no body.
+    /// Time for which a pointer is served without asking S3 again. Default zero: with two instances a client could otherwise get
+    /// the newer state first and then the older one, and the clock of an instance stands still while it is frozen, so the real
+    /// time has no bound. To ask costs one S3 round trip and no body.
     pub freshness: Duration,
-    /// The largest body in bytes that is answered inline.
+    /// Maximum size of a body that is answered inline, in bytes. Default and maximum: [`INLINE_MAX`].
     pub inline_max: u64,
-    /// The keys of which one has to have signed what is served; none is asked for if there are none.
+    /// Keys of which at least one has to have signed each pointer. Empty: no signature is required.
     pub verify_keys: Vec<PublicKey>,
 }
 
-/// Everything that is wrong with the environment.
+/// All problems of the environment, found at once.
 #[derive(Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("the environment cannot be used: {}", .0.join("; "))]
-pub struct Problems(Vec<String>);
+#[error("invalid environment: {}", .0.join("; "))]
+pub struct EnvironmentProblems(Vec<String>);
 
-impl Environment {
+impl ReaderEnvironment {
     /// Reads variables. An empty one counts as absent, as templates cannot leave one out.
     ///
     /// # Errors
-    /// Everything that is wrong at once.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Problems> {
+    /// All problems at once, each with the name of its variable.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, EnvironmentProblems> {
         let mut variables = Variables {
             variable,
-            problems: Problems::default(),
+            problems: EnvironmentProblems::default(),
         };
         let store = variables.required("STORE");
         let public_url = variables.with("PUBLIC_URL", base_url);
@@ -70,7 +70,7 @@ impl Environment {
 
 struct Variables<F> {
     variable: F,
-    problems: Problems,
+    problems: EnvironmentProblems,
 }
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
@@ -101,8 +101,8 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 }
 
-/// `/` is the host that was asked: `Location` may be relative (RFC 9110, section 10.2.2). So a CDN that serves the
-/// immutable keys itself needs no name here, which its own stack could only give once it exists.
+/// Parses the URL of redirects. `/` is the host of the request: `Location` may be relative (RFC 9110, section 10.2.2). A CDN that
+/// serves the objects itself needs no name then, which its own stack could only give once it exists.
 fn base_url(text: &str) -> Result<String, &'static str> {
     if text == "/" {
         return Ok(String::new());
@@ -121,15 +121,15 @@ fn base_url(text: &str) -> Result<String, &'static str> {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Environment, Problems> {
+    fn read(variables: &[(&str, &str)]) -> Result<ReaderEnvironment, EnvironmentProblems> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
-        Environment::read(|name| find(name).map(|(_, value)| (*value).to_owned()))
+        ReaderEnvironment::read(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
-    fn a_store_is_enough() {
+    fn read_needs_only_a_store() {
         let environment = read(&[("STORE", "s3://bucket/a/b"), ("PUBLIC_URL", "")]).unwrap();
-        let expected = Environment {
+        let expected = ReaderEnvironment {
             store: "s3://bucket/a/b".parse().unwrap(),
             public_url: None,
             cache_bytes: 16 << 20,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_said() {
+    fn read_takes_every_variable() {
         let largest = INLINE_MAX.to_string();
         let environment = read(&[
             ("STORE", "s3://bucket"),
@@ -160,15 +160,15 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_may_stay_on_the_host() {
+    fn read_allows_redirects_on_the_same_host() {
         let environment = read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/")]).unwrap();
-        let base = serve::BaseUrl::new(environment.public_url.as_deref().unwrap());
-        assert_eq!(base, serve::BaseUrl::new("/"));
+        let base = http_api::BaseUrl::new(environment.public_url.as_deref().unwrap());
+        assert_eq!(base, http_api::BaseUrl::new("/"));
         assert!(read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/mirror")]).is_err());
     }
 
     #[test]
-    fn all_problems_are_told_at_once() {
+    fn read_reports_all_problems_at_once() {
         let too_large = (INLINE_MAX + 1).to_string();
         let problems = read(&[
             ("STORE", ""),

@@ -1,4 +1,4 @@
-//! From an event to the request that the client made.
+//! Turns an event into the request that the client made.
 
 use std::fmt::Write;
 
@@ -8,9 +8,9 @@ use lambda_http::{
     request::LambdaRequest,
 };
 
-/// Prepares an event for being read as a request. The same path reaches a function in three ways: a function URL
-/// passes it on as the client wrote it, an HTTP API decodes it, and one with a named stage puts the stage in front
-/// (API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs").
+/// Prepares an event for being read as a request. One path reaches a function in three ways: a function URL passes it on as the
+/// client wrote it, an HTTP API decodes it, and an HTTP API with a named stage adds the stage in front (API Gateway Developer
+/// Guide, "Create AWS Lambda proxy integrations for HTTP APIs").
 pub(crate) fn tidy(event: &mut LambdaRequest) {
     let LambdaRequest::ApiGatewayV2(event) = event else {
         return;
@@ -19,12 +19,12 @@ pub(crate) fn tidy(event: &mut LambdaRequest) {
     let stage = event.request_context.stage.take();
     event.raw_path = Some(escape(without_stage(&path, stage.as_deref()), b""));
     event.raw_query_string = event.raw_query_string.take().map(|query| escape(&query, b"?"));
-    // Nothing asks for them, and a URL that is built from them may be none.
+    // No route needs them, and the URL that the library builds from them may be invalid.
     event.headers.remove(HOST);
     event.request_context.domain_name = None;
 }
 
-/// The path and query as the client wrote them: the library resolves `..` on the way, which the local server does not.
+/// Returns the path and query as the client wrote them. The library resolves `..`, which the local server does not.
 pub(crate) fn uri(request: &Request) -> Uri {
     let path = request.raw_http_path();
     let uri = match request.uri().query() {
@@ -42,8 +42,8 @@ fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
         .unwrap_or(path)
 }
 
-/// Percent-encodes what cannot stand in a path (RFC 3986, section 3.3) or in one of `also`. What is encoded already
-/// stays as it is: a decoded path that holds a percent sign cannot be told from it, and no name in a catalog has one.
+/// Percent-encodes all characters that a path may not contain (RFC 3986, section 3.3), except those in `also`. A percent sign stays:
+/// an encoded path cannot be distinguished from a decoded one with a percent sign, and no name in a catalog has one.
 fn escape(text: &str, also: &[u8]) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,6 +1,7 @@
 use std::{convert::Infallible, sync::Arc, time::Instant};
 
 use axum::{Router, body::Body};
+use http_api::HttpMetrics;
 use lambda_http::{
     Adapter, LambdaEvent, Request, Service,
     http::{self, request::Parts},
@@ -9,18 +10,17 @@ use lambda_http::{
     tower::{ServiceBuilder, ServiceExt},
 };
 use serde::Serialize;
-use serve::Metrics;
 use store::Store;
 
-use crate::{answer::Answer, event};
+use crate::{answer::FunctionAnswer, event};
 
-/// The function: from an event to an answer, each of them one JSON document.
+/// Returns the function, which turns an event into an answer. Each of them is one JSON document.
 pub fn function(
     store: Arc<dyn Store>,
-    settings: serve::Settings,
+    settings: http_api::HttpSettings,
 ) -> impl Service<LambdaEvent<LambdaRequest>, Response = impl Serialize, Error = Infallible, Future: Send> {
-    // Nobody can ask a function for its metrics.
-    let router = serve::router(store, settings, Metrics::default());
+    // A function has no /metrics: each instance would count for itself. CloudWatch counts instead.
+    let router = http_api::router(store, settings, HttpMetrics::default());
     let handler = service_fn(move |request: Request| handle(router.clone(), request));
     ServiceBuilder::new()
         .map_request(|mut event: LambdaEvent<LambdaRequest>| {
@@ -30,30 +30,30 @@ pub fn function(
         .service(Adapter::from(handler))
 }
 
-async fn handle(router: Router, request: Request) -> Result<Answer, Infallible> {
+async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infallible> {
     let started = Instant::now();
     let uri = event::uri(&request);
-    // The body is dropped: nothing here takes one.
+    // The body is dropped: no route takes content.
     let (parts, _) = request.into_parts();
-    let asked = Asked::new(&parts, &uri);
+    let logged = LoggedRequest::new(&parts, &uri);
     let mut request = http::Request::new(Body::empty());
     *request.method_mut() = parts.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = parts.headers;
     let response = router.oneshot(request).await?;
-    let answer = Answer::collect(response).await;
-    asked.log(&answer, started);
+    let answer = FunctionAnswer::collect(response).await;
+    logged.log(&answer, started);
     Ok(answer)
 }
 
-/// What the log line of a request says of it.
-struct Asked {
+/// Fields of the log line of a request.
+struct LoggedRequest {
     method: http::Method,
     path: String,
     query: String,
 }
 
-impl Asked {
+impl LoggedRequest {
     fn new(parts: &Parts, uri: &http::Uri) -> Self {
         Self {
             method: parts.method.clone(),
@@ -62,8 +62,8 @@ impl Asked {
         }
     }
 
-    /// The request's id is a field of the span around it, as in every line that is logged meanwhile.
-    fn log(&self, answer: &Answer, started: Instant) {
+    /// Logs the request. Its id is a field of the span around it, as of every line that is logged meanwhile.
+    fn log(&self, answer: &FunctionAnswer, started: Instant) {
         tracing::info!(
             method = self.method.as_str(),
             path = self.path,
@@ -71,7 +71,7 @@ impl Asked {
             status = answer.status().as_u16(),
             bytes = answer.size(),
             duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            "answered"
+            "answered request"
         );
     }
 }

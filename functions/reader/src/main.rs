@@ -1,28 +1,28 @@
-//! The function: reads its environment and waits for requests.
+//! The reader function: reads its environment and waits for requests.
 
 use std::{env, process::ExitCode};
 
-use reader::Environment;
+use reader::ReaderEnvironment;
 
-/// A function answers one request at a time. Decompressing and hashing are the only work off the thread.
+/// Number of threads for decompressing and hashing. A function answers one request at a time, so two are enough.
 const BLOCKING_THREADS: usize = 2;
 
 fn main() -> ExitCode {
     // The level that the function's logging configuration sets (AWS Lambda Developer Guide, "Configuring advanced
     // logging controls").
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_else(|_| "info".to_owned());
-    telemetry::init(telemetry::Format::Json, &level);
+    config::logs::init(config::logs::LogFormat::Json, &level);
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = telemetry::chain(error.as_ref()), "the function ends");
+            tracing::error!(error = model::text::chain(error.as_ref()), "cannot start the reader");
             ExitCode::FAILURE
         }
     }
 }
 
 fn run() -> anyhow::Result<()> {
-    let environment = Environment::read(|name| env::var(name).ok())?;
+    let environment = ReaderEnvironment::read(|name| env::var(name).ok())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)

@@ -1,24 +1,24 @@
 use std::{error::Error, time::Duration};
 
 use async_trait::async_trait;
-use layout::Key;
-use serve::{Locate, Location};
-use store_s3::S3Store;
+use http_api::{Locate, Location};
+use model::Key;
+use store::s3::S3Store;
 
-/// How long a URL holds. A download that has begun goes on after it, so this is the time to begin one; an instance has
-/// the credentials that sign it for hours.
+/// Lifetime of a URL: the time to begin a download, since one that has begun goes on after it. The credentials that sign it live
+/// for hours.
 const EXPIRES: Duration = Duration::from_secs(15 * 60);
 
-/// How long caches may repeat the redirect: as long as a pointer is fresh, so that it says which state is published,
-/// and leaves whoever gets the oldest of them 14 minutes. The URL is no secret: it opens what anyone may read here.
+/// Time for which caches may repeat a redirect: as long as a pointer is fresh, because the redirect depends on the published state.
+/// The oldest one still leaves 14 minutes. The URL is not a secret: all users of the mirror may read the object.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// Objects in a bucket that nobody else can read, for clients who are told where.
+/// Finds presigned URLs of objects in a private bucket.
 #[derive(Debug, Clone)]
 pub struct Presigned(S3Store);
 
 impl Presigned {
-    /// Signs with the store's own credentials.
+    /// Takes the store whose credentials sign the URLs.
     pub const fn new(store: S3Store) -> Self {
         Self(store)
     }

@@ -1,7 +1,7 @@
-//! Canonical bytes per second of one thread, on data shaped like real catalogs.
+//! Measures canonical bytes per second of one thread, on data shaped like real catalogs.
 
+use catalog_mirror_fbc::{Chunks, FbcLimits};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fbc::{Chunks, Limits};
 use serde_json::{Value, json};
 
 fn bundle(number: usize) -> Value {
@@ -74,7 +74,7 @@ fn canonical(criterion: &mut Criterion) {
 }
 
 fn bytes(file: &[u8]) -> usize {
-    let limits = Limits::default();
+    let limits = FbcLimits::default();
     let mut bytes = 0;
     for chunk in Chunks::new(file, limits, 1 << 20) {
         let chunk = chunk.expect("the data is well-formed");

@@ -1,11 +1,11 @@
-//! Prints the canonical lines of all FBC files in a folder, in the order of the walk.
+//! Prints the canonical lines of all FBC files in a folder, in the order of `fs.WalkDir`.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use fbc::{Chunks, IndexIgnore, Limits, walk_order};
+use catalog_mirror_fbc::{Chunks, FbcLimits, IgnoreLimits, IndexIgnore, walk_order};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = std::env::args().nth(1).ok_or("usage: canonicalise FOLDER")?;
@@ -15,7 +15,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     paths.sort_by(|a, b| walk_order(a, b));
     let ignore = ignore(root, &paths)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    for path in paths.iter().filter(|path| !ignore.excludes(path)) {
+    for path in &paths {
+        if ignore.excludes(path)? {
+            continue;
+        }
         print(&root.join(path), &mut out).map_err(|error| format!("{path}: {error}"))?;
     }
     Ok(out.flush()?)
@@ -46,11 +49,11 @@ fn ignore(root: &Path, paths: &[String]) -> Result<IndexIgnore, Box<dyn Error>> 
             files.push((path.clone(), fs::read(root.join(path))?));
         }
     }
-    Ok(IndexIgnore::new(files)?)
+    Ok(IndexIgnore::new(files, IgnoreLimits::default())?)
 }
 
 fn print(path: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
-    let limits = Limits::default();
+    let limits = FbcLimits::default();
     for chunk in Chunks::new(File::open(path)?, limits, 4 << 20) {
         let mut written = Ok(());
         chunk?
@@ -60,7 +63,7 @@ fn print(path: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
                 }
             })
             .map_err(|error| match error.source() {
-                Some(problem) => format!("{error}: {problem}"),
+                Some(kind) => format!("{error}: {kind}"),
                 None => error.to_string(),
             })?;
         written?;

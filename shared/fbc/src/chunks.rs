@@ -1,43 +1,60 @@
 use std::io::{self, Read};
 
-use crate::canon::Canon;
-use crate::chunk::Chunk;
-use crate::error::{Error, Problem};
-use crate::limits::Limits;
-use crate::stream::{self, Mode, PEEK, newlines, too_large};
+use crate::canon::LineBuilder;
+use crate::error::{FbcError, FbcErrorKind};
+use crate::meta::Meta;
+use crate::stream::{self, Decoder, Mode, PEEK, newlines};
+use crate::{FbcLimits, StopFlag};
 use crate::{json, yaml};
 
-/// Splits a file into chunks of whole documents, so that a huge file is never held whole.
+/// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
+///
+/// ```
+/// use catalog_mirror_fbc::{Chunks, FbcLimits};
+///
+/// let file = "schema: olm.package\nname: db\n---\n{\"package\": \"db\", \"schema\": \"olm.bundle\"}\n";
+/// let limits = FbcLimits::default();
+/// let mut lines = String::new();
+/// for chunk in Chunks::new(file.as_bytes(), limits, 4 << 20) {
+///     chunk?.metas(&limits, &mut |meta| lines += &String::from_utf8_lossy(meta.line))?;
+/// }
+/// assert_eq!(lines, "{\"name\":\"db\",\"schema\":\"olm.package\"}\n{\"package\":\"db\",\"schema\":\"olm.bundle\"}\n");
+/// # Ok::<(), catalog_mirror_fbc::FbcError>(())
+/// ```
 #[derive(Debug)]
 pub struct Chunks<R> {
     reader: R,
-    limits: Limits,
+    limits: FbcLimits,
     target: usize,
     buffer: Vec<u8>,
-    /// Whether the reader is at its end, and whether all is said.
+    /// True if the reader has no more bytes.
     end: bool,
+    /// True if the last chunk or an error was returned.
     done: bool,
     mode: Mode,
     documents: usize,
     lines: usize,
+    /// True if the start of the buffer is known to be JSON, as far as a chunk goes.
+    is_json: bool,
+    stop: StopFlag,
 }
 
-/// What can be cut off the front of the buffer.
+/// Result of the search for a place to cut the buffer.
 #[derive(Debug)]
 enum Cut {
-    /// So many bytes, which hold so many documents.
+    /// Cut after this many bytes; they hold this many documents.
     At(usize, usize),
-    /// Nothing yet: the first document is not complete. Here is where it starts.
+    /// The first document is not complete yet; it starts at this offset.
     More(usize),
-    /// So many bytes of white space before YAML.
+    /// YAML starts after this many bytes of white space.
     Yaml(usize),
-    /// What is in the buffer is wrong, which is for the parser to say.
+    /// The buffer is malformed. The parser of the chunk reports the error.
     Rest,
 }
 
 impl<R: Read> Chunks<R> {
-    /// Chunks of about `target` bytes; a larger document makes a larger chunk.
-    pub fn new(reader: R, limits: Limits, target: usize) -> Self {
+    /// Creates an iterator over chunks of about `target` bytes. A document larger than that makes a larger chunk.
+    pub fn new(reader: R, limits: FbcLimits, target: usize) -> Self {
         Self {
             reader,
             limits,
@@ -48,14 +65,24 @@ impl<R: Read> Chunks<R> {
             mode: Mode::Unknown,
             documents: 0,
             lines: 0,
+            is_json: false,
+            stop: StopFlag::default(),
         }
     }
 
-    fn advance(&mut self) -> Result<Option<Chunk>, Error> {
+    /// Makes the iterator and its chunks fail once `stop` is set.
+    #[must_use]
+    pub fn stop_with(mut self, stop: StopFlag) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    fn advance(&mut self) -> Result<Option<Chunk>, FbcError> {
+        // The format is decided by the first bytes, so the first chunk must hold all of them.
         let mut size = self.target.max(PEEK);
         loop {
             self.fill(size)
-                .map_err(|error| Error::new(0, None, Problem::Read(error)))?;
+                .map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
             if self.end {
                 return Ok(self.rest());
             }
@@ -69,7 +96,9 @@ impl<R: Read> Chunks<R> {
                 }
                 Cut::More(start) => {
                     self.check_size(start)?;
-                    size = self.buffer.len() * 2;
+                    // Growth in proportion keeps the work linear: every byte is searched a constant number of times. By the
+                    // root of two, so that documents of four times the size end at the same point of a step.
+                    size = self.buffer.len() + self.buffer.len() / 128 * 53;
                 }
             }
         }
@@ -78,6 +107,10 @@ impl<R: Read> Chunks<R> {
     /// Reads until the buffer holds `size` bytes or the file ends.
     fn fill(&mut self, size: usize) -> io::Result<()> {
         let missing = size.saturating_sub(self.buffer.len());
+        if !self.buffer.is_empty() {
+            // It would else double.
+            self.buffer.reserve_exact(missing);
+        }
         let mut reader = self.reader.by_ref().take(missing as u64);
         self.end = reader.read_to_end(&mut self.buffer)? < missing;
         Ok(())
@@ -85,17 +118,22 @@ impl<R: Read> Chunks<R> {
 
     fn rest(&mut self) -> Option<Chunk> {
         self.done = true;
+        // The number of documents does not matter any more: this is the last chunk.
         (!self.buffer.is_empty()).then(|| self.take(self.buffer.len(), 0))
     }
 
-    /// Cuts the first `at` bytes off the buffer.
+    /// Cuts the first `at` bytes off the buffer and returns them as a chunk.
     fn take(&mut self, at: usize, documents: usize) -> Chunk {
+        self.is_json = false;
         let rest = self.buffer.split_off(at);
+        let mut bytes = std::mem::replace(&mut self.buffer, rest);
+        bytes.shrink_to_fit();
         let chunk = Chunk {
-            bytes: std::mem::replace(&mut self.buffer, rest),
+            bytes,
             mode: self.mode,
             documents: self.documents,
             lines: self.lines,
+            stop: self.stop.clone(),
         };
         self.documents += documents;
         self.lines += newlines(&chunk.bytes);
@@ -105,16 +143,14 @@ impl<R: Read> Chunks<R> {
         chunk
     }
 
-    /// A document that is too large is found out before it is read to its end.
-    fn check_size(&self, start: usize) -> Result<(), Error> {
-        // The last bytes may already belong to the separator.
+    /// Refuses a document that is too large before it is read to its end.
+    fn check_size(&self, start: usize) -> Result<(), FbcError> {
+        // The last bytes of the buffer may belong to the next separator.
         let size = self.buffer.len().saturating_sub(start + b"\n---".len());
-        if size > self.limits.document_bytes {
+        self.limits.check_document(size).map_err(|kind| {
             let line = self.lines + newlines(&self.buffer[..start]) + 1;
-            let problem = too_large(&self.limits);
-            return Err(Error::new(self.documents + 1, Some(line), problem));
-        }
-        Ok(())
+            FbcError::new(self.documents + 1, Some(line), kind)
+        })
     }
 
     fn cut(&mut self) -> Cut {
@@ -143,26 +179,35 @@ impl<R: Read> Chunks<R> {
         self.cut_at(at, documents)
     }
 
-    /// Cuts after a value. The first two are parsed, because YAML may follow if one is no JSON.
-    fn cut_json(&self, count: usize) -> Cut {
+    /// Cuts after the last JSON value before the target, or else after the first one.
+    fn cut_json(&mut self, count: usize) -> Cut {
         let (mut at, mut documents) = (0, 0);
-        if count < 2 {
-            let text = json::text(&self.buffer);
-            let mut canon = Canon::new(self.limits.depth);
-            while count + documents < 2 {
-                canon.clear();
+        // Go's decoder decides between JSON and YAML for each of the first two values, so these are parsed. The later ones
+        // are JSON for certain: their brackets are enough. They also are for a value that is JSON for the length of a chunk and
+        // goes on: to parse more of it would take memory that is meant for its parser.
+        if count < 2 && !self.is_json {
+            let head = &self.buffer[..self.buffer.len().min(self.target.max(PEEK))];
+            let mut builder = LineBuilder::new(&self.limits, head.len());
+            self.is_json = !builder.memory().take(json::replaced_size(head));
+            let text = if self.is_json { "".into() } else { json::text(head) };
+            while count + documents < 2 && !self.is_json {
+                builder.clear();
                 let start = json::skip_space(text.as_bytes(), at);
-                match json::parse(&text, start, &mut canon) {
+                match json::parse(&text, start, &mut builder) {
                     Ok(end) => at = end,
-                    Err(fault) if documents > 0 || matches!(fault.problem, Problem::JsonEnd) => {
-                        return self.cut_at(json::raw_offset(&self.buffer, at), documents);
+                    Err(error) if documents == 0 && error.kind.may_go_on(head.len() < self.buffer.len()) => {
+                        self.is_json = true;
+                        break;
                     }
-                    Err(fault) if fault.problem.is_final() => return Cut::Rest,
+                    Err(error) if documents > 0 || matches!(error.kind, FbcErrorKind::JsonEnd) => {
+                        return self.cut_at(json::raw_offset(head, at), documents);
+                    }
+                    Err(error) if error.kind.is_final() => return Cut::Rest,
                     Err(_) => return self.cut_space(),
                 }
                 documents += 1;
             }
-            at = json::raw_offset(&self.buffer, at);
+            at = json::raw_offset(head, at);
         }
         while at <= self.target {
             let Some(end) = json::value_end(&self.buffer, at) else {
@@ -174,7 +219,7 @@ impl<R: Read> Chunks<R> {
         self.cut_at(at, documents)
     }
 
-    /// The next document is no JSON: YAML may start after white space.
+    /// Cuts the white space before a document that is not JSON: YAML may start after it.
     fn cut_space(&self) -> Cut {
         match stream::yaml_start(&self.buffer, 0) {
             Some(space) => Cut::Yaml(space),
@@ -193,7 +238,7 @@ impl<R: Read> Chunks<R> {
 }
 
 impl<R: Read> Iterator for Chunks<R> {
-    type Item = Result<Chunk, Error>;
+    type Item = Result<Chunk, FbcError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.done {
@@ -202,5 +247,48 @@ impl<R: Read> Iterator for Chunks<R> {
         let next = self.advance();
         self.done |= next.is_err();
         next.transpose()
+    }
+}
+
+/// Whole documents of one file. A chunk can be parsed on any thread.
+#[derive(Debug)]
+pub struct Chunk {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: Mode,
+    /// Number of documents in the file before this chunk.
+    pub(crate) documents: usize,
+    /// Number of lines in the file before this chunk.
+    pub(crate) lines: usize,
+    stop: StopFlag,
+}
+
+impl Chunk {
+    /// Returns the size of the chunk in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns true if the chunk has no bytes. [`Chunks`] never returns such a chunk.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Parses the documents and calls `sink` with each Meta, in the order of the file.
+    ///
+    /// # Errors
+    /// Stops at the first document that is malformed or exceeds a limit.
+    pub fn metas(&self, limits: &FbcLimits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcError> {
+        let mut builder = LineBuilder::new(limits, self.bytes.len());
+        builder.memory().stop_with(&self.stop);
+        let mut decoder = Decoder {
+            limits,
+            builder,
+            documents: self.documents,
+            lines: self.lines,
+            bytes: &self.bytes,
+        };
+        decoder.run(self.mode, sink)
     }
 }

@@ -1,42 +1,38 @@
 use std::fmt;
 
-/// What is wrong with a file, and where in it. The path is the caller's to add.
+/// Error in one FBC file: the document, the line and, as its source, the kind. The caller knows the path.
 #[derive(Debug)]
-pub struct Error {
+pub struct FbcError {
     document: usize,
     line: Option<usize>,
-    problem: Problem,
+    kind: FbcErrorKind,
 }
 
-impl Error {
-    pub(crate) fn new(document: usize, line: Option<usize>, problem: Problem) -> Self {
-        Self {
-            document,
-            line,
-            problem,
-        }
+impl FbcError {
+    pub(crate) fn new(document: usize, line: Option<usize>, kind: FbcErrorKind) -> Self {
+        Self { document, line, kind }
     }
 
-    /// The number of the document in its file; the first is 1. 0 means the file as a whole.
+    /// Returns the number of the document in its file. The first is 1; 0 means the file as a whole.
     #[must_use]
     pub fn document(&self) -> usize {
         self.document
     }
 
-    /// The line in the file, where it is known; the first is 1.
+    /// Returns the line in the file, if it is known. The first is 1.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// What is wrong.
+    /// Returns the kind of the error.
     #[must_use]
-    pub fn problem(&self) -> &Problem {
-        &self.problem
+    pub fn kind(&self) -> &FbcErrorKind {
+        &self.kind
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for FbcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.document, self.line) {
             (0, None) => f.write_str("the file"),
@@ -47,85 +43,107 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for FbcError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.problem)
+        Some(&self.kind)
     }
 }
 
-/// The kinds of things that can be wrong.
+/// Kind of an [`FbcError`], which is the error's source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
-    /// The reader failed.
+pub enum FbcErrorKind {
+    /// The file cannot be read from its source.
     #[error("cannot be read")]
     Read(#[source] std::io::Error),
-    /// A limit of [`crate::Limits`] is exceeded.
+    /// The input exceeds one of [`crate::FbcLimits`].
     #[error("exceeds the limit {name} of {limit}")]
     Limit {
-        /// Its name in `Limits`, written as in `catalogs.yaml`.
+        /// Name of the limit as in `catalogs.yaml`, for example `documentBytes`.
         name: &'static str,
-        /// How much is allowed.
+        /// Largest value that the limit allows.
         limit: usize,
     },
-    /// Go's scanner, with which `.indexignore` files are read elsewhere, takes no longer line.
+    /// The caller's [`crate::StopFlag`] was set.
+    #[error("was not read to its end: the result is not wanted any more")]
+    Stopped,
+    /// A line of an `.indexignore` file is longer than Go's `bufio.Scanner` accepts.
     #[error("more than {0} bytes in a line")]
     Line(usize),
-    /// Not JSON.
+    /// The document starts like JSON but is malformed.
     #[error("invalid JSON: {0}")]
     Json(&'static str),
     /// The document ends in the middle of a value.
     #[error("the JSON ends too early")]
     JsonEnd,
-    /// A JSON number that no float64 can hold; catalogd would turn it into a string or fail.
+    /// A JSON number does not fit into a float64. catalogd would turn it into a string or fail.
     #[error("the number {0} is out of range")]
     NumberRange(String),
-    /// Not YAML.
+    /// The document is malformed YAML, or uses a part of it that this project refuses.
     #[error("invalid YAML: {0}")]
     Yaml(String),
-    /// The bytes are not text.
+    /// The bytes are not text in UTF-8 or UTF-16.
     #[error("invalid {0}")]
     Encoding(&'static str),
-    /// Something follows a `---` on its line.
+    /// Text other than a comment follows `---` on its line.
     #[error("only a comment may follow the document separator, not `{0}`")]
     Separator(String),
-    /// A mapping key that JSON cannot express.
+    /// A mapping key has no form in JSON.
     #[error("{0} cannot be a key")]
     Key(&'static str),
-    /// A scalar does not fit its tag.
+    /// The value of a scalar does not fit its tag.
     #[error("cannot decode `{value}` as {tag}")]
     Tag {
-        /// The scalar.
+        /// Value of the scalar, at most 80 characters.
         value: String,
-        /// The tag.
+        /// Name of the tag, for example `!!int`.
         tag: &'static str,
     },
-    /// `<<` with something else than mappings.
+    /// The value of a merge key `<<` is neither a mapping nor a sequence of mappings.
     #[error("a merge key needs a mapping or a sequence of mappings")]
     Merge,
-    /// An anchor whose value holds an alias to itself.
+    /// The value of an anchor contains an alias to itself.
     #[error("an alias refers to the value that it is in")]
     AliasCycle,
-    /// Too large a part of the document comes from aliases.
+    /// Aliases make up too large a part of the document, by go-yaml's rule.
     #[error("excessive aliasing")]
     AliasRatio,
-    /// Infinity or not a number.
+    /// The number is infinite or not a number.
     #[error("{0} has no form in JSON")]
     NotFinite(&'static str),
-    /// A document that is no object.
+    /// The document is not an object.
     #[error("a document must be an object, not {0}")]
     NotAnObject(&'static str),
     /// Two keys of the document differ only in case.
     #[error("the keys {0:?} and {1:?} differ only in case")]
     FoldedKeys(String, String),
-    /// `schema`, `package` or `name` is no string.
+    /// The value of `schema`, `package` or `name` is not a string.
     #[error("the value of {0:?} must be a string")]
     NotAString(String),
 }
 
-impl Problem {
-    /// Whether it would be no better if the JSON were read as YAML.
+/// Returns the start of a text from the file, for an error: the whole of it may have megabytes.
+pub(crate) fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT_CHARS).collect()
+}
+
+/// Maximum number of characters of foreign text in an error. Enough to find the place.
+const EXCERPT_CHARS: usize = 80;
+
+impl FbcErrorKind {
+    /// Returns true if a JSON value may go on after a part of it that gives this error: at its end, if more is known to
+    /// follow, or where the part takes too much memory by itself.
+    pub(crate) fn may_go_on(&self, is_part: bool) -> bool {
+        match self {
+            Self::JsonEnd => is_part,
+            Self::Limit { name, .. } => *name == "memoryRatio",
+            _ => false,
+        }
+    }
+
+    /// Returns true if reading the document as YAML instead of JSON cannot help.
     pub(crate) fn is_final(&self) -> bool {
-        matches!(self, Self::NumberRange(_) | Self::Limit { .. })
+        // YAML would read such a number as a string, which is not what was written, and its limits are the same.
+        matches!(self, Self::NumberRange(_) | Self::Limit { .. } | Self::Stopped)
     }
 }

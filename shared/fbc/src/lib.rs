@@ -1,21 +1,66 @@
 #![doc = include_str!("../README.md")]
 
 mod canon;
-mod chunk;
 mod chunks;
 mod error;
+mod folded;
 mod index_ignore;
 mod json;
-mod limits;
 mod meta;
 mod order;
+mod stop;
 mod stream;
 mod yaml;
 
-pub use chunk::Chunk;
-pub use chunks::Chunks;
-pub use error::{Error, Problem};
-pub use index_ignore::IndexIgnore;
-pub use limits::Limits;
+pub use chunks::{Chunk, Chunks};
+pub use error::{FbcError, FbcErrorKind};
+pub use index_ignore::{IgnoreLimits, IndexIgnore};
 pub use meta::Meta;
 pub use order::walk_order;
+pub use stop::StopFlag;
+
+/// Limits on the input. A value equal to its limit passes; one more gives [`FbcErrorKind::Limit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FbcLimits {
+    /// Maximum size of one document as written in the file, in bytes. Default 64 MiB: a document is held in memory,
+    /// and the largest known bundles have about 10 MB.
+    pub document_bytes: usize,
+    /// Maximum depth of nested objects and arrays. Default 10,000, the limit of Go's JSON and YAML decoders.
+    pub depth: usize,
+    /// Maximum number of canonical bytes that the aliases of one YAML document may add. Default 64 MiB.
+    ///
+    /// Real catalogs use no aliases. Without a limit, a few lines of nested aliases expand without end.
+    pub alias_bytes: usize,
+    /// Maximum number of bytes of memory for each byte of a chunk while it is parsed, the chunk and its lines included.
+    /// Default 8: real catalogs take 3 to 5. Chunks below 512 KiB may take as much as one of 512 KiB.
+    pub memory_ratio: usize,
+    /// Maximum number of bytes of memory for one document. A document that needs more, by `memory_ratio`, is refused before
+    /// it is read to its end. Default 256 MiB.
+    pub memory_bytes: usize,
+}
+
+impl FbcLimits {
+    /// Checks the size of a document in bytes.
+    pub(crate) fn check_document(&self, size: usize) -> Result<(), FbcErrorKind> {
+        let limit = |name, limit| Err(FbcErrorKind::Limit { name, limit });
+        if size > self.document_bytes {
+            return limit("documentBytes", self.document_bytes);
+        }
+        if size > self.memory_bytes / self.memory_ratio.max(1) {
+            return limit("memoryBytes", self.memory_bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Default for FbcLimits {
+    fn default() -> Self {
+        Self {
+            document_bytes: 64 << 20,
+            depth: 10_000,
+            alias_bytes: 64 << 20,
+            memory_ratio: 8,
+            memory_bytes: 256 << 20,
+        }
+    }
+}

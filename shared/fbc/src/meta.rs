@@ -1,23 +1,33 @@
 use std::borrow::Cow;
 
-use crate::canon::{Canon, Field};
-use crate::error::Problem;
+use crate::canon::{Field, LineBuilder};
+use crate::error::{FbcErrorKind, excerpt};
+use crate::folded;
 
 /// One FBC document in canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'a> {
-    /// Its `schema`, empty if it has none.
+    /// Value of `schema`; empty if the document has none.
     pub schema: &'a str,
-    /// Its `package`, empty if it has none.
+    /// Value of `package`; empty if the document has none.
     pub package: &'a str,
-    /// Its `name`, empty if it has none.
+    /// Value of `name`; empty if the document has none.
     pub name: &'a str,
-    /// The canonical line, with `\n` at its end.
+    /// Canonical JSON, with `\n` at its end.
     pub line: &'a [u8],
 }
 
 impl<'a> Meta<'a> {
-    /// The Package that it belongs to; `None` is the global group.
+    /// Returns the name of the Package, or `None` if the Meta belongs to the global group.
+    ///
+    /// ```
+    /// use catalog_mirror_fbc::Meta;
+    ///
+    /// let package = Meta { schema: "olm.package", package: "", name: "db", line: b"{}\n" };
+    /// assert_eq!(package.group(), Some("db"));
+    /// let channel = Meta { schema: "olm.channel", package: "", name: "stable", line: b"{}\n" };
+    /// assert_eq!(channel.group(), None);
+    /// ```
     #[must_use]
     pub fn group(&self) -> Option<&'a str> {
         let package = match self.schema {
@@ -28,33 +38,36 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// Finishes the document in `canon` and hands it on.
-pub(crate) fn emit(canon: &mut Canon, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), Problem> {
-    canon.finish();
+/// Finishes the document in `builder` and calls `sink` with it.
+pub(crate) fn emit(builder: &mut LineBuilder, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcErrorKind> {
+    builder.finish()?;
+    // The caller appends the line to others, in a buffer that grows by a quarter.
+    let copy = builder.line().len();
+    builder.memory().take(copy.saturating_add(copy / 4));
+    builder.check_memory()?;
+    let unique = folded::check_unique(builder);
     let [mut schema, mut package, mut name] = [const { Cow::Borrowed("") }; 3];
-    let mut folded: Vec<(Cow<'_, str>, &str)> = Vec::new();
-    for field in canon.fields() {
-        let fold = fold(field.key);
-        match fold.as_ref() {
+    for at in 0..builder.field_count() {
+        let field = builder.field(at);
+        match fold(field.key).as_ref() {
             "schema" => schema = string(&field)?,
             "package" => package = string(&field)?,
             "name" => name = string(&field)?,
             _ => {}
         }
-        folded.push((fold, field.key));
     }
-    unique(folded)?;
+    unique?;
     sink(Meta {
         schema: &schema,
         package: &package,
         name: &name,
-        line: canon.line(),
+        line: builder.line(),
     });
     Ok(())
 }
 
-/// A key as it is compared: full Unicode case folding, as `cases.Fold` of golang.org/x/text.
-fn fold(key: &str) -> Cow<'_, str> {
+/// Returns the key with full Unicode case folding, like `cases.Fold` of golang.org/x/text.
+pub(crate) fn fold(key: &str) -> Cow<'_, str> {
     if !key.is_ascii() {
         Cow::Owned(unicase::UniCase::unicode(key).to_folded_case())
     } else if key.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -64,25 +77,17 @@ fn fold(key: &str) -> Cow<'_, str> {
     }
 }
 
-fn unique(mut folded: Vec<(Cow<'_, str>, &str)>) -> Result<(), Problem> {
-    folded.sort_unstable();
-    for pair in folded.windows(2) {
-        if pair[0].0 == pair[1].0 {
-            return Err(Problem::FoldedKeys(pair[0].1.into(), pair[1].1.into()));
-        }
-    }
-    Ok(())
-}
-
-fn string<'a>(field: &Field<'a>) -> Result<Cow<'a, str>, Problem> {
+/// Returns the value of a field that must be a string.
+fn string<'a>(field: &Field<'a>) -> Result<Cow<'a, str>, FbcErrorKind> {
     let inner = field
         .value
         .strip_prefix(b"\"")
         .and_then(|value| value.strip_suffix(b"\""));
     match inner.map(std::str::from_utf8) {
+        // Names rarely have escapes, and without them the canonical text is the value.
         Some(Ok(plain)) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
         _ => serde_json::from_slice(field.value)
             .map(Cow::Owned)
-            .map_err(|_| Problem::NotAString(field.key.into())),
+            .map_err(|_| FbcErrorKind::NotAString(excerpt(field.key))),
     }
 }

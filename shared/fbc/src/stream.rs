@@ -1,28 +1,28 @@
-//! The stream of documents in a file: JSON or YAML, as apimachinery's `YAMLOrJSONDecoder` decides.
+//! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's `YAMLOrJSONDecoder`.
 
 use std::borrow::Cow;
 
-use crate::canon::Canon;
-use crate::error::{Error, Problem};
+use crate::FbcLimits;
+use crate::canon::LineBuilder;
+use crate::error::{FbcError, FbcErrorKind};
 use crate::json;
-use crate::limits::Limits;
 use crate::meta::{self, Meta};
 use crate::yaml;
 
-/// How far the decoder looks for the first brace.
+/// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in Go.
 pub(crate) const PEEK: usize = 4096;
 
-/// What the documents to come are.
+/// Format of the next documents in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The start of a file.
+    /// Start of a file: the format is not known yet.
     Unknown,
-    /// JSON after so many JSON values. With less than two, YAML may follow.
+    /// JSON, after this many JSON values. After fewer than two, YAML may follow.
     Json(usize),
     Yaml,
 }
 
-/// JSON, if the first character is a brace.
+/// Returns JSON if the first character that is not white space is a brace, else YAML.
 pub(crate) fn guess(start: &[u8]) -> Mode {
     let peeked = &start[..start.len().min(PEEK)];
     let space = space_end(peeked);
@@ -33,12 +33,13 @@ pub(crate) fn guess(start: &[u8]) -> Mode {
     }
 }
 
-/// Parses documents and hands on what is in them.
+/// Parses the documents of one chunk and passes each Meta to a closure.
 pub(crate) struct Decoder<'a> {
-    pub(crate) limits: &'a Limits,
-    pub(crate) canon: Canon,
-    /// The number of documents before the next one, and of lines before `bytes`.
+    pub(crate) limits: &'a FbcLimits,
+    pub(crate) builder: LineBuilder,
+    /// Number of documents in the file before the next one.
     pub(crate) documents: usize,
+    /// Number of lines in the file before `bytes`.
     pub(crate) lines: usize,
     pub(crate) bytes: &'a [u8],
 }
@@ -46,7 +47,7 @@ pub(crate) struct Decoder<'a> {
 type Sink<'s> = &'s mut dyn FnMut(Meta<'_>);
 
 impl Decoder<'_> {
-    pub(crate) fn run(&mut self, mode: Mode, sink: Sink<'_>) -> Result<(), Error> {
+    pub(crate) fn run(&mut self, mode: Mode, sink: Sink<'_>) -> Result<(), FbcError> {
         match mode {
             Mode::Unknown => self.run(guess(self.bytes), sink),
             Mode::Json(count) => self.json(count, sink),
@@ -54,7 +55,10 @@ impl Decoder<'_> {
         }
     }
 
-    fn json(&mut self, mut count: usize, sink: Sink<'_>) -> Result<(), Error> {
+    fn json(&mut self, mut count: usize, sink: Sink<'_>) -> Result<(), FbcError> {
+        self.builder.memory().take(json::replaced_size(self.bytes));
+        let enough = self.builder.check_memory();
+        enough.map_err(|kind| self.error(0, kind))?;
         let text = json::text(self.bytes);
         let mut at = 0;
         loop {
@@ -68,22 +72,22 @@ impl Decoder<'_> {
                     count += 1;
                     self.documents += 1;
                 }
-                Err(fault) => {
+                Err(error) => {
                     let raw = |at| match text {
                         Cow::Borrowed(_) => at,
                         Cow::Owned(_) => json::raw_offset(self.bytes, at),
                     };
-                    let error = self.error(raw(fault.at), fault.problem);
+                    let error = self.error(raw(error.at), error.kind);
                     return self.fall_back(count, raw(at), error, sink);
                 }
             }
         }
     }
 
-    fn json_value(&mut self, text: &str, at: usize, sink: Sink<'_>) -> Result<usize, json::Fault> {
-        let fault = |problem| json::Fault { at, problem };
-        self.canon.clear();
-        let end = json::parse(text, at, &mut self.canon)?;
+    fn json_value(&mut self, text: &str, at: usize, sink: Sink<'_>) -> Result<usize, json::JsonError> {
+        let error = |kind| json::JsonError { at, kind };
+        self.builder.clear();
+        let end = json::parse(text, at, &mut self.builder)?;
         let what = match text.as_bytes()[at] {
             b'[' => "a list",
             b'"' => "a string",
@@ -92,23 +96,27 @@ impl Decoder<'_> {
             _ => "",
         };
         if !what.is_empty() {
-            return Err(fault(Problem::NotAnObject(what)));
+            return Err(error(FbcErrorKind::NotAnObject(what)));
         }
-        self.check_size(end - at).map_err(fault)?;
-        meta::emit(&mut self.canon, sink).map_err(fault)?;
+        self.limits.check_document(end - at).map_err(error)?;
+        meta::emit(&mut self.builder, sink).map_err(error)?;
         Ok(end)
     }
 
-    /// After a JSON error: the rest may be YAML, as long as there was at most one JSON value.
-    fn fall_back(&mut self, count: usize, at: usize, error: Error, sink: Sink<'_>) -> Result<(), Error> {
+    /// Handles a JSON error: after at most one JSON value, the rest may be YAML.
+    fn fall_back(&mut self, count: usize, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(self.bytes, at) {
-            Some(start) if count < 2 && !error.problem().is_final() => self.yaml(start, Some(error), sink),
+            Some(start) if count < 2 && !error.kind().is_final() => {
+                self.builder.memory().give_back(json::replaced_size(self.bytes));
+                self.yaml(start, Some(error), sink)
+            }
             _ => Err(error),
         }
     }
 
-    /// Parses YAML from `at` on. If that fails at once, a JSON error before it is the better one.
-    fn yaml(&mut self, mut at: usize, mut before: Option<Error>, sink: Sink<'_>) -> Result<(), Error> {
+    /// Parses YAML from offset `at` on. If its first document is malformed, returns `before`, an earlier JSON error: it
+    /// describes the input better.
+    fn yaml(&mut self, mut at: usize, mut before: Option<FbcError>, sink: Sink<'_>) -> Result<(), FbcError> {
         while at < self.bytes.len() {
             match self.yaml_document(at, sink) {
                 Ok(next) => at = next,
@@ -120,51 +128,44 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn yaml_document(&mut self, at: usize, sink: Sink<'_>) -> Result<usize, Error> {
-        let piece = yaml::split::document(self.bytes, at).map_err(|(at, problem)| self.error(at, problem))?;
+    fn yaml_document(&mut self, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
+        let piece = yaml::split::document(self.bytes, at).map_err(|(at, kind)| self.error(at, kind))?;
         let document = &self.bytes[piece.range];
-        self.check_size(document.len())
-            .map_err(|problem| self.error(at, problem))?;
+        let size = self.limits.check_document(document.len());
+        size.map_err(|kind| self.error(at, kind))?;
         let lines = yaml::split::lines(document);
-        let mut emit = |canon: &mut Canon| meta::emit(canon, sink);
-        yaml::parse(&lines, self.limits, &mut self.canon, &mut emit).map_err(|fault| {
+        let held = match &lines {
+            Cow::Borrowed(_) => 0,
+            Cow::Owned(lines) => lines.capacity(),
+        };
+        self.builder.memory().take(held);
+        let mut emit = |builder: &mut LineBuilder| meta::emit(builder, sink);
+        yaml::parse(&lines, self.limits, &mut self.builder, &mut emit).map_err(|error| {
+            // The parser counts lines from the start of its document.
             let before = self.lines + newlines(&self.bytes[..at]);
-            let line = fault.line.map(|line| before + line);
-            Error::new(self.documents + 1, line, fault.problem)
+            let line = error.line.map(|line| before + line);
+            FbcError::new(self.documents + 1, line, error.kind)
         })?;
+        self.builder.memory().give_back(held);
         Ok(piece.next)
     }
 
-    fn check_size(&self, size: usize) -> Result<(), Problem> {
-        if size > self.limits.document_bytes {
-            return Err(too_large(self.limits));
-        }
-        Ok(())
-    }
-
-    fn error(&self, at: usize, problem: Problem) -> Error {
+    fn error(&self, at: usize, kind: FbcErrorKind) -> FbcError {
         let line = self.lines + newlines(&self.bytes[..at]) + 1;
-        Error::new(self.documents + 1, Some(line), problem)
+        FbcError::new(self.documents + 1, Some(line), kind)
     }
 }
 
-pub(crate) fn too_large(limits: &Limits) -> Problem {
-    Problem::Limit {
-        name: "documentBytes",
-        limit: limits.document_bytes,
-    }
-}
-
-/// The number of line feeds.
+/// Returns the number of line feeds in `bytes`.
 pub(crate) fn newlines(bytes: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', bytes).count()
 }
 
-/// Where YAML starts after a JSON value that ended at `at`: after white space, but not beyond the
-/// end of the line. `None` where the Go decoder gives up: it looks at four bytes at a time and
-/// takes a shorter rest for the end of the file.
+/// Returns the offset at which YAML starts after a JSON value that ended at `at`: after white space, but not beyond the
+/// end of the line. Returns `None` where Go's decoder gives up.
 pub(crate) fn yaml_start(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
+        // Go's decoder reads four bytes at a time and takes a shorter rest for the end of the file.
         let four = bytes.get(at..at + 4)?;
         let first = four.utf8_chunks().next()?.valid().chars().next()?;
         if first == char::REPLACEMENT_CHARACTER {
@@ -180,13 +181,12 @@ pub(crate) fn yaml_start(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Whether there is nothing but white space, as far as can be told before the last character is
-/// complete.
+/// Returns true if `bytes` may be white space only. The last character may be incomplete.
 pub(crate) fn is_space(bytes: &[u8]) -> bool {
     space_end(bytes) + "\u{2028}".len() > bytes.len()
 }
 
-/// Where the white space ends that `bytes` start with; Unicode's, as Go's `unicode.IsSpace` has it.
+/// Returns the length of the white space at the start of `bytes`, as Go's `unicode.IsSpace` defines it.
 fn space_end(bytes: &[u8]) -> usize {
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     text.len() - text.trim_start().len()
@@ -197,7 +197,7 @@ mod tests {
     use super::{Mode, PEEK, guess, yaml_start};
 
     #[test]
-    fn json_is_guessed_by_the_first_bytes_only() {
+    fn guess_returns_json_if_a_brace_is_first_within_peek() {
         let brace_after = |spaces| [" ".repeat(spaces), "{".into()].concat();
         assert_eq!(guess(brace_after(PEEK - 1).as_bytes()), Mode::Json(0));
         assert_eq!(guess(brace_after(PEEK).as_bytes()), Mode::Yaml);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_starts_after_the_line_of_a_json_value() {
+    fn yaml_start_skips_the_rest_of_the_json_line() {
         assert_eq!(yaml_start(b" \t\n a: 1", 0), Some(3));
         assert_eq!(yaml_start(b"  #cc\n", 0), Some(2));
         assert_eq!(yaml_start(b"  #c\n", 0), None, "the last three bytes are not looked at");

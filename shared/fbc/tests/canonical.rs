@@ -1,4 +1,4 @@
-//! The canonical form, case by case. What catalogd makes of each was asked of its own libraries.
+//! The canonical form, case by case. The expected lines come from catalogd's own libraries.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn keys_are_sorted_by_bytes_at_every_level() {
 }
 
 #[test]
-fn of_duplicate_keys_the_last_one_stays() {
+fn duplicate_keys_keep_the_last_value() {
     check(&[
         (r#"{"v":{"a":1,"b":2,"a":3}}"#, "{\"v\":{\"a\":3,\"b\":2}}\n"),
         (r#"{"v":{"a":1,"\u0061":2}}"#, "{\"v\":{\"a\":2}}\n"),
@@ -84,7 +84,7 @@ fn json_numbers_print_as_float64_or_keep_their_digits() {
 }
 
 #[test]
-fn json_and_yaml_follow_each_other() {
+fn json_and_yaml_may_alternate_in_one_file() {
     check(&[
         ("{\"a\":1}{\"b\":2}\n {\"c\":3}", "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n"),
         ("{\"a\":1}\n---\nb: 2\n", "{\"a\":1}\n{\"b\":2}\n"),
@@ -135,7 +135,7 @@ fn documents_are_separated_by_lines() {
 }
 
 #[test]
-fn merge_keys_merge_where_they_stand() {
+fn merge_keys_merge_at_their_position() {
     check(&[
         (
             "b: &b {x: 1, z: 2}\nm: {<<: *b, z: 3}\n",
@@ -190,7 +190,7 @@ fn keys_become_strings_or_errors() {
 }
 
 #[test]
-fn the_meta_keys_are_found_in_any_case() {
+fn meta_keys_match_in_any_case() {
     check(&[
         ("Schema: a\nNAME: b\n", "{\"NAME\":\"b\",\"Schema\":\"a\"}\n"),
         ("{\"\\u017fchema\":\"a\"}", "{\"\u{17f}chema\":\"a\"}\n"),
@@ -210,7 +210,7 @@ fn the_meta_keys_are_found_in_any_case() {
 }
 
 #[test]
-fn what_catalogd_loses_is_kept_or_refused() {
+fn content_that_catalogd_loses_is_kept_or_refused() {
     check(&[
         (
             "v: [9007199254740993, 18446744073709551616, 0xFFFFFFFFFFFFFFFF]\n",
@@ -247,7 +247,7 @@ fn line_separators_are_line_breaks_in_yaml() {
 }
 
 #[test]
-fn text_may_be_utf_16_where_its_lines_are_whole() {
+fn utf_16_is_accepted_if_its_lines_are_whole() {
     let units = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(bytes).collect() };
     let big = units("\u{feff}a: é\n", u16::to_be_bytes);
     assert_eq!(lines(&big).as_deref(), Ok("{\"a\":\"é\"}\n"));

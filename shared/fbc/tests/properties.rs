@@ -1,16 +1,16 @@
-//! What holds for every document.
+//! Properties that hold for every document.
 
 mod common;
 
 use std::collections::BTreeMap;
 
+use catalog_mirror_fbc::{Chunks, FbcLimits};
 use common::{lines, lines_with};
-use fbc::{Chunks, Limits};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// Values with every kind of string, and integers of any size that JSON and YAML share.
+/// Generates values with every kind of string, and integers of any size that JSON and YAML share.
 fn value() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -28,7 +28,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Documents: their keys must differ by more than case.
+/// Generates documents. Their keys differ by more than case.
 fn document() -> impl Strategy<Value = Value> {
     let package = prop_oneof![Just(""), Just("a"), Just("b")];
     let schema = prop_oneof![Just("olm.package"), Just("olm.bundle"), Just("")];
@@ -47,7 +47,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// YAML in block style, with all strings in double quotes.
+/// Writes a value as block-style YAML with all strings in double quotes.
 fn yaml(value: &Value, indent: usize, out: &mut String) {
     let quote = |string: &str| {
         let escaped = string.chars().map(|c| match c {
@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_canonical_line_is_its_own_canonical_form(document in document()) {
+    fn canonical_form_is_idempotent(document in document()) {
         let once = lines(document.to_string().as_bytes()).unwrap();
         let pretty = serde_json::to_vec_pretty(&document).unwrap();
         prop_assert_eq!(&lines(&pretty).unwrap(), &once);
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn json_and_yaml_of_the_same_value_agree(document in document()) {
+    fn json_and_yaml_of_one_value_give_one_line(document in document()) {
         let mut text = String::new();
         yaml(&document, 0, &mut text);
         let json = lines(document.to_string().as_bytes()).unwrap();
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn cutting_a_file_changes_nothing(
+    fn chunk_size_does_not_change_the_lines(
         documents in vec((document(), 0..6000_usize), 0..6),
         json in any::<bool>(),
         target in 0..20_000_usize,
@@ -115,15 +115,15 @@ proptest! {
         }
         let whole = lines(file.as_bytes()).unwrap();
         prop_assert_eq!(whole.lines().count(), documents.len());
-        prop_assert_eq!(lines_with(file.as_bytes(), Limits::default(), target).unwrap(), whole);
+        prop_assert_eq!(lines_with(file.as_bytes(), FbcLimits::default(), target).unwrap(), whole);
     }
 
     #[test]
-    fn grouping_loses_and_invents_nothing(documents in vec(document(), 0..12)) {
+    fn grouping_keeps_every_line_exactly_once(documents in vec(document(), 0..12)) {
         let file: String = documents.iter().map(|document| format!("{document}\n")).collect();
         let mut groups = BTreeMap::<Option<String>, Vec<String>>::new();
-        for chunk in Chunks::new(file.as_bytes(), Limits::default(), 1 << 20) {
-            chunk.unwrap().metas(&Limits::default(), &mut |meta| {
+        for chunk in Chunks::new(file.as_bytes(), FbcLimits::default(), 1 << 20) {
+            chunk.unwrap().metas(&FbcLimits::default(), &mut |meta| {
                 let line = String::from_utf8(meta.line.to_vec()).unwrap();
                 groups.entry(meta.group().map(Into::into)).or_default().push(line);
             }).unwrap();
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in vec(any::<u8>(), 0..200), text in "[-:?\\[\\]{},#&*!|>'\"%@` \n\ta0.]{0,60}") {
+    fn parser_never_panics(bytes in vec(any::<u8>(), 0..200), text in "[-:?\\[\\]{},#&*!|>'\"%@` \n\ta0.]{0,60}") {
         let _ = lines(&bytes);
         let _ = lines(text.as_bytes());
         let _ = lines(format!("{{\"a\":{text}}}").as_bytes());

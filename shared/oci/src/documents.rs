@@ -1,39 +1,39 @@
 use std::collections::BTreeMap;
 
-use layout::{Image, Sha256, Stored};
+use model::{CatalogImage, ObjectDigest, Sha256};
 use serde::Serialize;
 
 use crate::{folder::ROOT, media_type};
 
-/// The label by which clusters and tools find the catalog in an image (operator-registry, `ConfigsLocationLabel`).
+/// Label of the image config that holds the path of the FBC root (operator-registry, `ConfigsLocationLabel`).
 pub const LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// What the image is offered for: every platform of a Kubernetes cluster that catalogs are published for. Runtimes
-/// refuse an index without their own.
+/// Platforms that the index of a catalog image lists, in this order.
 pub const PLATFORMS: [Platform; 4] = [
+    // All that public catalogs are published for. A runtime refuses an index without an entry for its own platform.
     Platform::linux("amd64"),
     Platform::linux("arm64"),
     Platform::linux("ppc64le"),
     Platform::linux("s390x"),
 ];
 
-/// A platform in the words of Go's `GOARCH` and `GOOS`.
+/// Platform of an image, in the names of Go's `GOARCH` and `GOOS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Platform {
-    /// The processor.
+    /// Processor architecture, such as `amd64`.
     pub architecture: &'static str,
-    /// The operating system.
+    /// Operating system, always `linux` here.
     pub os: &'static str,
 }
 
-/// The documents of an image as they are stored.
+/// JSON documents of a catalog image, in the bytes that are stored and hashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Documents {
-    /// The configurations in the order of [`PLATFORMS`].
+    /// Image configs, one for each of [`PLATFORMS`], in that order.
     pub configs: Vec<Vec<u8>>,
-    /// The manifests in the same order.
+    /// Image manifests, one for each of [`PLATFORMS`], in that order.
     pub manifests: Vec<Vec<u8>>,
-    /// The index over them.
+    /// Image index that lists all manifests. Its digest is the digest of the image.
     pub index: Vec<u8>,
 }
 
@@ -47,8 +47,8 @@ impl Platform {
 }
 
 impl Documents {
-    /// The documents around a layer, which unpacks to a tar archive with the hash `diff_id`.
-    pub fn new(layer: Stored, diff_id: Sha256) -> Self {
+    /// Creates the documents of an image with one layer. `diff_id` is the sha256 of the uncompressed tar archive.
+    pub fn new(layer: ObjectDigest, diff_id: Sha256) -> Self {
         let configs: Vec<Vec<u8>> = PLATFORMS.iter().map(|platform| config(*platform, diff_id)).collect();
         let manifests: Vec<Vec<u8>> = configs.iter().map(|config| manifest(config, layer)).collect();
         let index = index(&manifests);
@@ -59,10 +59,10 @@ impl Documents {
         }
     }
 
-    /// What a Snapshot records of the image.
-    pub fn image(&self, layer: Stored, diff_id: Sha256) -> Image {
+    /// Returns the description of the image that a Snapshot contains. `layer` and `diff_id` name its only layer.
+    pub fn image(&self, layer: ObjectDigest, diff_id: Sha256) -> CatalogImage {
         let all = |documents: &[Vec<u8>]| documents.iter().map(|bytes| stored(bytes)).collect();
-        Image {
+        CatalogImage {
             index: stored(&self.index),
             manifests: all(&self.manifests),
             configs: all(&self.configs),
@@ -71,19 +71,19 @@ impl Documents {
         }
     }
 
-    /// All documents, what is named before what names it.
+    /// Returns all documents: configs, then manifests, then the index, so that each comes after those that it names.
     pub fn into_all(self) -> impl Iterator<Item = Vec<u8>> {
         self.configs.into_iter().chain(self.manifests).chain([self.index])
     }
 }
 
-/// A digest as the specification writes it (OCI image specification, "Digests").
+/// Returns a digest in the form `sha256:<hex>` (OCI image specification, "Digests").
 pub fn digest(sha256: &Sha256) -> String {
     format!("sha256:{sha256}")
 }
 
-fn stored(bytes: &[u8]) -> Stored {
-    Stored {
+fn stored(bytes: &[u8]) -> ObjectDigest {
+    ObjectDigest {
         size: bytes.len() as u64,
         sha256: Sha256::of(bytes),
     }
@@ -95,6 +95,7 @@ fn config(platform: Platform, diff_id: Sha256) -> Vec<u8> {
         config: Execution {
             labels: BTreeMap::from([(LABEL, format!("/{ROOT}"))]),
         },
+        // All platforms share the layer, since a catalog holds nothing that a processor runs.
         rootfs: RootFs {
             kind: "layers",
             diff_ids: [digest(&diff_id)],
@@ -105,7 +106,7 @@ fn config(platform: Platform, diff_id: Sha256) -> Vec<u8> {
     })
 }
 
-fn manifest(config: &[u8], layer: Stored) -> Vec<u8> {
+fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
     json(&Manifest {
         schema_version: 2,
         media_type: media_type::MANIFEST,
@@ -130,7 +131,9 @@ fn json(document: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(document).expect("documents hold only plain fields")
 }
 
-/// OCI image specification, "Image Configuration". Nothing says when it was created: that is no part of the content.
+/// Image config (OCI image specification, "Image Configuration"), reduced to the required fields, the label and the
+/// history.
+// It has no `created`: a time would change the digest of an image whose content is the same.
 #[derive(Serialize)]
 struct Configuration {
     #[serde(flatten)]
@@ -158,7 +161,7 @@ struct History {
     created_by: &'static str,
 }
 
-/// OCI image specification, "Image Manifest".
+/// Image manifest with one layer (OCI image specification, "Image Manifest").
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Manifest {
@@ -168,7 +171,7 @@ struct Manifest {
     layers: [Descriptor; 1],
 }
 
-/// OCI image specification, "Image Index".
+/// Image index with one manifest for each platform (OCI image specification, "Image Index").
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Index {
@@ -177,7 +180,7 @@ struct Index {
     manifests: Vec<Descriptor>,
 }
 
-/// OCI image specification, "Descriptor".
+/// Reference to a blob by media type, digest and size (OCI image specification, "Descriptor").
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Descriptor {
@@ -189,7 +192,7 @@ struct Descriptor {
 }
 
 impl Descriptor {
-    fn new(media_type: &'static str, stored: Stored) -> Self {
+    fn new(media_type: &'static str, stored: ObjectDigest) -> Self {
         Self {
             media_type,
             digest: digest(&stored.sha256),
@@ -203,8 +206,8 @@ impl Descriptor {
 mod tests {
     use super::*;
 
-    fn documents() -> (Documents, Image) {
-        let layer = Stored {
+    fn documents() -> (Documents, CatalogImage) {
+        let layer = ObjectDigest {
             size: 7,
             sha256: Sha256::of(b"layer"),
         };
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_read_as_the_specification_has_them() {
+    fn documents_have_the_json_of_the_specification() {
         let (documents, image) = documents();
         let (tar, layer) = (Sha256::of(b"tar"), Sha256::of(b"layer"));
         assert_eq!(
@@ -227,14 +230,14 @@ mod tests {
                 r#"{{"architecture":"arm64","os":"linux","config":{{"Labels":{{"operators.operatorframework.io.index.configs.v1":"/configs"}}}},"rootfs":{{"type":"layers","diff_ids":["sha256:{tar}"]}},"history":[{{"created_by":"catalog-mirror"}}]}}"#
             )
         );
-        let Stored { size, sha256 } = image.configs[1];
+        let ObjectDigest { size, sha256 } = image.configs[1];
         assert_eq!(
             text(&documents.manifests[1]),
             format!(
                 r#"{{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"sha256:{sha256}","size":{size}}},"layers":[{{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":"sha256:{layer}","size":7}}]}}"#
             )
         );
-        let Stored { size, sha256 } = image.manifests[0];
+        let ObjectDigest { size, sha256 } = image.manifests[0];
         let first = format!(
             r#"{{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:{sha256}","size":{size},"platform":{{"architecture":"amd64","os":"linux"}}}},"#
         );
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_document_is_a_blob_of_its_own_and_comes_after_what_it_names() {
+    fn into_all_lists_each_blob_after_those_that_it_names() {
         let (documents, image) = documents();
         let hashes: Vec<Sha256> = documents.into_all().map(|bytes| Sha256::of(&bytes)).collect();
         let blobs: Vec<Sha256> = image.blobs().map(|stored| stored.sha256).collect();

@@ -1,14 +1,14 @@
 use std::fmt::Write;
 
-use layout::Sha256;
+use model::Sha256;
 
-/// The folder of the image that holds the catalog, without its leading slash.
+/// Folder of the catalog in a written image, without a leading slash.
 pub const ROOT: &str = "configs";
 
-/// Beyond this a name is cut: with the hash it has 232 bytes, and file systems take 255.
+/// Length at which a name is cut. With the hash it then has 232 bytes, and file systems allow 255.
 const NAME_MAX: usize = 160;
 
-/// The folder of a Package below [`ROOT`]; the empty name is the global group.
+/// Returns the folder of a package below [`ROOT`]. The empty name is the global group.
 pub(crate) fn name(package: &str) -> String {
     let mut name = String::with_capacity(package.len());
     for (at, byte) in package.bytes().enumerate() {
@@ -23,7 +23,7 @@ pub(crate) fn name(package: &str) -> String {
         }
     }
     if name.is_empty() {
-        // No Package has it: in its escape sequences two digits follow.
+        // No package gets this folder, because two digits follow each `%` of an escape sequence.
         name.push('%');
     }
     name
@@ -37,7 +37,7 @@ fn escape(name: &mut String, byte: u8) {
     write!(name, "%{byte:02X}").expect("a String takes all");
 }
 
-/// The hash is of the whole name, so that two long ones are never taken for one.
+/// Appends the hash of the whole name, so that two long names stay different.
 fn cut(mut name: String, package: &str) -> String {
     write!(name, "%sha256-{}", Sha256::of(package.as_bytes())).expect("a String takes all");
     name
@@ -52,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_names_stay_as_they_are() {
+    fn name_keeps_usual_characters() {
         for usual in ["3scale-operator", "A", "a.b", "nfd", "v1~x+y@z"] {
             assert_eq!(name(usual), usual);
         }
     }
 
     #[test]
-    fn what_a_file_system_or_a_runtime_would_take_otherwise_is_escaped() {
+    fn name_escapes_special_characters() {
         for (package, folder) in [
             ("", "%"),
             (".", "%2E"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_and_told_apart() {
+    fn name_of_long_package_is_cut_and_stays_unique() {
         assert_eq!(name(&"a".repeat(NAME_MAX)), "a".repeat(NAME_MAX));
         let (one, other) = (format!("{}b", "a".repeat(300)), format!("{}c", "a".repeat(300)));
         assert_ne!(name(&one), name(&other));
@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_is_one_safe_component_of_its_own(packages in prop::collection::hash_set("[\\PC./%]{0,200}", 1..20)) {
+        fn name_is_one_safe_unique_component(packages in prop::collection::hash_set("[\\PC./%]{0,200}", 1..20)) {
             let mut folders = HashMap::new();
             for package in packages {
                 let folder = name(&package);

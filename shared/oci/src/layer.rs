@@ -2,29 +2,38 @@ use tar::{EntryType, Header};
 
 use crate::folder::{self, ROOT};
 
-/// A tar archive consists of blocks of this size.
+/// Size of a tar block, in bytes.
 const BLOCK: usize = 512;
-/// What fits into the name field of a header; what does not goes into a pax header before it (POSIX.1-2001).
+/// Size of the name field of a header, in bytes. A longer name goes into a pax header before it (POSIX.1-2001).
 const NAME_FIELD: usize = 100;
 
-/// The tar archive around the lines of all Packages. It is told of one Package after the other and gives the bytes
-/// that go before each one's lines.
+/// The tar archive around the lines of all packages. For each package it returns the bytes that go before the lines.
 ///
-/// Every folder has an entry of its own; times, owners and groups are zero.
+/// Every folder has an entry. Times, owners and groups are zero.
+///
+/// ```
+/// use catalog_mirror_oci::Layer;
+///
+/// let mut layer = Layer::new();
+/// let mut archive = layer.before("cache", 3);
+/// archive.extend(b"{}\n");
+/// archive.extend(layer.end());
+/// assert_eq!(archive.len() % 512, 0);
+/// ```
 #[derive(Debug, Default)]
 pub struct Layer {
     begun: bool,
-    /// The bytes of the last file, which are to be filled up to a whole block.
+    /// Size of the last file in bytes. The next call fills its last block.
     last: u64,
 }
 
 impl Layer {
-    /// An archive that nothing was written of yet.
+    /// Starts an archive that has no packages yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What goes before the `size` bytes of lines of the next Package; the empty name is the global group.
+    /// Returns the bytes before the lines of the next package, which have `size` bytes. The empty name is the global group.
     pub fn before(&mut self, package: &str, size: u64) -> Vec<u8> {
         let mut bytes = self.close();
         let folder = format!("{ROOT}/{}/", folder::name(package));
@@ -34,9 +43,10 @@ impl Layer {
         bytes
     }
 
-    /// What goes after the lines of the last Package.
+    /// Returns the bytes after the lines of the last package.
     pub fn end(mut self) -> Vec<u8> {
         let mut bytes = self.close();
+        // Two blocks of zeros end an archive (POSIX.1-2001).
         bytes.resize(bytes.len() + 2 * BLOCK, 0);
         bytes
     }
@@ -74,16 +84,18 @@ fn header(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {
     header.set_mode(if kind == EntryType::Directory { 0o755 } else { 0o644 });
     header.set_uid(0);
     header.set_gid(0);
+    // Equal content must give equal bytes, and with them an equal digest, on every machine and day.
     header.set_mtime(0);
     header.set_size(size);
     header.set_cksum();
     bytes.extend_from_slice(header.as_bytes());
 }
 
-/// A record starts with its own length, whose digits count too.
+/// Returns a pax record. It starts with its own length, which includes the digits of the length.
 fn pax_record(key: &str, value: &str) -> String {
     let rest = key.len() + value.len() + 3;
     let mut length = rest;
+    // The length counts its own digits, so it is found by repetition.
     while length != rest + length.to_string().len() {
         length = rest + length.to_string().len();
     }
@@ -109,7 +121,7 @@ mod tests {
         bytes
     }
 
-    /// Path, kind, mode and content of every entry, and that nothing says when or by whom it was made.
+    /// Returns path, kind, mode and content of every entry. Checks that times and owners are zero.
     fn entries(bytes: &[u8]) -> Vec<(String, EntryType, u32, Vec<u8>)> {
         let mut archive = tar::Archive::new(bytes);
         let entries = archive.entries().unwrap().map(|entry| {
@@ -135,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_has_a_folder_and_a_file_for_each_package() {
+    fn archive_has_folder_and_file_for_each_package() {
         let bytes = archive(&[("", b"{}\n"), ("a", b"one\n"), ("b/c", &[b'x'; 512])]);
         assert_eq!(
             entries(&bytes),
@@ -154,12 +166,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_an_archive_too() {
+    fn archive_without_packages_has_root_folder() {
         assert_eq!(entries(&archive(&[])), [folder("configs/")]);
     }
 
     #[test]
-    fn long_names_go_into_pax_headers() {
+    fn archive_stores_long_names_in_pax_headers() {
         for length in [78, 79, 80, 81, 99, 100, 101, 155, 160, 161, 255, 300] {
             let package = "p".repeat(length);
             let bytes = archive(&[(&package, b"1\n"), ("q", b"2\n")]);
@@ -172,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pax_record_counts_itself() {
+    fn pax_record_length_includes_its_digits() {
         for length in [1, 80, 89, 90, 91, 92, 93, 985, 986, 987, 988, 989, 990, 991] {
             let record = pax_record("path", &"x".repeat(length));
             let (digits, _) = record.split_once(' ').unwrap();
@@ -181,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_more_than_eight_gigabytes_says_so() {
+    fn header_of_nine_gigabytes_has_right_size() {
         let mut layer = Layer::new();
         let bytes = layer.before("a", 9 << 30);
         let header = Header::from_byte_slice(&bytes[bytes.len() - BLOCK..]);
@@ -191,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_archive_reads_back(packages in prop::collection::btree_map("\\PC{0,120}", prop::collection::vec(any::<u8>(), 0..1100), 0..8)) {
+        fn archive_of_any_packages_reads_back(packages in prop::collection::btree_map("\\PC{0,120}", prop::collection::vec(any::<u8>(), 0..1100), 0..8)) {
             let packages: Vec<(&str, &[u8])> = packages.iter().map(|(name, lines)| (name.as_str(), lines.as_slice())).collect();
             let bytes = archive(&packages);
             prop_assert_eq!(bytes.len() % BLOCK, 0);

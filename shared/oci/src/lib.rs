@@ -1,10 +1,19 @@
 #![doc = include_str!("../README.md")]
 
+mod digest;
 mod documents;
 mod folder;
 mod layer;
 pub mod media_type;
+mod path;
+mod unpack;
 
+pub use digest::{BlobRef, Digest, DigestError, DigestHasher};
 pub use documents::{Documents, LABEL, PLATFORMS, Platform, digest};
 pub use folder::ROOT;
 pub use layer::Layer;
+pub use path::{clean_path, shown};
+pub use unpack::{
+    Budget, ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, OverlayState,
+    Root, RootState, UnpackError,
+};

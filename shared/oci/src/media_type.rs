@@ -1,10 +1,10 @@
-//! The media types of images (OCI image specification, "Media Types").
+//! Media types of images (OCI image specification, "Media Types").
 
-/// An image index.
+/// Media type of an image index.
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// A manifest for one platform.
+/// Media type of the manifest for one platform.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-/// What a manifest configures.
+/// Media type of an image config.
 pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-/// A layer. gzip, because every client reads it; zstd came with version 1.1 and many cluster runtimes lack it.
+/// Media type of a layer. gzip, because every client reads it; many cluster runtimes lack zstd, which came with version 1.1.
 pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";

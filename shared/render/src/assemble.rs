@@ -7,38 +7,50 @@ use std::{
 use fbc::{IndexIgnore, walk_order};
 
 use crate::{
-    Problem, RenderError, Rendering, Shard,
+    FileProblem, RenderError, Rendering, Shard,
+    context::{FileFailure, RenderContext},
     error::shown,
     fragment::Fragment,
-    renderer::is_ignore_file,
-    worker::{Failure, Shop},
+    renderer::{ignore_error, is_ignore_file},
 };
 
-/// Everything the workers found, to be put in order.
+/// Results of all workers, to be put in order.
 pub(crate) struct Assembly {
     pub(crate) fragments: Vec<Fragment>,
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<FileFailure>,
     pub(crate) ignore: IndexIgnore,
     pub(crate) links: BTreeMap<String, String>,
 }
 
 impl Assembly {
-    pub(crate) fn finish(mut self, shop: Arc<Shop>) -> Result<Rendering, RenderError> {
-        self.follow_links(&shop)?;
-        let ignore = &self.ignore;
-        self.fragments.retain(|fragment| !ignore.excludes(&fragment.path));
-        self.failures.retain(|failure| !ignore.excludes(&failure.path));
+    pub(crate) fn finish(mut self, context: Arc<RenderContext>) -> Result<Rendering, RenderError> {
+        self.follow_links(&context)?;
+        let mut ignored = IgnoredPaths {
+            ignore: &self.ignore,
+            known: HashMap::new(),
+            context: &context,
+        };
+        for fragment in mem::take(&mut self.fragments) {
+            if !ignored.contains(&fragment.path)? {
+                self.fragments.push(fragment);
+            }
+        }
+        for failure in mem::take(&mut self.failures) {
+            if !ignored.contains(&failure.path)? {
+                self.failures.push(failure);
+            }
+        }
         if !self.failures.is_empty() {
             return Err(invalid(self.failures));
         }
         Ok(Rendering {
-            shards: shards(self.fragments, &shop)?,
-            shop,
+            shards: shards(self.fragments, &context)?,
+            context,
         })
     }
 
-    /// A link has the fragments and the failures of its target, under its own path.
-    fn follow_links(&mut self, shop: &Shop) -> Result<(), RenderError> {
+    /// Gives each link the fragments and the failures of its target, under the link's own path.
+    fn follow_links(&mut self, context: &RenderContext) -> Result<(), RenderError> {
         let links = mem::take(&mut self.links);
         if links.is_empty() {
             return Ok(());
@@ -46,25 +58,49 @@ impl Assembly {
         let fragments = by_path(mem::take(&mut self.fragments), |fragment| &fragment.path);
         let failures = by_path(mem::take(&mut self.failures), |failure| &failure.path);
         for (path, target) in links {
-            // What an ignore file says was not read as FBC, nor the other way round.
+            context.check_stop()?;
+            // An ignore file was not read as FBC, and FBC was not read as an ignore file.
             if is_ignore_file(&path) || is_ignore_file(&target) {
-                return Err(no_link(path, &target));
+                return Err(linked_ignore_file(path, &target));
             }
             let path: Arc<str> = path.into();
             for fragment in fragments.get(target.as_str()).into_iter().flatten() {
-                shop.count.add(&path, fragment.metas.len() as u64, fragment.size);
+                context
+                    .usage
+                    .add(&path, fragment.metas.len() as u64, fragment.lines.size);
                 self.fragments.push(fragment.at(&path));
             }
             for failure in failures.get(target.as_str()).into_iter().flatten() {
-                // Counted as where it was found.
-                shop.count.add(&path, 1, 0);
+                // A failure counts as one document, as it did where it was found.
+                context.usage.add(&path, 1, 0);
                 self.failures.push(failure.at(&path));
             }
-            within_limits(shop)?;
+            within_limits(context)?;
         }
         self.fragments.extend(fragments.into_values().flatten());
         self.failures.extend(failures.into_values().flatten());
         Ok(())
+    }
+}
+
+/// The paths that are not part of the catalog. Each is compared with the patterns once.
+struct IgnoredPaths<'a> {
+    ignore: &'a IndexIgnore,
+    known: HashMap<Arc<str>, bool>,
+    context: &'a RenderContext,
+}
+
+impl IgnoredPaths<'_> {
+    fn contains(&mut self, path: &Arc<str>) -> Result<bool, RenderError> {
+        if let Some(known) = self.known.get(path) {
+            return Ok(*known);
+        }
+        // The comparison of one path is short, because its steps are limited.
+        self.context.check_stop()?;
+        let excluded = self.ignore.excludes(path);
+        let excluded = excluded.map_err(|error| ignore_error(self.context, path, &error))?;
+        self.known.insert(path.clone(), excluded);
+        Ok(excluded)
     }
 }
 
@@ -76,33 +112,39 @@ fn by_path<T>(all: Vec<T>, path: impl Fn(&T) -> &Arc<str>) -> HashMap<Arc<str>, 
     by_path
 }
 
-fn no_link(path: String, target: &str) -> RenderError {
+fn linked_ignore_file(path: String, target: &str) -> RenderError {
     let name = IndexIgnore::FILE_NAME;
     let reason = format!("is a link to {}; an {name} must be a plain file", shown(target));
     RenderError::Invalid {
-        problems: vec![Problem { path, reason }],
+        problems: vec![FileProblem {
+            path,
+            reason,
+            limit: None,
+        }],
     }
 }
 
-fn within_limits(shop: &Shop) -> Result<(), RenderError> {
-    shop.count
+fn within_limits(context: &RenderContext) -> Result<(), RenderError> {
+    context
+        .usage
         .exceeded()
         .map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
 }
 
-fn invalid(mut failures: Vec<Failure>) -> RenderError {
+fn invalid(mut failures: Vec<FileFailure>) -> RenderError {
     failures.sort_by(|a, b| walk_order(&a.path, &b.path).then(a.part.cmp(&b.part)));
-    let problems = failures.into_iter().map(|failure| Problem {
+    let problems = failures.into_iter().map(|failure| FileProblem {
         path: shown(&failure.path),
         reason: failure.reason,
+        limit: failure.limit,
     });
     RenderError::Invalid {
         problems: problems.collect(),
     }
 }
 
-/// Groups by Package in byte order of the names, which puts the global group, whose name is empty, first.
-fn shards(mut fragments: Vec<Fragment>, shop: &Shop) -> Result<Vec<Shard>, RenderError> {
+/// Groups the fragments by Package, in byte order of the names: the global group has an empty name and comes first.
+fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<Shard>, RenderError> {
     fragments.sort_by(|a, b| {
         let group = a.group.as_bytes().cmp(b.group.as_bytes());
         group
@@ -118,9 +160,10 @@ fn shards(mut fragments: Vec<Fragment>, shop: &Shop) -> Result<Vec<Shard>, Rende
             members.push(next);
         }
         packages += u64::from(!group.is_empty());
-        shop.count.packages(packages, &group);
-        within_limits(shop)?;
-        shards.push(Shard::join(&members, shop)?);
+        context.usage.packages(packages, &group);
+        within_limits(context)?;
+        context.check_stop()?;
+        shards.push(Shard::join(&members, context)?);
     }
     Ok(shards)
 }

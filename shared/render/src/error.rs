@@ -1,71 +1,87 @@
-use std::{fmt, io};
+use std::{collections::BTreeSet, fmt, io};
 
-use layout::Sha256;
+use model::Sha256;
 
-use crate::Limit;
+use crate::ExceededLimit;
 
-/// The most that an error repeats of what a catalog holds, which may be megabytes.
-const MOST_CHARS: usize = 300;
+/// Maximum number of characters of foreign text in an error: a catalog may hold names of megabytes.
+const FOREIGN_CHARS_MAX: usize = 300;
 
-/// What a catalog says, as errors repeat it.
+/// Escapes and shortens text of a catalog for an error.
 pub(crate) fn shown(text: &str) -> String {
-    text::line(text, MOST_CHARS)
+    model::text::line(text, FOREIGN_CHARS_MAX)
 }
 
-/// Why a catalog cannot be rendered.
+/// A catalog that cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// Files that are no valid FBC.
-    #[error("{}", Invalid(problems))]
+    /// Files that are not valid FBC.
+    #[error("{}", ProblemList(problems))]
     Invalid {
-        /// What is wrong, in the order of the file walk; never empty.
-        problems: Vec<Problem>,
+        /// Problems in the order of the file walk; never empty.
+        problems: Vec<FileProblem>,
     },
-    /// More of something than allowed.
+    /// The catalog exceeds a limit.
     #[error("{0}")]
-    Limit(Limit),
-    /// A published Shard does not hash to its name any more.
-    #[error("the published shard {sha256} is damaged")]
+    Limit(ExceededLimit),
+    /// The stop flag of the settings was set.
+    #[error("was not rendered to its end: the result is not wanted any more")]
+    Stopped,
+    /// A stored Shard does not have the bytes that its name promises.
+    #[error("the stored shard {sha256} is damaged")]
     Damaged {
-        /// The Shard.
+        /// The sha256 in its key.
         sha256: Sha256,
     },
-    /// A published Shard cannot be read back.
-    #[error("cannot read the published shard {sha256}")]
-    Published {
-        /// The Shard.
+    /// A stored Shard cannot be read.
+    #[error("cannot read the stored shard {sha256}")]
+    Unreadable {
+        /// The sha256 in its key.
         sha256: Sha256,
-        /// Why.
+        /// Error of the store.
         source: io::Error,
     },
     /// The temporary file for compressed Shards fails.
     #[error("cannot use temporary storage")]
     Scratch(#[source] io::Error),
-    /// A form of the catalog cannot be written.
-    #[error("cannot write {form}")]
+    /// A part of the publication cannot be written.
+    #[error("cannot write {part}")]
     Sink {
-        /// Which.
-        form: &'static str,
-        /// Why.
+        /// Name of the part, such as `all.json.gz`.
+        part: &'static str,
+        /// Error of the sink.
         source: io::Error,
     },
 }
 
-/// What is wrong with one file.
+/// One problem of one file.
 #[derive(Debug)]
-pub struct Problem {
-    /// The file, relative to the FBC root.
+pub struct FileProblem {
+    /// Path of the file, relative to the FBC root.
     pub path: String,
-    /// What is wrong, and in which document.
+    /// Index of the document and its error.
     pub reason: String,
+    /// Name of the limit that the document exceeds, if that is the error.
+    pub limit: Option<&'static str>,
 }
 
-struct Invalid<'a>(&'a [Problem]);
+impl RenderError {
+    /// Returns the names of the limits that the catalog exceeds, each once.
+    pub fn limits(&self) -> BTreeSet<&'static str> {
+        match self {
+            Self::Limit(exceeded) => BTreeSet::from([exceeded.name]),
+            Self::Invalid { problems } => problems.iter().filter_map(|problem| problem.limit).collect(),
+            _ => BTreeSet::new(),
+        }
+    }
+}
 
-impl fmt::Display for Invalid<'_> {
+struct ProblemList<'a>(&'a [FileProblem]);
+
+impl fmt::Display for ProblemList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 5;
-        let (shown, rest) = self.0.split_at(self.0.len().min(SHOWN));
+        const SHOWN_MAX: usize = 5;
+        let (shown, rest) = self.0.split_at(self.0.len().min(SHOWN_MAX));
         for (at, problem) in shown.iter().enumerate() {
             let comma = if at == 0 { "" } else { "; " };
             write!(f, "{comma}{}: {}", problem.path, problem.reason)?;

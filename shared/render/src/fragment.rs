@@ -1,37 +1,37 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fbc::Meta;
-use layout::{IndexedMeta, Sha256};
+use model::{Content, IndexedMeta, ObjectDigest};
 
-use crate::scratch::Held;
+use crate::scratch::ScratchBuffer;
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
     pub(crate) path: Arc<str>,
-    /// Which chunk of the file it comes from.
+    /// Number of the chunk in its file, from 0.
     pub(crate) part: usize,
-    /// The Package; empty for the global group.
+    /// Name of the Package; empty for the global group.
     pub(crate) group: Arc<str>,
-    /// Where each line lies in this fragment.
+    /// Position of each line in this fragment.
     pub(crate) metas: Arc<[IndexedMeta]>,
-    /// Bytes before compression.
-    pub(crate) size: u64,
+    /// Hash and size of the uncompressed lines.
+    pub(crate) lines: Content,
     pub(crate) body: FragmentBody,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum FragmentBody {
-    /// A part of a file; its hash alone names nothing.
-    Part(Arc<Held>),
-    /// All that its file says about the Package, most likely the whole Shard.
-    Whole(Sha256, Arc<Held>),
-    /// The same, and a Shard with these bytes is published already.
-    Published(Sha256),
+    /// Lines of a file that has several chunks.
+    Part(Arc<ScratchBuffer>),
+    /// All lines of its file about the Package: most likely the whole Shard.
+    Whole(Arc<ScratchBuffer>),
+    /// As `Whole`, and the store already has a Shard with these lines.
+    Stored(ObjectDigest),
 }
 
 impl Fragment {
-    /// The same as part of another file.
+    /// Returns the fragment as part of another file.
     pub(crate) fn at(&self, path: &Arc<str>) -> Self {
         Self {
             path: path.clone(),
@@ -40,9 +40,9 @@ impl Fragment {
     }
 }
 
-/// The lines of the Packages of one chunk, before compression.
+/// The lines of each Package of one chunk, before compression.
 #[derive(Debug, Default)]
-pub(crate) struct Groups(pub(crate) BTreeMap<String, Lines>);
+pub(crate) struct PackageLines(pub(crate) BTreeMap<String, Lines>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
@@ -50,7 +50,7 @@ pub(crate) struct Lines {
     pub(crate) metas: Vec<IndexedMeta>,
 }
 
-impl Groups {
+impl PackageLines {
     pub(crate) fn push(&mut self, meta: &Meta<'_>) {
         let group = meta.group().unwrap_or_default();
         match self.0.get_mut(group) {
@@ -69,6 +69,10 @@ impl Lines {
             offset: self.bytes.len() as u64,
             length: meta.line.len() as u64,
         });
+        // By a quarter at most: the memory of a chunk counts its lines that way.
+        if self.bytes.capacity() - self.bytes.len() < meta.line.len() {
+            self.bytes.reserve_exact(meta.line.len().max(self.bytes.capacity() / 4));
+        }
         self.bytes.extend_from_slice(meta.line);
     }
 }

@@ -1,19 +1,19 @@
-//! Two gzip members (RFC 1952) made of the same segments: `all.json.gz`, and the image's layer, which has the frames
-//! of a tar archive between them. One member each: curl, reqwest and httpx read only the first.
+//! Two gzip members (RFC 1952) made of the same segments: `all.json.gz`, and the image's layer, which has the headers of
+//! a tar archive between them. Each is one member: curl, reqwest and httpx read only the first.
 
 use std::io::{self, Write};
 
-use layout::{Hasher, Sha256, Stored};
+use model::{Hasher, ObjectDigest, Sha256};
 
 use crate::{
     RenderError,
     deflate::{Deflated, Segments},
-    measured::Measured,
+    hashing::HashingWriter,
 };
 
-/// Magic, deflate, no flags, no time, no hints, unknown system: nothing that depends on where it is made.
+/// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-/// An empty last block.
+/// An empty last deflate block.
 const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
 
 pub(crate) const ALL: &str = "all.json.gz";
@@ -21,28 +21,28 @@ const LAYER: &str = "the image's layer";
 
 type Sink = Box<dyn Write + Send>;
 
-/// What was written, where there was a sink for it.
+/// Digests of the members that were written.
 #[derive(Default)]
-pub(crate) struct Written {
-    pub(crate) all: Option<Stored>,
+pub(crate) struct GzipDigests {
+    pub(crate) all: Option<ObjectDigest>,
     pub(crate) layer: Option<LayerFacts>,
 }
 
-/// The layer of a catalog's image as it was written.
+/// Digests of the layer of a catalog's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerFacts {
     /// The layer, one gzip member.
-    pub stored: Stored,
-    /// The sha256 of the tar archive that it holds.
+    pub stored: ObjectDigest,
+    /// The sha256 of the uncompressed tar archive.
     pub diff_id: Sha256,
 }
 
-/// Writes the members that there is a sink for.
-pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>) -> Result<Written, RenderError> {
+/// Writes the members that have a sink.
+pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>) -> Result<GzipDigests, RenderError> {
     let mut all = all.map(|sink| Member::begin(sink, ALL)).transpose()?;
-    let mut layer = layer.map(Layer::begin).transpose()?;
+    let mut layer = layer.map(LayerMember::begin).transpose()?;
     for segment in segments.iter() {
-        let segment = segment.map_err(|source| RenderError::Sink { form: ALL, source })?;
+        let segment = segment.map_err(|source| RenderError::Sink { part: ALL, source })?;
         if let Some(all) = &mut all {
             all.add(&segment.lines)?;
         }
@@ -51,19 +51,19 @@ pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>)
             layer.add(&segment.piece.block, &segment.lines)?;
         }
     }
-    Ok(Written {
+    Ok(GzipDigests {
         all: all.map(Member::end).transpose()?,
-        layer: layer.map(Layer::end).transpose()?,
+        layer: layer.map(LayerMember::end).transpose()?,
     })
 }
 
-/// A member that also knows the hash of what it holds.
-struct Layer {
+/// A member that also hashes its uncompressed content.
+struct LayerMember {
     member: Member,
     diff_id: Hasher,
 }
 
-impl Layer {
+impl LayerMember {
     fn begin(sink: Sink) -> Result<Self, RenderError> {
         Ok(Self {
             member: Member::begin(sink, LAYER)?,
@@ -85,7 +85,7 @@ impl Layer {
 }
 
 struct Member {
-    sink: Measured<Sink>,
+    sink: HashingWriter<Sink>,
     name: &'static str,
     checksum: crc32fast::Hasher,
     size: u32,
@@ -94,7 +94,7 @@ struct Member {
 impl Member {
     fn begin(sink: Sink, name: &'static str) -> Result<Self, RenderError> {
         let mut member = Self {
-            sink: Measured::new(sink),
+            sink: HashingWriter::new(sink),
             name,
             checksum: crc32fast::Hasher::new(),
             size: 0,
@@ -110,7 +110,7 @@ impl Member {
         self.put(&deflated.bytes)
     }
 
-    fn end(mut self) -> Result<Stored, RenderError> {
+    fn end(mut self) -> Result<ObjectDigest, RenderError> {
         self.put(&LAST_BLOCK)?;
         let checksum = std::mem::take(&mut self.checksum).finalize();
         self.put(&checksum.to_le_bytes())?;
@@ -123,8 +123,8 @@ impl Member {
     }
 }
 
-fn failed(form: &'static str) -> impl FnOnce(io::Error) -> RenderError {
-    move |source| RenderError::Sink { form, source }
+fn failed(part: &'static str) -> impl FnOnce(io::Error) -> RenderError {
+    move |source| RenderError::Sink { part, source }
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{deflate::lanes, whole::Piece};
+    use crate::{deflate::lanes, write_all::Piece};
 
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// `all.json.gz` and the layer.
+    /// Returns `all.json.gz` and the layer.
     fn members(pieces: &[Piece], count: usize) -> (Vec<u8>, Vec<u8>) {
         let (all, layer) = (Shared::default(), Shared::default());
         let sinks = (all.clone(), layer.clone());
@@ -177,11 +177,11 @@ mod tests {
         let mut read = Vec::new();
         let mut decoder = flate2::bufread::GzDecoder::new(bytes);
         decoder.read_to_end(&mut read).unwrap();
-        assert!(decoder.into_inner().is_empty(), "nothing follows the first member");
+        assert!(decoder.into_inner().is_empty(), "no bytes follow the first member");
         read
     }
 
-    /// Every second one begins a Shard, and so has a frame; the last is only one.
+    /// Returns seven pieces, of which every second begins a Shard and has a frame, and a frame at the end.
     fn pieces(block: impl Fn(u32) -> Vec<u8>) -> Vec<Piece> {
         let piece = |at: u32| Piece {
             frame: if at.is_multiple_of(2) {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn two_members_that_every_reader_understands() {
+    fn members_decompress_to_their_content() {
         for pieces in [pieces(lines), pieces(noise)] {
             let (all, layer) = members(&pieces, 2);
             let blocks: Vec<u8> = pieces.iter().flat_map(|piece| piece.block.to_vec()).collect();
@@ -234,12 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bytes_whatever_the_number_of_lanes() {
+    fn number_of_lanes_does_not_change_the_bytes() {
         assert_eq!(members(&pieces(lines), 1), members(&pieces(lines), 3));
     }
 
     #[test]
-    fn nothing_is_a_valid_member_too() {
+    fn members_without_content_are_valid() {
         let (all, layer) = members(&[], 2);
         assert!(unpacked(&all).is_empty() && unpacked(&layer).is_empty());
     }

@@ -1,40 +1,38 @@
 use std::{io, mem};
 
-use layout::{Document, Index, IndexedShard, Sha256};
+use model::{Document, Index, IndexedShard, ObjectDigest};
 
 use crate::Rendering;
 
-/// `index.json.zst`, ready to be stored.
+/// The index of a Snapshot, ready to be stored.
 #[derive(Debug)]
 pub struct IndexFile {
-    /// The bytes to store.
+    /// The bytes to store: one zstd frame.
     pub bytes: Vec<u8>,
-    /// The sha256 of what they decompress to.
-    pub content: Sha256,
-    /// How many bytes that is.
-    pub size: u64,
+    /// Hash and size of these bytes.
+    pub stored: ObjectDigest,
 }
 
 impl Rendering {
-    /// The index. It takes the entries out of the Shards, because they are large.
+    /// Returns the index. It takes the entries out of the Shards, because they are large.
     ///
     /// # Errors
-    /// What the compressor ran into.
+    /// Fails if the compressor cannot allocate its memory.
     pub fn take_index(&mut self) -> io::Result<IndexFile> {
         let shards = self.shards.iter_mut();
         let shards = shards.map(|shard| IndexedShard {
-            sha256: shard.sha256,
+            lines: shard.lines.sha256,
             metas: mem::take(&mut shard.metas),
         });
         let content = Index {
             shards: shards.collect(),
         }
         .to_bytes();
-        let bytes = zstd::bulk::compress(&content, self.shop.settings.zstd_level)?;
+        // Not the level of other documents: an index has megabytes, and its densest level would take seconds.
+        let bytes = zstd::bulk::compress(&content, self.context.settings.zstd_level)?;
         Ok(IndexFile {
+            stored: ObjectDigest::of(&bytes),
             bytes,
-            content: Sha256::of(&content),
-            size: content.len() as u64,
         })
     }
 }

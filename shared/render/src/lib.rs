@@ -1,31 +1,36 @@
 #![doc = include_str!("../README.md")]
 
-mod again;
 mod assemble;
-mod count;
+mod context;
 mod deflate;
 mod error;
 mod fragment;
 mod gzip;
+mod hashing;
 mod index;
 mod limits;
-mod measured;
-mod published;
+mod memory;
+mod of_snapshot;
 mod renderer;
 mod rendering;
 mod scratch;
 mod settings;
 mod shard;
-mod whole;
-mod worker;
+mod stored;
+mod usage;
+mod write_all;
 
-pub use error::{Problem, RenderError};
+pub use fbc::{IgnoreLimits, StopFlag};
+
+pub use error::{FileProblem, RenderError};
 pub use gzip::LayerFacts;
 pub use index::IndexFile;
-pub use limits::{Limit, Limits};
-pub use published::{Nothing, Published};
+pub use limits::{ExceededLimit, RenderLimits};
+pub use memory::MemoryBudget;
+pub use of_snapshot::index_lines;
 pub use renderer::Renderer;
 pub use rendering::Rendering;
-pub use settings::Settings;
+pub use settings::RenderSettings;
 pub use shard::Shard;
-pub use whole::{AllFacts, Sinks};
+pub use stored::{NoStoredShards, StoredShards};
+pub use write_all::{AllFacts, Sinks};

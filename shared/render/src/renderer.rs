@@ -3,69 +3,76 @@ use std::{
     io::{self, Read},
     mem, panic,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         mpsc::{SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
 };
 
-use fbc::{Chunks, IndexIgnore};
-use text::chain;
+use fbc::{Chunks, FbcError, IndexIgnore};
+use model::text::chain;
 
 use crate::{
-    Published, RenderError, Rendering, Settings,
+    RenderError, RenderSettings, Rendering, StoredShards,
     assemble::Assembly,
-    count::Count,
+    context::{ChunkJob, RenderContext, WorkerResults},
     error::shown,
     scratch::Scratch,
-    worker::{Job, Results, Shop},
+    usage::Usage,
 };
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
 pub struct Renderer {
-    shop: Arc<Shop>,
-    jobs: Option<SyncSender<Job>>,
+    context: Arc<RenderContext>,
+    jobs: Option<SyncSender<ChunkJob>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     ignore_files: BTreeMap<String, Vec<u8>>,
+    /// The patterns of all ignore files, compiled when they are first needed.
+    ignore: OnceLock<Result<IndexIgnore, FbcError>>,
     links: BTreeMap<String, String>,
 }
 
 impl Renderer {
-    /// Starts the workers. `published` tells which Shards need not be kept.
-    pub fn start(settings: Settings, published: Arc<dyn Published>) -> Self {
+    /// Starts the workers. Shards that `stored` has are neither compressed nor kept.
+    pub fn start(settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
         let scratch = Scratch::new(settings.memory_bytes, settings.scratch_dir.clone());
+        let mut settings = settings;
         let workers = settings.workers.max(1);
-        let count = Count::new(&settings.limits);
-        let shop = Arc::new(Shop {
+        // No document can take more than all the memory there is.
+        settings.limits.document.memory_bytes = settings.documents.capacity();
+        let usage = Usage::new(&settings.limits);
+        let context = Arc::new(RenderContext {
             settings,
-            published,
+            stored,
             scratch,
-            count,
+            usage,
             results: Mutex::default(),
         });
         // One chunk waits while the next is being read: more would only cost memory.
         let (jobs, queue) = sync_channel(1);
         let queue = Arc::new(Mutex::new(queue));
-        let workers = (0..workers).map(|_| spawn(shop.clone(), queue.clone())).collect();
+        let workers = (0..workers).map(|_| spawn(context.clone(), queue.clone())).collect();
         Self {
-            shop,
+            context,
             jobs: Some(jobs),
             workers,
             ignore_files: BTreeMap::new(),
+            ignore: OnceLock::new(),
             links: BTreeMap::new(),
         }
     }
 
     /// Takes one file, its path relative to the FBC root with `/` between its parts.
     ///
-    /// A file that is no FBC is no error here: [`Self::finish`] reports it unless it turns out to be ignored.
+    /// A file that is not FBC is not an error here: [`Self::finish`] reports it, unless an ignore file excludes it.
     ///
     /// # Errors
-    /// What reading `content` ran into.
+    /// The error of reading `content`, and [`RenderError::Stopped`].
     pub fn file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
-        if self.shop.count.is_exceeded() {
+        if self.context.usage.is_exceeded() {
             return Ok(());
         }
+        self.context.check_stop().map_err(io::Error::other)?;
         if is_ignore_file(path) {
             return self.ignore_file(path, content);
         }
@@ -74,31 +81,38 @@ impl Renderer {
 
     fn ignore_file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let most = self.shop.settings.limits.ignore_bytes.saturating_add(1);
+        let most = self.context.settings.limits.ignore_bytes.saturating_add(1);
         content.take(most).read_to_end(&mut bytes)?;
-        self.shop.count.ignore_bytes(path, bytes.len() as u64);
+        self.context.usage.ignore_bytes(path, bytes.len() as u64);
         self.ignore_files.insert(path.to_owned(), bytes);
+        self.ignore = OnceLock::new();
         Ok(())
     }
 
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
-        let settings = &self.shop.settings;
-        let mut source = Source { content, error: None };
+        let settings = &self.context.settings;
+        let mut source = FileSource { content, error: None };
         let mut chunks = Chunks::new(&mut source, settings.limits.document, settings.chunk_bytes)
+            .stop_with(settings.stop.clone())
             .enumerate()
             .peekable();
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
                     let sole = part == 0 && chunks.peek().is_none();
-                    self.send(Job {
+                    // Taken after reading: what waits for a slow registry must not hold memory that others need.
+                    let bytes = settings.limits.document.memory_of(chunk.len());
+                    let memory = settings.documents.take(bytes, &settings.stop);
+                    let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
+                    self.send(ChunkJob {
                         path: path.clone(),
                         part,
                         sole,
                         chunk,
+                        memory,
                     })?;
                 }
-                Err(error) => self.shop.fail(path, part, &error),
+                Err(error) => self.context.fail(path, part, &error),
             }
         }
         drop(chunks);
@@ -110,12 +124,28 @@ impl Renderer {
         self.links.insert(path.to_owned(), target.to_owned());
     }
 
-    /// Whether the `.indexignore` files that have come so far exclude a path.
+    /// Returns true if the `.indexignore` files so far exclude a path. Also if that cannot be told: [`Self::finish`] then
+    /// says why.
     pub fn excludes(&self, path: &str) -> bool {
-        IndexIgnore::new(self.ignore_files.clone()).is_ok_and(|ignore| ignore.excludes(path))
+        if self.context.usage.is_exceeded() || self.context.settings.stop.is_stopped() {
+            return true;
+        }
+        match self.compiled_ignore() {
+            Ok(ignore) => ignore.excludes(path).unwrap_or_else(|error| {
+                self.context.usage.ignore_limit(path, &error);
+                true
+            }),
+            Err(_) => true,
+        }
     }
 
-    fn send(&self, job: Job) -> io::Result<()> {
+    fn compiled_ignore(&self) -> &Result<IndexIgnore, FbcError> {
+        let limits = self.context.settings.limits.ignore;
+        self.ignore
+            .get_or_init(|| IndexIgnore::new(self.ignore_files.clone(), limits))
+    }
+
+    fn send(&self, job: ChunkJob) -> io::Result<()> {
         let stopped = || io::Error::other("the render workers have stopped");
         self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())
     }
@@ -127,34 +157,28 @@ impl Renderer {
     /// storage errors.
     pub fn finish(mut self) -> Result<Rendering, RenderError> {
         self.stop().map_err(RenderError::Scratch)?;
-        let Results {
+        self.context.check_stop()?;
+        let WorkerResults {
             fragments,
             failures,
             scratch_error,
-        } = mem::take(&mut *self.shop.results());
+        } = mem::take(&mut *self.context.results());
         if let Some(error) = scratch_error {
             return Err(RenderError::Scratch(error));
         }
-        if let Some(limit) = self.shop.count.exceeded() {
+        if let Some(limit) = self.context.usage.exceeded() {
             return Err(RenderError::Limit(limit));
         }
-        let ignore = self.ignore()?;
+        self.compiled_ignore();
+        let ignore = self.ignore.take().unwrap_or_else(|| Ok(IndexIgnore::default()));
+        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, &error))?;
         let assembly = Assembly {
             fragments,
             failures,
             ignore,
             links: mem::take(&mut self.links),
         };
-        assembly.finish(self.shop.clone())
-    }
-
-    fn ignore(&mut self) -> Result<IndexIgnore, RenderError> {
-        IndexIgnore::new(mem::take(&mut self.ignore_files)).map_err(|error| RenderError::Invalid {
-            problems: vec![crate::Problem {
-                path: IndexIgnore::FILE_NAME.to_owned(),
-                reason: shown(&chain(&error)),
-            }],
-        })
+        assembly.finish(self.context.clone())
     }
 
     fn stop(&mut self) -> io::Result<()> {
@@ -166,7 +190,7 @@ impl Renderer {
     }
 }
 
-/// Abandoned, it still waits for its workers: they hold memory.
+/// Waits for the workers also when it is abandoned, because they hold memory.
 impl Drop for Renderer {
     fn drop(&mut self) {
         self.jobs = None;
@@ -176,13 +200,13 @@ impl Drop for Renderer {
     }
 }
 
-/// Keeps the error of reading a file, which is the caller's, apart from what is wrong with the file.
-struct Source<'a> {
+/// Keeps the error of reading a file, which is the caller's, apart from problems of the file.
+struct FileSource<'a> {
     content: &'a mut dyn Read,
     error: Option<io::Error>,
 }
 
-impl Read for Source<'_> {
+impl Read for FileSource<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.content.read(buffer).map_err(|error| {
             let kind = error.kind();
@@ -192,8 +216,26 @@ impl Read for Source<'_> {
     }
 }
 
-fn spawn(shop: Arc<Shop>, queue: Arc<Mutex<std::sync::mpsc::Receiver<Job>>>) -> JoinHandle<io::Result<()>> {
-    thread::spawn(move || shop.work(&queue))
+fn spawn(
+    context: Arc<RenderContext>,
+    queue: Arc<Mutex<std::sync::mpsc::Receiver<ChunkJob>>>,
+) -> JoinHandle<io::Result<()>> {
+    thread::spawn(move || context.work(&queue))
+}
+
+/// Returns the error of an ignore file, or of comparing a path with its patterns.
+pub(crate) fn ignore_error(context: &RenderContext, path: &str, error: &FbcError) -> RenderError {
+    context.usage.ignore_limit(path, error);
+    match context.usage.exceeded() {
+        Some(limit) => RenderError::Limit(limit),
+        None => RenderError::Invalid {
+            problems: vec![crate::FileProblem {
+                path: path.to_owned(),
+                reason: shown(&chain(error)),
+                limit: None,
+            }],
+        },
+    }
 }
 
 pub(crate) fn is_ignore_file(path: &str) -> bool {

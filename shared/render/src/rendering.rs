@@ -1,22 +1,22 @@
 use std::{borrow::Cow, sync::Arc};
 
-use layout::{RENDER_VERSION, Sha256, ShardRef, Snapshot, Stored, Whole};
+use model::{AllFormats, CatalogImage, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot};
 
-use crate::{AllFacts, RenderError, Shard, worker::Shop};
+use crate::{AllFacts, RenderError, Shard, context::RenderContext};
 
-/// A catalog, rendered: its Shards in the order in which they make up `all.json`.
+/// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) shop: Arc<Shop>,
+    pub(crate) context: Arc<RenderContext>,
 }
 
 impl Rendering {
-    /// The Shards: the global group first if there is one, then the Packages in byte order of their names.
+    /// Returns the Shards: the global group first if there is one, then the Packages in byte order of their names.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
     }
 
-    /// The names of the Packages.
+    /// Returns the names of the Packages, in byte order.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
         self.shards
             .iter()
@@ -24,46 +24,43 @@ impl Rendering {
             .filter(|name| !name.is_empty())
     }
 
-    /// Whether `snapshot` has the same content: the same Shards in the same order.
+    /// True if `snapshot` has the same content: Shards with the same names and lines in the same order.
     pub fn equals(&self, snapshot: &Snapshot) -> bool {
-        let ours = self.shards.iter().map(|shard| (shard.name.as_str(), shard.sha256));
-        ours.eq(snapshot.shards().map(|shard| (shard.name.as_str(), shard.sha256)))
+        let ours = self.shards.iter().map(|shard| (shard.name.as_str(), shard.lines));
+        ours.eq(snapshot.shards().map(|shard| (shard.name.as_str(), shard.lines)))
     }
 
-    /// The bytes to store for a Shard: one zstd frame.
+    /// Returns the bytes to store for a Shard: one zstd frame.
     ///
     /// # Errors
-    /// [`RenderError::Scratch`], or [`RenderError::Published`] for a Shard that is published already.
+    /// [`RenderError::Scratch`], or [`RenderError::Unreadable`] for a Shard that the store has.
     pub fn compressed<'a>(&'a self, shard: &'a Shard) -> Result<Cow<'a, [u8]>, RenderError> {
-        shard.compressed(&self.shop)
+        shard.compressed(&self.context)
     }
 
-    /// The Snapshot document. `stored` tells what lies in the store under a Shard's hash.
-    pub fn snapshot(
-        &self,
-        all: &AllFacts,
-        whole: Whole,
-        index: Stored,
-        stored: impl Fn(&Sha256) -> Stored,
-    ) -> Snapshot {
+    /// Returns the Snapshot. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
+    pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
         let refs = self.shards.iter().zip(&all.metas).map(|(shard, metas)| ShardRef {
             name: shard.name.clone(),
-            sha256: shard.sha256,
-            size: shard.size,
+            stored: shard.stored,
+            lines: shard.lines,
             metas: *metas,
-            stored: stored(&shard.sha256),
         });
         let (global, packages): (Vec<_>, Vec<_>) = refs.partition(|shard| shard.name.is_empty());
-        Snapshot {
+        Some(Snapshot {
             render_version: RENDER_VERSION,
             content_hash: all.content_hash,
             size: all.size,
             metas: all.metas.iter().sum(),
-            all: whole,
+            all: AllFormats {
+                zstd: all.zstd?,
+                gzip: all.gzip?,
+                identity: all.identity,
+            },
             index,
             global: global.into_iter().next(),
             packages,
-            image: None,
-        }
+            image,
+        })
     }
 }

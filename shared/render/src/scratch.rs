@@ -10,18 +10,18 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Scratch {
     dir: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ScratchState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ScratchState {
     budget: usize,
     file: Option<File>,
 }
 
-/// Bytes that a [`Scratch`] keeps.
+/// Bytes that a [`Scratch`] keeps, in memory or in its file.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum ScratchBuffer {
     Memory(Vec<u8>),
     File { offset: u64, length: usize },
 }
@@ -30,16 +30,16 @@ impl Scratch {
     pub(crate) fn new(budget: usize, dir: PathBuf) -> Self {
         Self {
             dir,
-            state: Mutex::new(State { budget, file: None }),
+            state: Mutex::new(ScratchState { budget, file: None }),
         }
     }
 
-    pub(crate) fn hold(&self, mut bytes: Vec<u8>) -> io::Result<Held> {
+    pub(crate) fn keep(&self, mut bytes: Vec<u8>) -> io::Result<ScratchBuffer> {
         bytes.shrink_to_fit();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(left) = state.budget.checked_sub(bytes.len()) {
             state.budget = left;
-            return Ok(Held::Memory(bytes));
+            return Ok(ScratchBuffer::Memory(bytes));
         }
         let file = match &mut state.file {
             Some(file) => file,
@@ -47,16 +47,16 @@ impl Scratch {
         };
         let offset = file.seek(SeekFrom::End(0))?;
         file.write_all(&bytes)?;
-        Ok(Held::File {
+        Ok(ScratchBuffer::File {
             offset,
             length: bytes.len(),
         })
     }
 
-    pub(crate) fn read<'a>(&self, held: &'a Held) -> io::Result<Cow<'a, [u8]>> {
-        match held {
-            Held::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
-            Held::File { offset, length } => self.read_file(*offset, *length).map(Cow::Owned),
+    pub(crate) fn read<'a>(&self, buffer: &'a ScratchBuffer) -> io::Result<Cow<'a, [u8]>> {
+        match buffer {
+            ScratchBuffer::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            ScratchBuffer::File { offset, length } => self.read_file(*offset, *length).map(Cow::Owned),
         }
     }
 
@@ -75,18 +75,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_exceeds_the_budget_goes_to_a_file_and_reads_back() {
+    fn scratch_beyond_its_budget_uses_a_file_and_reads_back() {
         let scratch = Scratch::new(10, std::env::temp_dir());
-        let held: Vec<Held> = [b"0123456789".to_vec(), b"ab".to_vec(), Vec::new(), b"cde".to_vec()]
+        let kept: Vec<ScratchBuffer> = [b"0123456789".to_vec(), b"ab".to_vec(), Vec::new(), b"cde".to_vec()]
             .into_iter()
-            .map(|bytes| scratch.hold(bytes).unwrap())
+            .map(|bytes| scratch.keep(bytes).unwrap())
             .collect();
-        assert!(matches!(held[0], Held::Memory(_)));
-        assert!(matches!(held[1], Held::File { offset: 0, length: 2 }));
-        assert!(matches!(held[3], Held::File { offset: 2, length: 3 }));
-        let read: Vec<_> = held
+        assert!(matches!(kept[0], ScratchBuffer::Memory(_)));
+        assert!(matches!(kept[1], ScratchBuffer::File { offset: 0, length: 2 }));
+        assert!(matches!(kept[3], ScratchBuffer::File { offset: 2, length: 3 }));
+        let read: Vec<_> = kept
             .iter()
-            .map(|held| scratch.read(held).unwrap().into_owned())
+            .map(|buffer| scratch.read(buffer).unwrap().into_owned())
             .collect();
         assert_eq!(
             read,
@@ -95,8 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_an_error() {
+    fn keep_without_its_folder_fails() {
         let scratch = Scratch::new(0, "/nonexistent".into());
-        assert!(scratch.hold(b"a".to_vec()).is_err());
+        assert!(scratch.keep(b"a".to_vec()).is_err());
     }
 }

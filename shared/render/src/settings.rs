@@ -1,18 +1,20 @@
 use std::{num::NonZero, path::PathBuf, thread};
 
-use crate::Limits;
+use fbc::StopFlag;
 
-/// How much memory and work goes into rendering. Only the levels change what is written.
+use crate::{MemoryBudget, RenderLimits};
+
+/// Memory and work that rendering may take. Only the levels change the bytes that are written.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// Threads that parse and compress. Default: one per core.
+pub struct RenderSettings {
+    /// Number of threads that parse and compress. Default: one per core.
     pub workers: usize,
-    /// Files are cut into chunks of about this many bytes. Default: 2 MiB, several times the biggest usual Package.
+    /// Approximate size of the chunks that files are cut into, in bytes. Default: 2 MiB, several times a large Package.
     pub chunk_bytes: usize,
-    /// Compressed Shards that are kept in memory, in bytes; more goes to a temporary file. Default: 16 MiB, 300 MB
-    /// of catalog.
+    /// Maximum number of bytes of compressed Shards in memory; the rest goes to a temporary file. Default: 16 MiB, which is
+    /// 300 MB of catalog.
     pub memory_bytes: usize,
-    /// Where that temporary file is made. Default: the system's folder for temporary files.
+    /// Folder for that temporary file. Default: the system's folder for temporary files.
     pub scratch_dir: PathBuf,
     /// zstd level of a Shard. Default: 6, half a percent larger than 9 and a third faster.
     pub shard_level: i32,
@@ -20,11 +22,16 @@ pub struct Settings {
     pub zstd_level: i32,
     /// Level of `all.json.gz`. Default: 6; 9 takes twice as long for 8 % less.
     pub gzip_level: u32,
-    /// What no catalog may exceed.
-    pub limits: Limits,
+    /// Limits of one catalog.
+    pub limits: RenderLimits,
+    /// Memory for the documents that are parsed. Default: 256 MiB of its own; a process that renders several catalogs shares
+    /// one among them.
+    pub documents: MemoryBudget,
+    /// Ends the work early. Default: never set.
+    pub stop: StopFlag,
 }
 
-impl Default for Settings {
+impl Default for RenderSettings {
     fn default() -> Self {
         Self {
             workers: thread::available_parallelism().map_or(2, NonZero::get),
@@ -34,7 +41,9 @@ impl Default for Settings {
             shard_level: 6,
             zstd_level: 9,
             gzip_level: 6,
-            limits: Limits::default(),
+            limits: RenderLimits::default(),
+            documents: MemoryBudget::default(),
+            stop: StopFlag::default(),
         }
     }
 }

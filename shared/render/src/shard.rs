@@ -4,83 +4,69 @@ use std::{
     sync::Arc,
 };
 
-use layout::{Hasher, IndexedMeta, Sha256};
+use model::{Content, Hasher, IndexedMeta, ObjectDigest};
 
 use crate::{
-    Published, RenderError,
+    RenderError, StoredShards,
+    context::RenderContext,
     fragment::{Fragment, FragmentBody},
-    scratch::Held,
-    worker::Shop,
+    scratch::ScratchBuffer,
 };
 
 /// One Package as one run of canonical lines.
 #[derive(Debug)]
 pub struct Shard {
-    /// The Package's name; empty for the global group.
+    /// Name of the Package; empty for the global group.
     pub name: String,
-    /// The sha256 of the lines.
-    pub sha256: Sha256,
-    /// The bytes of the lines.
-    pub size: u64,
-    /// Where each Meta lies.
+    /// Hash and size of the uncompressed lines.
+    pub lines: Content,
+    /// Hash and size of the compressed bytes, under which the Shard is stored.
+    pub stored: ObjectDigest,
+    /// Position of each Meta in the lines.
     pub metas: Vec<IndexedMeta>,
-    pub(crate) body: Body,
+    pub(crate) body: ShardBody,
 }
 
 #[derive(Debug)]
-pub(crate) enum Body {
-    Published,
-    New(Arc<Held>),
+pub(crate) enum ShardBody {
+    /// The store has it.
+    Stored,
+    New(Arc<ScratchBuffer>),
 }
 
 impl Shard {
-    /// Whether a Shard with this hash was published before.
-    pub const fn is_published(&self) -> bool {
-        matches!(self.body, Body::Published)
+    /// True if the store already has a Shard with these lines.
+    pub const fn is_stored(&self) -> bool {
+        matches!(self.body, ShardBody::Stored)
     }
 
-    /// The compressed bytes, checked by whoever decompresses them.
-    pub(crate) fn compressed(&self, shop: &Shop) -> Result<Cow<'_, [u8]>, RenderError> {
+    /// Returns the compressed bytes. Bytes of the store are not checked here.
+    pub(crate) fn compressed(&self, context: &RenderContext) -> Result<Cow<'_, [u8]>, RenderError> {
         match &self.body {
-            Body::New(held) => shop.scratch.read(held).map_err(RenderError::Scratch),
-            Body::Published => load(&*shop.published, &self.sha256).map(Cow::Owned),
+            ShardBody::New(buffer) => context.scratch.read(buffer).map_err(RenderError::Scratch),
+            ShardBody::Stored => load(&*context.stored, &self.stored).map(Cow::Owned),
         }
     }
 
     /// Joins the fragments of one Package, which are in order.
-    pub(crate) fn join(fragments: &[Fragment], shop: &Shop) -> Result<Self, RenderError> {
-        let name = fragments
-            .first()
-            .map(|first| first.group.to_string())
-            .unwrap_or_default();
-        let size = fragments.iter().map(|fragment| fragment.size).sum();
-        let metas = metas(fragments);
-        let (sha256, body) = match fragments {
-            [
-                Fragment {
-                    body: FragmentBody::Published(sha256),
-                    ..
-                },
-            ] => (*sha256, Body::Published),
-            [
-                Fragment {
-                    body: FragmentBody::Whole(sha256, held),
-                    ..
-                },
-            ] => (*sha256, Body::New(held.clone())),
-            _ => join_bodies(fragments, size, shop)?,
+    pub(crate) fn join(fragments: &[Fragment], context: &RenderContext) -> Result<Self, RenderError> {
+        let name = fragments.first().map(|first| first.group.to_string());
+        let JoinedBody { lines, stored, body } = match fragments {
+            // Nearly every Package is one fragment, whose bytes are the Shard already.
+            [only] if !matches!(only.body, FragmentBody::Part(_)) => JoinedBody::of(only, context)?,
+            _ => join_bodies(fragments, context)?,
         };
         Ok(Self {
-            name,
-            sha256,
-            size,
-            metas,
+            name: name.unwrap_or_default(),
+            lines,
+            stored,
+            metas: metas(fragments),
             body,
         })
     }
 }
 
-/// The entries of all fragments, their offsets counted from the start of the Shard.
+/// Returns the entries of all fragments, their offsets counted from the start of the Shard.
 fn metas(fragments: &[Fragment]) -> Vec<IndexedMeta> {
     let mut start = 0;
     let mut metas = Vec::with_capacity(fragments.iter().map(|fragment| fragment.metas.len()).sum());
@@ -90,54 +76,86 @@ fn metas(fragments: &[Fragment]) -> Vec<IndexedMeta> {
             offset: meta.offset + start,
             ..meta
         }));
-        start += fragment.size;
+        start += fragment.lines.size;
     }
     metas
 }
 
-fn join_bodies(fragments: &[Fragment], size: u64, shop: &Shop) -> Result<(Sha256, Body), RenderError> {
+struct JoinedBody {
+    lines: Content,
+    stored: ObjectDigest,
+    body: ShardBody,
+}
+
+impl JoinedBody {
+    fn of(fragment: &Fragment, context: &RenderContext) -> Result<Self, RenderError> {
+        let (stored, body) = match &fragment.body {
+            FragmentBody::Stored(stored) => (*stored, ShardBody::Stored),
+            FragmentBody::Part(buffer) | FragmentBody::Whole(buffer) => {
+                let bytes = context.scratch.read(buffer).map_err(RenderError::Scratch)?;
+                (ObjectDigest::of(&bytes), ShardBody::New(buffer.clone()))
+            }
+        };
+        Ok(Self {
+            lines: fragment.lines,
+            stored,
+            body,
+        })
+    }
+}
+
+fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<JoinedBody, RenderError> {
+    let size = fragments.iter().map(|fragment| fragment.lines.size).sum();
     let mut hasher = Hasher::new();
-    let mut encoder = encoder(Vec::new(), shop.settings.shard_level, size).map_err(RenderError::Scratch)?;
+    let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
     for fragment in fragments {
-        copy_lines(&fragment.compressed(shop)?, |block| {
+        copy_lines(&fragment.compressed(context)?, |block| {
             hasher.update(block);
             encoder.write_all(block)
         })
         .map_err(RenderError::Scratch)?;
     }
     let sha256 = hasher.finish();
-    if shop.published.contains(&sha256) {
-        return Ok((sha256, Body::Published));
+    let lines = Content { sha256, size };
+    if let Some(stored) = context.stored.stored(&sha256) {
+        return Ok(JoinedBody {
+            lines,
+            stored,
+            body: ShardBody::Stored,
+        });
     }
-    let held = encoder
-        .finish()
-        .and_then(|bytes| shop.scratch.hold(bytes))
-        .map_err(RenderError::Scratch)?;
-    Ok((sha256, Body::New(Arc::new(held))))
+    let bytes = encoder.finish().map_err(RenderError::Scratch)?;
+    let stored = ObjectDigest::of(&bytes);
+    let buffer = context.scratch.keep(bytes).map_err(RenderError::Scratch)?;
+    Ok(JoinedBody {
+        lines,
+        stored,
+        body: ShardBody::New(Arc::new(buffer)),
+    })
 }
 
 impl Fragment {
-    fn compressed(&self, shop: &Shop) -> Result<Vec<u8>, RenderError> {
+    fn compressed(&self, context: &RenderContext) -> Result<Vec<u8>, RenderError> {
         match &self.body {
-            FragmentBody::Part(held) | FragmentBody::Whole(_, held) => shop
+            FragmentBody::Part(buffer) | FragmentBody::Whole(buffer) => context
                 .scratch
-                .read(held)
+                .read(buffer)
                 .map(Cow::into_owned)
                 .map_err(RenderError::Scratch),
-            FragmentBody::Published(sha256) => load(&*shop.published, sha256),
+            FragmentBody::Stored(stored) => load(&*context.stored, stored),
         }
     }
 }
 
-pub(crate) fn load(published: &dyn Published, sha256: &Sha256) -> Result<Vec<u8>, RenderError> {
-    published.load(sha256).map_err(|source| RenderError::Published {
-        sha256: *sha256,
+pub(crate) fn load(shards: &dyn StoredShards, stored: &ObjectDigest) -> Result<Vec<u8>, RenderError> {
+    shards.load(stored).map_err(|source| RenderError::Unreadable {
+        sha256: stored.sha256,
         source,
     })
 }
 
-/// A zstd encoder that writes one frame with the content size in its header and a checksum at its end, by which every
-/// reader notices flipped bits.
+/// Creates a zstd encoder for one frame with the content size in its header, and a checksum at its end that reveals
+/// flipped bits to every reader.
 pub(crate) fn encoder<W: Write>(sink: W, level: i32, size: u64) -> io::Result<zstd::Encoder<'static, W>> {
     let mut encoder = zstd::Encoder::new(sink, level)?;
     encoder.set_pledged_src_size(Some(size))?;

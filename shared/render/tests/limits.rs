@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use render::{Limits, Nothing, RenderError, Renderer, Settings};
+use catalog_mirror_render::{MemoryBudget, NoStoredShards, RenderError, RenderLimits, RenderSettings, Renderer};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
-fn render(files: Files<'_>, limits: Limits) -> Result<usize, RenderError> {
+fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> {
     // With one worker the files come in order, so it is the last one that exceeds a limit.
-    let settings = Settings {
+    let settings = RenderSettings {
         limits,
         workers: 1,
-        ..Settings::default()
+        ..RenderSettings::default()
     };
-    let mut renderer = Renderer::start(settings, Arc::new(Nothing));
+    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
     for (path, content) in files {
         match content.strip_prefix("-> ") {
             Some(target) => renderer.link(path, target),
@@ -23,7 +23,7 @@ fn render(files: Files<'_>, limits: Limits) -> Result<usize, RenderError> {
     renderer.finish().map(|rendering| rendering.packages().count())
 }
 
-type Set = fn(&mut Limits, u64);
+type Set = fn(&mut RenderLimits, u64);
 
 /// The limit, what exactly passes, how it is set, and where it is exceeded by one.
 type Row<'a> = (&'a str, u64, Set, &'a str, Files<'a>);
@@ -83,7 +83,7 @@ fn limits_are_exact() {
     ];
     for (name, exact, set, place, files) in rows {
         let at = |value| {
-            let mut limits = Limits::default();
+            let mut limits = RenderLimits::default();
             set(&mut limits, value);
             render(files, limits)
         };
@@ -100,12 +100,12 @@ fn limits_are_exact() {
 
 #[test]
 fn a_document_beyond_its_limit_is_a_problem_of_its_file() {
-    let limits = |document_bytes| Limits {
-        document: fbc::Limits {
+    let limits = |document_bytes| RenderLimits {
+        document: fbc::FbcLimits {
             document_bytes,
-            ..fbc::Limits::default()
+            ..fbc::FbcLimits::default()
         },
-        ..Limits::default()
+        ..RenderLimits::default()
     };
     let files: Files<'_> = &[("a", A), ("d/b.json", B)];
     assert_eq!(render(files, limits(A.len())).unwrap(), 2);
@@ -120,6 +120,91 @@ fn a_document_beyond_its_limit_is_a_problem_of_its_file() {
 #[test]
 fn errors_repeat_little_of_what_is_wrong() {
     let huge = format!("{{\"v\":1e{}}}", "9".repeat(1 << 20));
-    let text = render(&[("a", &huge)], Limits::default()).unwrap_err().to_string();
+    let text = render(&[("a", &huge)], RenderLimits::default())
+        .unwrap_err()
+        .to_string();
     assert!(text.len() < 1000, "{}", text.len());
+}
+
+#[test]
+fn ignore_limits_are_errors_of_the_catalog() {
+    let limits = |patterns, steps| RenderLimits {
+        ignore: catalog_mirror_render::IgnoreLimits { patterns, steps },
+        ..RenderLimits::default()
+    };
+    let files: Files<'_> = &[("a", A), ("b", B), (".indexignore", "c\nd\n")];
+    assert_eq!(render(files, limits(2, 1000)).unwrap(), 2);
+    for (limits, name) in [(limits(1, 1000), "ignorePatterns"), (limits(2, 3), "ignoreSteps")] {
+        let error = render(files, limits).unwrap_err();
+        assert!(
+            matches!(&error, RenderError::Limit(limit) if limit.name == name),
+            "{error}"
+        );
+        assert_eq!(error.limits().into_iter().collect::<Vec<_>>(), [name]);
+    }
+}
+
+#[test]
+fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
+    let settings = RenderSettings {
+        limits: RenderLimits {
+            ignore: catalog_mirror_render::IgnoreLimits {
+                patterns: 9,
+                steps: 100,
+            },
+            ..RenderLimits::default()
+        },
+        ..RenderSettings::default()
+    };
+    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
+    renderer.file(".indexignore", &mut "x*y\n".as_bytes()).unwrap();
+    let excluded = (0..1000)
+        .filter(|link| renderer.excludes(&format!("link{link}")))
+        .count();
+    assert!((900..1000).contains(&excluded), "{excluded}");
+    let error = renderer.finish().err().unwrap();
+    assert!(
+        matches!(&error, RenderError::Limit(limit) if limit.name == "ignoreSteps"),
+        "{error}"
+    );
+}
+
+#[test]
+fn stopped_work_ends_without_waiting_for_memory() {
+    let settings = RenderSettings::default();
+    let stop = settings.stop.clone();
+    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
+    renderer.file("a", &mut A.as_bytes()).unwrap();
+    stop.stop();
+    assert!(renderer.file("b", &mut B.as_bytes()).is_err());
+    assert!(matches!(renderer.finish(), Err(RenderError::Stopped)));
+}
+
+#[test]
+fn memory_is_given_back_when_the_files_are_parsed() {
+    let settings = RenderSettings::default();
+    let memory = settings.documents.clone();
+    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
+    for name in ["a", "b"] {
+        renderer.file(name, &mut A.as_bytes()).unwrap();
+    }
+    drop(renderer);
+    assert_eq!(memory.taken(), 0);
+}
+
+#[test]
+fn document_that_never_fits_into_the_budget_is_refused() {
+    let settings = RenderSettings {
+        documents: MemoryBudget::new(8000),
+        ..RenderSettings::default()
+    };
+    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
+    let large = format!("{{\"schema\":\"{}\"}}", "x".repeat(1000));
+    renderer.file("large", &mut large.as_bytes()).unwrap();
+    let error = renderer.finish().err().unwrap();
+    assert!(
+        error.to_string().contains("exceeds the limit memoryBytes of 8000"),
+        "{error}"
+    );
+    assert!(error.limits().contains("memoryBytes"));
 }

@@ -1,4 +1,4 @@
-//! From files to bytes, through the public door.
+//! From files to bytes, through the public API.
 
 use std::{
     collections::HashMap,
@@ -6,20 +6,24 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use layout::{Sha256, Snapshot, Stored, Whole};
-use render::{Nothing, Published, RenderError, Renderer, Rendering, Settings, Sinks};
+use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks, StoredShards};
+use model::{Content, Index, ObjectDigest, Sha256, StoredDocument};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> RenderSettings {
+    RenderSettings {
         chunk_bytes: 64,
-        ..Settings::default()
+        ..RenderSettings::default()
     }
 }
 
-fn try_render(files: Files<'_>, published: Arc<dyn Published>, settings: Settings) -> Result<Rendering, RenderError> {
-    let mut renderer = Renderer::start(settings, published);
+fn try_render(
+    files: Files<'_>,
+    stored: Arc<dyn StoredShards>,
+    settings: RenderSettings,
+) -> Result<Rendering, RenderError> {
+    let mut renderer = Renderer::start(settings, stored);
     for (path, content) in files {
         renderer.file(path, &mut content.as_bytes()).unwrap();
     }
@@ -27,7 +31,7 @@ fn try_render(files: Files<'_>, published: Arc<dyn Published>, settings: Setting
 }
 
 fn render(files: Files<'_>) -> Rendering {
-    try_render(files, Arc::new(Nothing), settings()).unwrap()
+    try_render(files, Arc::new(NoStoredShards), settings()).unwrap()
 }
 
 #[derive(Clone, Default)]
@@ -79,7 +83,7 @@ const LINES: &str = r#"{"schema":"custom","value":1}
 "#;
 
 #[test]
-fn the_global_group_comes_first_then_packages_in_order() {
+fn shards_start_with_the_global_group_then_follow_byte_order() {
     let rendering = render(CATALOG);
     assert_eq!(all(&rendering), LINES);
     let names: Vec<&str> = rendering.shards().iter().map(|shard| shard.name.as_str()).collect();
@@ -88,19 +92,19 @@ fn the_global_group_comes_first_then_packages_in_order() {
 }
 
 #[test]
-fn the_order_in_which_files_come_and_the_size_of_chunks_do_not_matter() {
+fn file_order_chunk_size_and_workers_do_not_change_the_lines() {
     let mut backwards: Vec<_> = CATALOG.to_vec();
     backwards.reverse();
     for chunk_bytes in [1, 50, 100_000] {
         for memory_bytes in [0, 1 << 20] {
             for workers in [1, 4] {
-                let settings = Settings {
+                let settings = RenderSettings {
                     chunk_bytes,
                     memory_bytes,
                     workers,
-                    ..Settings::default()
+                    ..RenderSettings::default()
                 };
-                let rendering = try_render(&backwards, Arc::new(Nothing), settings).unwrap();
+                let rendering = try_render(&backwards, Arc::new(NoStoredShards), settings).unwrap();
                 assert_eq!(all(&rendering), LINES, "{chunk_bytes} {memory_bytes} {workers}");
             }
         }
@@ -108,12 +112,12 @@ fn the_order_in_which_files_come_and_the_size_of_chunks_do_not_matter() {
 }
 
 #[test]
-fn every_shard_is_one_frame_named_by_its_lines_and_indexed() {
+fn shard_is_one_frame_with_its_lines_hash_and_index() {
     let mut rendering = render(CATALOG);
     let mut whole = String::new();
     for shard in rendering.shards() {
         let lines = zstd::bulk::decompress(&rendering.compressed(shard).unwrap(), 1 << 20).unwrap();
-        assert_eq!(Sha256::of(&lines), shard.sha256);
+        assert_eq!(Content::of(&lines), shard.lines);
         for meta in &shard.metas {
             let line = &lines[meta.offset as usize..(meta.offset + meta.length) as usize];
             assert!(line.starts_with(b"{") && line.ends_with(b"}\n"), "{meta:?}");
@@ -127,14 +131,14 @@ fn every_shard_is_one_frame_named_by_its_lines_and_indexed() {
     }
     assert_eq!(whole, LINES);
     let index = rendering.take_index().unwrap();
-    assert_eq!(
-        Sha256::of(&zstd::stream::decode_all(&index.bytes[..]).unwrap()),
-        index.content
-    );
+    assert_eq!(index.stored, ObjectDigest::of(&index.bytes));
+    let read = Index::from_stored(&index.bytes).unwrap();
+    let lines: Vec<_> = rendering.shards().iter().map(|shard| shard.lines.sha256).collect();
+    assert_eq!(read.shards.iter().map(|shard| shard.lines).collect::<Vec<_>>(), lines);
 }
 
 #[test]
-fn the_forms_of_all_hold_the_same_lines_and_are_measured() {
+fn write_all_encodings_hold_the_same_lines_and_report_their_digests() {
     let rendering = render(CATALOG);
     let (zstd, gzip) = (Buffer::default(), Buffer::default());
     let sinks = Sinks {
@@ -144,20 +148,8 @@ fn the_forms_of_all_hold_the_same_lines_and_are_measured() {
     };
     let facts = rendering.write_all(sinks).unwrap();
     let (zstd, gzip) = (zstd.0.lock().unwrap(), gzip.0.lock().unwrap());
-    assert_eq!(
-        facts.zstd,
-        Some(Stored {
-            size: zstd.len() as u64,
-            sha256: Sha256::of(&zstd)
-        })
-    );
-    assert_eq!(
-        facts.gzip,
-        Some(Stored {
-            size: gzip.len() as u64,
-            sha256: Sha256::of(&gzip)
-        })
-    );
+    assert_eq!(facts.zstd, Some(ObjectDigest::of(&zstd)));
+    assert_eq!(facts.gzip, Some(ObjectDigest::of(&gzip)));
     assert_eq!(facts.identity, None);
     assert_eq!(zstd::bulk::decompress(&zstd, LINES.len()).unwrap(), LINES.as_bytes());
     let mut read = String::new();
@@ -167,8 +159,8 @@ fn the_forms_of_all_hold_the_same_lines_and_are_measured() {
     assert_eq!(read, LINES);
 }
 
-/// The layer alone, or beside all else.
-fn layer(files: Files<'_>, settings: Settings, alone: bool) -> (Vec<u8>, render::LayerFacts) {
+/// Writes the layer, alone or with all other encodings.
+fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, catalog_mirror_render::LayerFacts) {
     let buffer = Buffer::default();
     let sink = || -> Option<Box<dyn Write + Send>> { (!alone).then(|| Box::new(io::sink()) as _) };
     let sinks = Sinks {
@@ -177,20 +169,16 @@ fn layer(files: Files<'_>, settings: Settings, alone: bool) -> (Vec<u8>, render:
         identity: sink(),
         layer: Some(Box::new(buffer.clone())),
     };
-    let rendering = try_render(files, Arc::new(Nothing), settings).unwrap();
+    let rendering = try_render(files, Arc::new(NoStoredShards), settings).unwrap();
     let facts = rendering.write_all(sinks).unwrap().layer.unwrap();
     let bytes = buffer.0.lock().unwrap().clone();
     (bytes, facts)
 }
 
 #[test]
-fn the_layer_holds_the_lines_of_each_package_in_a_file_of_its_own() {
+fn layer_holds_one_file_per_package() {
     let (bytes, facts) = layer(CATALOG, settings(), true);
-    let measured = Stored {
-        size: bytes.len() as u64,
-        sha256: Sha256::of(&bytes),
-    };
-    assert_eq!(facts.stored, measured);
+    assert_eq!(facts.stored, ObjectDigest::of(&bytes));
     let mut tar = Vec::new();
     flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut tar).unwrap();
     assert_eq!(facts.diff_id, Sha256::of(&tar));
@@ -216,13 +204,13 @@ fn the_layer_holds_the_lines_of_each_package_in_a_file_of_its_own() {
 }
 
 #[test]
-fn the_layer_depends_on_the_content_alone() {
+fn layer_bytes_depend_on_the_content_alone() {
     let (bytes, facts) = layer(CATALOG, settings(), true);
-    let one_worker = Settings {
+    let one_worker = RenderSettings {
         workers: 1,
         chunk_bytes: 1 << 20,
         memory_bytes: 0,
-        ..Settings::default()
+        ..RenderSettings::default()
     };
     assert_eq!(layer(CATALOG, one_worker, false), (bytes.clone(), facts));
     // The same content in one file, as the layer would be read again.
@@ -231,13 +219,13 @@ fn the_layer_depends_on_the_content_alone() {
 }
 
 #[test]
-fn ignored_files_do_not_count_not_even_their_errors() {
+fn indexignore_excludes_files_and_their_errors() {
     let files = [CATALOG, &[("README.md", "# A: b: c\n"), (".indexignore", "*.md\nb/\n")]].concat();
     assert!(!all(&render(&files)).contains("\"b\""));
 }
 
 #[test]
-fn all_problems_are_reported_in_the_order_of_the_walk() {
+fn finish_reports_all_problems_in_walk_order() {
     let files = [
         CATALOG,
         &[
@@ -247,7 +235,7 @@ fn all_problems_are_reported_in_the_order_of_the_walk() {
         ],
     ]
     .concat();
-    let Err(RenderError::Invalid { problems }) = try_render(&files, Arc::new(Nothing), settings()) else {
+    let Err(RenderError::Invalid { problems }) = try_render(&files, Arc::new(NoStoredShards), settings()) else {
         panic!("bad files must be refused");
     };
     let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
@@ -260,8 +248,8 @@ fn all_problems_are_reported_in_the_order_of_the_walk() {
 }
 
 #[test]
-fn a_link_has_the_lines_of_its_target() {
-    let mut renderer = Renderer::start(settings(), Arc::new(Nothing));
+fn link_has_the_lines_of_its_target() {
+    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
     renderer
         .file("p/a.yaml", &mut "schema: t\nname: one\npackage: p\n".as_bytes())
         .unwrap();
@@ -271,14 +259,14 @@ fn a_link_has_the_lines_of_its_target() {
 }
 
 #[test]
-fn an_error_of_the_reader_is_the_callers() {
+fn file_returns_the_error_of_its_reader() {
     struct Broken;
     impl Read for Broken {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::new(io::ErrorKind::TimedOut, "gone"))
         }
     }
-    let mut renderer = Renderer::start(settings(), Arc::new(Nothing));
+    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
     let error = renderer.file("a.yaml", &mut Broken).unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
@@ -286,35 +274,40 @@ fn an_error_of_the_reader_is_the_callers() {
     );
 }
 
-/// What an earlier rendering published.
-struct Store(HashMap<Sha256, Vec<u8>>);
+/// The Shards of an earlier rendering, by the hash of their lines.
+struct Store(HashMap<Sha256, (ObjectDigest, Vec<u8>)>);
 
 impl Store {
     fn of(rendering: &Rendering) -> Self {
         let shards = rendering.shards().iter();
         Self(
             shards
-                .map(|shard| (shard.sha256, rendering.compressed(shard).unwrap().into_owned()))
+                .map(|shard| {
+                    (
+                        shard.lines.sha256,
+                        (shard.stored, rendering.compressed(shard).unwrap().into_owned()),
+                    )
+                })
                 .collect(),
         )
     }
 }
 
-impl Published for Store {
-    fn contains(&self, sha256: &Sha256) -> bool {
-        self.0.contains_key(sha256)
+impl StoredShards for Store {
+    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
+        self.0.get(lines).map(|(stored, _)| *stored)
     }
 
-    fn load(&self, sha256: &Sha256) -> io::Result<Vec<u8>> {
-        self.0
-            .get(sha256)
-            .cloned()
+    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
+        let found = self.0.values().find(|(digest, _)| digest == stored);
+        found
+            .map(|(_, bytes)| bytes.clone())
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
 #[test]
-fn what_is_published_is_recognised_and_read_back() {
+fn stored_shards_are_recognised_and_read_back() {
     let published = Store::of(&render(CATALOG));
     let mut files = CATALOG.to_vec();
     files[0].1 = "schema: olm.package\nname: b\n";
@@ -322,7 +315,7 @@ fn what_is_published_is_recognised_and_read_back() {
     let new: Vec<&str> = rendering
         .shards()
         .iter()
-        .filter(|shard| !shard.is_published())
+        .filter(|shard| !shard.is_stored())
         .map(|shard| shard.name.as_str())
         .collect();
     assert_eq!(new, ["b"]);
@@ -330,11 +323,11 @@ fn what_is_published_is_recognised_and_read_back() {
 }
 
 #[test]
-fn a_damaged_published_shard_is_noticed() {
+fn write_all_detects_a_damaged_stored_shard() {
     let mut published = Store::of(&render(CATALOG));
     let other = zstd::bulk::compress(b"other\n", 3).unwrap();
-    published.0.values_mut().for_each(|bytes| bytes.clone_from(&other));
-    let rendering = try_render(CATALOG, Arc::new(published), Settings::default()).unwrap();
+    published.0.values_mut().for_each(|(_, bytes)| bytes.clone_from(&other));
+    let rendering = try_render(CATALOG, Arc::new(published), RenderSettings::default()).unwrap();
     let error = rendering.write_all(Sinks::default()).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
     // The compressors are told how much will come, and get less.
@@ -350,19 +343,22 @@ fn a_damaged_published_shard_is_noticed() {
 }
 
 #[test]
-fn equal_content_is_recognised_by_its_shards() {
+fn equals_compares_names_and_lines_of_shards() {
     let rendering = render(CATALOG);
-    let facts = rendering.write_all(Sinks::default()).unwrap();
-    let stored = Stored {
-        size: 0,
-        sha256: Sha256::of(b""),
+    let index = ObjectDigest::of(b"index");
+    let without = rendering.write_all(Sinks::default()).unwrap();
+    assert_eq!(
+        rendering.snapshot(&without, index, None),
+        None,
+        "it names both encodings"
+    );
+    let sinks = Sinks {
+        zstd: Some(Box::new(io::sink())),
+        gzip: Some(Box::new(io::sink())),
+        ..Sinks::default()
     };
-    let whole = Whole {
-        zstd: stored,
-        gzip: stored,
-        identity: None,
-    };
-    let snapshot: Snapshot = rendering.snapshot(&facts, whole, stored, |_| stored);
+    let facts = rendering.write_all(sinks).unwrap();
+    let snapshot = rendering.snapshot(&facts, index, None).unwrap();
     assert_eq!(snapshot.metas, 6);
     assert_eq!(snapshot.package("a").unwrap().metas, 3);
     assert!(render(CATALOG).equals(&snapshot));
@@ -370,7 +366,7 @@ fn equal_content_is_recognised_by_its_shards() {
 }
 
 #[test]
-fn a_writer_that_fails_is_named() {
+fn write_all_names_the_sink_that_failed() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -389,7 +385,7 @@ fn a_writer_that_fails_is_named() {
         matches!(
             error,
             RenderError::Sink {
-                form: "all.json.gz",
+                part: "all.json.gz",
                 ..
             }
         ),

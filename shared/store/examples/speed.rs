@@ -1,4 +1,4 @@
-//! Prints what the folder store costs: `cargo run --release -p store --example speed [FOLDER]`.
+//! Prints what the folder store costs: `cargo run --release -p catalog-mirror-store --example speed [FOLDER]`.
 
 use std::{
     env,
@@ -7,9 +7,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use catalog_mirror_store::{Condition, Fetched, FolderStore, Get, Object, Store as _, StoreError, StoreExt as _};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use layout::{Form, Key, Sha256};
-use store::{Condition, Fetched, FolderStore, Get, Object, Store as _, StoreError, StoreExt as _};
+use model::{Encoding, Key, Kind, Sha256};
 
 /// As many requests as a busy server has in flight.
 const TASKS: u32 = 16;
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn shard(number: u32) -> Key {
-    Key::Shard(Sha256::of(&number.to_be_bytes()))
+    Key::Object(Kind::Package, Sha256::of(&number.to_be_bytes()))
 }
 
 /// A cold publication: shards side by side, two large forms, a flush, the pointer.
@@ -40,12 +40,12 @@ async fn publish(store: &Arc<FolderStore>, shards: u32) -> Result<(), Box<dyn st
         async move { store.put(&key, content, Condition::CreateOnly).await }
     });
     puts.buffer_unordered(32).try_for_each(|_| async { Ok(()) }).await?;
-    for form in [Form::Zstd, Form::Gzip] {
+    for form in [Encoding::Zstd, Encoding::Gzip] {
         let mut staged = store.stage().await?;
         for _ in 0..shards {
             staged.write(content.clone()).await?;
         }
-        let key = Key::All("a".parse()?, Sha256::of(&shards.to_be_bytes()), form);
+        let key = Key::Object(Kind::All(form), Sha256::of(&shards.to_be_bytes()));
         staged.commit(&key, Condition::CreateOnly).await?;
     }
     let written = start.elapsed();
@@ -145,7 +145,7 @@ async fn read_small(store: &Arc<FolderStore>) -> Result<(), Box<dyn std::error::
 }
 
 async fn stream_large(store: &Arc<FolderStore>) -> Result<(), Box<dyn std::error::Error>> {
-    let key = Key::All("a".parse()?, Sha256::of(b"large"), Form::Identity);
+    let key = Key::Object(Kind::All(Encoding::Identity), Sha256::of(b"large"));
     let mut staged = store.stage().await?;
     let piece = Bytes::from(vec![7; 1 << 20]);
     for _ in 0..200 {

@@ -5,20 +5,22 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{Staged, StoreError};
 
-/// Passed on in pieces of this size: the encoders write a few hundred bytes at a time.
+/// Size of the pieces that a writer passes on, in bytes. The encoders write a few hundred bytes at a time, and each piece
+/// costs a wake-up of the task that stages it.
 const PIECE: usize = 256 << 10;
 
-/// The blocking end of a staged object, for the threads that compress.
+/// Blocking end of a staged object, for the threads that compress.
 pub struct StagedWriter {
     buffer: Vec<u8>,
     pieces: mpsc::Sender<Bytes>,
 }
 
-/// A staged object that is being written by a [`StagedWriter`].
+/// Task that stages what a [`StagedWriter`] writes.
 pub type Staging = JoinHandle<Result<Box<dyn Staged>, StoreError>>;
 
-/// Connects blocking writers with a staged object. Once the writer is gone, the task returns it, ready to commit.
+/// Connects a blocking writer with a staged object. Once the writer is dropped, the task returns the object, ready to commit.
 pub fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
+    // Two pieces: one is compressed while the one before is sent.
     let (pieces, mut received) = mpsc::channel::<Bytes>(2);
     let staging = tokio::spawn(async move {
         while let Some(piece) = received.recv().await {
@@ -38,7 +40,7 @@ pub fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
 impl StagedWriter {
     fn send(&mut self) -> io::Result<()> {
         let piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE));
-        // The task ended early: it has the error.
+        // The task ended early. Its result has the error.
         self.pieces
             .blocking_send(piece.into())
             .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))

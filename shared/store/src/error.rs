@@ -1,19 +1,19 @@
 use std::fmt;
 
-/// What was being done when a store failed.
+/// Operation during which a store failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Reading an object.
+    /// Read of an object or of the facts about it.
     Get,
-    /// Writing an object.
+    /// Write of an object, at once or in pieces.
     Put,
-    /// Making written objects durable.
+    /// Wait until all written objects are durable.
     Flush,
-    /// Removing an object.
+    /// Removal of one object or of a batch.
     Delete,
-    /// Listing objects.
+    /// Listing of the objects under a prefix.
     List,
-    /// Opening the store.
+    /// Opening of the store, before any request.
     Open,
 }
 
@@ -30,81 +30,81 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Why an operation on a store did not succeed. Callers tell the kinds apart by variant, never by text.
+/// Failure of an operation on a store. Tell the kinds apart by variant, never by text.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such object.
+    /// The store has no object under this key.
     #[error("the store has no {key}")]
     NotFound {
-        /// The object's key.
+        /// Key of the missing object, as a path.
         key: String,
     },
-    /// The condition of a put did not hold: somebody else wrote first.
-    #[error("{key} was written by another writer in the meantime")]
+    /// The condition of a put did not hold, because another writer was faster.
+    #[error("{key} was changed by another writer in the meantime")]
     Conflict {
-        /// The object's key.
+        /// Key of the object, as a path.
         key: String,
     },
-    /// A range that the object does not have.
+    /// The object does not have the requested range.
     #[error("{key} has only {size} bytes")]
     RangeNotSatisfiable {
-        /// The object's key.
+        /// Key of the object, as a path.
         key: String,
-        /// The object's size in bytes.
+        /// Size of the whole object in bytes.
         size: u64,
     },
-    /// Whoever acts here may not do that, and may not the next time either. It was not done.
+    /// The store does not allow the operation. It was not done, and a retry will not help.
     #[error("not allowed to {operation} {key}")]
     Denied {
-        /// What was to be done.
+        /// Operation that the store refused.
         operation: Operation,
-        /// The key, the prefix, or the store itself.
+        /// Key, prefix, or name of the store.
         key: String,
-        /// Who says so.
+        /// Answer of the store or of the operating system.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Anything else: the disk, the network.
+    /// Any other failure, of the disk or the network, say. A retry may help.
     #[error("cannot {operation} {key}")]
     Failed {
-        /// What was being done.
+        /// Operation that the store did not finish.
         operation: Operation,
-        /// The key, the prefix, or the store itself.
+        /// Key, prefix, or name of the store.
         key: String,
-        /// Why.
+        /// The underlying error, which the chain prints after this one.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// Whether there is no such object.
+    /// True if there is no such object.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether another writer was faster.
+    /// True if another writer was faster. Read again before you write again.
     pub const fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
     }
 
-    /// Whether it may not be done at all.
+    /// True if the store does not allow the operation at all.
     pub const fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })
     }
 }
 
-/// For stores to make them.
+/// Constructors for the implementations of [`Store`](crate::Store).
 impl StoreError {
-    /// There is no object under `key`.
+    /// Returns the error for a missing object under `key`.
     pub fn not_found(key: &dyn fmt::Display) -> Self {
         Self::NotFound { key: key.to_string() }
     }
 
-    /// The condition of a put to `key` did not hold.
+    /// Returns the error for a put to `key` whose condition did not hold.
     pub fn conflict(key: &dyn fmt::Display) -> Self {
         Self::Conflict { key: key.to_string() }
     }
 
-    /// The object under `key` has only `size` bytes.
+    /// Returns the error for a range beyond the `size` bytes of the object under `key`.
     pub fn range_not_satisfiable(key: &dyn fmt::Display, size: u64) -> Self {
         Self::RangeNotSatisfiable {
             key: key.to_string(),
@@ -112,7 +112,7 @@ impl StoreError {
         }
     }
 
-    /// `source` does not allow `operation` on `key`.
+    /// Returns the error for an `operation` on `key` that `source` does not allow.
     pub fn denied(
         operation: Operation,
         key: &dyn fmt::Display,
@@ -125,7 +125,7 @@ impl StoreError {
         }
     }
 
-    /// `operation` on `key` failed because of `source`.
+    /// Returns the error for an `operation` on `key` that failed because of `source`.
     pub fn failed(
         operation: Operation,
         key: &dyn fmt::Display,

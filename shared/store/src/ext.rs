@@ -1,49 +1,72 @@
+use std::time::{Duration, SystemTime};
+
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt as _;
-use layout::{Document, DocumentError, Key};
+use model::{Document, DocumentError, Key};
 
-use crate::{Condition, Fetched, Get, Object, ObjectInfo, Store, StoreError, Version};
+use crate::{Condition, Fetched, Get, Object, ObjectInfo, Stat, Store, StoreError, Version};
 
-/// The largest document that is read: far above a snapshot of 100,000 packages, far below the smallest machine.
+/// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of 100,000 packages and far
+/// below the memory of the smallest Lambda.
 pub const DOCUMENT_MAX: u64 = 32 << 20;
 
-/// Why a whole object could not be read into memory.
+/// Failure to read a whole object into memory.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The store could not.
+    /// The store failed, or has no such object.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It is larger than the caller wants to hold.
+    /// The object is larger than the caller wants to hold.
     #[error("{key} has {size} bytes, more than the {max} that are read at once")]
     TooLarge {
-        /// The object's key.
+        /// Key of the object, as a path.
         key: String,
-        /// The object's size in bytes.
+        /// Size of the whole object in bytes.
         size: u64,
-        /// The most that was wanted.
+        /// Maximum size that the caller accepts, in bytes.
         max: u64,
-        /// The state that was found.
+        /// Version of the object, to replace it all the same.
         version: Version,
     },
-    /// It is not the document that it should be.
+    /// The object is not a valid document of its kind.
     #[error("{key} cannot be used")]
     Document {
-        /// The object's key.
+        /// Key of the object, as a path.
         key: String,
-        /// What is wrong with it.
+        /// The underlying error, which the chain prints after this one.
         source: DocumentError,
     },
 }
 
 impl ReadError {
-    /// Whether there is no such object.
+    /// True if there is no such object.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_not_found())
     }
 }
 
-/// What callers do with every store.
+/// A document and the store's own time at which the store held this one.
+#[derive(Debug, Clone)]
+pub struct Dated<T> {
+    /// Time of the answer, by the store's own clock.
+    pub date: SystemTime,
+    /// The document with what is known of its object; `None` where there is none yet.
+    pub document: Option<(T, ObjectInfo)>,
+}
+
+impl<T> Dated<T> {
+    /// Returns the document's age by the store's own clock, zero if it is from the future.
+    pub fn age(&self) -> Option<Duration> {
+        let (_, info) = self.document.as_ref()?;
+        Some(self.date.duration_since(info.modified).unwrap_or_default())
+    }
+}
+
+/// Number of times that a document is read anew because it changed between its reading and the look at the clock.
+const DATED_ATTEMPTS: u32 = 10;
+
+/// Operations that every store has in the same way.
 #[async_trait]
 pub trait StoreExt: Store {
     /// Reads a whole object of at most `max` bytes.
@@ -65,7 +88,7 @@ pub trait StoreExt: Store {
         Ok((collect(body).await?, info))
     }
 
-    /// Reads a document and the version to replace it by; `None` where there is none yet.
+    /// Reads a document, and the version that [`Condition::Replace`] needs. Returns `None` if there is none yet.
     ///
     /// # Errors
     /// As [`StoreExt::read_all`] with [`DOCUMENT_MAX`], and [`ReadError::Document`].
@@ -82,7 +105,28 @@ pub trait StoreExt: Store {
         Ok(Some((document, info.version)))
     }
 
-    /// Writes a document.
+    /// Reads a document with its age: content, version and age belong to one state of the object.
+    ///
+    /// # Errors
+    /// As [`StoreExt::read_document`] and [`Store::stat`]; [`StoreError::Conflict`] where the document keeps changing.
+    async fn read_dated<T: Document + Send>(&self, key: &Key) -> Result<Dated<T>, ReadError> {
+        for _ in 0..DATED_ATTEMPTS {
+            let read = self.read_document::<T>(key).await?;
+            let Stat { date, object } = self.stat(key).await?;
+            match (read, object) {
+                (None, None) => return Ok(Dated { date, document: None }),
+                // No version comes back, so the document was this one all the time between the two answers.
+                (Some((document, version)), Some(info)) if info.version == version => {
+                    let document = Some((document, info));
+                    return Ok(Dated { date, document });
+                }
+                _ => {}
+            }
+        }
+        Err(StoreError::conflict(key).into())
+    }
+
+    /// Writes a document in its canonical form.
     ///
     /// # Errors
     /// As [`Store::put`].
@@ -98,7 +142,7 @@ pub trait StoreExt: Store {
 
 impl<S: Store + ?Sized> StoreExt for S {}
 
-/// Small objects come as one chunk, which is passed on uncopied.
+/// Joins the chunks of a body. A small object comes as one chunk, which is passed on without a copy.
 async fn collect(mut body: crate::Body) -> Result<Bytes, StoreError> {
     let Some(first) = body.try_next().await? else {
         return Ok(Bytes::new());

@@ -6,15 +6,21 @@ pub mod conformance;
 mod error;
 mod ext;
 mod folder;
+mod integrity;
 #[cfg(feature = "testing")]
 pub mod memory;
 mod range;
+#[cfg(feature = "s3")]
+pub mod s3;
 mod store;
 
 pub use bridge::{StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
-pub use ext::{DOCUMENT_MAX, ReadError, StoreExt};
+pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
+pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
-pub use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Staged, Store, Version};
+pub use store::{
+    Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,
+};

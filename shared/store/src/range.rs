@@ -2,7 +2,7 @@ use std::{fmt::Display, ops::Range};
 
 use crate::StoreError;
 
-/// Cuts the range asked for to an object of `size` bytes; without one, the whole object.
+/// Cuts a requested range to an object of `size` bytes. Without a range, returns that of the whole object.
 pub(crate) fn resolve(range: Option<&Range<u64>>, size: u64, key: &dyn Display) -> Result<Range<u64>, StoreError> {
     match range {
         None => Ok(0..size),
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_cut_to_the_object() {
+    fn resolve_range_beyond_the_end_is_cut() {
         for (range, expected) in [
             (None, 0..10),
             (Some(0..10), 0..10),
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_at_or_beyond_the_size_is_refused() {
+    fn resolve_start_at_or_beyond_the_size_is_an_error() {
         for (range, size) in [(0..0, 0), (0..1, 0), (10..11, 10), (11..12, 10)] {
             let error = resolve(Some(&range), size, &"k").unwrap_err();
             assert!(

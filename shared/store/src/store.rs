@@ -1,79 +1,124 @@
-use std::{fmt::Debug, ops::Range, time::SystemTime};
+use std::{
+    fmt::Debug,
+    ops::Range,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use layout::Key;
+use futures_util::{StreamExt as _, stream, stream::BoxStream};
+use model::Key;
 
-use crate::StoreError;
+use crate::{Operation, StoreError};
 
-/// An opaque mark of one state of a mutable object, for compare-and-swap and conditional reads.
+/// Opaque name of one state of an object, for compare-and-swap and conditional reads. On S3 it is the ETag.
 /// Two states of one key with different bytes never share a version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(pub String);
 
-/// The bytes of an object as a stream of chunks.
+/// Bytes of an object as a stream of chunks.
 pub type Body = BoxStream<'static, Result<Bytes, StoreError>>;
 
-/// What is known of an object without reading it.
+/// Facts about an object that cost no reading of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// The whole object's size in bytes.
+    /// Size of the whole object in bytes, also in the answer to a range.
     pub size: u64,
-    /// Its state, for [`Get::unless`] and [`Condition::Replace`].
+    /// Name of its state, for [`Get::unless`] and [`Condition::Replace`].
     pub version: Version,
-    /// When it was written.
+    /// Time of the last write, by the clock of the store.
     pub modified: SystemTime,
 }
 
-/// An object that is being read.
+/// Object whose body is being read.
 pub struct Object {
-    /// What is known of it.
+    /// Size, version and time of the whole object.
     pub info: ObjectInfo,
-    /// Its bytes, or those of the range asked for.
+    /// All its bytes, or those of the requested range.
     pub body: Body,
 }
 
-/// What a read asks for.
+/// One answer of the store about a key, with the store's own time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// Store's own time of the answer. S3: `Date`. Folder: modification time of a fresh file.
+    pub date: SystemTime,
+    /// Object under the key; `None` if there is none. Such an answer has a date, too: a first publication needs one.
+    pub object: Option<ObjectInfo>,
+}
+
+impl Stat {
+    /// Returns the object's age by the store's own clock, zero if the object is from the future.
+    ///
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// use catalog_mirror_store::{ObjectInfo, Stat, Version};
+    ///
+    /// let modified = SystemTime::UNIX_EPOCH;
+    /// let object = ObjectInfo { size: 3, version: Version("\"tag\"".into()), modified };
+    /// let two_hours = Duration::from_secs(7_200);
+    /// let stat = Stat { date: modified + two_hours, object: Some(object) };
+    /// assert_eq!(stat.age(), Some(two_hours));
+    /// ```
+    pub fn age(&self) -> Option<Duration> {
+        let modified = self.object.as_ref()?.modified;
+        Some(self.date.duration_since(modified).unwrap_or_default())
+    }
+}
+
+/// Maximum number of keys in one [`Store::delete_batch`]. All of a batch are sent within seconds, so its caller may
+/// look at the time once for all of them.
+pub const DELETE_BATCH_MAX: usize = 1_000;
+
+/// Number of deletes of one batch that are under way at a time. With 20 ms each, 1,000 of them take about a second. There is no
+/// DeleteObjects of S3 here: several S3-compatible servers lack it, and AWS charges nothing for single deletes.
+const DELETES_IN_FLIGHT: usize = 32;
+
+/// The reason why the rest of a batch is not deleted.
+#[derive(Debug, thiserror::Error)]
+#[error("a batch has at most {DELETE_BATCH_MAX} keys")]
+struct TooManyKeys;
+
+/// Options of [`Store::get`]. The default reads the whole object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Get {
-    /// Only these bytes. The end is cut to the object's size; a start at or beyond the size is an error.
+    /// Reads these bytes only. The end is cut to the size of the object; a start at or beyond the size is an error.
     pub range: Option<Range<u64>>,
-    /// Nothing, if the object still has this version.
+    /// Answers [`Fetched::NotModified`] if the object still has this version.
     pub unless: Option<Version>,
 }
 
-/// What a read found.
+/// Result of [`Store::get`]: the object, or that it is unchanged.
 pub enum Fetched {
-    /// The object.
+    /// The object, with a body that is still to be read.
     Object(Object),
-    /// It still has the version that [`Get::unless`] named.
+    /// The object still has the version that [`Get::unless`] names.
     NotModified,
 }
 
-/// When a put may happen.
+/// State of the key that a put requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Whatever is there.
+    /// Writes in every case and replaces what is there.
     Always,
-    /// Only if there is no such object.
+    /// Writes only if there is no such object.
     CreateOnly,
-    /// Only if the object still has this version.
+    /// Writes only if the object still has this version (compare-and-swap).
     Replace(Version),
 }
 
-/// One object of a listing.
+/// Object as a listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its key. Objects whose path is no key are not listed.
+    /// Key of the object. Objects whose path is not a key are not listed.
     pub key: Key,
-    /// Its size in bytes.
+    /// Size of the object in bytes.
     pub size: u64,
-    /// When it was written.
+    /// Time of the last write, by the clock of the store.
     pub modified: SystemTime,
 }
 
-/// Where the objects live. One conformance suite runs on every store.
+/// Store of objects under keys. One conformance suite runs on every implementation.
 #[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
     /// Reads an object.
@@ -82,51 +127,73 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`StoreError::NotFound`] without such an object, [`StoreError::RangeNotSatisfiable`], [`StoreError::Failed`].
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError>;
 
-    /// Looks at an object without reading it.
+    /// Returns the facts about an object without reading its bytes.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] without such an object, [`StoreError::Failed`].
     async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError>;
 
-    /// Writes a whole object at once: others see all of it or none of it.
+    /// Looks at a key and at the store's own clock in one answer. It is not for hot paths: a folder writes a file to
+    /// learn the time.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`], also for a folder that was opened for reading only. A missing object is no error.
+    async fn stat(&self, key: &Key) -> Result<Stat, StoreError>;
+
+    /// Writes a whole object at once. Others see all of it or nothing of it. The bytes of an immutable object must have the
+    /// hash that its key names; a bucket refuses others.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the condition does not hold (also [`Condition::Replace`] of an object that is
     /// gone), [`StoreError::Failed`].
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError>;
 
-    /// Starts an object whose size, and maybe key, is not known yet.
+    /// Starts an object whose size or key is not known yet.
     ///
     /// # Errors
     /// [`StoreError::Failed`].
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError>;
 
-    /// Returns when everything put before survives a power cut. To be called before a pointer to it is written.
+    /// Returns when all that was put or found before survives a power cut. Call it before you write a pointer to it.
     ///
     /// # Errors
-    /// [`StoreError::Failed`]; nothing put since the last flush may then be relied on.
+    /// [`StoreError::Failed`]. Do not rely on anything that was put since the last flush, then.
     async fn flush(&self) -> Result<(), StoreError>;
 
-    /// Removes an object. One that is not there is no error.
+    /// Removes an object. A missing object is not an error. The store makes one attempt: a delete that is repeated
+    /// behind the caller's back could remove what was written in between.
     ///
     /// # Errors
     /// [`StoreError::Failed`].
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
-    /// Lists the objects whose path starts with `prefix`, in no promised order.
+    /// Removes up to [`DELETE_BATCH_MAX`] objects, several at once, each as [`Store::delete`] does. Returns one result
+    /// for each key, in the order of `keys`. More keys than that are left alone and fail.
+    async fn delete_batch(&self, keys: &[Key]) -> Vec<Result<(), StoreError>> {
+        let (batch, rest) = keys.split_at(keys.len().min(DELETE_BATCH_MAX));
+        let deletes: Vec<_> = batch.iter().map(|key| self.delete(key)).collect();
+        let mut results: Vec<_> = stream::iter(deletes).buffered(DELETES_IN_FLIGHT).collect().await;
+        results.extend(
+            rest.iter()
+                .map(|key| Err(StoreError::failed(Operation::Delete, key, TooManyKeys))),
+        );
+        results
+    }
+
+    /// Lists the objects whose path starts with `prefix`. The order is not defined.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>>;
 }
 
-/// An object that is being written piece by piece. Dropping it leaves nothing behind.
+/// Object that is being written piece by piece. Dropping it leaves nothing behind.
 #[async_trait]
 pub trait Staged: Send {
-    /// Appends bytes.
+    /// Appends bytes to the end of the object.
     ///
     /// # Errors
     /// [`StoreError::Failed`].
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError>;
 
-    /// Puts the object under `key`, whole.
+    /// Puts the whole object under `key`.
     ///
     /// # Errors
     /// As [`Store::put`].

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use store::{
+use catalog_mirror_store::{
     FolderStore, MemoryStore, Store,
     conformance::{conformance, held_readers},
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_folder_keeps_every_promise() {
+async fn folder_store_passes_conformance() {
     let folders = Mutex::new(Vec::new());
     let make = async || {
         let folder = tempfile::tempdir().unwrap();
@@ -21,7 +21,7 @@ async fn the_folder_keeps_every_promise() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_memory_keeps_every_promise() {
+async fn memory_store_passes_conformance() {
     let make = async || Arc::new(MemoryStore::new()) as Arc<dyn Store>;
     conformance(&make).await;
     held_readers(&make).await;

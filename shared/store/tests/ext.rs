@@ -1,10 +1,10 @@
-//! What callers do with every store.
+//! Operations that every store has in the same way.
 
-use layout::{Catalogs, DocumentError, Key};
-use store::{Condition, MemoryStore, ReadError, Store as _, StoreExt as _};
+use catalog_mirror_store::{Condition, MemoryStore, ReadError, Store as _, StoreExt as _};
+use model::{Catalogs, DocumentError, Key};
 
 #[tokio::test]
-async fn exactly_the_limit_is_read() {
+async fn read_all_at_the_limit_succeeds_and_above_fails() {
     let store = MemoryStore::new();
     store
         .put(&Key::Catalogs, vec![7; 50_000].into(), Condition::Always)
@@ -27,7 +27,7 @@ async fn exactly_the_limit_is_read() {
 }
 
 #[tokio::test]
-async fn a_document_is_written_read_and_replaced() {
+async fn document_is_written_read_and_replaced() {
     let store = MemoryStore::new();
     assert!(store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().is_none());
     let first = Catalogs::from_iter(["a".parse().unwrap()]);
@@ -54,7 +54,7 @@ async fn a_document_is_written_read_and_replaced() {
 }
 
 #[tokio::test]
-async fn a_broken_document_is_named_with_its_cause() {
+async fn read_document_of_broken_bytes_names_key_and_cause() {
     let store = MemoryStore::new();
     store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
     let error = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap_err();

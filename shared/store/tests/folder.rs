@@ -1,17 +1,17 @@
-//! What a folder has to do beyond what every store has to.
+//! Promises of the folder beyond those of every store.
 
 use std::{error::Error as _, fs, io, os::unix::fs::symlink, path::Path, time::Duration};
 
+use catalog_mirror_store::{Condition, Fetched, FolderStore, Get, Operation, Store as _, StoreError, StoreExt as _};
 use futures_util::TryStreamExt as _;
-use layout::{CatalogName, Key, Sha256};
-use store::{Condition, Fetched, FolderStore, Get, Operation, Store as _, StoreError, StoreExt as _};
+use model::{CatalogName, Key, Kind, Sha256};
 
 fn name() -> CatalogName {
     "a".parse().expect("a name")
 }
 
 fn shard() -> Key {
-    Key::Shard(Sha256::of(b"shard"))
+    Key::Object(Kind::Package, Sha256::of(b"shard"))
 }
 
 async fn put(store: &FolderStore, key: &Key, bytes: &'static str) {
@@ -21,7 +21,7 @@ async fn put(store: &FolderStore, key: &Key, bytes: &'static str) {
         .expect("it can be written");
 }
 
-/// What the file system said.
+/// Returns the kind of the error of the file system.
 fn kind(error: &StoreError) -> Option<io::ErrorKind> {
     error.source()?.downcast_ref::<io::Error>().map(io::Error::kind)
 }
@@ -36,7 +36,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_key_is_a_path() {
+async fn put_key_is_the_path_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path().join("made/too")).unwrap();
     for key in [Key::Catalogs, Key::Current(name()), shard()] {
@@ -47,7 +47,7 @@ async fn a_key_is_a_path() {
 }
 
 #[tokio::test]
-async fn nothing_temporary_stays() {
+async fn put_and_drop_leave_no_temporary_files() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     put(&store, &shard(), "x").await;
@@ -63,10 +63,10 @@ async fn nothing_temporary_stays() {
 }
 
 #[tokio::test]
-async fn a_delete_removes_the_folders_that_it_empties() {
+async fn delete_removes_emptied_folders() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
-    let snapshot = Key::Snapshot(name(), Sha256::of(b""));
+    let snapshot = Key::Object(Kind::Snapshot, Sha256::of(b""));
     put(&store, &Key::Current(name()), "x").await;
     put(&store, &snapshot, "x").await;
     store.delete(&snapshot).await.unwrap();
@@ -78,12 +78,12 @@ async fn a_delete_removes_the_folders_that_it_empties() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn puts_and_deletes_of_neighbours_do_not_disturb_each_other() {
+async fn put_beside_delete_in_one_folder_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     let tasks: Vec<_> = (0..4_u8)
         .map(|task| {
-            let (store, key) = (store.clone(), Key::Snapshot(name(), Sha256::of(&[task])));
+            let (store, key) = (store.clone(), Key::Object(Kind::Snapshot, Sha256::of(&[task])));
             tokio::spawn(async move {
                 for _ in 0..100 {
                     put(&store, &key, "x").await;
@@ -97,9 +97,9 @@ async fn puts_and_deletes_of_neighbours_do_not_disturb_each_other() {
     }
 }
 
-/// Once its stamp is old enough to be trusted too.
+/// Waits until the stamp is old enough to be trusted, too.
 #[tokio::test]
-async fn the_change_of_another_process_is_seen_at_once() {
+async fn get_after_change_by_another_store_sees_it() {
     let folder = tempfile::tempdir().unwrap();
     let [reader, writer] = [(); 2].map(|()| FolderStore::open(folder.path()).unwrap());
     put(&writer, &Key::Catalogs, "one").await;
@@ -120,7 +120,7 @@ async fn the_change_of_another_process_is_seen_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_key_is_not_listed() {
+async fn list_omits_files_that_are_not_keys() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     put(&store, &Key::Current(name()), "x").await;
@@ -134,7 +134,7 @@ async fn what_is_no_key_is_not_listed() {
 }
 
 #[tokio::test]
-async fn links_lead_nowhere() {
+async fn symbolic_links_are_not_followed() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("current.json"), "secret").unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ async fn links_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn a_store_for_reading_only_writes_nothing() {
+async fn write_to_read_only_store_fails() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("catalogs.json"), "x").unwrap();
     let store = FolderStore::open_read_only(folder.path()).unwrap();
@@ -176,7 +176,7 @@ async fn a_store_for_reading_only_writes_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_cannot_be_opened_for_reading() {
+fn open_read_only_of_missing_folder_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nowhere");
     let error = FolderStore::open_read_only(&path).unwrap_err();
@@ -196,7 +196,7 @@ fn a_folder_that_is_not_there_cannot_be_opened_for_reading() {
 }
 
 #[tokio::test]
-async fn a_file_in_the_way_is_a_failure_with_its_cause() {
+async fn put_over_a_file_in_the_way_fails_with_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     fs::write(folder.path().join("packages"), "x").unwrap();
@@ -206,10 +206,39 @@ async fn a_file_in_the_way_is_a_failure_with_its_cause() {
 }
 
 #[tokio::test]
-async fn the_store_survives_a_tidy_administrator() {
+async fn put_after_temp_folder_was_removed_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     fs::remove_dir_all(folder.path().join(".tmp")).unwrap();
     put(&store, &Key::Catalogs, "x").await;
     assert_eq!(store.read_all(&Key::Catalogs, 10).await.unwrap().0, "x");
+}
+
+#[tokio::test]
+async fn stat_of_old_file_with_young_name_is_young() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    put(&store, &Key::Catalogs, "x").await;
+    let path = folder.path().join(Key::Catalogs.to_string());
+    // A writer that was stopped for a day between its writing and its renaming leaves such a file.
+    let day_ago = std::time::SystemTime::now() - Duration::from_secs(86_400);
+    let times = fs::FileTimes::new().set_modified(day_ago);
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_times(times)
+        .unwrap();
+    let age = store.stat(&Key::Catalogs).await.unwrap().age().unwrap();
+    assert!(age < Duration::from_secs(60), "{age:?}");
+}
+
+#[tokio::test]
+async fn stat_of_read_only_folder_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    put(&store, &Key::Catalogs, "x").await;
+    let reader = FolderStore::open_read_only(folder.path()).unwrap();
+    reader.head(&Key::Catalogs).await.unwrap();
+    reader.stat(&Key::Catalogs).await.unwrap_err();
 }

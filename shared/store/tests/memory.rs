@@ -1,28 +1,31 @@
 //! The hooks and the log of the memory store.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
-use futures_util::FutureExt as _;
-use layout::{Key, Sha256};
-use store::{
+use catalog_mirror_store::{
     Condition, MemoryStore, Store as _, StoreError, StoreExt as _,
     memory::{Action, Answer, Moment},
 };
+use futures_util::FutureExt as _;
+use model::{Key, Kind, Sha256};
 use tokio::sync::Notify;
 
 fn shard(number: u8) -> Key {
-    Key::Shard(Sha256::of(&[number]))
+    Key::Object(Kind::Package, Sha256::of(&[number]))
 }
 
-async fn put(store: &MemoryStore, key: &Key) -> Result<store::Version, StoreError> {
+async fn put(store: &MemoryStore, key: &Key) -> Result<catalog_mirror_store::Version, StoreError> {
     store.put(key, "x".into(), Condition::CreateOnly).await
 }
 
 #[tokio::test]
-async fn a_failure_before_does_nothing() {
+async fn hook_fail_before_does_nothing() {
     let store = MemoryStore::new();
     store.set_hook(|_, moment| {
         if moment == Moment::Before {
@@ -37,7 +40,7 @@ async fn a_failure_before_does_nothing() {
 }
 
 #[tokio::test]
-async fn a_failure_after_is_a_lost_acknowledgement() {
+async fn hook_fail_after_is_a_lost_answer() {
     let store = MemoryStore::new();
     store.set_hook(|_, moment| {
         if moment == Moment::After {
@@ -50,8 +53,56 @@ async fn a_failure_after_is_a_lost_acknowledgement() {
     assert_eq!(store.objects().len(), 1);
 }
 
+/// Returns a hook that takes the first answer away, and lets `other` write before the client repeats its request.
+fn lose_first_answer(store: &MemoryStore, other: Option<&'static str>) {
+    let (behind, asked) = (store.clone(), AtomicBool::new(false));
+    store.set_hook(move |call, moment| {
+        if moment == Moment::Before || asked.swap(true, Ordering::Relaxed) {
+            return Answer::GoOn;
+        }
+        let (behind, key) = (behind.clone(), call.key.clone().unwrap());
+        Answer::Wait(Box::pin(async move {
+            if let Some(bytes) = other {
+                behind.put(&key, bytes.into(), Condition::Always).await.unwrap();
+            }
+            Answer::Repeat
+        }))
+    });
+}
+
 #[tokio::test]
-async fn a_conflict_can_be_made_up() {
+async fn repeated_put_that_meets_its_own_bytes_succeeds() {
+    let store = MemoryStore::new();
+    lose_first_answer(&store, None);
+    let version = put(&store, &shard(1)).await.unwrap();
+    assert_eq!(store.head(&shard(1)).await.unwrap().version, version);
+}
+
+#[tokio::test]
+async fn repeated_put_that_meets_other_bytes_is_a_conflict() {
+    let store = MemoryStore::new();
+    lose_first_answer(&store, Some("other"));
+    assert!(put(&store, &shard(1)).await.unwrap_err().is_conflict());
+    assert_eq!(store.objects()[&shard(1)], "other");
+}
+
+#[tokio::test]
+async fn stat_has_the_time_of_the_clock() {
+    let seconds = Arc::new(AtomicU64::new(100));
+    let clock = Arc::clone(&seconds);
+    let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    let store = MemoryStore::with_clock(move || at(clock.load(Ordering::Relaxed)));
+    put(&store, &shard(1)).await.unwrap();
+    seconds.store(160, Ordering::Relaxed);
+    let stat = store.stat(&shard(1)).await.unwrap();
+    assert_eq!((stat.date, stat.age()), (at(160), Some(Duration::from_secs(60))));
+    seconds.store(40, Ordering::Relaxed);
+    let stat = store.stat(&shard(1)).await.unwrap();
+    assert_eq!(stat.age(), Some(Duration::ZERO), "an object from the future has no age");
+}
+
+#[tokio::test]
+async fn hook_conflict_after_is_a_conflict() {
     let store = MemoryStore::new();
     store.set_hook(|call, moment| match (&call.action, moment) {
         (Action::Put(_), Moment::After) => Answer::Conflict,
@@ -62,7 +113,7 @@ async fn a_conflict_can_be_made_up() {
 }
 
 #[tokio::test]
-async fn a_single_operation_can_be_picked() {
+async fn hook_picks_one_call_by_number() {
     let store = MemoryStore::new();
     store.set_hook(|call, _| if call.number == 1 { Answer::Fail } else { Answer::GoOn });
     put(&store, &shard(0)).await.unwrap();
@@ -71,7 +122,7 @@ async fn a_single_operation_can_be_picked() {
 }
 
 #[tokio::test]
-async fn an_operation_waits_and_then_asks_again() {
+async fn hook_wait_delays_and_then_decides() {
     let store = MemoryStore::new();
     let gate = Arc::new(Notify::new());
     store.set_hook({
@@ -98,9 +149,9 @@ async fn an_operation_waits_and_then_asks_again() {
     assert!(first.await.unwrap().unwrap_err().is_conflict());
 }
 
-/// A task that is dropped while it waits is a process that was killed there.
+/// Drops a task while it waits: that stands for a process that was killed there.
 #[tokio::test]
-async fn a_task_can_be_killed_on_either_side_of_an_operation() {
+async fn hook_wait_lets_a_task_be_killed_on_either_side() {
     for (at, left) in [(Moment::Before, 0), (Moment::After, 1)] {
         let store = MemoryStore::new();
         store.set_hook(move |_, moment| {
@@ -116,7 +167,7 @@ async fn a_task_can_be_killed_on_either_side_of_an_operation() {
 }
 
 #[tokio::test]
-async fn a_body_can_break_in_the_middle() {
+async fn hook_fail_in_read_breaks_the_body() {
     let store = MemoryStore::new();
     store
         .put(&shard(1), vec![7; 100_000].into(), Condition::Always)
@@ -134,7 +185,7 @@ async fn a_body_can_break_in_the_middle() {
 }
 
 #[tokio::test]
-async fn the_log_tells_what_was_written() {
+async fn written_lists_the_keys_of_all_writes() {
     let store = MemoryStore::new();
     put(&store, &shard(2)).await.unwrap();
     put(&store, &shard(2)).await.unwrap_err();
@@ -160,7 +211,7 @@ async fn the_log_tells_what_was_written() {
 }
 
 #[tokio::test]
-async fn a_power_cut_takes_what_was_not_flushed() {
+async fn cut_power_loses_unflushed_objects() {
     let store = MemoryStore::new();
     put(&store, &shard(1)).await.unwrap();
     store.flush().await.unwrap();
@@ -175,7 +226,7 @@ async fn a_power_cut_takes_what_was_not_flushed() {
 }
 
 #[tokio::test]
-async fn the_clock_counts_or_is_given() {
+async fn clock_counts_by_default_or_is_given() {
     let counting = MemoryStore::new();
     put(&counting, &shard(1)).await.unwrap();
     put(&counting, &shard(2)).await.unwrap();

@@ -9,22 +9,22 @@ use std::{
     time::Duration,
 };
 
-use layout::Key;
-use store::{Condition, FolderStore, Store as _, StoreExt as _};
+use catalog_mirror_store::{Condition, FolderStore, Store as _, StoreExt as _};
+use model::Key;
 
-/// Where a writer finds the folder; unset for everybody else.
+/// Variable with the folder of a writer. It is unset in the tests themselves.
 const FOLDER: &str = "COUNT_IN_FOLDER";
 
-/// How often it counts.
+/// Variable with the number of counts of a writer.
 const TIMES: &str = "COUNT_TIMES";
 
 const COUNTER: Key = Key::Catalogs;
 
-/// What a writer says for each count that was acknowledged.
+/// Line that a writer prints for each count that was acknowledged.
 const COUNTED: &str = "counted";
 
 #[test]
-fn no_count_of_any_process_is_lost() {
+fn counts_of_all_processes_are_kept() {
     let folder = counter();
     let writers: Vec<Child> = (0..6).map(|_| start(folder.path(), 40)).collect();
     for mut writer in writers {
@@ -35,7 +35,7 @@ fn no_count_of_any_process_is_lost() {
 }
 
 #[test]
-fn killed_writers_lose_nothing_and_block_nobody() {
+fn killed_writers_lose_no_count_and_block_no_other() {
     let folder = counter();
     let (mut sure, mut killed) = (0, 0);
     for round in 0..6 {
@@ -59,7 +59,7 @@ fn killed_writers_lose_nothing_and_block_nobody() {
     assert_eq!(read(folder.path()), counted + 1);
 }
 
-/// The writer's part: run by the tests above in a process of its own.
+/// Part of a writer. The tests above run it in a process of its own.
 #[tokio::test]
 #[ignore = "not a test: the process that the others start"]
 async fn writer() {
@@ -74,7 +74,7 @@ async fn writer() {
     }
 }
 
-/// Tries to add one; whether nobody was faster.
+/// Tries to add one. Returns false if another writer was faster.
 async fn count(store: &FolderStore) -> bool {
     let (bytes, info) = store.read_all(&COUNTER, 100).await.expect("the counter can be read");
     let next = number(&bytes) + 1;
@@ -104,7 +104,7 @@ fn start(folder: &Path, times: u32) -> Child {
         .expect("a process")
 }
 
-/// How many counts the writer was sure of when it ended.
+/// Returns the number of counts that were acknowledged to a writer.
 fn acknowledged(writer: &mut Child) -> u32 {
     let lines = BufReader::new(writer.stdout.take().expect("its output")).lines();
     // The test harness writes on the same line as the first count.

@@ -1,208 +1,255 @@
 use std::{
     sync::{Arc, atomic::Ordering},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
-use keep::add_name;
-use layout::{CatalogName, Key, Outcome};
-use seal::Trust;
-use store::{Condition, Store};
+use model::{CatalogName, ManifestEntry, Outcome};
+use publish::{RaceRetries, StatusUpdate, Transaction, record_status};
+use store::Store;
 use tokio::sync::Semaphore;
+use tracing::Instrument;
 
 use crate::{
-    Allow, Origin, Progress, Report, SyncError,
-    plan::{Missing, Plan},
-    status,
+    CopyProgress, Origin, SyncError, SyncOptions, SyncReport,
+    plan::{Plan, Planned, is_derived},
 };
 
-/// The wait before a copy starts again because something moved under it.
-const RACE_PAUSE: Duration = Duration::from_millis(50);
-
-/// How copies are made.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// What `status.json` calls the origin. It must hold no secret.
-    pub source: String,
-    /// What a copy may do beyond going forward.
-    pub allow: Allow,
-    /// Whether the forms of `all.json`, the index and the image are made here of the Shards rather than moved. Default:
-    /// yes.
-    pub rebuild: bool,
-    /// Whether everything is looked at again, and damaged objects are replaced. Default: no, what the published state
-    /// of the store names is believed to be there.
-    pub recheck: bool,
-    /// Objects that are on their way at a time. Default: 16.
-    pub in_flight: usize,
-    /// Catalogs that are copied at a time. Default: 4.
-    pub side_by_side: usize,
-    /// How often a copy starts again after a lost race. Default: 4.
-    pub attempts: u32,
-    /// The keys of which one has to have signed what is copied. Default: none is asked for.
-    pub trust: Option<Trust>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            source: String::new(),
-            allow: Allow::default(),
-            rebuild: true,
-            recheck: false,
-            in_flight: 16,
-            side_by_side: 4,
-            attempts: 4,
-            trust: None,
-        }
-    }
-}
-
 /// Copies catalogs from an origin to a store, byte for byte.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions};
+/// # use model::{CatalogName, Document, Key, Outcome};
+/// # use store::{Condition, MemoryStore, Store};
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let name: CatalogName = "demo".parse()?;
+/// # let built = testkit::SnapshotBuilder::new()
+/// #     .package("db", "{\"name\":\"db\",\"schema\":\"olm.package\"}\n")
+/// #     .build();
+/// # let (from, to) = (MemoryStore::new(), MemoryStore::new());
+/// # for (key, bytes) in built.objects {
+/// #     from.put(&key, bytes, Condition::CreateOnly).await?;
+/// # }
+/// # let pointer = testkit::current(&built.snapshot).to_bytes();
+/// # from.put(&Key::Current(name.clone()), pointer.into(), Condition::CreateOnly).await?;
+/// let origin = Arc::new(StoreOrigin(Arc::new(from)));
+/// let copier = Copier::new(origin, Arc::new(to), SyncOptions::default());
+/// assert_eq!(copier.copy(&name).await.outcome, Outcome::Published);
+/// assert_eq!(copier.copy(&name).await.outcome, Outcome::Unchanged);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Copier {
     pub(crate) origin: Arc<dyn Origin>,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) settings: Settings,
+    pub(crate) options: SyncOptions,
     pub(crate) rebuilding: Semaphore,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) progress: Arc<CopyProgress>,
+}
+
+/// State of copying one catalog, across attempts.
+pub(crate) struct CopyState {
+    pub(crate) report: SyncReport,
+    /// True once the pointer of the origin was verified, or if the store has the catalog already.
+    pub(crate) accepted: bool,
+    /// Looks at every object before relying on it.
+    pub(crate) recheck: bool,
 }
 
 impl Copier {
-    /// A copier from `origin` to `store`.
-    pub fn new(origin: Arc<dyn Origin>, store: Arc<dyn Store>, settings: Settings) -> Self {
+    /// Creates a copier from `origin` to `store`.
+    pub fn new(origin: Arc<dyn Origin>, store: Arc<dyn Store>, options: SyncOptions) -> Self {
         Self {
             origin,
             store,
-            settings,
-            // Each takes all cores and a few megabytes.
+            options,
+            // Making all.json and the image takes all cores and a few megabytes, so several at a time gain nothing.
             rebuilding: Semaphore::new(1),
             progress: Arc::default(),
         }
     }
 
-    /// How far the copies are.
-    pub fn progress(&self) -> Arc<Progress> {
+    /// Returns the progress of the running copies.
+    pub fn progress(&self) -> Arc<CopyProgress> {
         self.progress.clone()
     }
 
-    /// Brings one catalog up to date, and writes its `status.json`.
+    /// Brings one catalog up to date and writes its `status.json`. Errors are in the report.
+    pub fn copy<'a>(&'a self, name: &'a CatalogName) -> BoxFuture<'a, SyncReport> {
+        // Boxed, because the state of a whole copy is large and callers hold many.
+        self.run(name, false).boxed()
+    }
+
+    /// Brings catalogs up to date, several at a time. Returns the reports in the order of `names`.
+    pub async fn copy_all(&self, names: &[CatalogName]) -> Vec<SyncReport> {
+        self.run_all(names, false).await
+    }
+
+    /// Brings every catalog up to date that the origin lists, several at a time. Returns the reports in the order of the
+    /// names. A listed catalog without a pointer is not an error, because a mirror lists catalogs that it does not serve.
     ///
-    /// Boxed, because the state of a whole copy is large and callers hold many.
-    pub fn copy<'a>(&'a self, name: &'a CatalogName) -> BoxFuture<'a, Report> {
-        self.run(name).boxed()
+    /// # Errors
+    /// [`SyncError::Origin`] if the list cannot be read.
+    pub async fn copy_listed(&self) -> Result<Vec<SyncReport>, SyncError> {
+        let names: Vec<CatalogName> = self.origin.names().await?.into_iter().collect();
+        Ok(self.run_all(&names, true).await)
     }
 
-    /// The same for many, side by side; the reports come in the order of the names.
-    pub async fn copy_all(&self, names: &[CatalogName]) -> Vec<Report> {
-        let copies: Vec<_> = names.iter().map(|name| self.copy(name)).collect();
-        stream::iter(copies)
-            .buffered(self.settings.side_by_side.max(1))
-            .collect()
-            .await
+    async fn run_all(&self, names: &[CatalogName], listed: bool) -> Vec<SyncReport> {
+        let copies: Vec<_> = names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| self.run(name, listed).map(move |report| (index, report)).boxed())
+            .collect();
+        // Unordered: one catalog that hangs must not hold the places of those that are done.
+        let copies = stream::iter(copies).buffer_unordered(self.options.catalogs_in_flight.max(1));
+        let mut reports: Vec<(usize, SyncReport)> = copies.collect().await;
+        reports.sort_by_key(|(index, _)| *index);
+        reports.into_iter().map(|(_, report)| report).collect()
     }
 
-    async fn run(&self, name: &CatalogName) -> Report {
+    async fn run(&self, name: &CatalogName, listed: bool) -> SyncReport {
+        let span = tracing::info_span!("sync", catalog = %name, source = self.options.source);
+        self.run_in_span(name, listed).instrument(span).await
+    }
+
+    async fn run_in_span(&self, name: &CatalogName, listed: bool) -> SyncReport {
         let started = Instant::now();
-        let mut report = Report::new(name.clone());
-        match self.attempts(name, &mut report).await {
-            Ok(outcome) => report.outcome = outcome,
-            Err(error @ (SyncError::Refused(_) | SyncError::Untrusted(_))) => {
-                (report.outcome, report.error) = (Outcome::Refused, Some(error));
+        let mut state = CopyState::new(name, self.options.recheck);
+        let mut retries = RaceRetries::new(&self.options.env, self.options.attempts, name);
+        let copied = loop {
+            match self.attempt(name, &mut state).await {
+                Err(error) if retries.retry(&error).await => {
+                    // A damaged object was met that had been staged and cannot be written twice. The next attempt looks
+                    // first.
+                    state.recheck |= matches!(&error, SyncError::Publish(error) if error.is_damage());
+                }
+                done => break done,
             }
-            Err(error) => (report.outcome, report.error) = (Outcome::Failed, Some(error)),
+        };
+        let CopyState {
+            mut report, accepted, ..
+        } = state;
+        match copied {
+            Ok(outcome) => report.outcome = outcome,
+            Err(SyncError::UnknownCatalog(_)) if listed => {
+                (report.outcome, report.not_served) = (Outcome::Unchanged, true);
+            }
+            Err(error) => {
+                report.outcome = if error.is_refusal() {
+                    Outcome::Refused
+                } else {
+                    Outcome::Failed
+                };
+                report.error = Some(error);
+            }
         }
         report.duration = started.elapsed();
-        self.log(&report);
-        status::record(&*self.store, &self.settings.source, &report).await;
+        log(&report);
+        // An untrusted origin may list any number of names. Only a catalog that is here, or that is accepted, gets a
+        // document of its own.
+        if accepted && !report.not_served {
+            self.record_status(&report).await;
+        }
         report
     }
 
-    async fn attempts(&self, name: &CatalogName, report: &mut Report) -> Result<Outcome, SyncError> {
-        let mut left = self.settings.attempts.max(1);
-        loop {
-            left -= 1;
-            match self.turn(name, report).await {
-                Err(error) if error.is_race() && left > 0 => {
-                    tracing::info!(catalog = %name, error = telemetry::chain(&error), "starting again");
-                    tokio::time::sleep(RACE_PAUSE * (self.settings.attempts - left)).await;
-                }
-                done => return done,
+    async fn record_status(&self, report: &SyncReport) {
+        let update = StatusUpdate {
+            source: self.options.source.clone(),
+            outcome: report.outcome,
+            error: report.error_text(),
+            duration: report.duration,
+            bytes_pulled: report.moved.bytes,
+            bytes_published: report.moved.bytes + report.rebuilt.bytes,
+            pulled: false,
+            empty_layers: None,
+            last_success: None,
+            revision: None,
+            pull: None,
+            rejected: None,
+        };
+        record_status(&*self.store, &report.catalog, update, &self.options.env, None).await;
+    }
+
+    async fn attempt(&self, name: &CatalogName, state: &mut CopyState) -> Result<Outcome, SyncError> {
+        match self.plan(name, state).await? {
+            Planned::Copy(plan) => self.carry_out(*plan, &mut state.report).await,
+            Planned::Unchanged(transaction) => {
+                transaction.restore_name().await?;
+                Ok(Outcome::Unchanged)
+            }
+            Planned::Behind { theirs, ours } => {
+                tracing::info!(
+                    serial = ours,
+                    origin_serial = theirs,
+                    "origin serves an earlier state, keeping ours"
+                );
+                Ok(Outcome::Unchanged)
             }
         }
     }
 
-    async fn turn(&self, name: &CatalogName, report: &mut Report) -> Result<Outcome, SyncError> {
-        match self.plan(name, report).await? {
-            Some(plan) => self.carry_out(plan, report).await,
-            None => Ok(Outcome::Unchanged),
+    /// Writes what is missing. The pointer comes last, when everything that it leads to is durable.
+    async fn carry_out(&self, plan: Plan, report: &mut SyncReport) -> Result<Outcome, SyncError> {
+        let (derived, shards): (Vec<_>, Vec<_>) = plan.missing.iter().partition(|entry| is_derived(&entry.key()));
+        // Shards first: the derived objects are made from those in the store.
+        self.bring_all(&plan.transaction, shards, report).await?;
+        let derived = self.rebuild(&plan, derived, report).await?;
+        self.bring_all(&plan.transaction, derived, report).await?;
+        if let Some(bytes) = &plan.snapshot_bytes {
+            let written = plan.transaction.put_verified(plan.next.snapshot, bytes.clone()).await?;
+            tracing::debug!(snapshot = %plan.next.snapshot.key(), written, "stored the snapshot");
         }
-    }
-
-    /// The pointer is written last, when everything that it leads to is there for good.
-    async fn carry_out(&self, plan: Plan, report: &mut Report) -> Result<Outcome, SyncError> {
-        let (derived, shards): (Vec<_>, Vec<_>) = plan.missing.iter().cloned().partition(Missing::is_derived);
-        self.bring_all(&shards, report).await?;
-        let derived = if self.settings.rebuild {
-            self.rebuild(&plan.snapshot, derived, report).await?
-        } else {
-            derived
-        };
-        self.bring_all(&derived, report).await?;
-        if let Some((bytes, condition)) = plan.snapshot_bytes.clone() {
-            let key = Key::Snapshot(plan.name.clone(), plan.next.content_hash);
-            self.store.put(&key, bytes, condition).await?;
-        }
-        self.store.flush().await?;
-        self.commit(&plan).await?;
+        let outcome = plan.outcome();
+        // Byte for byte: a copy has no signing key, and readers verify the signature of the origin.
+        plan.transaction.commit_copy(plan.bytes, &plan.next).await?;
+        report.repaired = plan.transaction.replaced().iter().map(ToString::to_string).collect();
         report.describe(&plan.next);
-        Ok(plan.outcome())
+        Ok(outcome)
     }
 
-    async fn commit(&self, plan: &Plan) -> Result<(), SyncError> {
-        let condition = match &plan.ours {
-            Some(ours) if ours.bytes == plan.bytes => return Ok(add_name(&*self.store, &plan.name).await?),
-            Some(ours) => Condition::Replace(ours.version.clone()),
-            None => Condition::CreateOnly,
-        };
-        let mut watch = plan.watch.clone();
-        if let Some(replaced) = plan.replaced() {
-            watch.spare(replaced);
-        }
-        let key = Key::Current(plan.name.clone());
-        let announced = watch.settle(&*self.store, &plan.name, &plan.snapshot).await?;
-        // Before the commit: a name without a catalog is harmless, a catalog without a name is never found. And after it
-        // was announced, or whoever removes the catalog could take the name once more.
-        add_name(&*self.store, &plan.name).await?;
-        self.store.put(&key, plan.bytes.clone(), condition).await?;
-        announced.withdraw(&*self.store).await;
-        Ok(())
-    }
-
-    async fn bring_all(&self, missing: &[Missing], report: &mut Report) -> Result<(), SyncError> {
-        let fetches: Vec<_> = missing.iter().map(|missing| self.bring(missing)).collect();
-        let mut fetches = stream::iter(fetches).buffer_unordered(self.settings.in_flight.max(1));
+    async fn bring_all(
+        &self,
+        transaction: &Transaction,
+        entries: Vec<ManifestEntry>,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        let fetches: Vec<_> = entries.iter().map(|entry| self.bring(transaction, entry)).collect();
+        let mut fetches = stream::iter(fetches).buffer_unordered(self.options.objects_in_flight.max(1));
         while let Some(bytes) = fetches.try_next().await? {
             report.moved.add(bytes);
             self.progress.done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
+}
 
-    fn log(&self, report: &Report) {
-        let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
-        let (catalog, source) = (&report.catalog, &self.settings.source);
-        match report.error_text() {
-            Some(error) => tracing::error!(%catalog, source, outcome, duration_ms, error, "sync"),
-            None => tracing::info!(
-                %catalog,
-                source,
-                outcome,
-                duration_ms,
-                content_hash = report.content_hash.map(tracing::field::display),
-                serial = report.serial,
-                bytes_moved = report.moved.bytes,
-                bytes_rebuilt = report.rebuilt.bytes,
-                "sync"
-            ),
+impl CopyState {
+    pub(crate) fn new(name: &CatalogName, recheck: bool) -> Self {
+        Self {
+            report: SyncReport::new(name.clone()),
+            accepted: false,
+            recheck,
         }
+    }
+}
+
+fn log(report: &SyncReport) {
+    let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
+    match report.error_text() {
+        Some(error) => tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog"),
+        None if report.not_served => tracing::warn!(duration_ms, "origin lists the catalog but does not serve it"),
+        None => tracing::info!(
+            outcome,
+            duration_ms,
+            digest = report.content_hash.map(tracing::field::display),
+            serial = report.serial,
+            bytes_moved = report.moved.bytes,
+            bytes_rebuilt = report.rebuilt.bytes,
+            "copied catalog"
+        ),
     }
 }

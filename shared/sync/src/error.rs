@@ -1,94 +1,130 @@
-use keep::SettleError;
-use layout::DocumentError;
+use model::{CatalogName, DocumentError, PREVIOUS_MAX};
+use publish::{ObjectProblem, PublishError, RetryableError};
 use render::RenderError;
-use seal::TrustError;
-use store::{ReadError, StoreError};
+use store::{ObjectError, StoreError};
+use trust::TrustError;
 
-use crate::{Flaw, OriginError, Refusal};
+use crate::OriginError;
 
-/// Why a catalog was not copied. What was served before stays served.
+/// A copy, import or repair that failed. Readers are served the same state as before.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// The origin cannot be read.
+    /// The origin cannot be read, or answers with an error.
     #[error("cannot read the origin")]
     Origin(#[from] OriginError),
     /// The origin has no such catalog.
     #[error("the origin has no catalog {0}")]
-    Unknown(String),
+    UnknownCatalog(CatalogName),
     /// A document of the origin cannot be used.
-    #[error("{key} of the origin cannot be used")]
+    #[error("cannot use {key} of the origin")]
     Document {
-        /// Its key.
+        /// Key of the document, which is its path.
         key: String,
-        /// What is wrong with it.
+        /// Error of the parser, with line and column.
         source: DocumentError,
     },
-    /// An object of the origin is not what the origin's own documents say.
-    #[error("{key} of the origin is not what it should be")]
-    Flawed {
-        /// Its key.
+    /// An object of the origin is not what the origin's Snapshot says.
+    #[error("{key} of the origin is damaged")]
+    Damaged {
+        /// Key of the object, which is its path.
         key: String,
-        /// What is wrong with it.
-        source: Flaw,
+        /// Difference from what the Snapshot records.
+        source: ObjectProblem,
     },
-    /// Two documents of the origin contradict each other.
-    #[error("the origin's snapshot of {catalog} and its current.json do not belong together")]
-    Disagrees {
-        /// Which catalog.
-        catalog: String,
+    /// The origin's pointer and its Snapshot contradict each other, or the Snapshot contradicts itself.
+    #[error("current.json and the snapshot of {0} at the origin do not belong together")]
+    Disagrees(CatalogName),
+    /// The catalog would unpack to more bytes than [`SyncOptions::content_bytes`](crate::SyncOptions::content_bytes).
+    #[error("{name} of the origin has {size} bytes, which exceeds the limit contentBytes of {limit}")]
+    TooLarge {
+        /// Name of the catalog.
+        name: CatalogName,
+        /// Uncompressed bytes of the catalog, as its Snapshot records them.
+        size: u64,
+        /// Value of the limit, in bytes.
+        limit: u64,
     },
-    /// The origin's state must not replace what is there.
-    #[error("nothing was copied")]
-    Refused(#[from] Refusal),
-    /// The origin's state is not from whom it should be.
+    /// The origin's pointer remembers too many publications, or in the wrong order.
+    #[error("current.json of {0} at the origin must list at most {PREVIOUS_MAX} earlier publications, newest first")]
+    History(CatalogName),
+    /// The origin has an earlier state than the store.
+    #[error(
+        "nothing was copied: the origin is at serial {theirs} and the store at {ours}: going back has to be allowed"
+    )]
+    Rollback {
+        /// Serial of the state at the origin.
+        theirs: u64,
+        /// Serial of the state in the store.
+        ours: u64,
+    },
+    /// The origin has another history than the store.
+    #[error(
+        "nothing was copied: serial {serial} is one content here and another at the origin: they are not copies of the same \
+         catalog; replacing a diverged state has to be allowed"
+    )]
+    Diverged {
+        /// Newest serial that both have with different content.
+        serial: u64,
+    },
+    /// The origin's pointer is not signed by a trusted key.
     #[error("nothing was copied")]
     Untrusted(#[from] TrustError),
-    /// The store cannot be read.
+    /// The store refused a publication or failed.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// The store cannot be read, or a document in it is unusable.
     #[error("cannot read the store")]
-    Read(#[from] ReadError),
-    /// The store cannot be written.
+    Object(#[from] ObjectError),
+    /// The store cannot be written to, or fails while it is read.
     #[error("cannot write the store")]
     Store(#[from] StoreError),
-    /// What was made of the shards again is not what they were made of.
-    #[error("cannot make the whole of the shards again")]
+    /// The objects that follow from the Shards cannot be made.
+    #[error("cannot make all.json, the index and the image from the shards")]
     Rebuild(#[from] RenderError),
-    /// A shard lies there under other bytes, and another published state names those.
-    #[error(
-        "{key} lies in the store in another compressed form, which {catalog} there names; \
-         copy into a store of its own, or allow diverged states"
-    )]
-    Recompressed {
-        /// Its key.
-        key: String,
-        /// The catalog of the store that names it.
-        catalog: String,
-    },
-    /// A garbage collection removed what the copy relied on.
-    #[error("{0} was removed as nothing named it yet, and has to be copied again")]
-    Swept(String),
-    /// A worker thread died.
+    /// A thread that renders or reads ended unexpectedly.
     #[error("a worker thread failed")]
     Worker(#[from] tokio::task::JoinError),
+    /// A catalog of an archive cannot be imported. The store has not been changed.
+    #[error("nothing was imported, because {catalog} cannot be")]
+    Import {
+        /// Name of the catalog in both stores.
+        catalog: CatalogName,
+        /// The underlying error, which the chain prints after this one.
+        source: Box<Self>,
+    },
+    /// An archive leaves out objects that the store does not hold.
+    #[error(
+        "the archive lacks {count} objects of {catalog} that the store does not hold or holds damaged, such as {example}: \
+         export again since a receipt of this store, or everything"
+    )]
+    ArchiveLacks {
+        /// Name of the catalog in both stores.
+        catalog: CatalogName,
+        /// Key of one of the objects.
+        example: String,
+        /// Number of objects that are lacking.
+        count: usize,
+    },
 }
 
 impl SyncError {
-    /// Whether starting again at once may help: something moved while it was being looked at.
-    pub(crate) const fn is_race(&self) -> bool {
-        match self {
-            Self::Store(error) | Self::Read(ReadError::Store(error)) => error.is_conflict(),
-            Self::Origin(error) => error.is_not_found(),
-            Self::Swept(_) => true,
-            _ => false,
-        }
+    /// True if the copy was refused by a rule, so that trying again cannot help.
+    pub(crate) const fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Rollback { .. } | Self::Diverged { .. } | Self::Untrusted(_) | Self::TooLarge { .. }
+        )
     }
 }
 
-impl From<SettleError> for SyncError {
-    fn from(error: SettleError) -> Self {
-        match error {
-            SettleError::Read(error) => error.into(),
-            SettleError::Store(error) => error.into(),
-            SettleError::Swept(key) => Self::Swept(key),
+impl RetryableError for SyncError {
+    fn is_race(&self) -> bool {
+        match self {
+            Self::Publish(error) => error.is_race(),
+            Self::Store(error) => error.is_conflict(),
+            // The origin published and collected meanwhile. Its new pointer leads to objects that exist.
+            Self::Origin(error) => error.is_not_found(),
+            _ => false,
         }
     }
 }

@@ -1,32 +1,27 @@
 #![doc = include_str!("../README.md")]
 
 mod archive;
-mod check;
+mod bring;
 mod copier;
 mod error;
-mod fetch;
+mod history;
 mod http;
-mod judge;
-mod names;
+mod options;
 mod origin;
 mod plan;
-mod progress;
 mod rebuild;
 mod repair;
 mod report;
-mod status;
 
+pub use ::fetch::FetchSettings;
 pub use archive::{
-    Archive, ArchiveError, ImportError, Importer, Manifest, Pack, PackError, PackedCatalog, PackedObject, Packing,
-    Receipt, ReceiptCatalog, Since, VolumeFile, receipt,
+    Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, ReceiptCatalog,
+    Since, VolumeFile, receipt,
 };
-pub use check::Flaw;
-pub use copier::{Copier, Settings};
+pub use copier::Copier;
 pub use error::SyncError;
-pub use http::{Address, AddressError, ClientError, HttpError, HttpOrigin, HttpSettings};
-pub use judge::{Allow, Refusal};
-pub use names::names;
-pub use origin::{Body, Document, Origin, OriginError, StoreOrigin};
-pub use progress::{Progress, Seen};
-pub use repair::Repair;
-pub use report::{Report, Tally};
+pub use http::{Address, AddressError, HttpError, HttpOrigin, HttpSettings};
+pub use options::SyncOptions;
+pub use origin::{Origin, OriginBody, OriginDocument, OriginError, StoreOrigin};
+pub use repair::{Repair, RepairFailure};
+pub use report::{CopyProgress, CopyProgressCounts, SyncReport};

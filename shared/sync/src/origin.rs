@@ -1,83 +1,109 @@
-use std::fmt::Debug;
+use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
-use layout::Key;
-use store::{DOCUMENT_MAX, Fetched, Get, Object, Store, StoreError};
+use model::{CatalogName, Catalogs, Document, DocumentError, Key};
+use publish::catalog_names;
+use store::{DOCUMENT_MAX, Fetched, Get, Object, ReadError, Store, StoreError};
 
 use crate::http::HttpError;
 
-/// Where a copy comes from: something that reads the keys of a mirror.
+/// A mirror to copy from: a server, a store or an archive.
 #[async_trait]
 pub trait Origin: Debug + Send + Sync + 'static {
-    /// Reads a mutable document of at most [`DOCUMENT_MAX`] bytes, unless it is still `known`.
+    /// Reads a mutable document of at most [`DOCUMENT_MAX`] bytes, unless its bytes are still `known`.
     ///
     /// # Errors
-    /// [`OriginError`]; [`OriginError::is_not_found`] where there is none.
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<Document, OriginError>;
+    /// [`OriginError`]; [`OriginError::is_not_found`] is true if there is no such document.
+    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError>;
 
-    /// Reads an immutable object. A body of more than `size` bytes is an error; a shorter one is the caller's to notice.
+    /// Reads an immutable object of `size` bytes. A larger body is an error; the caller must notice a shorter one.
     ///
     /// # Errors
     /// [`OriginError`], also as an item of the body.
-    async fn object(&self, key: &Key, size: u64) -> Result<Body, OriginError>;
+    async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError>;
+
+    /// Returns the names of all catalogs, from `catalogs.json`.
+    ///
+    /// # Errors
+    /// [`OriginError`] if the document is missing or cannot be read.
+    async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
+        let OriginDocument::Bytes(bytes) = self.document(&Key::Catalogs, None).await? else {
+            unreachable!("a document that is not known is read");
+        };
+        let catalogs = Catalogs::from_bytes(&bytes).map_err(OriginError::Names)?;
+        Ok(catalogs.catalogs)
+    }
 }
 
-/// The bytes of an object as a stream of chunks.
-pub type Body = BoxStream<'static, Result<Bytes, OriginError>>;
+/// Bytes of an object as a stream of chunks.
+pub type OriginBody = BoxStream<'static, Result<Bytes, OriginError>>;
 
-/// A mutable document, as it is now.
+/// Result of reading a mutable document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Document {
-    /// What is known already.
+pub enum OriginDocument {
+    /// The document still has the known bytes.
     Known,
-    /// These bytes.
+    /// The document now has these bytes.
     Bytes(Bytes),
 }
 
-/// Why an origin could not be read.
+/// An origin that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// There is no such object.
+    /// The origin has no such object.
     #[error("there is no {0}")]
     NotFound(String),
-    /// There are more bytes than there should be.
+    /// The object is larger than it may be.
     #[error("{key} has more than {max} bytes")]
     TooLarge {
-        /// The object's key.
+        /// Key of the object, which is its path.
         key: String,
-        /// What it should have at most.
+        /// Maximum size that was expected, in bytes.
         max: u64,
     },
-    /// A store failed.
+    /// The list of catalogs cannot be used.
+    #[error("cannot use the list of catalogs")]
+    Names(#[source] DocumentError),
+    /// A store that is the origin failed.
     #[error(transparent)]
     Store(StoreError),
-    /// A server failed.
+    /// A document of a store cannot be read.
+    #[error(transparent)]
+    Read(ReadError),
+    /// A server failed, or could not be reached.
     #[error("cannot fetch {key}")]
     Http {
-        /// The object's key.
+        /// Key of the object, which is its path.
         key: String,
-        /// Why.
+        /// Error of the server or of the connection.
         source: HttpError,
     },
-    /// An archive that leaves out what the receiving side was to make, and could not.
+    /// An archive leaves out an object that the receiving side should make, and this program makes it with other bytes.
     #[error("{0} comes out otherwise here than where it was exported, and the archive does not hold it: export whole")]
     LeftOut(String),
-    /// A file failed.
+    /// A file of an archive failed.
     #[error("cannot read {key} from the archive")]
     Archive {
-        /// The object's key.
+        /// Key of the object, which is its path.
         key: String,
-        /// Why.
+        /// Error that the file system returned.
         source: std::io::Error,
     },
 }
 
 impl OriginError {
-    /// Whether there is no such object.
+    /// True if the origin has no such object.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound(_))
+    }
+
+    pub(crate) fn too_large(key: &Key, max: u64) -> Self {
+        Self::TooLarge {
+            key: key.to_string(),
+            max,
+        }
     }
 }
 
@@ -90,18 +116,18 @@ impl From<StoreError> for OriginError {
     }
 }
 
-/// Another store.
+/// A store as an origin, for copies without a server.
 #[derive(Debug)]
-pub struct StoreOrigin(pub std::sync::Arc<dyn Store>);
+pub struct StoreOrigin(pub Arc<dyn Store>);
 
 #[async_trait]
 impl Origin for StoreOrigin {
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<Document, OriginError> {
+    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError> {
         let bytes = collect(self.object(key, DOCUMENT_MAX).await?).await?;
-        Ok(Document::of(bytes, known))
+        Ok(OriginDocument::new(bytes, known))
     }
 
-    async fn object(&self, key: &Key, size: u64) -> Result<Body, OriginError> {
+    async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
         let Fetched::Object(Object { info, body }) = self.0.get(key, Get::default()).await? else {
             unreachable!("a read without `unless` always finds the object or fails");
         };
@@ -110,11 +136,17 @@ impl Origin for StoreOrigin {
         }
         Ok(body.map_err(OriginError::from).boxed())
     }
+
+    /// Returns the names from `catalogs.json`. If that is lost, the store is listed.
+    async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
+        let catalogs = catalog_names(&*self.0).await.map_err(OriginError::Read)?;
+        Ok(catalogs.catalogs)
+    }
 }
 
-impl Document {
-    /// The bytes, or that they are the known ones.
-    pub(crate) fn of(bytes: Bytes, known: Option<&[u8]>) -> Self {
+impl OriginDocument {
+    /// Compares the bytes that were read with the known ones.
+    pub(crate) fn new(bytes: Bytes, known: Option<&[u8]>) -> Self {
         if known == Some(&bytes[..]) {
             Self::Known
         } else {
@@ -123,19 +155,9 @@ impl Document {
     }
 }
 
-impl OriginError {
-    pub(crate) fn too_large(key: &Key, max: u64) -> Self {
-        Self::TooLarge {
-            key: key.to_string(),
-            max,
-        }
-    }
-}
-
-/// A whole body in memory; whoever made it bounds it.
-pub(crate) async fn collect(body: Body) -> Result<Bytes, OriginError> {
+/// Reads a whole body into memory. The origin bounds its size.
+pub(crate) async fn collect(mut body: OriginBody) -> Result<Bytes, OriginError> {
     let mut all = Vec::new();
-    let mut body = body;
     while let Some(chunk) = body.try_next().await? {
         all.extend_from_slice(&chunk);
     }

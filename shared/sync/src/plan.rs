@@ -5,296 +5,320 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use keep::{Examined, Watch, examine};
-use layout::{
-    CatalogName, Catalogs, Current, Document as _, Key, Named, Outcome, Sha256, Snapshot, SnapshotRef, Stored,
+use model::{
+    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Publication,
+    Snapshot, StoredDocument,
 };
-use store::{Condition, DOCUMENT_MAX, ObjectInfo, ReadError, StoreExt, Version};
+use publish::{IntegrityCheck, Transaction, TransactionOptions};
+use store::{DOCUMENT_MAX, Fetched, Get, Object, read_object};
 
-use crate::{Copier, Document, OriginError, Report, SyncError, Tally, judge::judge, origin::collect};
+use crate::{
+    Copier, OriginDocument, OriginError, SyncError, SyncReport,
+    copier::CopyState,
+    history::{self, Relation},
+    origin::collect,
+};
 
-/// What has to be done to bring one catalog up to date. Nothing is written yet.
+/// Result of comparing the origin with the store.
+pub(crate) enum Planned {
+    /// The store has the state of the origin.
+    Unchanged(Box<Transaction>),
+    /// The origin has an earlier state of the same history, as a CDN that lags behind another one does.
+    Behind {
+        /// Serial of the state at the origin.
+        theirs: u64,
+        /// Serial of the state in the store.
+        ours: u64,
+    },
+    /// The state of the origin is to be copied.
+    Copy(Box<Plan>),
+}
+
+/// State of the origin that is to be copied. Nothing is written yet.
 pub(crate) struct Plan {
     pub(crate) name: CatalogName,
-    /// The pointer of the store as it was read.
-    pub(crate) ours: Option<Ours>,
-    /// The pointer of the origin, byte for byte.
+    pub(crate) transaction: Transaction,
+    /// Pointer of the origin, byte for byte.
     pub(crate) bytes: Bytes,
+    /// Pointer of the origin after parsing.
     pub(crate) next: Current,
     pub(crate) snapshot: Arc<Snapshot>,
-    /// The Snapshot to be put, unless it is there.
-    pub(crate) snapshot_bytes: Option<(Bytes, Condition)>,
-    pub(crate) missing: Vec<Missing>,
-    /// From before the first look at the store.
-    pub(crate) watch: Watch,
+    /// Stored bytes of the Snapshot, unless the store has them.
+    pub(crate) snapshot_bytes: Option<Bytes>,
+    /// Objects that the store lacks or holds damaged.
+    pub(crate) missing: Vec<ManifestEntry>,
 }
 
-/// `current.json` of the store.
-pub(crate) struct Ours {
-    pub(crate) bytes: Bytes,
-    pub(crate) version: Version,
-    /// None if it cannot be read: then it says nothing and may be replaced.
-    current: Option<Current>,
-}
-
-/// An object that the store lacks, or holds damaged.
-#[derive(Debug, Clone)]
-pub(crate) struct Missing {
-    pub(crate) named: Named,
-    pub(crate) condition: Condition,
-}
-
-impl Missing {
-    /// Whether it can be made of the Shards and the Snapshot.
-    pub(crate) const fn is_derived(&self) -> bool {
-        is_derived(&self.named.key)
-    }
-}
-
-/// Whether an object can be made of the Shards and the Snapshot: all but those two, as every part of an image can.
+/// True if an object can be made from the Shards and the Snapshot: everything but those two.
 pub(crate) const fn is_derived(key: &Key) -> bool {
-    matches!(key, Key::All(..) | Key::Index(..) | Key::Blob(_))
+    matches!(key, Key::Object(Kind::All(_) | Kind::Index | Kind::Blob, _))
 }
 
 impl Plan {
-    /// The content that is published until then, if it is another one.
-    pub(crate) fn replaced(&self) -> Option<Sha256> {
-        let before = self.ours.as_ref()?.current.as_ref()?.content_hash;
-        (before != self.next.content_hash).then_some(before)
-    }
-
-    /// How it ends once it is carried out.
+    /// Returns the outcome of a copy that succeeds.
     pub(crate) fn outcome(&self) -> Outcome {
-        let before = self.ours.as_ref().and_then(|ours| ours.current.as_ref());
-        match before {
-            Some(_) if self.ours.as_ref().is_some_and(|ours| ours.bytes == self.bytes) => Outcome::Unchanged,
-            Some(before) if before.content_hash == self.next.content_hash => Outcome::Retagged,
+        let Some(ours) = self.transaction.pointer() else {
+            return Outcome::Published;
+        };
+        match &ours.current {
+            Some(_) if ours.bytes == self.bytes => Outcome::Unchanged,
+            Some(before) if before.content_hash == self.next.content_hash => Outcome::SourceDigestUpdated,
             _ => Outcome::Published,
         }
     }
 }
 
 impl Copier {
-    /// Compares both sides; `None` if the store is up to date.
-    pub(crate) async fn plan(&self, name: &CatalogName, report: &mut Report) -> Result<Option<Plan>, SyncError> {
-        report.kept = Tally::default();
-        let watch = Watch::start(&*self.store).await?;
-        let ours = self.ours(name).await?;
-        let before = ours.as_ref().and_then(|ours| ours.current.clone());
-        let bytes = match (self.their_current(name, ours.as_ref()).await?, &ours, &before) {
-            (Document::Known, Some(ours), Some(before)) if !self.settings.recheck => {
-                // What was copied before anybody asked for signatures, or under keys that are trusted no more.
-                self.trust(name, &ours.bytes)?;
-                report.describe(before);
-                return Ok(None);
+    /// Compares both sides. Reads only, except that condemned objects are spared.
+    pub(crate) async fn plan(&self, name: &CatalogName, state: &mut CopyState) -> Result<Planned, SyncError> {
+        state.report.kept = Default::default();
+        let options = TransactionOptions {
+            recheck_existing: state.recheck,
+            env: self.options.env.clone(),
+            ..TransactionOptions::default()
+        };
+        let transaction = Transaction::begin(self.store.clone(), name, options).await?;
+        let ours = transaction.pointer();
+        state.accepted |= ours.is_some();
+        let read = ours.map(|ours| Current::from_bytes(&ours.bytes));
+        if let Some(Err(DocumentError::Newer { .. } | DocumentError::Older { .. })) = read {
+            // Another program looks after this store. A pointer that is merely damaged is replaced instead.
+            transaction.current()?;
+        }
+        let before = ours.and_then(|ours| ours.current.as_ref());
+        let bytes = match (
+            self.their_pointer(name, ours.map(|ours| &ours.bytes[..])).await?,
+            ours,
+            before,
+        ) {
+            (OriginDocument::Known, Some(ours), Some(before)) if !state.recheck => {
+                // The state may have been copied before signatures were asked for, or under keys that are revoked now.
+                self.verify_signature(name, &ours.bytes)?;
+                state.report.describe(before);
+                return Ok(Planned::Unchanged(Box::new(transaction)));
             }
-            (Document::Known, Some(ours), _) => ours.bytes.clone(),
-            (Document::Known, None, _) => unreachable!("nothing is known"),
-            (Document::Bytes(bytes), ..) => {
-                report.moved.add(bytes.len() as u64);
+            (OriginDocument::Known, Some(ours), _) => ours.bytes.clone(),
+            (OriginDocument::Known, None, _) => unreachable!("a document that is not known is read"),
+            (OriginDocument::Bytes(bytes), ..) => {
+                state.report.moved.add(bytes.len() as u64);
                 bytes
             }
         };
-        self.trust(name, &bytes)?;
-        let next = parse::<Current>(&Key::Current(name.clone()), &bytes)?;
-        judge(before.as_ref(), &next, self.settings.allow)?;
-        let (snapshot, snapshot_bytes) = self.snapshot(name, &next, report).await?;
-        let missing = self.missing(name, before.as_ref(), &snapshot, report).await?;
-        if before
-            .as_ref()
-            .is_none_or(|before| before.content_hash != next.content_hash)
-        {
-            report.full_bytes = snapshot.all.gzip.size;
+        // Nothing else that the origin says is looked at before the signature fits.
+        self.verify_signature(name, &bytes)?;
+        let next = Current::from_bytes(&bytes).map_err(|source| SyncError::Document {
+            key: Key::Current(name.clone()).to_string(),
+            source,
+        })?;
+        // The history decides what counts as a rollback, so a malformed one could hide that the origin went back.
+        if !history::is_valid(&next) {
+            return Err(SyncError::History(name.clone()));
         }
-        Ok(Some(Plan {
+        // The Snapshot repeats this size, and every object of it is unpacked no further than the Snapshot says.
+        if next.size > self.options.content_bytes {
+            return Err(SyncError::TooLarge {
+                name: name.clone(),
+                size: next.size,
+                limit: self.options.content_bytes,
+            });
+        }
+        state.accepted = true;
+        if let Some(ours) = self.is_behind(before, &next)? {
+            before.iter().for_each(|before| state.report.describe(before));
+            return Ok(Planned::Behind {
+                theirs: next.serial,
+                ours,
+            });
+        }
+        let (snapshot, snapshot_bytes) = self.snapshot(name, &next, &mut state.report).await?;
+        let missing = self.missing(&transaction, &snapshot, &mut state.report).await?;
+        if before.is_none_or(|before| before.content_hash != next.content_hash) {
+            state.report.full_bytes = snapshot.all.gzip.size;
+        }
+        Ok(Planned::Copy(Box::new(Plan {
             name: name.clone(),
-            ours,
+            transaction,
             bytes,
             next,
             snapshot: Arc::new(snapshot),
             snapshot_bytes,
             missing,
-            watch,
-        }))
+        })))
     }
 
-    /// Before anything else of the origin is looked at.
-    fn trust(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
-        if let Some(trust) = &self.settings.trust {
+    fn verify_signature(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
+        if let Some(trust) = &self.options.trust {
             trust.verify(name, bytes)?;
         }
         Ok(())
     }
 
-    async fn ours(&self, name: &CatalogName) -> Result<Option<Ours>, SyncError> {
-        let key = Key::Current(name.clone());
-        match self.store.read_all(&key, DOCUMENT_MAX).await {
-            Ok((bytes, info)) => Ok(Some(Ours {
-                current: Current::from_bytes(&bytes).ok(),
-                bytes,
-                version: info.version,
-            })),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn their_current(&self, name: &CatalogName, ours: Option<&Ours>) -> Result<Document, SyncError> {
-        let known = ours.map(|ours| &ours.bytes[..]);
+    async fn their_pointer(&self, name: &CatalogName, known: Option<&[u8]>) -> Result<OriginDocument, SyncError> {
         match self.origin.document(&Key::Current(name.clone()), known).await {
-            Err(OriginError::NotFound(_)) => Err(SyncError::Unknown(name.to_string())),
+            Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
             read => Ok(read?),
         }
     }
 
-    /// The Snapshot that `next` names, from the store if it is there, else from the origin and how to write it.
-    pub(crate) async fn snapshot(
+    /// Returns our serial if the origin serves an ancestor of our state. Refuses what the options do not allow.
+    fn is_behind(&self, before: Option<&Current>, next: &Current) -> Result<Option<u64>, SyncError> {
+        let ours = before.map_or(0, |before| before.serial);
+        let rollback = SyncError::Rollback {
+            theirs: next.serial,
+            ours,
+        };
+        match Relation::of(before, next) {
+            // Not an error: a CDN that lags behind another one serves an earlier state for a minute.
+            Relation::Ancestor if !self.options.rollback => Ok(Some(ours)),
+            Relation::Older | Relation::Diverged { older: true, .. } if !self.options.rollback => Err(rollback),
+            Relation::Diverged { serial, .. } if !self.options.diverged => Err(SyncError::Diverged { serial }),
+            Relation::Forward | Relation::Ancestor | Relation::Older | Relation::Diverged { .. } => Ok(None),
+        }
+    }
+
+    /// Returns the Snapshot that a pointer names: from the store if it is there, else from the origin, with its bytes.
+    async fn snapshot(
         &self,
         name: &CatalogName,
         next: &Current,
-        report: &mut Report,
-    ) -> Result<(Snapshot, Option<(Bytes, Condition)>), SyncError> {
-        let key = Key::Snapshot(name.clone(), next.content_hash);
-        let disagrees = || SyncError::Disagrees {
-            catalog: name.to_string(),
-        };
-        if next.snapshot.key != key.to_string() {
+        report: &mut SyncReport,
+    ) -> Result<(Snapshot, Option<Bytes>), SyncError> {
+        let key = next.snapshot.key();
+        let disagrees = || SyncError::Disagrees(name.clone());
+        // A pointer may name any object, and its bytes would hash to its key.
+        if next.snapshot.kind != Kind::Snapshot {
             return Err(disagrees());
         }
-        let condition = match self.stored_snapshot(name, next.content_hash, &next.snapshot).await? {
-            Ok(snapshot) => return Ok((snapshot, None)),
-            Err(condition) => condition,
-        };
-        let bytes = collect(self.origin.object(&key, DOCUMENT_MAX).await?).await?;
-        report.moved.add(bytes.len() as u64);
-        if Sha256::of(&bytes) != next.snapshot.sha256 {
-            return Err(disagrees());
-        }
-        let snapshot = parse::<Snapshot>(&key, &bytes)?;
-        let size: u64 = snapshot.shards().fold(0, |sum, shard| sum.saturating_add(shard.size));
-        if snapshot.content_hash != next.content_hash || snapshot.size != size {
-            return Err(disagrees());
-        }
-        Ok((snapshot, Some((bytes, condition))))
-    }
-
-    /// The Snapshot of the store if it is the one referred to, else how to write that one.
-    async fn stored_snapshot(
-        &self,
-        name: &CatalogName,
-        hash: Sha256,
-        reference: &SnapshotRef,
-    ) -> Result<Result<Snapshot, Condition>, SyncError> {
-        let key = Key::Snapshot(name.clone(), hash);
-        match self.store.read_all(&key, DOCUMENT_MAX).await {
-            Ok((bytes, _)) if Sha256::of(&bytes) == reference.sha256 => Ok(Ok(parse(&key, &bytes)?)),
-            Ok((_, ObjectInfo { version, .. })) | Err(ReadError::TooLarge { version, .. }) => {
-                Ok(Err(Condition::Replace(version)))
+        let (bytes, is_new) = match read_object(&*self.store, &next.snapshot).await {
+            Ok(bytes) => (bytes, false),
+            Err(error) if error.is_not_found() || error.is_damage() => {
+                // The pointer of an untrusted origin may state any size.
+                let max = next.snapshot.digest.size.min(DOCUMENT_MAX);
+                let bytes = collect(self.origin.object(&key, max).await?).await?;
+                report.moved.add(bytes.len() as u64);
+                (bytes, true)
             }
-            Err(error) if error.is_not_found() => Ok(Err(Condition::CreateOnly)),
-            Err(error) => Err(error.into()),
+            Err(error) => return Err(error.into()),
+        };
+        if ObjectDigest::of(&bytes) != next.snapshot.digest {
+            return Err(disagrees());
+        }
+        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| SyncError::Document {
+            key: key.to_string(),
+            source,
+        })?;
+        if agree(next, &snapshot) {
+            Ok((snapshot, is_new.then_some(bytes)))
+        } else {
+            Err(disagrees())
         }
     }
 
     async fn missing(
         &self,
-        name: &CatalogName,
-        before: Option<&Current>,
+        transaction: &Transaction,
         snapshot: &Snapshot,
-        report: &mut Report,
-    ) -> Result<Vec<Missing>, SyncError> {
-        let trusted = match before.filter(|_| !self.settings.recheck) {
-            Some(before) => self.trusted(name, before).await?,
-            None => HashMap::new(),
-        };
-        let (there, unknown): (Vec<_>, Vec<_>) = snapshot
-            .objects(name)
-            .into_iter()
-            .partition(|named| trusted.get(&named.key) == Some(&named.stored));
-        there.iter().for_each(|named| self.keep(named, report));
-        let looks: Vec<_> = unknown.into_iter().map(|named| self.look(named)).collect();
-        let mut looks = stream::iter(looks).buffered(self.settings.in_flight.max(1));
-        let mut missing = Vec::new();
-        while let Some((named, condition)) = looks.try_next().await? {
-            match condition {
-                Some(condition) => missing.push(Missing { named, condition }),
-                None => self.keep(&named, report),
-            }
+        report: &mut SyncReport,
+    ) -> Result<Vec<ManifestEntry>, SyncError> {
+        let base = transaction.base_snapshot().await?;
+        let same_shards = base.is_some_and(|base| base.shards().eq(snapshot.shards()));
+        let base = base.map(Snapshot::objects).unwrap_or_default();
+        let base: HashMap<Key, ManifestEntry> = base.into_iter().map(|entry| (entry.key(), entry)).collect();
+        let entries = snapshot.objects();
+        // All at once: each spare of its own would be a write of `gc.json`.
+        transaction.claim(entries.iter().map(|entry| entry.object)).await?;
+        let looks = entries.into_iter().enumerate().map(async |(index, entry)| {
+            // An index is right for the Shards that it was published with, and maybe wrong for others.
+            let is_published =
+                base.get(&entry.key()) == Some(&entry) && (same_shards || entry.object.kind != Kind::Index);
+            let there = self.is_there(transaction, &entry, is_published).await?;
+            Ok::<_, SyncError>((index, entry, there))
+        });
+        // Unordered, so that one slow answer does not hold up the others.
+        let looks = stream::iter(looks).buffer_unordered(self.options.objects_in_flight.max(1));
+        let mut looks: Vec<_> = looks.try_collect().await?;
+        looks.sort_by_key(|(index, ..)| *index);
+        let (there, missing): (Vec<_>, Vec<_>) = looks.into_iter().partition(|(_, _, there)| *there);
+        for (_, entry, _) in there {
+            report.kept.add(entry.object.digest.size);
+            self.progress
+                .saved
+                .fetch_add(entry.object.digest.size, Ordering::Relaxed);
         }
-        let damaged = missing
-            .iter()
-            .filter(|missing| missing.condition != Condition::CreateOnly);
-        report.repaired = damaged.map(|missing| missing.named.key.to_string()).collect();
         self.progress.objects.fetch_add(missing.len() as u64, Ordering::Relaxed);
-        Ok(missing)
+        Ok(missing.into_iter().map(|(_, entry, _)| entry).collect())
     }
 
-    fn keep(&self, named: &Named, report: &mut Report) {
-        report.kept.add(named.stored.size);
-        self.progress.saved.fetch_add(named.stored.size, Ordering::Relaxed);
+    /// True if the store has an object with the content that the Snapshot records.
+    async fn is_there(
+        &self,
+        transaction: &Transaction,
+        entry: &ManifestEntry,
+        is_published: bool,
+    ) -> Result<bool, SyncError> {
+        if !transaction.find(&entry.object).await? {
+            return Ok(false);
+        }
+        if is_published {
+            return Ok(true);
+        }
+        // A killed run or another catalog left it here. Its bytes fit its key, but a Snapshot of another mirror may say
+        // anything about what they mean.
+        if entry.object.kind == Kind::Index {
+            // Only the lines tell if an index is right, so let the rebuild decide.
+            return Ok(false);
+        }
+        self.check_content(entry).await?;
+        Ok(true)
     }
 
-    /// What the published state of the store names. It was all there before its pointer was written.
-    async fn trusted(&self, name: &CatalogName, current: &Current) -> Result<HashMap<Key, Stored>, SyncError> {
-        let snapshot = self.stored_snapshot(name, current.content_hash, &current.snapshot);
-        let objects = snapshot
-            .await?
-            .map(|snapshot| snapshot.objects(name))
-            .unwrap_or_default();
-        Ok(objects.into_iter().map(|named| (named.key, named.stored)).collect())
-    }
-
-    /// How to write an object, or `None` if it is there. What a killed run or another catalog left behind is read to
-    /// its end before it is relied on.
-    pub(crate) async fn look(&self, named: Named) -> Result<(Named, Option<Condition>), SyncError> {
-        let found = match examine(&*self.store, &named.key).await {
-            Ok(found) => found,
-            Err(error) if error.is_not_found() => return Ok((named, Some(Condition::CreateOnly))),
-            Err(error) => return Err(error.into()),
+    async fn check_content(&self, entry: &ManifestEntry) -> Result<(), SyncError> {
+        let key = entry.key();
+        let damaged = |source| SyncError::Damaged {
+            key: key.to_string(),
+            source,
         };
-        if is(&named, &found) {
-            return Ok((named, None));
+        let Fetched::Object(Object { mut body, .. }) = self.store.get(&key, Get::default()).await? else {
+            unreachable!("a read without `unless` always finds the object or fails");
+        };
+        let mut check = IntegrityCheck::new(entry);
+        while let Some(chunk) = body.try_next().await? {
+            check.update(&chunk).map_err(damaged)?;
         }
-        let sound = named.content.is_some() && named.content.map(|content| content.sha256) == found.content;
-        if sound && !self.settings.allow.diverged {
-            self.nobody_names(&named.key, found.stored).await?;
-        }
-        tracing::warn!(key = %named.key, "the object is damaged or compressed in another way, and is replaced");
-        Ok((named, Some(Condition::Replace(found.version))))
-    }
-
-    /// A sound object in another compressed form may be what a published state of the store needs as it is.
-    async fn nobody_names(&self, key: &Key, stored: Stored) -> Result<(), SyncError> {
-        let catalogs = self.store.read_document::<Catalogs>(&Key::Catalogs).await?;
-        for name in catalogs.map(|(catalogs, _)| catalogs.catalogs).unwrap_or_default() {
-            let current = self.store.read_document::<Current>(&Key::Current(name.clone())).await?;
-            let Some((current, _)) = current else { continue };
-            if self.trusted(&name, &current).await?.get(key) == Some(&stored) {
-                return Err(SyncError::Recompressed {
-                    key: key.to_string(),
-                    catalog: name.to_string(),
-                });
-            }
-        }
-        Ok(())
+        check.finish().map_err(damaged)
     }
 }
 
-fn is(named: &Named, found: &Examined) -> bool {
-    let content = named.content.map(|content| content.sha256);
-    found.stored == named.stored && found.content.is_some() && (content.is_none() || found.content == content)
-}
-
-fn parse<T: layout::Document>(key: &Key, bytes: &[u8]) -> Result<T, SyncError> {
-    T::from_bytes(bytes).map_err(|source| SyncError::Document {
-        key: key.to_string(),
-        source,
-    })
-}
-
-impl Report {
-    pub(crate) fn describe(&mut self, current: &Current) {
-        self.content_hash = Some(current.content_hash);
-        self.serial = Some(current.serial);
-    }
+/// True if a pointer says what its Snapshot says, and the Snapshot does not contradict itself.
+fn agree(current: &Current, snapshot: &Snapshot) -> bool {
+    // Made anew from the Snapshot, so that no field can be forgotten here.
+    let expected = Current::publish(
+        None,
+        snapshot,
+        Publication {
+            snapshot: current.snapshot.digest,
+            source: current.source.clone(),
+            render_version: current.render_version,
+            published_at: current.published_at,
+            rolled_back: current.rolled_back.clone(),
+            availability: current.availability,
+        },
+    );
+    let expected = Current {
+        serial: current.serial,
+        previous: current.previous.clone(),
+        signatures: current.signatures.clone(),
+        ..expected
+    };
+    // In byte order, each name once: readers search them.
+    let sorted = snapshot.packages.is_sorted_by(|a, b| a.name < b.name);
+    let groups = snapshot.global.iter().all(|global| global.name.is_empty())
+        && snapshot.packages.first().is_none_or(|first| !first.name.is_empty());
+    let size = snapshot
+        .shards()
+        .fold(0, |sum: u64, shard| sum.saturating_add(shard.lines.size));
+    let metas = snapshot
+        .shards()
+        .fold(0, |sum: u64, shard| sum.saturating_add(shard.metas));
+    expected == *current && sorted && groups && (size, metas) == (snapshot.size, snapshot.metas)
 }

@@ -1,60 +1,95 @@
+//! Objects that follow from the Shards: made here, they need not be moved. Making them also proves that the Snapshot is
+//! right about its lines.
+
 use std::{
     collections::HashMap,
     io::{self, Write},
     sync::{Arc, atomic::Ordering},
 };
 
-use layout::{Content, Form, Image, Key, Sha256, Snapshot, Stored};
-use render::{AllFacts, Published, RenderError, Rendering, Sinks};
+use model::{
+    CatalogName, Content, Encoding, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot,
+    StoredDocument, decode_zstd,
+};
+use publish::{ObjectProblem, Transaction};
+use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StoredShards};
 use store::{Staged, Store, StoreExt, bridge};
 use tokio::{runtime::Handle, task::spawn_blocking};
 
-use crate::{Copier, Flaw, Report, SyncError, plan::Missing};
+use crate::{Copier, SyncError, SyncReport, plan::Plan};
 
 impl Copier {
-    /// Makes what can be made of the Shards and the Snapshot, and returns what came out otherwise than it was recorded, because another
-    /// version of a compressor or of this program made it: that has to be moved.
+    /// Makes the derived objects and returns those that have to be fetched: all if the options say so, else those that
+    /// another version of a compressor or of this program made with other bytes.
+    ///
+    /// With an index among them, it also checks the content hash, the names and the counts of the Snapshot against the
+    /// lines. A Snapshot with other lines than the published one always has a new index.
     pub(crate) async fn rebuild(
         &self,
-        snapshot: &Arc<Snapshot>,
-        derived: Vec<Missing>,
-        report: &mut Report,
-    ) -> Result<Vec<Missing>, SyncError> {
+        plan: &Plan,
+        derived: Vec<ManifestEntry>,
+        report: &mut SyncReport,
+    ) -> Result<Vec<ManifestEntry>, SyncError> {
+        report.not_rebuilt.clear();
         if derived.is_empty() {
             return Ok(derived);
         }
         let _permit = self.rebuilding.acquire().await.expect("the semaphore is never closed");
-        let shards = Arc::new(Shards::new(self.store.clone(), snapshot));
-        let rendering = Rendering::again(snapshot, shards, render::Settings::default());
-        let (forms, others): (Vec<_>, Vec<_>) = derived
+        let index = derived.iter().find(|entry| entry.object.kind == Kind::Index).copied();
+        let (others, moved): (Vec<_>, Vec<_>) = derived
             .into_iter()
-            .partition(|missing| is_form(snapshot, &missing.named.key));
-        let (index, documents): (Vec<_>, Vec<_>) = others
-            .into_iter()
-            .partition(|missing| matches!(missing.named.key, Key::Index(..)));
-        let (rendering, mut left) = self.rebuild_forms(snapshot, rendering, forms, report).await?;
-        left.extend(self.rebuild_documents(snapshot, documents, report).await?);
-        left.extend(self.rebuild_index(rendering, index, report).await?);
-        report.not_rebuilt = left.iter().map(|missing| missing.named.key.to_string()).collect();
+            .filter(|entry| entry.object.kind != Kind::Index)
+            .partition(|_| self.options.rebuild);
+        let (streamed, documents): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|entry| is_streamed(&plan.snapshot, entry));
+        let mut rebuild = Rebuild {
+            copier: self,
+            snapshot: &plan.snapshot,
+            transaction: &plan.transaction,
+            report,
+            left: moved,
+        };
+        let shards = Arc::new(ShardLoader::new(self.store.clone(), &plan.snapshot));
+        let mut rendering = Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default());
+        if index.is_some() || !streamed.is_empty() {
+            rendering = rebuild.streamed(&plan.name, rendering, streamed).await?;
+        }
+        rebuild.documents(documents).await?;
+        if let Some(index) = index {
+            rebuild.index(&plan.name, rendering, index).await?;
+        }
+        let left = rebuild.left;
+        if self.options.rebuild {
+            report.not_rebuilt = left.iter().map(|entry| entry.key().to_string()).collect();
+        }
         Ok(left)
     }
+}
 
-    async fn rebuild_forms(
-        &self,
-        snapshot: &Snapshot,
+/// Rebuild of the derived objects of one copy.
+struct Rebuild<'a> {
+    copier: &'a Copier,
+    snapshot: &'a Snapshot,
+    transaction: &'a Transaction,
+    report: &'a mut SyncReport,
+    /// Objects that have to be fetched.
+    left: Vec<ManifestEntry>,
+}
+
+impl Rebuild<'_> {
+    /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image. Checks the content hash.
+    async fn streamed(
+        &mut self,
+        name: &CatalogName,
         rendering: Rendering,
-        forms: Vec<Missing>,
-        report: &mut Report,
-    ) -> Result<(Rendering, Vec<Missing>), SyncError> {
+        entries: Vec<ManifestEntry>,
+    ) -> Result<Rendering, SyncError> {
         let mut sinks = Sinks::default();
         let mut stagings = Vec::new();
-        for missing in forms {
-            let (writer, staging) = bridge(self.store.stage().await?);
-            *sink(&mut sinks, &missing.named.key) = Some(Box::new(writer));
-            stagings.push((missing, staging));
-        }
-        if stagings.is_empty() {
-            return Ok((rendering, Vec::new()));
+        for entry in entries {
+            let (writer, staging) = bridge(self.copier.store.stage().await?);
+            *sink(&mut sinks, entry.object.kind) = Some(Box::new(writer));
+            stagings.push((entry, staging));
         }
         let (rendering, facts) = spawn_blocking(move || {
             let facts = rendering.write_all(sinks);
@@ -62,179 +97,172 @@ impl Copier {
         })
         .await?;
         let mut staged = Vec::new();
-        for (missing, staging) in stagings {
-            // A store that failed made the writing fail: its error is the cause.
-            staged.push((missing, staging.await??));
+        for (entry, staging) in stagings {
+            // If the store failed, writing failed because of that. So the error of the store comes first.
+            staged.push((entry, staging.await??));
         }
-        let left = self.commit_forms(snapshot, &facts?, staged, report).await?;
-        Ok((rendering, left))
+        let facts = facts?;
+        // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to be trusted.
+        if facts.content_hash != self.snapshot.content_hash {
+            return Err(SyncError::Disagrees(name.clone()));
+        }
+        self.put_streamed(&facts, staged).await?;
+        Ok(rendering)
     }
 
-    async fn commit_forms(
-        &self,
-        snapshot: &Snapshot,
+    async fn put_streamed(
+        &mut self,
         facts: &AllFacts,
-        staged: Vec<(Missing, Box<dyn Staged>)>,
-        report: &mut Report,
-    ) -> Result<Vec<Missing>, SyncError> {
-        let mut left = Vec::new();
-        for (missing, staged) in staged {
-            let named = &missing.named;
-            if facts.content_hash != snapshot.content_hash || contradicts(facts, snapshot) {
-                return Err(SyncError::Flawed {
-                    key: named.key.to_string(),
-                    source: Flaw::Content,
+        staged: Vec<(ManifestEntry, Box<dyn Staged>)>,
+    ) -> Result<(), SyncError> {
+        for (entry, staged) in staged {
+            if contradicts(facts, self.snapshot) {
+                return Err(SyncError::Damaged {
+                    key: entry.key().to_string(),
+                    source: ObjectProblem::Content,
                 });
             }
-            if made(facts, &named.key) == Some(named.stored) {
-                let put = staged.commit(&named.key, missing.condition.clone()).await;
-                self.is_there(named, put).await?;
-                self.rebuilt(named.stored, report);
+            if made(facts, entry.object.kind) == Some(entry.object.digest) {
+                self.transaction.put_staged(entry.object, staged).await?;
+                self.count(entry.object.digest);
             } else {
-                left.push(missing);
+                // Another version of the compressor or of this program made other bytes of the same content. They are
+                // fetched instead.
+                self.left.push(entry);
             }
         }
-        Ok(left)
+        Ok(())
     }
 
-    /// The documents of the image follow from its layer, which only has to be known, not to be there.
-    async fn rebuild_documents(
-        &self,
-        snapshot: &Snapshot,
-        documents: Vec<Missing>,
-        report: &mut Report,
-    ) -> Result<Vec<Missing>, SyncError> {
-        let made: HashMap<Key, Vec<u8>> = snapshot.image.iter().flat_map(image_documents).collect();
-        let mut left = Vec::new();
-        for missing in documents {
-            let Some(bytes) = made.get(&missing.named.key) else {
-                left.push(missing);
-                continue;
-            };
-            let put = self
-                .store
-                .put(&missing.named.key, bytes.clone().into(), missing.condition);
-            self.is_there(&missing.named, put.await).await?;
-            self.rebuilt(missing.named.stored, report);
+    /// Makes the documents of the image. They follow from the digest of its layer alone.
+    async fn documents(&mut self, entries: Vec<ManifestEntry>) -> Result<(), SyncError> {
+        let image = self.snapshot.image.iter();
+        let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
+        let made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
+        for entry in entries {
+            match made.get(&entry.object.digest.sha256) {
+                Some(bytes) => self.put(&entry, bytes.clone()).await?,
+                None => self.left.push(entry),
+            }
         }
-        Ok(left)
+        Ok(())
     }
 
-    /// Nothing but the lines themselves vouches for the content of an index, so one that has to be moved is checked
-    /// against what they say.
-    async fn rebuild_index(
-        &self,
+    /// Makes the index, and checks names and counts. An index with other bytes is fetched and compared with the lines,
+    /// because nothing but the lines tells if it is right.
+    async fn index(
+        &mut self,
+        name: &CatalogName,
         mut rendering: Rendering,
-        index: Vec<Missing>,
-        report: &mut Report,
-    ) -> Result<Option<Missing>, SyncError> {
-        let Some(mut missing) = index.into_iter().next() else {
-            return Ok(None);
-        };
-        let file = spawn_blocking(move || {
+        mut entry: ManifestEntry,
+    ) -> Result<(), SyncError> {
+        let (found, file) = spawn_blocking(move || {
             rendering.read_metas()?;
-            rendering.take_index().map_err(RenderError::Scratch)
+            let shards = rendering.shards().iter();
+            let found: Vec<_> = shards
+                .map(|shard| {
+                    (
+                        shard.metas.len() as u64,
+                        IndexedMeta::package_of_all(&shard.metas).map(str::to_owned),
+                    )
+                })
+                .collect();
+            let file = rendering.take_index().map_err(RenderError::Scratch)?;
+            Ok::<_, RenderError>((found, file))
         })
         .await??;
-        let named = &mut missing.named;
-        let stored = Stored {
-            size: file.bytes.len() as u64,
-            sha256: Sha256::of(&file.bytes),
-        };
-        if stored != named.stored {
-            named.content = Some(Content {
-                sha256: file.content,
-                size: file.size,
-            });
-            return Ok(Some(missing));
+        let recorded = self
+            .snapshot
+            .shards()
+            .map(|shard| (shard.metas, Some(shard.name.clone())));
+        if !recorded.eq(found) {
+            return Err(SyncError::Disagrees(name.clone()));
         }
-        let put = self.store.put(&named.key, file.bytes.into(), missing.condition).await;
-        self.is_there(&missing.named, put).await?;
-        self.rebuilt(stored, report);
-        Ok(None)
+        let IndexFile { bytes, stored } = file;
+        if stored == entry.object.digest && self.copier.options.rebuild {
+            return self.put(&entry, bytes).await;
+        }
+        let lines = decode_zstd(&bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
+        entry.content = Some(Content::of(&lines));
+        self.left.push(entry);
+        Ok(())
     }
 
-    fn rebuilt(&self, stored: Stored, report: &mut Report) {
-        report.rebuilt.add(stored.size);
-        self.progress.done.fetch_add(1, Ordering::Relaxed);
-        self.progress.saved.fetch_add(stored.size, Ordering::Relaxed);
+    async fn put(&mut self, entry: &ManifestEntry, bytes: Vec<u8>) -> Result<(), SyncError> {
+        self.transaction.put_verified(entry.object, bytes.into()).await?;
+        self.count(entry.object.digest);
+        Ok(())
+    }
+
+    fn count(&mut self, digest: ObjectDigest) {
+        self.report.rebuilt.add(digest.size);
+        self.copier.progress.done.fetch_add(1, Ordering::Relaxed);
+        self.copier.progress.saved.fetch_add(digest.size, Ordering::Relaxed);
     }
 }
 
-/// What is made in one pass over the Shards: the forms of `all.json`, and the layer of the image.
-fn is_form(snapshot: &Snapshot, key: &Key) -> bool {
-    match key {
-        Key::All(..) => true,
-        Key::Blob(sha256) => snapshot
-            .image
-            .as_ref()
-            .is_some_and(|image| image.layer.sha256 == *sha256),
+/// True if an object is made in the pass over the Shards.
+fn is_streamed(snapshot: &Snapshot, entry: &ManifestEntry) -> bool {
+    let layer = snapshot.image.as_ref().map(|image| image.layer);
+    match entry.object.kind {
+        Kind::All(_) => true,
+        Kind::Blob => layer == Some(entry.object.digest),
         _ => false,
     }
 }
 
-/// Whether the layer is the recorded one and its tar archive is not, by which the configurations name it.
+/// True if the layer is the recorded one but its tar archive is not, by which the configurations name it.
 fn contradicts(facts: &AllFacts, snapshot: &Snapshot) -> bool {
     let pair = facts.layer.zip(snapshot.image.as_ref());
     pair.is_some_and(|(made, image)| made.stored == image.layer && made.diff_id != image.diff_id)
 }
 
-fn image_documents(image: &Image) -> impl Iterator<Item = (Key, Vec<u8>)> {
-    let documents = oci::Documents::new(image.layer, image.diff_id).into_all();
-    documents.map(|bytes| (Key::Blob(Sha256::of(&bytes)), bytes))
-}
-
-fn sink<'a>(sinks: &'a mut Sinks, key: &Key) -> &'a mut Option<Box<dyn Write + Send>> {
-    match key {
-        Key::All(_, _, Form::Zstd) => &mut sinks.zstd,
-        Key::All(_, _, Form::Gzip) => &mut sinks.gzip,
-        Key::Blob(_) => &mut sinks.layer,
+const fn sink(sinks: &mut Sinks, kind: Kind) -> &mut Option<Box<dyn Write + Send>> {
+    match kind {
+        Kind::All(Encoding::Zstd) => &mut sinks.zstd,
+        Kind::All(Encoding::Gzip) => &mut sinks.gzip,
+        Kind::Blob => &mut sinks.layer,
         _ => &mut sinks.identity,
     }
 }
 
-fn made(facts: &AllFacts, key: &Key) -> Option<Stored> {
-    match key {
-        Key::All(_, _, Form::Zstd) => facts.zstd,
-        Key::All(_, _, Form::Gzip) => facts.gzip,
-        Key::Blob(_) => facts.layer.map(|layer| layer.stored),
+fn made(facts: &AllFacts, kind: Kind) -> Option<ObjectDigest> {
+    match kind {
+        Kind::All(Encoding::Zstd) => facts.zstd,
+        Kind::All(Encoding::Gzip) => facts.gzip,
+        Kind::Blob => facts.layer.map(|layer| layer.stored),
         _ => facts.identity,
     }
 }
 
-/// The Shards of a Snapshot, which are all in the store by now, for the threads that render.
-struct Shards {
+/// Loads the Shards of a Snapshot for the threads that render. The store has all of them by then.
+struct ShardLoader {
     store: Arc<dyn Store>,
     runtime: Handle,
-    sizes: HashMap<Sha256, u64>,
+    /// Stored Shards by the hash of their lines.
+    shards: HashMap<Sha256, ObjectDigest>,
 }
 
-impl Shards {
-    /// Must be called inside a runtime.
+impl ShardLoader {
+    /// Creates a loader. Must be called inside a runtime.
     fn new(store: Arc<dyn Store>, snapshot: &Snapshot) -> Self {
+        let shards = snapshot.shards().map(|shard| (shard.lines.sha256, shard.stored));
         Self {
             store,
             runtime: Handle::current(),
-            sizes: snapshot
-                .shards()
-                .map(|shard| (shard.sha256, shard.stored.size))
-                .collect(),
+            shards: shards.collect(),
         }
     }
 }
 
-impl Published for Shards {
-    fn contains(&self, sha256: &Sha256) -> bool {
-        self.sizes.contains_key(sha256)
+impl StoredShards for ShardLoader {
+    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
+        self.shards.get(lines).copied()
     }
 
-    fn load(&self, sha256: &Sha256) -> io::Result<Vec<u8>> {
-        let size = *self.sizes.get(sha256).ok_or(io::ErrorKind::NotFound)?;
-        let key = Key::Shard(*sha256);
-        let reading = self.store.read_all(&key, size);
-        self.runtime
-            .block_on(reading)
-            .map(|(bytes, _)| bytes.into())
-            .map_err(io::Error::other)
+    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
+        let key = Key::Object(Kind::Package, stored.sha256);
+        let read = self.runtime.block_on(self.store.read_all(&key, stored.size));
+        read.map(|(bytes, _)| bytes.into()).map_err(io::Error::other)
     }
 }

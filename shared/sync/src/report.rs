@@ -1,48 +1,47 @@
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
 
-use layout::{CatalogName, Outcome, Sha256};
+use model::{CatalogName, Current, Outcome, Sha256};
+use publish::ObjectStats;
 
 use crate::SyncError;
 
-/// What one copy of one catalog did.
+/// Result of copying or importing one catalog.
 #[derive(Debug)]
-pub struct Report {
-    /// The catalog.
+pub struct SyncReport {
+    /// Name of the catalog in both stores.
     pub catalog: CatalogName,
-    /// How it ended.
+    /// Outcome of the copy, as in `status.json`.
     pub outcome: Outcome,
-    /// Why it ended so, if not well.
+    /// Error, unless the outcome is a success.
     pub error: Option<SyncError>,
-    /// What is published now, if that is known.
+    /// Content hash of the published state, if it is known.
     pub content_hash: Option<Sha256>,
-    /// Its serial.
+    /// Serial of the published state, if it is known.
     pub serial: Option<u64>,
-    /// What came from the origin, documents included.
-    pub moved: Tally,
-    /// What was made here of the Shards.
-    pub rebuilt: Tally,
-    /// What was there already.
-    pub kept: Tally,
-    /// What could not be made here, because another version made the original otherwise; it was moved.
+    /// True if the origin lists the catalog and answers that it has no such pointer. A mirror does that for a catalog
+    /// whose availability is `Unavailable`. The outcome is then [`Outcome::Unchanged`].
+    pub not_served: bool,
+    /// Objects and documents that came from the origin.
+    pub moved: ObjectStats,
+    /// Objects that were made from the Shards.
+    pub rebuilt: ObjectStats,
+    /// Objects that the store had already.
+    pub kept: ObjectStats,
+    /// Keys of objects that this program would make with other bytes, for example with another compressor. They were
+    /// moved.
     pub not_rebuilt: Vec<String>,
-    /// Damaged objects of the store that were replaced.
+    /// Keys of damaged objects that were replaced.
     pub repaired: Vec<String>,
-    /// What a download of the new `all.json.gz` would have moved, had there been no copy; 0 if nothing is new.
+    /// Size of the new `all.json.gz`, in bytes, to compare `moved` with; 0 if the content did not change.
     pub full_bytes: u64,
-    /// How long it took.
+    /// Duration of the copy with all its attempts.
     pub duration: Duration,
 }
 
-/// Some objects.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Tally {
-    /// How many.
-    pub objects: u64,
-    /// Their bytes as they are stored.
-    pub bytes: u64,
-}
-
-impl Report {
+impl SyncReport {
     pub(crate) fn new(catalog: CatalogName) -> Self {
         Self {
             catalog,
@@ -50,9 +49,10 @@ impl Report {
             error: None,
             content_hash: None,
             serial: None,
-            moved: Tally::default(),
-            rebuilt: Tally::default(),
-            kept: Tally::default(),
+            not_served: false,
+            moved: ObjectStats::default(),
+            rebuilt: ObjectStats::default(),
+            kept: ObjectStats::default(),
             not_rebuilt: Vec::new(),
             repaired: Vec::new(),
             full_bytes: 0,
@@ -60,15 +60,47 @@ impl Report {
         }
     }
 
-    /// The error and its causes on one line.
+    /// Returns the error and its causes on one line.
     pub fn error_text(&self) -> Option<String> {
-        self.error.as_ref().map(|error| telemetry::chain(error))
+        self.error.as_ref().map(|error| model::text::chain(error))
+    }
+
+    pub(crate) const fn describe(&mut self, current: &Current) {
+        self.content_hash = Some(current.content_hash);
+        self.serial = Some(current.serial);
     }
 }
 
-impl Tally {
-    pub(crate) const fn add(&mut self, bytes: u64) {
-        self.objects += 1;
-        self.bytes += bytes;
+/// Counters of running copies, for a progress display.
+#[derive(Debug, Default)]
+pub struct CopyProgress {
+    pub(crate) objects: AtomicU64,
+    pub(crate) done: AtomicU64,
+    pub(crate) moved: AtomicU64,
+    pub(crate) saved: AtomicU64,
+}
+
+/// Values of a [`CopyProgress`] at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyProgressCounts {
+    /// Number of objects that are known to be missing.
+    pub objects: u64,
+    /// Number of missing objects that were fetched or made.
+    pub done: u64,
+    /// Number of bytes received from the origin.
+    pub moved: u64,
+    /// Number of bytes that the store had already or that were made from Shards.
+    pub saved: u64,
+}
+
+impl CopyProgress {
+    /// Returns the counters as they are now.
+    pub fn counts(&self) -> CopyProgressCounts {
+        CopyProgressCounts {
+            objects: self.objects.load(Relaxed),
+            done: self.done.load(Relaxed),
+            moved: self.moved.load(Relaxed),
+            saved: self.saved.load(Relaxed),
+        }
     }
 }

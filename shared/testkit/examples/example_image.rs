@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use testkit::{ImageBuilder, Layer};
+use catalog_mirror_testkit::{ImageBuilder, Layer};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -9,19 +9,19 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Collected};
 use tower::ServiceExt;
 
-/// What a router answers, read to its end.
+/// Complete response of a router, for tests without a network.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// Status code of the response.
     pub status: StatusCode,
-    /// Its fields.
+    /// Header fields of the response.
     pub headers: HeaderMap,
-    /// `None` if it was cut off.
+    /// Body; `None` if it was cut off.
     pub body: Option<Bytes>,
 }
 
 impl Answer {
-    /// Asks the router, without a network between.
+    /// Sends a request to the router and reads the response to its end.
     pub async fn to(request: Request<Body>, router: &Router) -> Self {
         let answered = router.clone().oneshot(request).await;
         let (parts, body) = answered.unwrap_or_else(|never| match never {}).into_parts();
@@ -32,36 +32,39 @@ impl Answer {
         }
     }
 
-    /// A field, or nothing.
+    /// Returns a header field, or an empty text.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name).map(|value| value.to_str());
         value.map_or("", |text| text.expect("what we send is text"))
     }
 
-    /// The whole body.
+    /// Returns the body.
+    ///
+    /// # Panics
+    /// If the body was cut off.
     pub fn bytes(&self) -> &[u8] {
         self.body.as_ref().expect("a complete body")
     }
 
-    /// The body as text.
+    /// Returns the body as text, with U+FFFD for invalid UTF-8.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 
-    /// The body without its content coding.
+    /// Returns the body without its content coding.
     pub fn decoded(&self) -> Vec<u8> {
         let mut decoded = Vec::new();
         let read = match self.header("content-encoding") {
             "gzip" => flate2::read::GzDecoder::new(self.bytes()).read_to_end(&mut decoded),
             "zstd" => zstd::Decoder::new(self.bytes()).and_then(|mut decoder| decoder.read_to_end(&mut decoded)),
             "" => self.bytes().read_to_end(&mut decoded),
-            other => panic!("nobody asked for {other}"),
+            other => panic!("the test did not ask for {other}"),
         };
         read.expect("a whole body");
         decoded
     }
 
-    /// Status and fields, one a line, sorted.
+    /// Returns the status and the sorted header fields, one a line.
     pub fn head(&self) -> String {
         let mut text = format!("{}\n", self.status);
         let fields = self.headers.iter();
@@ -70,12 +73,12 @@ impl Answer {
             .collect();
         fields.sort_unstable();
         for (name, value) in fields {
-            writeln!(text, "{name}: {value}").expect("memory takes all");
+            writeln!(text, "{name}: {value}").expect("a String takes any text");
         }
         text
     }
 
-    /// Status, fields and body, as they are compared with what is promised.
+    /// Returns the status, the header fields and the body as text, for comparisons.
     pub fn show(&self) -> String {
         let mut text = self.head();
         match &self.body {

@@ -6,27 +6,27 @@ use crate::{Image, digest};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// A new key of the kind that `cosign generate-key-pair` makes, ECDSA on P-256, and what cosign signs by it.
+/// Signing key as `cosign generate-key-pair` makes it (ECDSA over P-256), and the signatures that cosign makes.
 pub struct Cosign(KeyPair);
 
 impl Cosign {
-    /// Another one each time.
-    #[expect(clippy::new_without_default, reason = "each is another one")]
+    /// Generates a key from the system's random numbers.
+    #[expect(clippy::new_without_default, reason = "each call makes another key")]
     pub fn new() -> Self {
-        Self(KeyPair::generate().expect("there is chance"))
+        Self(KeyPair::generate().expect("the system has random bytes"))
     }
 
-    /// The public key, as a DER `SubjectPublicKeyInfo` (RFC 5280, section 4.1).
+    /// Returns the public key as a DER `SubjectPublicKeyInfo` (RFC 5280, section 4.1).
     pub fn public(&self) -> Vec<u8> {
         self.0.subject_public_key_info()
     }
 
-    /// The signature of a message by this key and SHA-256, as base64 of DER.
+    /// Signs a message with SHA-256. Returns base64 of DER.
     pub fn sign(&self, message: &[u8]) -> String {
-        STANDARD.encode(self.0.sign(message).expect("the key is whole"))
+        STANDARD.encode(self.0.sign(message).expect("the key can sign"))
     }
 
-    /// The image that carries the signature of the image with `digest`, as a repository has it under `sha256-HEX.sig`.
+    /// Returns the image that holds the signature of an image, as repositories have it under `sha256-HEX.sig`.
     pub fn signature(&self, digest_of_image: &str, name: &str) -> Image {
         let payload = Self::payload(digest_of_image, name);
         let layer = json!({
@@ -42,7 +42,7 @@ impl Cosign {
         image
     }
 
-    /// What cosign signs: that the image with `digest` is meant by `name`.
+    /// Returns the payload that cosign signs: the digest of the image and its name.
     pub fn payload(digest: &str, name: &str) -> String {
         let critical = json!({
             "type": "cosign container image signature",

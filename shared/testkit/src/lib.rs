@@ -2,12 +2,17 @@
 
 mod answer;
 mod cosign;
+mod documents;
 mod image;
 mod registry;
 mod s3;
 
 pub use crate::answer::Answer;
 pub use crate::cosign::Cosign;
+pub use crate::documents::{
+    BuiltSnapshot, CurrentBuilder, SOURCE, SnapshotBuilder, StatusBuilder, current, first_published_at, snapshot,
+};
+pub use crate::image::TarEntry;
 pub use crate::image::{Format, Image, ImageBuilder, Layer, digest, gzip, index, zstd};
-pub use crate::registry::{Builder as RegistryBuilder, Fault, Flaw, Kind, Registry, Request, Say, Wire};
+pub use crate::registry::{Builder as RegistryBuilder, CertificateFault, Fault, Kind, Registry, Request, Say, Wire};
 pub use crate::s3::{S3, S3Builder, S3Call, S3Fault, S3Request, StoredObject};

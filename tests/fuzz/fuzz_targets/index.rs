@@ -1,4 +1,4 @@
-//! See `fuzz::index`.
+//! Program of the target `index`; its checks are in `fuzz::index`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(index);

@@ -1,4 +1,4 @@
-//! See `fuzz::json`.
+//! Program of the target `json`; its checks are in `fuzz::json`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(json);

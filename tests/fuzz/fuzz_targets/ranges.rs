@@ -1,4 +1,4 @@
-//! See `fuzz::ranges`.
+//! Program of the target `ranges`; its checks are in `fuzz::ranges`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(ranges);

@@ -1,4 +1,4 @@
-//! See `fuzz::references`.
+//! Program of the target `references`; its checks are in `fuzz::references`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(references);

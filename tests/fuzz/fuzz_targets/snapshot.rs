@@ -1,4 +1,4 @@
-//! See `fuzz::snapshot`.
+//! Program of the target `snapshot`; its checks are in `fuzz::snapshot`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(snapshot);

@@ -1,4 +1,4 @@
-//! See `fuzz::yaml`.
+//! Program of the target `yaml`; its checks are in `fuzz::yaml`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(yaml);

@@ -9,9 +9,9 @@ use std::{
 
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
-use layout::{CatalogName, Current, Document, Key};
+use model::{CatalogName, Current, Document, Key};
 use store::{MemoryStore, Store};
-use sync::{Archive, Importer, Pack, Packing, Settings};
+use sync::{Archive, Importer, Pack, PackOptions, SyncOptions};
 
 use crate::{
     runtime::run,
@@ -24,15 +24,15 @@ thread_local! {
         let site = Site::new(&["v1", "v2"]);
         [false, true].map(|whole| entries(&export(&site.store, whole)))
     };
-    /// A store that an archive is new to, and one with an older state.
+    /// A store without the catalog, and one with an older state.
     static STORES: RefCell<[MemoryStore; 2]> = RefCell::new([MemoryStore::new(), Site::new(&["v1"]).store]);
 }
 
-/// An archive as somebody forges it who knows the format: it is refused before anything is written, or what the store
-/// then holds is sound.
+/// Imports an archive that was forged by a party who knows the format. It must be refused before anything is written, or
+/// leave a store that passes `verify`.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If neither is the case.
 pub fn archive(input: &[u8]) {
     let Ok(forgery) = Forgery::arbitrary(&mut Unstructured::new(input)) else {
         return;
@@ -47,10 +47,10 @@ pub fn archive(input: &[u8]) {
     check(&store, before.get(&Key::Current(name())));
 }
 
-/// The bytes of an archive as they are.
+/// Imports the bytes of an archive unchanged.
 ///
 /// # Panics
-/// If the archive is neither refused nor sound.
+/// If the archive is accepted and the store does not pass `verify`.
 pub fn volume(input: &[u8]) {
     let store = MemoryStore::new();
     import(input, &store);
@@ -61,13 +61,13 @@ fn import(volume: &[u8], store: &MemoryStore) {
     let Ok(archive) = Archive::open(vec![("the volume".to_owned(), file(volume))]) else {
         return;
     };
-    let importer = Importer::new(archive, Arc::new(store.clone()), Settings::default());
+    let importer = Importer::new(archive, Arc::new(store.clone()), SyncOptions::default());
     if run(importer.run()).is_err() {
         assert!(store.written().is_empty(), "{:?}", store.written());
     }
 }
 
-/// Every catalog that readers see is whole, and none has gone back.
+/// Checks that every catalog is complete and that no serial has gone back.
 fn check(store: &MemoryStore, before: Option<&Bytes>) {
     let objects = store.objects();
     for (key, bytes) in &objects {
@@ -81,7 +81,7 @@ fn check(store: &MemoryStore, before: Option<&Bytes>) {
 }
 
 fn check_catalog(store: &MemoryStore, name: &CatalogName, bytes: &Bytes) {
-    let found = run(keep::verify(store, name)).expect("memory can be read");
+    let found = run(publish::verify(store, name)).expect("memory can be read");
     assert!(
         found.findings.is_empty(),
         "{:#?} in {}",
@@ -104,15 +104,15 @@ fn file(bytes: &[u8]) -> File {
     file.try_clone().expect("it can be opened twice")
 }
 
-/// The one volume of an archive.
+/// Exports the catalog as an archive of one volume.
 pub(crate) fn export(store: &MemoryStore, whole: bool) -> Vec<u8> {
     let store: Arc<dyn Store> = Arc::new(store.clone());
-    let packing = Packing {
+    let options = PackOptions {
         whole,
-        ..Packing::default()
+        ..PackOptions::default()
     };
     run(async {
-        let pack = Pack::plan(store, &[name()], &packing).await.expect("a sound store");
+        let pack = Pack::plan(store, &[name()], &options).await.expect("a sound store");
         let write = move || {
             let mut bytes = Vec::new();
             pack.write(1, &mut bytes).expect("memory takes all");

@@ -5,17 +5,17 @@ use crate::{
     site::Site,
 };
 
-/// Documents that have one tag each.
+/// Paths of documents with one entity tag each.
 const PATHS: [&str; 2] = ["/catalogs/demo/content-hash", "/catalogs/demo/packages/demo-queue"];
 
 thread_local! {
     static SITE: Site = Site::new(&["v1"]);
 }
 
-/// An `If-None-Match`: 304 exactly for the tag of what would be sent, in whatever list.
+/// Sends an `If-None-Match`: the answer is 304 exactly if the list holds the current tag.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If it is not.
 pub fn if_none_match(input: &[u8]) {
     let Some(fields) = fields(&IF_NONE_MATCH, input) else {
         return;
@@ -38,12 +38,12 @@ fn check(site: &Site, path: &str, fields: &HeaderMap) {
     match tags(&field) {
         _ if field.trim_matches([' ', '\t']) == "*" => assert!(matched),
         Some(tags) => assert_eq!(matched, tags.contains(&tag), "{fields:?}"),
-        // What is malformed may be read generously, but not as a tag that is not there.
+        // A malformed field may be read generously, but not as a tag that it does not hold.
         None => assert!(!matched || field.contains(&format!("\"{tag}\"")) || field.contains('*')),
     }
 }
 
-/// The opaque tags by the letter of the grammar (RFC 9110, sections 8.8.3 and 13.1.2); `None` if it is malformed.
+/// Parses the opaque tags by the grammar (RFC 9110, sections 8.8.3 and 13.1.2); `None` if the field is malformed.
 fn tags(field: &str) -> Option<Vec<String>> {
     let space = [' ', '\t'];
     let mut tags = Vec::new();

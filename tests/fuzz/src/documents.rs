@@ -1,7 +1,7 @@
 use std::{cell::RefCell, fmt::Debug};
 
 use http::{HeaderMap, StatusCode};
-use layout::{Current, Document, Index, Key, Sha256, Snapshot, SnapshotRef, Stored};
+use model::{Current, Document, Index, Key, Kind, ObjectDigest, Sha256, Snapshot, StoredDocument};
 
 use crate::site::{Site, name};
 
@@ -9,10 +9,10 @@ thread_local! {
     static SITE: RefCell<Site> = RefCell::new(Site::new(&["v1", "v2"]));
 }
 
-/// A `current.json`: what is understood is written as it is meant, and a server that finds it in its store answers.
+/// Stores a `current.json`: if it is accepted, it reads back, and the server answers every request.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If it does not.
 pub fn current(input: &[u8]) {
     round_trip::<Current>(input);
     SITE.with_borrow_mut(|site| {
@@ -21,36 +21,30 @@ pub fn current(input: &[u8]) {
     });
 }
 
-/// A `snapshot.json`, as [`current`].
+/// Stores a snapshot, given as JSON, and checks it like [`current`].
 ///
 /// # Panics
-/// If it is otherwise.
+/// If an answer is wrong.
 pub fn snapshot(input: &[u8]) {
     round_trip::<Snapshot>(input);
     SITE.with_borrow_mut(|site| {
-        point(site, input.to_vec());
+        point(site, compress(input));
         check(site);
     });
 }
 
-/// The JSON of an `index.json.zst`, as [`current`].
+/// Stores an index, given as JSON, and checks it like [`current`].
 ///
 /// # Panics
-/// If it is otherwise.
+/// If an answer is wrong.
 pub fn index(input: &[u8]) {
     round_trip::<Index>(input);
     SITE.with_borrow_mut(|site| {
-        let bytes = zstd::bulk::compress(input, 1).expect("memory takes all");
-        let stored = Stored {
-            size: bytes.len() as u64,
-            sha256: Sha256::of(&bytes),
-        };
-        site.put(&Key::Index(name(), site.current.content_hash), bytes);
         let snapshot = Snapshot {
-            index: stored,
+            index: put(site, Kind::Index, compress(input)),
             ..site.snapshot.clone()
         };
-        point(site, snapshot.to_bytes());
+        point(site, snapshot.to_stored().expect("the compressor has memory"));
         check(site);
     });
 }
@@ -63,18 +57,26 @@ fn round_trip<T: Document + PartialEq + Debug>(input: &[u8]) {
     }
 }
 
-/// Publishes the bytes of a snapshot.
+/// Publishes the stored bytes of a snapshot.
 fn point(site: &Site, snapshot: Vec<u8>) {
-    let hash = site.current.content_hash;
     let current = Current {
-        snapshot: SnapshotRef::new(&name(), hash, &snapshot),
+        snapshot: put(site, Kind::Snapshot, snapshot).with_kind(Kind::Snapshot),
         ..site.current.clone()
     };
-    site.put(&Key::Snapshot(name(), hash), snapshot);
     site.put(&Key::Current(name()), current.to_bytes());
 }
 
-/// Whatever lies in the store, everything is answered, and what is answered in full is what its tag says.
+fn put(site: &Site, kind: Kind, bytes: Vec<u8>) -> ObjectDigest {
+    let digest = ObjectDigest::of(&bytes);
+    site.put(&Key::Object(kind, digest.sha256), bytes);
+    digest
+}
+
+fn compress(json: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(json, 1).expect("the compressor has memory")
+}
+
+/// Checks that every request is answered and that every complete answer matches its tag.
 fn check(site: &mut Site) {
     site.restart();
     for path in paths(site) {
@@ -88,7 +90,7 @@ fn check(site: &mut Site) {
     }
 }
 
-/// One path of each kind.
+/// Returns one path for each kind of route.
 fn paths(site: &Site) -> Vec<String> {
     let demo = |rest: String| format!("/catalogs/demo/{rest}");
     let layer = site.snapshot.image.as_ref().map(|image| image.layer.sha256);

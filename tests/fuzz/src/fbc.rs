@@ -1,20 +1,20 @@
-//! What holds for every file, whatever is in it.
+//! Properties that hold for every FBC file.
 
 use std::io::{self, Read};
 
-use fbc::{Chunks, Error, Limits};
+use fbc::{Chunks, FbcError, FbcLimits};
 use serde_json::Value;
 
-/// No file is cut into chunks of this size.
+/// Chunk size at which no file is cut.
 const WHOLE: usize = usize::MAX >> 1;
 
-/// The decoder looks no further than this for what a file is, and cuts no smaller chunks.
+/// Number of bytes in which the decoder detects the format. Chunks are never smaller.
 const PEEK: usize = 4096;
 
-/// `serde_json` goes no deeper.
+/// Maximum depth that `serde_json` accepts.
 const DEPTH: usize = 127;
 
-/// Gives a few bytes at a time, as a network may.
+/// Reader that returns a few bytes at a time, as a network may.
 struct Dribble<'a>(&'a [u8]);
 
 impl Read for Dribble<'_> {
@@ -24,10 +24,10 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// The canonical lines of a file, once all that can be said of it without a second opinion was checked.
+/// Returns the canonical lines of a file, after checking all that needs no second parser.
 pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
     let lines = cut_anywhere(file);
-    // Chunks are never small: only what is long is cut at all.
+    // Chunks are never small, so only a long file is cut at all.
     let long = [file, filler.repeat(PEEK / filler.len()).as_bytes(), file].concat();
     cut_anywhere(&long);
     let lines = lines?;
@@ -36,13 +36,13 @@ pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
     lines.split_inclusive(|byte| *byte == b'\n').map(value).collect()
 }
 
-/// Whether two numbers are the same to `serde_json`, whose last bit is not always the right one.
+/// Returns true if two numbers are equal to `serde_json`, whose last bit is not always right.
 pub(crate) fn close(a: Option<f64>, b: Option<f64>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     a == b || (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON
 }
 
-/// The lines of a file, which are the same wherever it is cut.
+/// Returns the lines of a file and checks that they do not depend on the chunk size.
 fn cut_anywhere(file: &[u8]) -> Option<Vec<u8>> {
     let whole = canonical(file, WHOLE);
     let cut = canonical(file, 0);
@@ -51,14 +51,14 @@ fn cut_anywhere(file: &[u8]) -> Option<Vec<u8>> {
             assert_eq!(text(&whole), text(&cut), "a cut changes what is in it");
             Some(whole)
         }
-        // Of what is neither JSON nor YAML, a cut may decide which of both is blamed, and so for what.
+        // For input that is neither JSON nor YAML, the chunk size may decide which of the two errors is reported.
         (Err(_), Err(_)) => None,
         (whole, cut) => panic!("whole: {whole:?}, cut: {cut:?}"),
     }
 }
 
-fn canonical(file: &[u8], target: usize) -> Result<Vec<u8>, Error> {
-    let limits = Limits::default();
+fn canonical(file: &[u8], target: usize) -> Result<Vec<u8>, FbcError> {
+    let limits = FbcLimits::default();
     let mut lines = Vec::new();
     for chunk in Chunks::new(Dribble(file), limits, target) {
         chunk?.metas(&limits, &mut |meta| lines.extend_from_slice(meta.line))?;
@@ -66,7 +66,7 @@ fn canonical(file: &[u8], target: usize) -> Result<Vec<u8>, Error> {
     Ok(lines)
 }
 
-/// A canonical line by a parser that is not ours, which has to print it as we do; `None` if it gives up at its depth.
+/// Parses a canonical line with `serde_json`, which must print it unchanged; `None` beyond its maximum depth.
 fn value(line: &[u8]) -> Option<Value> {
     if line.iter().filter(|byte| b"[{".contains(byte)).count() > DEPTH {
         return None;
@@ -80,7 +80,7 @@ fn value(line: &[u8]) -> Option<Value> {
     Some(value)
 }
 
-/// Keys in byte order, no spaces, and what Go escapes; `None` with numbers that others print in another way.
+/// Prints a value canonically: sorted keys, no spaces, Go's escapes; `None` for numbers that others print differently.
 fn print(value: &Value) -> Option<String> {
     let string = |text: &str| {
         let json = Value::from(text).to_string();

@@ -1,4 +1,4 @@
-//! Reading an image by the public door, from a layout in memory.
+//! Reads an image through the public interface, from a layout in memory.
 
 use std::{
     collections::BTreeMap,
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use image::{EmptyLayers, Error, FileSink, Images, Limits, Settings, Source};
+use source::{Error, FileSink, ImageLimits, Images, SkippableLayers, Source, SourceSettings};
 use tempfile::TempDir;
 use testkit::Image;
 
@@ -16,7 +16,7 @@ thread_local! {
     static IMAGES: Images = Images::new(settings()).expect("the default settings work");
 }
 
-/// The files that are seen, and the links with the files that they lead to.
+/// Files and links that the reader reports.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
@@ -42,7 +42,7 @@ impl FileSink for Seen {
 }
 
 impl Seen {
-    /// Everything that can be read, with its content.
+    /// Returns every readable file with its content.
     pub(crate) fn contents(mut self) -> BTreeMap<String, Vec<u8>> {
         for (path, target) in &self.links {
             let content = self.files[target].clone();
@@ -52,10 +52,10 @@ impl Seen {
     }
 }
 
-/// Reads an image.
+/// Reads an image from a layout.
 ///
 /// # Panics
-/// If the reading does.
+/// If the reader panics.
 pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
     let dir = in_memory();
     image.write_layout(dir.path(), None);
@@ -65,7 +65,7 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
     };
     let digest = image.digest.parse().expect("a digest");
     let images = IMAGES.with(Images::clone);
-    let read = run(images.read(&source, &digest, &EmptyLayers::default(), Seen::default()));
+    let read = run(images.read(&source, &digest, &SkippableLayers::default(), Seen::default()));
     match read {
         Ok((seen, _)) => Ok(seen),
         Err(Error::Task(panic)) => panic!("{panic}"),
@@ -73,7 +73,7 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
     }
 }
 
-/// A folder that no disk has to keep up with, where there is one.
+/// Returns a temporary folder, in memory if possible.
 pub(crate) fn in_memory() -> TempDir {
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() {
@@ -84,15 +84,15 @@ pub(crate) fn in_memory() -> TempDir {
     dir.expect("a temporary folder can be made")
 }
 
-/// Whatever a few kilobytes expand to, it has to be over soon.
-fn settings() -> Settings {
-    Settings {
-        limits: Limits {
+/// Returns small limits, so that an input of a few kilobytes takes little time.
+fn settings() -> SourceSettings {
+    SourceSettings {
+        limits: ImageLimits {
             decompressed_bytes: 16 << 20,
             file_bytes: 8 << 20,
             entries: 10_000,
-            ..Limits::default()
+            ..ImageLimits::default()
         },
-        ..Settings::default()
+        ..SourceSettings::default()
     }
 }

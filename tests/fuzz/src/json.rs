@@ -2,10 +2,10 @@ use serde_json::{Deserializer, Value};
 
 use crate::fbc::{checked_lines, close};
 
-/// A file that starts as JSON does, beside `serde_json`: what both accept has to be the same.
+/// Parses a JSON file with this project's parser and with `serde_json`: if both accept it, their values are equal.
 ///
 /// # Panics
-/// If it is not.
+/// If they differ.
 pub fn json(input: &[u8]) {
     if !input.trim_ascii_start().starts_with(b"{") {
         return;
@@ -19,13 +19,13 @@ pub fn json(input: &[u8]) {
     }
 }
 
-/// The values of a stream: in one of JSON, a null counts too.
+/// Returns the values of a stream. In a JSON stream, a null counts too.
 fn documents(input: &[u8]) -> Option<Vec<Value>> {
     let values = Deserializer::from_slice(input).into_iter::<Value>();
     values.collect::<Result<_, _>>().ok()
 }
 
-/// `1.0` and `1` are one number, of which the canonical form is the second.
+/// Compares two values. `1.0` and `1` are the same number; the canonical form is `1`.
 fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) if b.is_f64() => close(a.as_f64(), b.as_f64()),

@@ -40,12 +40,12 @@ pub use seeds::{Seeds, TARGETS, Target};
 pub use tar::tar;
 pub use yaml::yaml;
 
-// What instruments every crate needs the runtime, also in a program that is no target.
+// Instrumented crates need the runtime of libFuzzer, also in a program that is not a target.
 #[cfg(fuzzing)]
 use libfuzzer_sys as _;
 
-/// The whole program of a target: libFuzzer calls the function with one input after the other. Without libFuzzer, the
-/// program calls it with the files that it is given.
+/// Main program of a target: libFuzzer calls the function with one input after another. Without libFuzzer, the program calls
+/// it with the files on its command line.
 #[macro_export]
 macro_rules! target {
     ($target:ident) => {

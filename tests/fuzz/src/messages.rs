@@ -3,13 +3,13 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use ::openpgp::Rpgp;
-use ::policy::{Keyring, Keyrings};
+use trust::openpgp::Rpgp;
+use trust::policy::{Keyring, OpenPgpBackend};
 
-/// What GnuPG and skopeo made; `shared/openpgp` says how.
+/// Reads a fixture made by GnuPG or skopeo; see `fixtures/make` in `shared/trust`.
 macro_rules! fixture {
     ($name:literal) => {
-        include_bytes!(concat!("../../../shared/openpgp/src/fixtures/", $name))
+        include_bytes!(concat!("../../../shared/trust/src/openpgp/fixtures/", $name))
     };
 }
 
@@ -22,7 +22,7 @@ pub(crate) const KEYS: [&[u8]; 6] = [
     fixture!("gone.pub"),
 ];
 
-/// Some of them are right.
+/// OpenPGP messages, valid and invalid.
 pub(crate) const MESSAGES: [&[u8]; 12] = [
     fixture!("plain.sig"),
     fixture!("partial.sig"),
@@ -38,7 +38,7 @@ pub(crate) const MESSAGES: [&[u8]; 12] = [
     fixture!("unsigned.sig"),
 ];
 
-/// All that was ever signed by these keys and may be taken: what, and by which.
+/// All payloads that these keys have signed, each with the fingerprint of its key.
 static SIGNED: LazyLock<BTreeSet<(Vec<u8>, String)>> = LazyLock::new(|| {
     let signed = MESSAGES.iter().filter_map(|message| RING.open(message).ok());
     let signed: BTreeSet<_> = signed.map(|signed| (signed.payload, signed.key)).collect();
@@ -51,11 +51,10 @@ static RING: LazyLock<Arc<dyn Keyring>> = LazyLock::new(|| {
     Rpgp.read(&keys).expect("keys")
 });
 
-/// Bytes where an OpenPGP message or a key ring should be: of messages only what the keys have signed is taken, and for
-/// theirs; of rings, that a key is another's is believed of none.
+/// Reads bytes as an OpenPGP message and as a key file: only signed payloads are accepted, and only for their own keys.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If another payload or key is accepted.
 pub fn openpgp(input: &[u8]) {
     if let Ok(signed) = RING.open(input) {
         assert!(SIGNED.contains(&(signed.payload, signed.key)));

@@ -1,5 +1,5 @@
 use http::{StatusCode, header::ACCEPT_ENCODING};
-use layout::Sha256;
+use model::Sha256;
 use testkit::Answer;
 
 use crate::{
@@ -11,11 +11,10 @@ thread_local! {
     static SITE: Site = Site::new(&["v1"]);
 }
 
-/// An `Accept-Encoding`: nothing is sent in a coding that the client refuses, the preferred one is chosen, and what is
-/// sent is the catalog.
+/// Sends an `Accept-Encoding`: the answer has the preferred coding, never a refused one, and holds the catalog.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If it does not.
 pub fn accept_encoding(input: &[u8]) {
     let Some(fields) = fields(&ACCEPT_ENCODING, input) else {
         return;
@@ -47,10 +46,10 @@ fn check(answer: &Answer, chosen: &str, weights: &Weights) {
     }
 }
 
-/// Names in lower case and their weights in thousandths.
+/// Codings in lower case with their weights in thousandths.
 type Weights = Vec<(String, u32)>;
 
-/// The field by the letter of its grammar (RFC 9110, sections 12.4.2 and 12.5.3); `None` if it is malformed.
+/// Parses the field by its grammar (RFC 9110, sections 12.4.2 and 12.5.3); `None` if it is malformed.
 fn weights(field: &str) -> Option<Weights> {
     let elements = field.split(',').map(|element| element.trim_matches([' ', '\t']));
     elements.filter(|element| !element.is_empty()).map(element).collect()
@@ -78,7 +77,7 @@ fn element(text: &str) -> Option<(String, u32)> {
     (thousandths <= 1000.0).then_some((name, thousandths as u32))
 }
 
-/// The weight of a coding, if it may be sent. One that is named twice has the first weight.
+/// Returns the weight of a coding, or `None` if it is refused. Of two weights for one coding, the first one counts.
 fn weight(weights: &Weights, coding: &str) -> Option<u32> {
     let find = |name: &str| {
         weights

@@ -1,5 +1,5 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use layout::Sha256;
+use model::Sha256;
 use testkit::Answer;
 
 use crate::site::Site;
@@ -8,11 +8,11 @@ thread_local! {
     static SITE: Site = Site::new(&["v1", "v2"]);
 }
 
-/// A request to the registry: `METHOD PATH`, then header fields, each on a line. Nothing can be changed, what cannot be
-/// answered is refused as the specification says, and what is sent is what its digest says.
+/// Sends a request to the registry API: `METHOD PATH`, then header fields, each on a line. Nothing may change, refusals must
+/// follow the specification, and bodies must match their digests.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If one of these does not hold.
 pub fn oci(input: &[u8]) {
     if let Some((method, uri, fields)) = request(input) {
         let answer = SITE.with(|site| site.ask(method.clone(), uri.clone(), fields));
@@ -35,7 +35,7 @@ pub fn oci(input: &[u8]) {
     }
 }
 
-/// A path below `/v2/`: others have another contract.
+/// Parses the request. Only paths below `/v2/` belong to this API.
 fn request(input: &[u8]) -> Option<(Method, Uri, HeaderMap)> {
     let text = std::str::from_utf8(input).ok()?;
     let mut lines = text.split('\n');
@@ -52,7 +52,7 @@ fn request(input: &[u8]) -> Option<(Method, Uri, HeaderMap)> {
     Some((method.parse().ok()?, uri, lines.filter_map(field).collect()))
 }
 
-/// OCI distribution specification 1.1, "Error Codes".
+/// Checks an error document (OCI distribution specification 1.1, "Error Codes").
 fn check_refusal(answer: &Answer, about: &str) {
     assert_eq!(answer.header("content-type"), "application/json", "{about}");
     let body: serde_json::Value = serde_json::from_slice(answer.bytes()).expect("an error is JSON");

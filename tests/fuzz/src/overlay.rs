@@ -1,23 +1,24 @@
 mod model;
 
 use arbitrary::{Arbitrary, Unstructured};
-use image::{Error, LayerError};
+use source::{Error, LayerError};
 use testkit::{ImageBuilder, Layer};
 
 use crate::images::read;
 use model::Tree;
 
-/// As many as one image has: more find nothing new.
+/// Maximum number of layers: more find no further faults.
 const LAYERS: usize = 5;
+/// Maximum number of entries in a layer.
 const ENTRIES: usize = 16;
 
-/// What entries are called.
+/// Components of the paths of entries.
 const PARTS: [&str; 5] = ["a", "b", "configs", "x.yaml", "y.json"];
 
-/// The catalog's folder: one of several depths.
+/// Root folders of the catalog, at several depths.
 const ROOTS: [&str; 3] = ["configs", "a/configs", ""];
 
-/// An entry of a layer. Paths have no slash in front.
+/// Entry of a layer. Paths have no leading slash.
 #[derive(Debug)]
 pub(crate) enum Entry {
     File(String, Vec<u8>),
@@ -28,11 +29,11 @@ pub(crate) enum Entry {
     Opaque(String),
 }
 
-/// Layers of files, folders, links and whiteouts: what is seen of them is what is there once they were unpacked one
-/// after the other.
+/// Reads layers of files, folders, links and whiteouts: the result equals the files on a disk to which the layers were
+/// unpacked one after another.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If it does not.
 pub fn overlay(input: &[u8]) {
     let Ok((root, layers)) = layers(&mut Unstructured::new(input)) else {
         return;
@@ -45,14 +46,14 @@ pub fn overlay(input: &[u8]) {
     }
     let expected = tree.files(root);
     match read(&image.build()) {
-        // One path twice is refused, or in a layer that is hidden says nothing; a disk says this or that.
+        // A path that occurs twice in a layer is refused, unless the layer is hidden; on a disk, either entry may win.
         Ok(_)
         | Err(Error::Layer {
             source: LayerError::Duplicate(_),
             ..
         }) if tree.is_contradictory() => {}
         Ok(seen) => assert_eq!(seen.contents(), expected, "{root:?} of {layers:?}"),
-        // Refused for what is documented: a link that leads nowhere, no catalog at all.
+        // Documented refusals: a link without a target, an image without a catalog.
         Err(Error::Link { .. }) if tree.has_links() => {}
         Err(Error::Image(_)) if expected.is_empty() || tree.is_contradictory() => {}
         Err(error) => panic!("{error:?} for {root:?} of {layers:?}"),
@@ -86,7 +87,7 @@ fn entry(input: &mut Unstructured<'_>, root: &str, content: Vec<u8>) -> arbitrar
     })
 }
 
-/// Mostly below the root.
+/// Returns a path, mostly below the root.
 fn path(input: &mut Unstructured<'_>, root: &str) -> arbitrary::Result<String> {
     let mut parts = Vec::new();
     if input.ratio(7, 8)? && !root.is_empty() {

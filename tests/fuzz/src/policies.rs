@@ -1,25 +1,28 @@
 use std::{io, path::Path, sync::Arc};
 
-use ::policy::{Attached, Files, Found, ImageName, Keyring, Keyrings, OpenPgpError, Policy, PolicyError, Signed};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use seal::{PublicKey, pae};
 use serde_json::Value;
+use trust::policy::{
+    CosignSignature, ImageName, ImageSignatures, KeySources, Keyring, OpenPgpBackend, OpenPgpError, Policy,
+    PolicyError, SignedMessage,
+};
+use trust::{PublicKey, pae};
 
 use crate::publisher;
 
-/// What cosign made: `shared/policy` says how.
+/// Digest, payload, signature and bundle made by cosign; see `shared/trust`.
 const DIGEST: &str = "sha256:5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9";
-pub(crate) const PAYLOAD: &[u8] = include_bytes!("../../../shared/policy/src/judge/fixtures/payload.json");
-pub(crate) const SIGNATURE: &str = include_str!("../../../shared/policy/src/judge/fixtures/payload.sig");
-pub(crate) const BUNDLE: &[u8] = include_bytes!("../../../shared/policy/src/judge/fixtures/bundle.json");
-const KEY: &str = include_str!("../../../shared/policy/src/judge/fixtures/cosign.pub");
+pub(crate) const PAYLOAD: &[u8] = include_bytes!("../../../shared/trust/src/policy/fixtures/payload.json");
+pub(crate) const SIGNATURE: &str = include_str!("../../../shared/trust/src/policy/fixtures/payload.sig");
+pub(crate) const BUNDLE: &[u8] = include_bytes!("../../../shared/trust/src/policy/fixtures/bundle.json");
+const KEY: &str = include_str!("../../../shared/trust/src/policy/fixtures/cosign.pub");
 
 const COSIGN: &str = "cosign container image signature";
 const SIMPLE: &str = "atomic container signature";
 const IN_TOTO: &str = "application/vnd.in-toto+json";
 const SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
 
-/// Those that count for `quay.io/ns/cat:v1`, in the order of containers-policy.json(5).
+/// Scopes that apply to `quay.io/ns/cat:v1`, in the order of containers-policy.json(5).
 const SCOPES: [&str; 6] = [
     "quay.io/ns/cat:v1",
     "quay.io/ns/cat",
@@ -29,7 +32,7 @@ const SCOPES: [&str; 6] = [
     "",
 ];
 
-/// Policies, and what another key could have signed.
+/// Policies, and payloads that another key could have signed.
 pub(crate) const WRITTEN: [&str; 6] = [
     r#"{"default":[{"type":"insecureAcceptAnything"}]}"#,
     r#"{"default":[{"type":"reject"}],"transports":{"docker":{"quay.io/ns":[{"type":"insecureAcceptAnything"}],"*.io":[]}}}"#,
@@ -40,26 +43,26 @@ pub(crate) const WRITTEN: [&str; 6] = [
     r#"{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a","digest":{"sha256":"5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9"}}],"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}"#,
 ];
 
-/// Bytes where a `policy.json`, a signature or what is signed should be: what was not signed is not taken, what is signed
-/// is taken as it is meant, and a policy asks for what it says.
+/// Reads bytes as a `policy.json`, as a signature and as a signed payload: only signed content is accepted, with its own
+/// meaning, and a policy requires what it says.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If one of these does not hold.
 pub fn policy(input: &[u8]) {
     document(input);
     forgery(input);
     payload(input);
-    publisher::judge(input);
+    publisher::check(input);
 }
 
 fn document(input: &[u8]) {
     match read(input) {
-        // Whoever wrote it has to find the place.
+        // The author of the policy needs the place of the mistake.
         Err(PolicyError::Json(why)) => assert!(why.to_string().contains(" at line "), "{why}"),
         Err(why) => assert!(!why.to_string().is_empty()),
         Ok(policy) => {
             assert!(read(input).is_ok_and(|again| again == policy));
-            let is_met = policy.judge(DIGEST, &Found::default()).is_ok();
+            let is_met = policy.verify(DIGEST, &ImageSignatures::default()).is_ok();
             let text = String::from_utf8_lossy(input);
             assert_eq!(is_met, asks_for_nothing(input), "{text}");
         }
@@ -67,7 +70,7 @@ fn document(input: &[u8]) {
 }
 
 fn read(text: &[u8]) -> Result<Policy, PolicyError> {
-    let files = Files {
+    let files = KeySources {
         read: &|path| match path == Path::new("/key") {
             true => Ok(KEY.into()),
             false => Err(io::ErrorKind::NotFound.into()),
@@ -77,7 +80,7 @@ fn read(text: &[u8]) -> Result<Policy, PolicyError> {
     Policy::containers(image(), text, &files)
 }
 
-/// A second reading: whether an image without any signature will do.
+/// Returns true if a second implementation accepts an image without signatures.
 fn asks_for_nothing(text: &[u8]) -> bool {
     let document: Value = json(text);
     let docker = &document["transports"]["docker"];
@@ -86,13 +89,13 @@ fn asks_for_nothing(text: &[u8]) -> bool {
     entries.is_some_and(|entries| entries.iter().all(|entry| entry["type"] == "insecureAcceptAnything"))
 }
 
-/// The key has signed one payload and one statement, and nothing else is taken for signed by it.
+/// Checks that only the one payload and the one statement that the key has signed are accepted.
 fn forgery(input: &[u8]) {
     let keys = PublicKey::from_pem(KEY.as_bytes()).expect("a key");
     let policy = Policy::cosign(image(), keys);
-    let takes = |found: &Found| policy.judge(DIGEST, found).is_ok();
+    let takes = |found: &ImageSignatures| policy.verify(DIGEST, found).is_ok();
     assert!(!takes(&attached(input, SIGNATURE)) || input == PAYLOAD);
-    // An ECDSA signature can be written in two ways, so this one may be right.
+    // An ECDSA signature can be written in two ways, so this one may be valid.
     takes(&attached(PAYLOAD, &String::from_utf8_lossy(input)));
     if takes(&bundle(input)) {
         let (given, real) = (&json(input)["dsseEnvelope"], &json(BUNDLE)["dsseEnvelope"]);
@@ -101,30 +104,30 @@ fn forgery(input: &[u8]) {
             (&real["payload"], &real["payloadType"])
         );
     }
-    assert!(policy.judge("sha256:00", &bundle(input)).is_err());
+    assert!(policy.verify("sha256:00", &bundle(input)).is_err());
 }
 
-/// Signed by the right key, a payload counts if it is about this image and nothing else.
+/// Checks that a payload with a valid signature counts only if it is about this image.
 fn payload(input: &[u8]) {
     let policy = Policy::cosign(image(), vec![publisher::public()]);
-    let takes = |found: &Found| policy.judge(DIGEST, found).is_ok();
+    let takes = |found: &ImageSignatures| policy.verify(DIGEST, found).is_ok();
     if takes(&attached(input, &publisher::sign(input))) {
         assert_eq!(claims(input)[..2], [COSIGN, DIGEST]);
     }
     if takes(&statement(input)) {
         assert!(states(input), "{}", String::from_utf8_lossy(input));
     }
-    let simple = Found {
+    let simple = ImageSignatures {
         simple: vec![input.to_vec()],
-        ..Found::default()
+        ..ImageSignatures::default()
     };
     let policy = read(br#"{"default":[{"type":"signedBy","keyType":"GPGKeys","keyPath":"/key"}]}"#);
-    if policy.expect("a policy").judge(DIGEST, &simple).is_ok() {
+    if policy.expect("a policy").verify(DIGEST, &simple).is_ok() {
         assert_eq!(claims(input), [SIMPLE, DIGEST, "quay.io/ns/cat:v1"]);
     }
 }
 
-/// A second reading of a simple signing payload.
+/// Reads a simple signing payload with a second implementation.
 fn claims(payload: &[u8]) -> [String; 3] {
     let critical = &json(payload)["critical"];
     let claims = [
@@ -135,7 +138,7 @@ fn claims(payload: &[u8]) -> [String; 3] {
     claims.map(|claim| claim.as_str().unwrap_or_default().to_owned())
 }
 
-/// A second reading of an in-toto statement.
+/// Reads an in-toto statement with a second implementation.
 fn states(payload: &[u8]) -> bool {
     let statement = json(payload);
     let (_, hex) = DIGEST.split_once(':').expect("a digest");
@@ -143,25 +146,25 @@ fn states(payload: &[u8]) -> bool {
     statement["predicateType"] == SIGN && subjects.iter().any(|subject| subject["digest"]["sha256"] == hex)
 }
 
-fn attached(payload: &[u8], signature: &str) -> Found {
-    let attached = Attached {
+fn attached(payload: &[u8], signature: &str) -> ImageSignatures {
+    let attached = CosignSignature {
         payload: payload.to_vec(),
         signature: signature.to_owned(),
     };
-    Found {
+    ImageSignatures {
         attached: vec![attached],
-        ..Found::default()
+        ..ImageSignatures::default()
     }
 }
 
-fn bundle(bytes: &[u8]) -> Found {
-    Found {
+fn bundle(bytes: &[u8]) -> ImageSignatures {
+    ImageSignatures {
         bundles: vec![bytes.to_vec()],
-        ..Found::default()
+        ..ImageSignatures::default()
     }
 }
 
-fn statement(payload: &[u8]) -> Found {
+fn statement(payload: &[u8]) -> ImageSignatures {
     let sig = publisher::sign(&pae(IN_TOTO, payload));
     let envelope = serde_json::json!({
         "payload": STANDARD.encode(payload), "payloadType": IN_TOTO, "signatures": [{"sig": sig}],
@@ -177,24 +180,24 @@ fn image() -> ImageName {
     }
 }
 
-/// What was accepted is JSON.
+/// Returns accepted input as JSON.
 fn json(text: &[u8]) -> Value {
     serde_json::from_slice(text).expect("what was understood is JSON")
 }
 
-/// Takes every message for signed, so that what is in it is judged.
+/// Accepts every message as signed, so that its payload is evaluated.
 #[derive(Debug)]
 struct Believing;
 
-impl Keyrings for Believing {
+impl OpenPgpBackend for Believing {
     fn read(&self, _: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError> {
         Ok(Arc::new(Self))
     }
 }
 
 impl Keyring for Believing {
-    fn open(&self, message: &[u8]) -> Result<Signed, OpenPgpError> {
-        Ok(Signed {
+    fn open(&self, message: &[u8]) -> Result<SignedMessage, OpenPgpError> {
+        Ok(SignedMessage {
             payload: message.to_vec(),
             key: "anybody's".to_owned(),
         })

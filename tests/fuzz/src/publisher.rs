@@ -1,15 +1,15 @@
-//! A publisher with a key that is always the same, and what it has signed.
-
-use std::time::{Duration, UNIX_EPOCH};
+//! A publisher with a fixed key, and the documents that it has signed.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use layout::{Availability, CatalogName, Current, Document, Sha256, SnapshotRef, SourceRef};
+use model::{CatalogName, Current, Document};
 use ring::signature::Ed25519KeyPair;
-use seal::{PublicKey, Signer, SigningKey, Trust};
 use serde_json::Value;
+use testkit::{CurrentBuilder, snapshot};
+use trust::{PublicKey, Signer, SigningKey, Trust};
 
 use crate::site::name;
 
+/// Seed of the Ed25519 key.
 const SEED: [u8; 32] = [7; 32];
 
 /// The seed in PKCS#8 (RFC 8410, section 7).
@@ -25,31 +25,15 @@ pub(crate) fn public() -> PublicKey {
     key().public()
 }
 
-/// A signature of anything, in base64.
+/// Signs a message; returns base64.
 pub(crate) fn sign(message: &[u8]) -> String {
     let pair = Ed25519KeyPair::from_seed_unchecked(&SEED).expect("a seed");
     STANDARD.encode(pair.sign(message))
 }
 
-/// The one state that it has published. No clock is asked, so that what was kept of earlier runs is still what it was.
+/// Returns the only published state. It uses no clock, so that stored inputs stay valid.
 fn published() -> Current {
-    let hash = Sha256::of(b"lines");
-    Current {
-        serial: 7,
-        content_hash: hash,
-        snapshot: SnapshotRef::new(&name(), hash, b"snapshot"),
-        source: SourceRef {
-            reference: "quay.io/ns/cat:v1".to_owned(),
-            digest: format!("sha256:{hash}"),
-            verified: None,
-        },
-        render_version: 1,
-        published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
-        brought_back: None,
-        availability: Availability::Available,
-        previous: Vec::new(),
-        signatures: Vec::new(),
-    }
+    CurrentBuilder::new(&snapshot(&[])).serial(7).build()
 }
 
 pub(crate) fn signed() -> Vec<u8> {
@@ -58,8 +42,8 @@ pub(crate) fn signed() -> Vec<u8> {
         .to_bytes()
 }
 
-/// What is believed to be published is what was published, for a reader of JSON as for a reader of this document.
-pub(crate) fn judge(input: &[u8]) {
+/// Checks that only the published state is trusted, both as JSON and as a document.
+pub(crate) fn check(input: &[u8]) {
     let trust = Trust::new(vec![public()]);
     let other: CatalogName = "other".parse().expect("a name");
     assert!(trust.verify(&other, input).is_err());
@@ -75,7 +59,7 @@ pub(crate) fn judge(input: &[u8]) {
 }
 
 fn unsigned(document: &[u8]) -> Value {
-    let mut document: Value = serde_json::from_slice(document).expect("what was believed is JSON");
+    let mut document: Value = serde_json::from_slice(document).expect("a verified document is JSON");
     document.as_object_mut().map(|members| members.remove("signatures"));
     document
 }

@@ -16,10 +16,10 @@ thread_local! {
 
 const PATH: &str = "/catalogs/demo/api/v1/all";
 
-/// A `Range`: what is sent are exactly the bytes that it names.
+/// Sends a `Range`: the answer has exactly the bytes that it names.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If it does not.
 pub fn ranges(input: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(input) else {
         return;
@@ -41,19 +41,19 @@ pub fn ranges(input: &[u8]) {
             }
             other => panic!("{other} to {input:?}"),
         }
-        // Nothing keeps a server from answering several ranges with the whole, but one is what downloads resume by.
+        // A server may answer several ranges with the whole body, but downloads resume with a single one.
         if let Some([spec]) = specs.as_deref() {
             assert_ne!(answer.status, StatusCode::OK, "{spec:?}");
         }
     });
 }
 
-/// One range of a field: from where and up to where, both included.
+/// Range of a field: first and last byte, both included.
 #[derive(Debug, Clone)]
 struct Spec(Option<u128>, Option<u128>);
 
 impl Spec {
-    /// The bytes of so many; none if it lies outside.
+    /// Returns the range in a body of this size; `None` if it lies outside.
     fn of(&self, length: usize) -> Option<Range<usize>> {
         let all = length as u128;
         let (start, end) = match *self {
@@ -64,8 +64,7 @@ impl Spec {
     }
 }
 
-/// The field by the letter of its grammar (RFC 9110, section 14.1.1); `None` if it is malformed or the numbers are
-/// larger than anybody's.
+/// Parses the field by its grammar (RFC 9110, section 14.1.1); `None` if it is malformed or a number is too large.
 fn specs(field: &str) -> Option<Vec<Spec>> {
     let (unit, set) = field.split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
@@ -81,7 +80,7 @@ fn spec(text: &str) -> Option<Spec> {
     let number = |digits: &str| match digits {
         "" => Some(None),
         _ if !digits.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        // More than any body has, however many digits it takes.
+        // A number with this many digits is larger than any body.
         _ => Some(Some(digits.parse().unwrap_or(u128::from(u64::MAX)))),
     };
     let spec = Spec(number(first)?, number(last)?);
@@ -92,13 +91,13 @@ fn spec(text: &str) -> Option<Spec> {
     }
 }
 
-/// Digits as numbers are ordered, however large.
+/// Compares numbers of any size by their digits.
 fn significant(digits: &str) -> (usize, &str) {
     let digits = digits.trim_start_matches('0');
     (digits.len(), digits)
 }
 
-/// The ranges that were sent, each compared with the bytes of the whole.
+/// Returns the ranges that were sent, after comparing each with the whole body.
 fn parts(answer: &Answer, whole: &[u8]) -> Vec<Range<usize>> {
     assert_eq!(answer.header("content-length"), answer.bytes().len().to_string());
     let kind = answer.header("content-type");

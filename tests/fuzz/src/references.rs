@@ -1,9 +1,9 @@
-use image::Source;
+use source::Source;
 
-/// A source that is understood is written as it is meant: read again, it is the same.
+/// Parses a source: if it is accepted, its text form parses to the same source.
 ///
 /// # Panics
-/// If it is not.
+/// If it does not.
 pub fn references(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Ok(source) = text.parse::<Source>() else { return };
@@ -15,7 +15,7 @@ pub fn references(input: &[u8]) {
         let all = reference.whole();
         assert!(all.bytes().all(|byte| byte.is_ascii_graphic()), "{all:?}");
         assert!(all.split('/').all(|part| !matches!(part, "" | "." | "..")), "{all:?}");
-        assert_eq!(pinned.as_ref().map(image::Digest::as_str), reference.digest());
+        assert_eq!(pinned.as_ref().map(source::Digest::as_str), reference.digest());
         assert!(reference.tag().is_some() || pinned.is_some(), "{all:?}");
     }
 }

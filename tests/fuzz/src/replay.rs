@@ -1,9 +1,9 @@
 use std::{env, fs, io};
 
-/// Calls a target with each file that the command line names.
+/// Calls a target with each file on the command line.
 ///
 /// # Errors
-/// For files that cannot be read.
+/// Fails if a file cannot be read.
 pub fn replay(target: fn(&[u8])) -> io::Result<()> {
     for path in env::args_os().skip(1) {
         target(&fs::read(&path)?);

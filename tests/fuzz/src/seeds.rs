@@ -1,4 +1,4 @@
-//! Where the targets start from: real documents, and requests as clients make them.
+//! Seeds of the targets: real documents, and requests as clients send them.
 
 use std::{
     collections::BTreeMap,
@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ::tar::EntryType;
 use http::HeaderMap;
-use layout::Key;
-use testkit::Layer;
+use model::{Key, Kind};
+use testkit::{Layer, TarEntry};
 
 #[cfg(any(test, feature = "openpgp"))]
 use crate::messages;
@@ -18,10 +19,10 @@ use crate::{
     site::{CATALOGS, Site, name},
 };
 
-/// A target's name and its function.
+/// Name and function of a target.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets.
+/// All targets, in the order of their names in the README.
 pub const TARGETS: &[Target] = &[
     ("json", crate::json),
     ("yaml", crate::yaml),
@@ -42,21 +43,21 @@ pub const TARGETS: &[Target] = &[
     ("openpgp", crate::openpgp),
 ];
 
-/// Larger files say nothing that smaller ones do not, and take longer to say it.
+/// Maximum size of a seed file, in bytes: larger ones cover no more code and take more time.
 const FILE_MAX: u64 = 16 << 10;
 
-/// As many as one short run gets through.
+/// Maximum number of seed files: one short run processes as many.
 const FILES: usize = 400;
 
-/// What each target starts from.
+/// Seeds of each target by its name.
 #[derive(Debug, Default)]
 pub struct Seeds(pub BTreeMap<&'static str, Vec<Vec<u8>>>);
 
 impl Seeds {
-    /// Of the example catalogs, and of all FBC files in `folders`.
+    /// Collects seeds from the example catalogs and from all FBC files in `folders`.
     ///
     /// # Errors
-    /// For folders that cannot be read.
+    /// Fails if a folder cannot be read.
     pub fn new(folders: &[PathBuf]) -> io::Result<Self> {
         let mut seeds = Self::default();
         let mut files = Vec::new();
@@ -95,9 +96,9 @@ impl Seeds {
     fn published(&mut self, site: &Site) {
         let hash = site.current.content_hash;
         self.add("current", site.object(&Key::Current(name())));
-        self.add("snapshot", site.object(&Key::Snapshot(name(), hash)));
-        let index = zstd::decode_all(&*site.object(&Key::Index(name(), hash)));
-        self.add("index", index.expect("what was published"));
+        let json = |key: &Key| zstd::decode_all(&*site.object(key)).expect("a stored document");
+        self.add("snapshot", json(&site.current.snapshot.key()));
+        self.add("index", json(&site.snapshot.index.with_kind(Kind::Index).key()));
         self.add("volume", export(&site.store, false));
         self.add("volume", export(&site.store, true));
         let image = site.snapshot.image.as_ref().expect("every new snapshot has an image");
@@ -185,6 +186,38 @@ impl Seeds {
         self.add("tar", zstd::bulk::compress(&tar, 3).expect("memory takes all"));
         self.add("tar", testkit::gzip(&tar));
         self.add("tar", tar);
+        // Shapes about which readers of archives disagree.
+        let described = |layer: Layer| layer.file("configs/x.yaml", "a: 1\n").tar();
+        let changed = |at: usize, bytes: &[u8]| {
+            let entry = TarEntry {
+                content: b"a: 1\n",
+                ..TarEntry::new(EntryType::Regular, b"x.yaml")
+            };
+            let layer = Layer::new().changed(&entry, |block| block[at..at + bytes.len()].copy_from_slice(bytes));
+            layer.file("configs/y.yaml", "b: 1\n").tar()
+        };
+        let records: &[(&str, &[u8])] = &[("path", b"configs/p.yaml"), ("size", b"5"), ("mtime", b"-1.5")];
+        let comment = b"13 comment=a\n";
+        self.add("tar", described(Layer::new().pax(records)));
+        self.add(
+            "tar",
+            described(Layer::new().pax_text(EntryType::XGlobalHeader, comment)),
+        );
+        let global = Layer::new().pax(records).pax_text(EntryType::XGlobalHeader, comment);
+        self.add("tar", described(global));
+        for name in [&b""[..], b"configs/l.yaml", b"\0configs/l.yaml"] {
+            let long = Layer::new().entry(EntryType::GNULongName, b"l", b"", name);
+            self.add("tar", described(long.pax(records)));
+        }
+        let sparse = TarEntry::new(EntryType::GNUSparse, b"etc/s");
+        let sparse = Layer::new().changed(&sparse, |block| block[483..495].copy_from_slice(b"00000000000\0"));
+        self.add("tar", described(sparse));
+        self.add("tar", changed(345, b"configs"));
+        self.add("tar", changed(257, b"ustar\x0000"));
+        self.add("tar", changed(124, b"\x80\0\0\0\0\0\0\0\0\0\0\x05"));
+        self.add("tar", changed(136, &[0xff; 12]));
+        self.add("tar", changed(156, b"7"));
+        self.add("tar", changed(156, &[0]));
     }
 
     fn signatures(&mut self) {
@@ -202,7 +235,7 @@ impl Seeds {
         }
     }
 
-    /// What is built of the input rather than read from it starts from anything at all.
+    /// Adds noise for the targets that build their input from bytes rather than parse it.
     fn noise(&mut self) {
         for target in ["overlay", "archive"] {
             for mut state in 1..=16_u32 {
@@ -217,7 +250,7 @@ impl Seeds {
     }
 }
 
-/// The small files of a folder, in the order of their names.
+/// Collects the small files of a folder, in the order of their names.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))

@@ -1,23 +1,23 @@
-//! A mirror in memory that serves the example catalog.
+//! A mirror in memory with the example catalog.
 
 use std::{path::Path, sync::Arc};
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
-use image::{Images, Source};
-use layout::{Availability, CatalogName, Current, Document, Key, Snapshot};
-use poll::{Catalog, Mirror};
-use serve::Metrics;
+use http_api::HttpMetrics;
+use model::{Availability, CatalogName, Current, Document, Key, Snapshot, StoredDocument};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
+use source::{Images, Source};
 use store::{Condition, MemoryStore, Store};
 use testkit::Answer;
 
 use crate::runtime::run;
 
-/// Where the catalogs of the examples are.
+/// Folder of the example catalogs.
 pub(crate) const CATALOGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../catalogs");
 
-/// A store with one published catalog.
+/// Store with one published catalog, and its server.
 pub(crate) struct Site {
     pub(crate) store: MemoryStore,
     pub(crate) current: Current,
@@ -30,7 +30,7 @@ pub(crate) fn name() -> CatalogName {
 }
 
 impl Site {
-    /// With the versions of the example catalog published one after the other.
+    /// Publishes these versions of the example catalog one after another.
     pub(crate) fn new(versions: &[&str]) -> Self {
         let store = MemoryStore::new();
         for version in versions {
@@ -38,8 +38,7 @@ impl Site {
         }
         let objects = store.objects();
         let current = Current::from_bytes(&objects[&Key::Current(name())]).expect("what was published");
-        let key = Key::Snapshot(name(), current.content_hash);
-        let snapshot = Snapshot::from_bytes(&objects[&key]).expect("what was published");
+        let snapshot = Snapshot::from_stored(&objects[&current.snapshot.key()]).expect("what was published");
         Self {
             router: router(&store),
             current,
@@ -57,7 +56,7 @@ impl Site {
         run(put).expect("memory takes all");
     }
 
-    /// The same store behind a server that has not seen any of it.
+    /// Replaces the server by a new one with empty caches.
     pub(crate) fn restart(&mut self) {
         self.store.take_log();
         self.router = router(&self.store);
@@ -78,16 +77,20 @@ impl Site {
 }
 
 fn router(store: &MemoryStore) -> Router {
-    serve::router(Arc::new(store.clone()), serve::Settings::default(), Metrics::default())
+    http_api::router(
+        Arc::new(store.clone()),
+        http_api::HttpSettings::default(),
+        HttpMetrics::default(),
+    )
 }
 
 async fn publish(store: &MemoryStore, folder: &Path) {
-    let images = Images::new(image::Settings::default()).expect("the default settings work");
-    let settings = poll::Settings {
+    let images = Images::new(source::SourceSettings::default()).expect("the default settings work");
+    let settings = MirrorSettings {
         identity: true,
-        ..poll::Settings::default()
+        ..MirrorSettings::default()
     };
-    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, poll::Metrics::default());
+    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default());
     let catalog = Catalog {
         name: name(),
         source: Source::Dir(folder.to_owned()),
@@ -96,6 +99,10 @@ async fn publish(store: &MemoryStore, folder: &Path) {
         policy: None,
         lookaside: None,
     };
-    let report = mirror.turn(&catalog, true).await;
+    let options = PollOptions {
+        force: true,
+        ..PollOptions::default()
+    };
+    let report = mirror.poll(&catalog, options).await;
     assert_eq!(report.error_text(), None);
 }

@@ -4,13 +4,14 @@ use yaml_serde::{Deserializer, Value as Yaml};
 
 use crate::fbc::{checked_lines, close};
 
-/// The longest input that libyaml is asked about: it takes quadratic time on some.
+/// Maximum size of an input for libyaml, in bytes: it needs quadratic time for some.
 const MAX: usize = 8 << 10;
 
-/// A YAML file, beside libyaml: what both accept has to be the same, but for what YAML 1.1 and 1.2 see differently.
+/// Parses a YAML file with this project's parser and with libyaml: if both accept it, their values are equal, except where
+/// YAML 1.1 and 1.2 differ.
 ///
 /// # Panics
-/// If it is not.
+/// If they differ elsewhere.
 pub fn yaml(input: &[u8]) {
     if input.trim_ascii_start().starts_with(b"{") {
         return;
@@ -24,8 +25,8 @@ pub fn yaml(input: &[u8]) {
     }
 }
 
-/// What libyaml reads. Of tags, and of byte order marks that are not the first thing in a file, each library has its own
-/// idea; and Kubernetes takes `---#` for a separator.
+/// Returns the documents that libyaml reads. Inputs with tags, inner byte order marks or `---#` are skipped: each library
+/// treats those in its own way.
 fn documents(input: &[u8]) -> Option<Vec<Yaml>> {
     let has = |text: &str| contains(input, text.as_bytes());
     if input.len() > MAX || has("!") || has("---#") || contains(input.get(1..)?, "\u{feff}".as_bytes()) {
@@ -41,8 +42,8 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|bytes| bytes == part)
 }
 
-/// Kubernetes cuts a file into lines before it is parsed: each ends with a line feed then, the last one too, and has lost
-/// one carriage return before the one that it had.
+/// Splits a file into lines as Kubernetes does before parsing: every line ends with a line feed, also the last one, and loses
+/// one carriage return before it.
 fn lines(input: &[u8]) -> Vec<u8> {
     let lines = input.split_inclusive(|byte| *byte == b'\n');
     lines.flat_map(|line| [bare(line), b"\n"].concat()).collect()
@@ -60,13 +61,13 @@ fn agree(ours: &Value, theirs: &Yaml) -> bool {
         (Value::Bool(a), Yaml::Bool(b)) => a == b,
         (Value::Number(a), Yaml::Number(b)) => close(a.as_f64(), b.as_f64()),
         (Value::String(a), Yaml::String(b)) => a == b,
-        // What no float64 can hold is a string to go-yaml.
+        // To go-yaml, a number that no float64 can hold is a string.
         (Value::String(a), Yaml::Number(b)) => is_older(a) && b.is_infinite(),
         (ours, Yaml::String(text)) => is_older(text) && !ours.is_array() && !ours.is_object(),
         (Value::Array(a), Yaml::Sequence(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agree(a, b)),
         (Value::Object(a), Yaml::Mapping(b)) => {
             let fields: Option<Vec<_>> = b.iter().map(|(key, value)| Some((plain(key)?, value))).collect();
-            // A key that is no string, or a merge, is spelled in our own way.
+            // A key that is not a string, or a merge, is printed in this project's own way.
             fields.is_none_or(|fields| {
                 let same = |(key, b): (&str, &Yaml)| a.get(key).is_some_and(|a| agree(a, b));
                 fields.len() == a.len() && fields.into_iter().all(same)
@@ -76,12 +77,12 @@ fn agree(ours: &Value, theirs: &Yaml) -> bool {
     }
 }
 
-/// A key that is a string to everybody.
+/// Returns a key that is a string to both parsers.
 fn plain(key: &Yaml) -> Option<&str> {
     key.as_str().filter(|key| !is_older(key) && *key != "<<")
 }
 
-/// A plain scalar that means something in YAML 1.1 only: a boolean, or a number with underscores or leading zeros.
+/// Returns true for a plain scalar with a meaning in YAML 1.1 only: a boolean, or a number with underscores or leading zeros.
 fn is_older(text: &str) -> bool {
     let word = matches!(
         text.to_ascii_lowercase().as_str(),

@@ -1,47 +1,55 @@
 use std::{path::Path, sync::Arc};
 
-use ::poll::{Catalog, Mirror, Report};
 use anyhow::Context;
-use image::{Images, Source};
-use layout::Availability;
+use model::Availability;
+use prometheus_client::registry::Registry;
+use publish::{Catalog, Mirror, PollOptions, Report};
+use source::{Images, Source};
 use store::{FolderStore, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::example;
-use crate::{cli::Demo, exit::Exit, output, server};
+use crate::{
+    cli::DemoArgs,
+    exit::Exit,
+    output,
+    serving::{self, MetricsPage},
+};
 
 const NAME: &str = "demo";
 
-pub(crate) async fn run(args: Demo) -> anyhow::Result<Exit> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let listener = server::bind(args.listen).await?;
+pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let listener = serving::bind(args.listen).await?;
     let url = format!("http://{}", listener.local_addr()?);
     let layout = folder.path().join("image");
     example::unpack(&layout)?;
     example::tag(&layout, "v1")?;
+    // In the temporary folder, so that nothing stays behind.
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
-    let stop = server::stop_on_signals()?;
-    let serving = serve(listener, &store, &stop);
+    let stop = serving::stop_on_signals()?;
+    let mut registry = Registry::with_prefix("catalog_mirror");
+    let polls = publish::PollMetrics::register(&mut registry);
+    let page = MetricsPage {
+        registry,
+        polls: polls.clone(),
+        catalogs: vec![NAME.to_owned()],
+    };
+    let serving = serve(listener, &store, page, &stop);
 
-    let (mirror, catalog) = mirror(&layout, store)?;
-    println!("An example catalog image, polled, published and served; nothing leaves this machine.\n");
-    show(
-        "The first poll publishes everything:",
-        mirror.turn(&catalog, false).await,
-    )?;
-    show(
-        "The second finds the digest unchanged and does nothing:",
-        mirror.turn(&catalog, false).await,
-    )?;
+    let (mirror, catalog) = mirror(&layout, store, polls)?;
+    println!("An example catalog image is polled, published and served. Nothing leaves this machine.\n");
+    let first = mirror.poll(&catalog, PollOptions::default()).await;
+    show("The first poll publishes everything:", first)?;
+    let second = mirror.poll(&catalog, PollOptions::default()).await;
+    show("The second poll finds the same digest and does nothing:", second)?;
     println!("{}", invitation(&url));
     let update = async {
         tokio::time::sleep(args.update_after).await;
         example::tag(&layout, "v2")?;
-        show(
-            "The image was updated; the poll published what changed:",
-            mirror.turn(&catalog, false).await,
-        )
+        let updated = mirror.poll(&catalog, PollOptions::default()).await;
+        show("The image was updated, and the poll published the changes:", updated)
     };
     if let Some(updated) = stop.run_until_cancelled(update).await {
         updated?;
@@ -51,20 +59,28 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<Exit> {
         );
     }
     if args.once {
+        // Otherwise the server would run until a signal.
         stop.cancel();
     }
     serving.await?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-fn serve(listener: TcpListener, store: &Arc<dyn Store>, stop: &CancellationToken) -> JoinHandle<()> {
-    let router = ::serve::router(store.clone(), ::serve::Settings::default(), ::serve::Metrics::default());
-    let server = listen::Server::new(listen::Limits::default(), listen::Metrics::default());
+fn serve(
+    listener: TcpListener,
+    store: &Arc<dyn Store>,
+    mut page: MetricsPage,
+    stop: &CancellationToken,
+) -> JoinHandle<()> {
+    let requests = http_api::HttpMetrics::register(&mut page.registry);
+    let metrics = server::ServerMetrics::register(&mut page.registry);
+    let server = server::Server::new(server::ServerLimits::default(), metrics);
+    let router = http_api::router(store.clone(), http_api::HttpSettings::default(), requests).merge(page.route());
     tokio::spawn(server.run(listener, router, stop.clone()))
 }
 
-fn mirror(layout: &Path, store: Arc<dyn Store>) -> anyhow::Result<(Mirror, Catalog)> {
-    let images = Images::new(image::Settings::default())?;
+fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -> anyhow::Result<(Mirror, Catalog)> {
+    let images = Images::new(source::SourceSettings::default())?;
     let source = Source::OciLayout {
         dir: layout.to_owned(),
         tag: Some(example::TAG.to_owned()),
@@ -77,12 +93,12 @@ fn mirror(layout: &Path, store: Arc<dyn Store>) -> anyhow::Result<(Mirror, Catal
         policy: None,
         lookaside: None,
     };
-    let mirror = Mirror::new(images, store, ::poll::Settings::default(), ::poll::Metrics::default());
+    let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), metrics);
     Ok((mirror, catalog))
 }
 
-fn show(what: &str, report: Report) -> anyhow::Result<()> {
-    println!("{what}");
+fn show(title: &str, report: Report) -> anyhow::Result<()> {
+    println!("{title}");
     output::reports::table(std::slice::from_ref(&report))?;
     println!();
     report.error.map_or(Ok(()), |error| Err(error.into()))
@@ -99,6 +115,7 @@ fn invitation(url: &str) -> String {
   curl -s {catalog}/packages/demo-database
   curl -si --compressed {catalog}/api/v1/all | head -n 12
   curl -si -H \"If-None-Match: $(curl -sI {catalog}/api/v1/all | sed -n 's/^etag: //p' | tr -d '\\r')\" {catalog}/api/v1/all
+  curl -s {url}/metrics
 "
     )
 }

@@ -1,29 +1,30 @@
 use std::sync::Arc;
 
-use ::poll::{Catalog, Mirror};
 use anyhow::Context;
-use config::Config;
-use image::{Images, Source};
-use layout::{Availability, CatalogName, Current, Sha256, Snapshot};
-use operators::{Changes, differing};
+use model::{Availability, CatalogName, Current, ObjectRef, Sha256, Snapshot};
+use olm::{Changes, changed_shards};
+use publish::{Catalog, Mirror};
+use source::{Images, Source};
 use store::{FolderStore, Store};
 
 use crate::{
-    cli::{self, Diff, RegistryArgs},
+    cli::{self, DiffArgs, RegistryArgs},
     exit::Exit,
-    output, published, wiring,
+    output, published,
+    stores::Access,
+    wiring,
 };
 
-/// A shorter number is taken for a serial. As long as git's abbreviations.
-const SHORTEST_HASH: usize = 7;
+/// Fewest digits of a content hash, as many as git prints. A shorter number is a serial.
+const HASH_DIGITS_MIN: usize = 7;
 
-pub(crate) async fn run(args: Diff) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let changes = if is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
-        anyhow::ensure!(args.new.is_none(), "of sources there are only two to compare");
+        anyhow::ensure!(args.new.is_none(), "name only two sources to compare");
         between_sources([&args.what, newer], args.registries).await?
     } else {
-        let store = args.store.open_to_read(&Config::default()).await?;
+        let store = args.store.open_alone(Access::Read).await?;
         let name = args.what.parse()?;
         between_states(&*store, &name, args.old.as_deref(), args.new.as_deref()).await?
     };
@@ -32,10 +33,15 @@ pub(crate) async fn run(args: Diff) -> anyhow::Result<Exit> {
     } else {
         output::changes::table(&changes)?;
     }
-    Ok(if changes.is_empty() { Exit::Fine } else { Exit::Changed })
+    // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
+    Ok(if changes.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Changed
+    })
 }
 
-/// The name of a catalog holds neither.
+/// Returns true for a source. The name of a catalog contains none of these characters.
 fn is_source(text: &str) -> bool {
     text.contains([':', '/'])
 }
@@ -50,77 +56,83 @@ async fn between_states(
     let current = current.with_context(|| format!("the store has no catalog {name}"))?;
     let old = find(&current, old.unwrap_or("previous"))?;
     let new = find(&current, new.unwrap_or("current"))?;
-    let old = snapshot(store, name, old).await?;
-    let new = snapshot(store, name, new).await?;
+    let old = snapshot(store, name, &old).await?;
+    let new = snapshot(store, name, &new).await?;
     compare(store, &old, &new).await
 }
 
-async fn snapshot(store: &dyn Store, name: &CatalogName, hash: Sha256) -> anyhow::Result<Snapshot> {
-    let snapshot = published::snapshot(store, name, hash).await?;
-    snapshot.with_context(|| format!("the store does not keep the state {hash} of {name}"))
+async fn snapshot(store: &dyn Store, name: &CatalogName, state: &KnownState) -> anyhow::Result<Snapshot> {
+    let snapshot = published::snapshot(store, &state.snapshot).await?;
+    snapshot.with_context(|| format!("the store does not keep the state {} of {name}", state.hash))
 }
 
-/// The content hash of the state that the text names.
-fn find(current: &Current, text: &str) -> anyhow::Result<Sha256> {
-    let previous = current
-        .previous
-        .iter()
-        .map(|previous| (previous.serial, previous.content_hash));
-    let states: Vec<(u64, Sha256)> = std::iter::once((current.serial, current.content_hash))
-        .chain(previous)
-        .collect();
+/// A state of a catalog that its pointer names.
+#[derive(Clone, Copy)]
+struct KnownState {
+    serial: u64,
+    hash: Sha256,
+    snapshot: ObjectRef,
+}
+
+/// Returns the state that a text names.
+fn find(current: &Current, text: &str) -> anyhow::Result<KnownState> {
+    let previous = current.previous.iter().map(|previous| KnownState {
+        serial: previous.serial,
+        hash: previous.content_hash,
+        snapshot: previous.snapshot,
+    });
+    let newest = KnownState {
+        serial: current.serial,
+        hash: current.content_hash,
+        snapshot: current.snapshot,
+    };
+    let states: Vec<KnownState> = std::iter::once(newest).chain(previous).collect();
     match text {
-        "current" => Ok(current.content_hash),
-        "previous" => states
-            .get(1)
-            .map(|(_, hash)| *hash)
-            .context("only one state has been published"),
-        _ if text.len() < SHORTEST_HASH => by_serial(&states, text),
+        "current" => Ok(newest),
+        "previous" => states.get(1).copied().context("only one state has been published"),
+        _ if text.len() < HASH_DIGITS_MIN => by_serial(&states, text),
         _ => by_hash(&states, text),
     }
 }
 
-fn by_serial(states: &[(u64, Sha256)], text: &str) -> anyhow::Result<Sha256> {
+fn by_serial(states: &[KnownState], text: &str) -> anyhow::Result<KnownState> {
     let serial: u64 = text
         .parse()
         .with_context(|| format!("{text:?} is neither `previous`, `current`, a serial, nor the start of a hash"))?;
-    let state = states.iter().find(|(known, _)| *known == serial);
+    let state = states.iter().find(|state| state.serial == serial);
     state
-        .map(|(_, hash)| *hash)
-        .with_context(|| format!("no publication with the serial {serial} is remembered"))
+        .copied()
+        .with_context(|| format!("current.json names no publication with the serial {serial}"))
 }
 
-/// A whole hash may be older than what is remembered, as long as it is kept.
-fn by_hash(states: &[(u64, Sha256)], text: &str) -> anyhow::Result<Sha256> {
-    if let Ok(hash) = text.parse() {
-        return Ok(hash);
-    }
-    let mut found: Vec<Sha256> = states.iter().map(|(_, hash)| *hash).collect();
-    found.retain(|hash| hash.to_string().starts_with(text));
-    found.sort_unstable();
-    found.dedup();
+fn by_hash(states: &[KnownState], text: &str) -> anyhow::Result<KnownState> {
+    let mut found: Vec<KnownState> = states.to_vec();
+    found.retain(|state| state.hash.to_string().starts_with(text));
+    // The newest publication of each content: they are in this order.
+    found.sort_by_key(|state| state.hash);
+    found.dedup_by_key(|state| state.hash);
     match found.as_slice() {
-        [hash] => Ok(*hash),
-        [] => anyhow::bail!("no publication whose content hash starts with {text:?} is remembered"),
+        [state] => Ok(*state),
+        [] => anyhow::bail!("current.json names no publication whose content hash starts with {text:?}"),
         _ => anyhow::bail!("several publications have content hashes that start with {text:?}"),
     }
 }
 
-/// Publishes both into a store that is thrown away.
+/// Publishes both sources to a temporary store and compares them there.
 async fn between_sources(sources: [&str; 2], registries: RegistryArgs) -> anyhow::Result<Changes> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
     let images = Images::new(wiring::images(registries)?)?;
     let mirror = Mirror::new(
         images,
         Arc::clone(&store),
-        ::poll::Settings::default(),
-        ::poll::Metrics::default(),
+        publish::MirrorSettings::default(),
+        publish::PollMetrics::default(),
     );
     let [old, new] = sources.map(cli::source);
     let catalogs = [catalog("old", old?)?, catalog("new", new?)?];
-    // Forced, since a source without packages can be compared too.
-    for report in mirror.turn_all(&catalogs, true).await {
+    // Forced: a source without packages can be compared too.
+    for report in mirror.poll_all(&catalogs, true).await {
         if let Some(error) = report.error_text() {
             anyhow::bail!("{error}");
         }
@@ -143,7 +155,7 @@ fn catalog(name: &str, source: Source) -> anyhow::Result<Catalog> {
 
 async fn compare(store: &dyn Store, old: &Snapshot, new: &Snapshot) -> anyhow::Result<Changes> {
     let mut changes = Changes::new(old.content_hash, new.content_hash);
-    for package in differing(old, new) {
+    for package in changed_shards(old, new) {
         let older = match package.old {
             Some(shard) => Some(published::package(store, shard).await?),
             None => None,

@@ -1,15 +1,17 @@
+//! The example catalog of `demo`: an OCI layout that is part of the binary.
+
 use std::{fs, io, path::Path};
 
 use serde_json::Value;
 
-/// The OCI layout of the example catalog: paths and bytes.
+/// Files of the OCI layout: path and bytes. `build.rs` writes the table.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/example.rs"));
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// The tag that the demo mirrors.
+/// Tag that the demo mirrors. A demo update moves it to the next version.
 pub(crate) const TAG: &str = "latest";
 
-/// Writes the example's layout into a folder; no tag is set yet.
+/// Writes the layout into a folder. No image has [`TAG`] yet.
 pub(crate) fn unpack(folder: &Path) -> io::Result<()> {
     for (name, bytes) in FILES {
         let path = folder.join(name);
@@ -21,14 +23,14 @@ pub(crate) fn unpack(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Points [`TAG`] at one of the versions that the example holds, as a push would.
+/// Moves [`TAG`] to one of the versions in the example, as a push does.
 pub(crate) fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
     let mut index: Value = serde_json::from_slice(packed("index.json")?)?;
     let manifests = index["manifests"].as_array_mut().into_iter().flatten();
     for manifest in manifests.filter(|manifest| manifest["annotations"][REF_NAME] == version) {
         manifest["annotations"][REF_NAME] = TAG.into();
     }
-    // A poll may read the file at this very moment.
+    // Renamed into place: a poll may be reading the file.
     let staged = folder.join("index.json.new");
     fs::write(&staged, index.to_string())?;
     Ok(fs::rename(staged, folder.join("index.json"))?)

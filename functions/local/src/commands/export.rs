@@ -5,40 +5,43 @@ use std::{
 };
 
 use anyhow::Context;
-use config::Config;
-use layout::{Document, Stored};
-use sync::{Pack, Packing, Since};
+use model::{Document, ObjectDigest};
+use sync::{Pack, PackOptions, Since};
 
-use super::receipt::chosen;
 use crate::{
-    cli::Export,
+    cli::ExportArgs,
     exit::Exit,
-    output::{self, copies::Written},
+    output::{self, copies::WrittenVolume},
+    published,
+    stores::Access,
 };
 
-/// Larger than any object that is copied at once, so that media see long writes.
-const BUFFER: usize = 1 << 20;
+/// Write buffer in bytes, larger than most objects, so that slow media get long writes.
+const BUFFER_BYTES: usize = 1 << 20;
 
-pub(crate) async fn run(args: Export) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default()).await?;
-    let names = chosen(&*store, args.names.clone()).await?;
-    anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
-    let packing = Packing {
+pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
+    let store = args.store.open_alone(Access::Read).await?;
+    let names = published::some_names(&*store, &args.names).await?;
+    let names: Vec<_> = names.into_iter().collect();
+    let options = PackOptions {
         since: since(&args)?,
         whole: args.whole,
         volume_bytes: args.volume_size,
     };
-    let pack = Pack::plan(store, &names, &packing).await?;
+    let pack = Pack::plan(store, &names, &options).await?;
+    let json = args.json;
+    // An archive is written and synced by blocking calls, for minutes.
     let (pack, volumes) = tokio::task::spawn_blocking(move || write(&args, pack)).await??;
-    match (volumes, pack) {
-        (None, _) => {}
-        (Some((volumes, true)), pack) => output::copies::volumes_json(pack.manifest(), &volumes)?,
-        (Some((volumes, false)), _) => output::copies::volumes_table(&volumes)?,
+    match volumes {
+        // Standard output is the archive itself.
+        None => {}
+        Some(volumes) if json => output::copies::volumes_json(pack.manifest(), &volumes)?,
+        Some(volumes) => output::copies::volumes_table(&volumes)?,
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-fn since(args: &Export) -> anyhow::Result<Since> {
+fn since(args: &ExportArgs) -> anyhow::Result<Since> {
     let Some(path) = &args.receipt else {
         return Ok(if args.since.is_empty() {
             Since::Nothing
@@ -47,17 +50,15 @@ fn since(args: &Export) -> anyhow::Result<Since> {
         });
     };
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let receipt = sync::Receipt::from_bytes(&bytes).with_context(|| format!("{}", path.display()))?;
+    let receipt = sync::Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())?;
     Ok(Since::Receipt(receipt))
 }
 
-/// The volumes and whether they are to be told as JSON; nothing is told where the archive itself is the output.
-type Told = Option<(Vec<Written>, bool)>;
-
-fn write(args: &Export, pack: Pack) -> anyhow::Result<(Pack, Told)> {
+/// Writes all volumes. Returns none of them for an archive on standard output.
+fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Option<Vec<WrittenVolume>>)> {
     if args.to == Path::new("-") {
         anyhow::ensure!(args.volume_size.is_none(), "volumes need files, not standard output");
-        pack.write(1, BufWriter::with_capacity(BUFFER, io::stdout().lock()))?;
+        pack.write(1, BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
         return Ok((pack, None));
     }
     let mut volumes = Vec::new();
@@ -68,29 +69,29 @@ fn write(args: &Export, pack: Pack) -> anyhow::Result<(Pack, Told)> {
         };
         volumes.push((path.display().to_string(), write_file(&pack, volume, &path)?));
     }
-    Ok((pack, Some((volumes, args.json))))
+    Ok((pack, Some(volumes)))
 }
 
-/// A file has its name only when it is complete and on the medium.
-fn write_file(pack: &Pack, volume: u32, path: &Path) -> anyhow::Result<Stored> {
+/// Writes one volume. The file gets its name when it is complete and on the medium.
+fn write_file(pack: &Pack, volume: u32, path: &Path) -> anyhow::Result<ObjectDigest> {
     let context = || format!("cannot write {}", path.display());
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let file = File::create(&partial).with_context(context)?;
     let written = pack
-        .write(volume, BufWriter::with_capacity(BUFFER, &file))
+        .write(volume, BufWriter::with_capacity(BUFFER_BYTES, &file))
         .map_err(anyhow::Error::from)
         .and_then(|stored| file.sync_all().map(|()| stored).with_context(context))
         .and_then(|stored| fs::rename(&partial, path).map(|()| stored).with_context(context));
     if written.is_err() {
-        // It is worthless, and the error says why; a second one would only hide that.
+        // The partial file is of no use. A second error would only hide the first one.
         drop(fs::remove_file(&partial));
     }
     written
 }
 
-/// `name.tar` gives `name.001.tar`.
+/// Returns the name of a volume: `name.001.tar` for `name.tar`.
 fn numbered(path: &Path, volume: u32) -> PathBuf {
     let stem = path.with_extension("");
     let extension = path.extension().unwrap_or("tar".as_ref()).to_string_lossy();
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn volumes_are_numbered_before_their_extension() {
+    fn numbered_volume_keeps_its_extension() {
         for (path, volume, expected) in [
             ("a/name.tar", 1, "a/name.001.tar"),
             ("name", 12, "name.012.tar"),

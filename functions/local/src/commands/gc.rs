@@ -1,18 +1,29 @@
-use crate::{cli::Gc, exit::Exit, output, wiring};
+use publish::GcError;
 
-pub(crate) async fn run(args: Gc) -> anyhow::Result<Exit> {
-    let config = wiring::files(&args.config)?;
-    let store = if args.dry_run {
-        args.store.open_to_read(&config).await?
-    } else {
-        args.store.open(&config).await?
+use crate::{
+    cli::{GcArgs, KeyArgs},
+    exit::Exit,
+    output,
+    stores::Access,
+    wiring,
+};
+
+pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
+    let config = wiring::files_and_keys(&args.store.config, &KeyArgs::default())?;
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let store = args.store.place(&config)?.open(access, &args.store.s3).await?;
+    let options = args.options(&config.retention.unwrap_or_default());
+    let report = match publish::gc(&*store, &options).await {
+        Err(error @ GcError::Unreadable(_)) if args.json => {
+            output::gc::error_json(&error)?;
+            return Ok(Exit::Failed);
+        }
+        collected => collected?,
     };
-    let settings = args.settings(&config.retention.unwrap_or_default());
-    let report = keep::gc(&*store, &settings).await?;
     if args.json {
         output::gc::json(&report)?;
     } else {
         output::gc::table(&report)?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,74 +1,77 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use ::operators::{Choice, Needs, Package, Reference};
-use config::Config;
 use futures_util::{StreamExt, stream};
-use image::Source;
-use layout::{CatalogName, Current, Snapshot};
+use model::{CatalogName, Current, Snapshot};
+use olm::{BundleSelection, Package, Reference, RequiredImages};
+use source::Source;
 use store::Store;
 
 use crate::{
-    cli::{self, RegistryArgs},
+    cli::{ImagesArgs, RegistryArgs},
     exit::Exit,
     output::{
         self,
-        images::{Answer, Answers},
-        imageset::{Chosen, Part},
+        images::{ImageCheck, ImageChecks},
+        imageset::{ChosenCatalog, ChosenPackage},
     },
-    published, wiring,
+    published,
+    stores::Access,
+    wiring,
 };
 
-/// Registries are asked for this many images at a time: enough to hide a distant one, too few to be taken for an attack.
-const SIDE_BY_SIDE: usize = 8;
+/// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
+const CONCURRENT_CHECKS: usize = 8;
 
-pub(crate) async fn run(args: cli::Images) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default()).await?;
-    let choice = Choice {
+pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
+    let store = args.store.open_alone(Access::Read).await?;
+    let choice = BundleSelection {
         packages: args.packages.into_iter().collect(),
         channels: args.channels.into_iter().collect(),
         heads_only: args.heads_only,
     };
-    let mut found = Found::default();
-    for name in published::chosen(&*store, &args.names).await? {
+    let mut found = FoundImages::default();
+    for name in published::some_names(&*store, &args.names).await? {
         let (current, snapshot) = published::state(&*store, &name).await?;
-        found.catalog(&*store, (&name, current, &snapshot), &choice).await?;
+        found.add_catalog(&*store, &name, current, &snapshot, &choice).await?;
     }
-    found.check(&choice)?;
-    let answers = match args.check {
+    found.check_choice(&choice)?;
+    let checks = match args.check {
         true => Some(check(&found.needs, args.registries).await?),
         false => None,
     };
-    output::images::print(args.format, &found.needs, &found.catalogs, answers.as_ref())?;
-    let missing = answers.is_some_and(|answers| output::images::tell_missing(&found.needs, &answers));
-    Ok(if missing { Exit::Failed } else { Exit::Fine })
+    output::images::print(args.format, &found.needs, &found.catalogs, checks.as_ref())?;
+    let missing = checks.is_some_and(|checks| output::images::print_missing(&found.needs, &checks));
+    Ok(if missing { Exit::Failed } else { Exit::Success })
 }
 
-/// What was found in the catalogs so far.
+/// Images of the catalogs that were read so far, and names that occur in them.
 #[derive(Default)]
-struct Found {
-    needs: Needs,
-    catalogs: Vec<Chosen>,
+struct FoundImages {
+    needs: RequiredImages,
+    catalogs: Vec<ChosenCatalog>,
     packages: BTreeSet<String>,
     channels: BTreeSet<String>,
 }
 
-impl Found {
-    async fn catalog(
+impl FoundImages {
+    async fn add_catalog(
         &mut self,
         store: &dyn Store,
-        (name, current, snapshot): (&CatalogName, Current, &Snapshot),
-        choice: &Choice,
+        name: &CatalogName,
+        current: Current,
+        snapshot: &Snapshot,
+        choice: &BundleSelection,
     ) -> anyhow::Result<()> {
         let mut parts = Vec::new();
-        let mut needs = Needs::default();
+        let mut needs = RequiredImages::default();
         for shard in snapshot.packages.iter().filter(|shard| choice.takes(&shard.name)) {
             let package = published::package(store, shard).await?;
             needs.add(name.as_str(), &shard.name, &package, choice)?;
-            parts.extend(self.part(&shard.name, &package, choice)?);
+            parts.extend(self.add_package(&shard.name, &package, choice)?);
         }
-        self.catalogs.push(Chosen {
+        self.catalogs.push(ChosenCatalog {
             source: current.source,
-            whole: *choice == Choice::default(),
+            whole: *choice == BundleSelection::default(),
             heads_only: choice.heads_only,
             parts,
             images: needs.iter().map(|(image, _)| image.to_owned()).collect(),
@@ -77,22 +80,27 @@ impl Found {
         Ok(())
     }
 
-    /// What of a package was chosen.
-    fn part(&mut self, name: &str, package: &Package, choice: &Choice) -> anyhow::Result<Option<Part>> {
+    /// Returns the chosen part of a package, or `None` if no channel of it was chosen.
+    fn add_package(
+        &mut self,
+        name: &str,
+        package: &Package,
+        choice: &BundleSelection,
+    ) -> anyhow::Result<Option<ChosenPackage>> {
         self.packages.insert(name.to_owned());
         let channels = choice.channels(name, package)?;
         let channels: Vec<String> = channels.into_iter().map(|(channel, _)| channel.to_owned()).collect();
         self.channels.extend(channels.iter().cloned());
         let by_channel = choice.heads_only || !choice.channels.is_empty();
-        Ok((!by_channel || !channels.is_empty()).then(|| Part {
+        Ok((!by_channel || !channels.is_empty()).then(|| ChosenPackage {
             name: name.to_owned(),
             default_channel: package.default_channel.clone(),
             channels,
         }))
     }
 
-    /// A name that nothing has is most likely misspelt.
-    fn check(&self, choice: &Choice) -> anyhow::Result<()> {
+    /// Refuses names that occur nowhere. Most of them are misspelt.
+    fn check_choice(&self, choice: &BundleSelection) -> anyhow::Result<()> {
         if let Some(package) = choice.packages.difference(&self.packages).next() {
             anyhow::bail!("none of the catalogs has a package {package:?}");
         }
@@ -103,30 +111,29 @@ impl Found {
     }
 }
 
-/// Asks the registries for every image, each by what it is pulled by.
-async fn check(needs: &Needs, registries: RegistryArgs) -> anyhow::Result<Answers> {
-    let images = image::Images::new(wiring::images(registries)?)?;
-    let asked = needs.iter().map(|(reference, _)| {
+/// Asks the registries for every image, by the reference with which it is pulled.
+async fn check(needs: &RequiredImages, registries: RegistryArgs) -> anyhow::Result<ImageChecks> {
+    let images = source::Images::new(wiring::images(registries)?)?;
+    let checks = needs.iter().map(|(reference, _)| {
         let images = images.clone();
         let reference = reference.to_owned();
         async move {
-            let answer = ask(&images, &reference).await;
-            (reference, answer)
+            let check = check_one(&images, &reference).await;
+            (reference, check)
         }
     });
-    let asked: Vec<_> = asked.collect();
-    let answers: BTreeMap<String, Answer> = stream::iter(asked).buffer_unordered(SIDE_BY_SIDE).collect().await;
-    Ok(answers)
+    let checks: Vec<_> = checks.collect();
+    Ok(stream::iter(checks).buffer_unordered(CONCURRENT_CHECKS).collect().await)
 }
 
-async fn ask(images: &image::Images, reference: &str) -> Answer {
+async fn check_one(images: &source::Images, reference: &str) -> ImageCheck {
     let source: Source = match Reference::new(reference).to_string().parse() {
         Ok(source) => source,
-        Err(error) => return Answer::Unknown(telemetry::chain(&error)),
+        Err(error) => return ImageCheck::Unknown(model::text::chain(&error)),
     };
     match images.exists(&source).await {
-        Ok(true) => Answer::There,
-        Ok(false) => Answer::Missing,
-        Err(error) => Answer::Unknown(telemetry::chain(&error)),
+        Ok(true) => ImageCheck::Exists,
+        Ok(false) => ImageCheck::Missing,
+        Err(error) => ImageCheck::Unknown(model::text::chain(&error)),
     }
 }

@@ -5,47 +5,50 @@ use std::{
 };
 
 use anyhow::Context;
-use config::Config;
-use sync::{Archive, Importer, Settings, VolumeFile};
+use sync::{Archive, Importer, SyncOptions, VolumeFile};
 
 use super::{receipt, sync::print};
-use crate::{cli::Import, exit::Exit, output, wiring};
+use crate::{cli::ImportArgs, exit::Exit, output, stores::Access, wiring};
 
-pub(crate) async fn run(args: Import) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
     let files = args.files.clone();
+    // The archive is read before the store is opened: a damaged one must not create a store.
     let archive = tokio::task::spawn_blocking(move || Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?)).await??;
-    let store = args.store.open(&Config::default()).await?;
-    let settings = Settings {
+    // A new site begins with its first import, so the store may be missing.
+    let store = args.store.open_alone(Access::Create).await?;
+    let options = SyncOptions {
         source: format!("archive {}", args.files[0].display()),
-        allow: (&args.allow).into(),
+        rollback: args.allow.allow_rollback,
+        diverged: args.allow.allow_diverged,
         trust,
-        ..Settings::default()
+        ..SyncOptions::default()
     };
-    let importer = Importer::new(archive, store.clone(), settings);
-    let progress = output::progress::show_copy(importer.progress(), args.json);
+    let importer = Importer::new(archive, store.clone(), options);
+    let progress = output::progress::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
     progress.finish();
-    let exit = print(&reports?, args.json)?;
+    let exit = print(&reports?, args.report)?;
     if let Some(path) = &args.receipt {
-        let bytes = receipt::bytes(&*store, Vec::new()).await?;
+        let bytes = receipt::bytes(&*store, &[]).await?;
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(exit)
 }
 
 fn open(paths: &[PathBuf]) -> anyhow::Result<Vec<VolumeFile>> {
-    paths.iter().map(|path| open_one(path)).collect()
+    paths.iter().map(|path| open_volume(path)).collect()
 }
 
-/// An archive is read several times before it is believed, so one that comes through a pipe is kept meanwhile.
-fn open_one(path: &Path) -> anyhow::Result<VolumeFile> {
+/// Opens a volume. Standard input is copied to a temporary file first: an archive is read several times.
+fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
     if path != Path::new("-") {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         return Ok((path.display().to_string(), file));
     }
-    let mut spool = tempfile::tempfile().context("cannot keep standard input in a temporary file")?;
-    io::copy(&mut io::stdin().lock(), &mut spool).context("cannot keep standard input in a temporary file")?;
-    spool.rewind()?;
-    Ok(("standard input".to_owned(), spool))
+    let context = "cannot copy standard input to a temporary file";
+    let mut copy = tempfile::tempfile().context(context)?;
+    io::copy(&mut io::stdin().lock(), &mut copy).context(context)?;
+    copy.rewind()?;
+    Ok(("standard input".to_owned(), copy))
 }

@@ -7,38 +7,39 @@ use std::{
 };
 
 use anyhow::Context;
-use seal::SigningKey;
+use trust::SigningKey;
 
-use crate::{cli::Keygen, exit::Exit};
+use crate::{cli::KeygenArgs, exit::Exit};
 
-pub(crate) fn run(args: &Keygen) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<Exit> {
     let private = SigningKey::generate_pem()?;
     let public = SigningKey::from_pem(private.as_bytes())?.public();
-    let beside = beside(&args.file);
-    anyhow::ensure!(!beside.exists(), "{} exists already", beside.display());
-    write(&args.file, &private, 0o600)?;
-    if let Err(error) = write(&beside, &public.to_pem(), 0o644) {
-        // A private key without its public one is of no use, and would be in the way of the next try.
+    let public_path = public_path(&args.file);
+    anyhow::ensure!(!public_path.exists(), "{} exists already", public_path.display());
+    // Only the owner may read the private key, from the first byte on.
+    write_new(&args.file, &private, 0o600)?;
+    if let Err(error) = write_new(&public_path, &public.to_pem(), 0o644) {
+        // A private key without its public key is of no use, and would block the next attempt.
         fs::remove_file(&args.file).ok();
         return Err(error);
     }
-    println!("{}  {}", public.id(), beside.display());
-    Ok(Exit::Fine)
+    println!("{}  {}", public.id(), public_path.display());
+    Ok(Exit::Success)
 }
 
-fn beside(file: &Path) -> PathBuf {
+fn public_path(file: &Path) -> PathBuf {
     let mut name = OsString::from(file);
     name.push(".pub");
     name.into()
 }
 
-/// A key that is there may be in use, so it is never replaced.
-fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
-    let failed = || format!("cannot write {}", path.display());
+/// Writes a new file. An existing one is never replaced: the key in it may be in use.
+fn write_new(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(mode).open(path);
-    let mut file = file.with_context(failed)?;
+    let mut file = file.with_context(context)?;
     file.write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
-        .with_context(failed)
+        .with_context(context)
 }

@@ -1,21 +1,22 @@
-use config::Config;
-use layout::{CatalogName, Key, Status};
+use model::{CatalogName, Key, Status};
 use store::{Store, StoreExt};
 
 use crate::{
-    cli::Ls,
+    cli::LsArgs,
     exit::Exit,
-    output::{self, catalogs::Row},
-    published, wiring,
+    output::{self, catalogs::CatalogRow},
+    published,
+    stores::Access,
+    wiring,
 };
 
-pub(crate) async fn run(args: Ls) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default()).await?;
+pub(crate) async fn run(args: LsArgs) -> anyhow::Result<Exit> {
+    let store = args.store.open_alone(Access::Read).await?;
     match args.name {
         Some(name) => packages(&*store, &name, args.json).await?,
         None => catalogs(&*store, args.json).await?,
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
@@ -23,15 +24,16 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     for name in wiring::names(store).await? {
         let current = published::current(store, &name).await?;
         let snapshot = match &current {
-            Some(current) => published::snapshot(store, &name, current.content_hash).await?,
+            Some(current) => published::snapshot(store, &current.snapshot).await?,
             None => None,
         };
+        // The status is only information: an unreadable one must not hide the catalog.
         let status = store
             .read_document::<Status>(&Key::Status(name.clone()))
             .await
             .ok()
             .flatten();
-        rows.push(Row {
+        rows.push(CatalogRow {
             name,
             current,
             snapshot,

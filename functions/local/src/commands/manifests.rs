@@ -1,34 +1,33 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use config::Config;
-use image::Source;
-use layout::{CatalogName, Sha256, Snapshot};
+use model::{CatalogName, Sha256, Snapshot};
+use source::Source;
 
 use crate::{
-    cli::{ManifestKind, Manifests},
+    cli::{ManifestKind, ManifestsArgs},
     exit::Exit,
     output::{
         self,
-        manifests::{Target, catalog_source, cluster_catalog},
+        manifests::{ManifestTarget, catalog_source, cluster_catalog},
     },
     published,
+    stores::Access,
 };
 
-pub(crate) async fn run(args: Manifests) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
     let host = host(&args.url)?;
-    let store = args.store.open_to_read(&Config::default()).await?;
+    let store = args.store.open_alone(Access::Read).await?;
     let mut targets = Vec::new();
-    for name in published::chosen(&*store, &args.names).await? {
+    for name in published::some_names(&*store, &args.names).await? {
         let (_, snapshot) = published::state(&*store, &name).await?;
-        let pinned = if args.pin {
-            Some(digest(&name, &snapshot)?)
-        } else {
-            None
+        let pinned = match args.pin {
+            true => Some(image_digest(&name, &snapshot)?),
+            false => None,
         };
-        targets.push(Target::new(host, &name, pinned, args.interval)?);
+        targets.push(ManifestTarget::new(host, &name, pinned, args.interval)?);
     }
-    check(&targets)?;
+    check_names(&targets)?;
     let mut documents = Vec::new();
     for target in &targets {
         if args.kind != ManifestKind::Catalogsource {
@@ -39,33 +38,34 @@ pub(crate) async fn run(args: Manifests) -> anyhow::Result<Exit> {
         }
     }
     output::manifests::print(&documents)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-/// A registry is named by host and port alone: its API is at the root (OCI distribution specification, "Endpoints").
+/// Returns host and port of the URL. An image reference contains nothing else of it.
 fn host(url: &str) -> anyhow::Result<&str> {
     let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    let host = host.with_context(|| format!("{url:?} is no URL: write https://HOST[:PORT]"))?;
+    let host = host.with_context(|| format!("{url:?} is not a URL: write https://HOST[:PORT]"))?;
     let host = host.trim_end_matches('/');
+    // The API of a registry is at the root of its host (OCI distribution specification, "Endpoints").
     anyhow::ensure!(
         !host.contains('/'),
         "{url:?} has a path: clusters look for a registry at the root of its host"
     );
-    // What the references will be made of, so that a mistake is told here and not by a cluster.
+    // The references of the manifests look like this one, so a mistake shows here and not in a cluster.
     let example: Result<Source, _> = format!("{host}/catalog:latest").parse();
     example.with_context(|| format!("{url:?} names no registry"))?;
     Ok(host)
 }
 
-/// The digest of the image index, which names the image for all platforms.
-fn digest(name: &CatalogName, snapshot: &Snapshot) -> anyhow::Result<Sha256> {
+/// Returns the digest of the image index, which names the image for all platforms.
+fn image_digest(name: &CatalogName, snapshot: &Snapshot) -> anyhow::Result<Sha256> {
     let image = snapshot.image.as_ref();
     let image = image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
     Ok(image.index.sha256)
 }
 
-/// Dots become dashes, so two catalogs may get one name.
-fn check(targets: &[Target]) -> anyhow::Result<()> {
+/// Refuses catalogs whose manifests have one name, because dots become dashes.
+fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
     let mut names: BTreeMap<String, &CatalogName> = BTreeMap::new();
     for target in targets {
         if let Some(other) = names.insert(target.suffix(), &target.catalog) {

@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, one file for each.
 
 mod demo;
 mod diff;
@@ -22,48 +22,56 @@ mod verify;
 use std::io;
 
 use clap::CommandFactory;
+use tracing::{Instrument, info_span};
 
 use crate::{
     cli::{Cli, Command},
     exit::Exit,
 };
 
-/// Enough for two catalogs whose layers are scanned three at a time and for writes meanwhile. The default of 512 lets
-/// a burst of writes start a thread each, and every one of them keeps memory.
+/// Largest number of blocking threads: enough for two catalogs whose layers are scanned three at a time, and for writes
+/// at the same time. With tokio's default of 512 a burst of writes starts a thread each, and each keeps its memory.
 const BLOCKING_THREADS: usize = 24;
 
-/// Runs the command on a runtime of its own.
+/// Runs the command on a new runtime.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
     let exit = runtime.block_on(dispatch(cli.command));
-    // Nobody waits for a pull that was abandoned.
+    // Does not wait for blocking threads: one may still be reading an abandoned pull.
     runtime.shutdown_background();
     exit
 }
 
+/// Runs each command in a span with its name, so that every log line tells the command that wrote it.
 async fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Serve(args) => serve::run(args).await,
-        Command::Poll(args) => poll::run(args).await,
-        Command::Render(args) => render::run(args).await,
-        Command::Ls(args) => ls::run(args).await,
-        Command::Verify(args) => verify::run(args).await,
-        Command::Gc(args) => gc::run(args).await,
-        Command::Rollback(args) => rollback::run(args).await,
-        Command::Diff(args) => diff::run(args).await,
-        Command::Images(args) => images::run(args).await,
-        Command::Manifests(args) => manifests::run(args).await,
-        Command::Rm(args) => rm::run(args).await,
-        Command::Sync(args) => sync::run(args).await,
-        Command::Export(args) => export::run(args).await,
-        Command::Import(args) => import::run(args).await,
-        Command::Receipt(args) => receipt::run(args).await,
+        Command::Serve(args) => serve::run(args).instrument(info_span!("serve")).await,
+        Command::Poll(args) => poll::run(args).instrument(info_span!("poll")).await,
+        Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
+        Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
+        Command::Verify(args) => verify::run(args).instrument(info_span!("verify")).await,
+        Command::Gc(args) => gc::run(args).instrument(info_span!("gc")).await,
+        Command::Rollback(args) => {
+            let span = info_span!("rollback", catalog = %args.name);
+            rollback::run(args).instrument(span).await
+        }
+        Command::Diff(args) => diff::run(args).instrument(info_span!("diff")).await,
+        Command::Images(args) => images::run(args).instrument(info_span!("images")).await,
+        Command::Manifests(args) => manifests::run(args).instrument(info_span!("manifests")).await,
+        Command::Rm(args) => rm::run(args).instrument(info_span!("rm")).await,
+        Command::Sync(args) => {
+            let span = info_span!("sync", from = %args.from, to = %args.to);
+            sync::run(args).instrument(span).await
+        }
+        Command::Export(args) => export::run(args).instrument(info_span!("export")).await,
+        Command::Import(args) => import::run(args).instrument(info_span!("import")).await,
+        Command::Receipt(args) => receipt::run(args).instrument(info_span!("receipt")).await,
         Command::Keygen(args) => keygen::run(&args),
-        Command::Demo(args) => demo::run(args).await,
+        Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "catalog-mirror", &mut io::stdout());
-            Ok(Exit::Fine)
+            Ok(Exit::Success)
         }
     }
 }

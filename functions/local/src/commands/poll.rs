@@ -1,34 +1,50 @@
-use config::Config;
 use std::collections::BTreeSet;
 
-use ::poll::{Catalog, Report};
+use config::{Config, ServerConfig};
 use futures_util::future::join_all;
-use layout::{CatalogName, Outcome};
-use notify::{Metrics, Settings};
+use model::CatalogName;
+use publish::Catalog;
+use publish::notify::{NotifierSettings, NotifyMetrics};
 
-use crate::{cli::Poll, exit::Exit, output, wiring};
+use crate::{cli::PollArgs, exit::Exit, output, serving, stores::Access, wiring};
 
-pub(crate) async fn run(args: Poll) -> anyhow::Result<Exit> {
-    let config = wiring::config(&args.catalogs)?;
+pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
+    let config = wiring::config(&args.store, &args.catalogs, ServerConfig::default())?;
     let catalogs = chosen(&config, &args.names)?;
     let place = args.store.place(&config)?;
-    let store = args.store.open(&config).await?;
-    let notifier = wiring::notifier(&config, store.clone(), Settings::default(), Metrics::default())?;
-    let mirror = wiring::mirror((&args.catalogs, &place), &config, store, ::poll::Metrics::default())?;
+    let store = place.open(Access::Create, &args.store.s3).await?;
+    let notifier = wiring::notifier(
+        &config,
+        store.clone(),
+        NotifierSettings::default(),
+        NotifyMetrics::default(),
+    )?;
+    let mirror = wiring::mirror(&args.catalogs, &place, &config, store, publish::PollMetrics::default())?;
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
-    notifier.adopt(&names).await;
-    let progress = output::progress::show(mirror.progress(), args.json);
-    let reports = mirror.turn_all(&catalogs, args.force).await;
+    // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
+    notifier.register_receivers(&names).await;
+    let progress = output::progress::show_poll(mirror.progress(), args.report.json);
+    let stop = serving::stop_on_signals()?;
+    let polling = mirror.poll_all(&catalogs, args.force);
+    let reports = stop.run_until_cancelled(polling).await;
     progress.finish();
-    if args.json {
+    let Some(reports) = reports else {
+        // Ctrl-C is no death of the process.
+        mirror.withdraw_pulls().await;
+        anyhow::bail!("stopped by a signal");
+    };
+    if args.report.json {
         output::reports::json(&reports)?;
     } else {
         output::reports::table(&reports)?;
     }
+    // After the report is printed: a receiver that does not answer must not delay it.
     join_all(reports.iter().map(|report| notifier.after(report))).await;
-    Ok(exit(&reports))
+    let outcomes = reports.iter().map(|report| report.outcome);
+    Ok(Exit::of(outcomes, args.report.detailed_exitcode))
 }
 
+/// Returns the named catalogs of the configuration, or all of them.
 fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
     let known: BTreeSet<&CatalogName> = config.catalogs.iter().map(|catalog| &catalog.name).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
@@ -37,16 +53,6 @@ fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>
     if known.is_empty() {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog");
     }
-    let wanted = |catalog: &&Catalog| names.is_empty() || names.contains(&catalog.name);
-    Ok(config.catalogs.iter().filter(wanted).cloned().collect())
-}
-
-fn exit(reports: &[Report]) -> Exit {
-    if reports.iter().any(|report| !report.outcome.is_success()) {
-        Exit::Failed
-    } else if reports.iter().any(|report| report.outcome == Outcome::Published) {
-        Exit::Changed
-    } else {
-        Exit::Fine
-    }
+    let is_chosen = |catalog: &&Catalog| names.is_empty() || names.contains(&catalog.name);
+    Ok(config.catalogs.iter().filter(is_chosen).cloned().collect())
 }

@@ -1,28 +1,19 @@
 use std::io::{self, Write};
 
-use config::Config;
-use layout::{CatalogName, Document};
+use model::{CatalogName, Document};
 use store::Store;
 
-use crate::{cli::Receipt, exit::Exit, wiring};
+use crate::{cli::ReceiptArgs, exit::Exit, published, stores::Access};
 
-pub(crate) async fn run(args: Receipt) -> anyhow::Result<Exit> {
-    let store = args.store.open_to_read(&Config::default()).await?;
-    let bytes = bytes(&*store, args.names).await?;
+pub(crate) async fn run(args: ReceiptArgs) -> anyhow::Result<Exit> {
+    let store = args.store.open_alone(Access::Read).await?;
+    let bytes = bytes(&*store, &args.names).await?;
     io::stdout().write_all(&bytes)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-pub(super) async fn bytes(store: &dyn Store, names: Vec<CatalogName>) -> anyhow::Result<Vec<u8>> {
-    let names = chosen(store, names).await?;
+/// Returns the receipt of the named catalogs, or of all.
+pub(super) async fn bytes(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<u8>> {
+    let names: Vec<_> = published::names_or_all(store, names).await?.into_iter().collect();
     Ok(sync::receipt(store, &names).await?.to_bytes())
-}
-
-/// The names of the command line, else all of the store.
-pub(super) async fn chosen(store: &dyn Store, names: Vec<CatalogName>) -> anyhow::Result<Vec<CatalogName>> {
-    if names.is_empty() {
-        Ok(wiring::names(store).await?.into_iter().collect())
-    } else {
-        Ok(names)
-    }
 }

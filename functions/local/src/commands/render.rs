@@ -3,29 +3,26 @@ use std::{
     sync::Arc,
 };
 
-use ::poll::RenderSink;
-use ::render::{Nothing, RenderError, Renderer, Settings, Sinks};
+use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sinks};
 use anyhow::Context;
-use image::{EmptyLayers, Images};
+use publish::RenderSink;
+use source::{Images, SkippableLayers};
 
-use crate::{cli::Render, exit::Exit, wiring};
+use crate::{cli::RenderArgs, exit::Exit, wiring};
 
-pub(crate) async fn run(args: Render) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
     let images = Images::new(wiring::images(args.registries)?)?;
     let digest = images.resolve(&args.source).await?;
-    let sink = RenderSink::new(Renderer::start(quick(), Arc::new(Nothing)), Arc::default());
+    let settings = RenderSettings {
+        // The shards are only held until they are printed.
+        shard_level: 1,
+        ..RenderSettings::default()
+    };
+    let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
     let (sink, _) = images
-        .read(&args.source, &digest, &EmptyLayers::default(), sink)
+        .read(&args.source, &digest, &SkippableLayers::default(), sink)
         .await?;
     tokio::task::spawn_blocking(move || print(sink)).await?
-}
-
-/// The shards are only passed through, so they are not compressed well.
-fn quick() -> Settings {
-    Settings {
-        shard_level: 1,
-        ..Settings::default()
-    }
 }
 
 fn print(sink: RenderSink) -> anyhow::Result<Exit> {
@@ -35,8 +32,8 @@ fn print(sink: RenderSink) -> anyhow::Result<Exit> {
         identity: Some(output),
         ..Sinks::default()
     }) {
-        // `catalog-mirror render ... | head` is no failure.
-        Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Fine),
-        written => written.map(|_| Exit::Fine).context("cannot print the catalog"),
+        // `catalog-mirror render ... | head` is not a failure.
+        Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
+        written => written.map(|_| Exit::Success).context("cannot print the catalog"),
     }
 }

@@ -1,13 +1,12 @@
 use anyhow::Context;
-use config::Config;
 
-use crate::{cli::Rm, exit::Exit};
+use crate::{cli::RmArgs, exit::Exit, stores::Access};
 
-pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
-    let store = args.store.open(&Config::default()).await?;
-    let mut exit = Exit::Fine;
+pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
+    let store = args.store.open_alone(Access::Write).await?;
+    let mut exit = Exit::Success;
     for name in &args.names {
-        let removed = keep::remove(&*store, name)
+        let removed = publish::remove(&*store, name)
             .await
             .with_context(|| format!("cannot remove {name}"))?;
         if removed == 0 {
@@ -15,7 +14,7 @@ pub(crate) async fn run(args: Rm) -> anyhow::Result<Exit> {
             exit = Exit::Failed;
         } else {
             println!(
-                "{name}: removed {removed} objects; shards, and what is being published, stay until `catalog-mirror gc`"
+                "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
             );
         }
     }

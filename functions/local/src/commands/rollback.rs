@@ -1,29 +1,33 @@
 use std::slice;
 
-use ::poll::{Target, Terms};
-use notify::{Metrics, Settings};
+use publish::notify::{NotifierSettings, NotifyMetrics};
+use publish::{RollbackOptions, RollbackTarget};
 
-use crate::{cli::Rollback, exit::Exit, output, wiring};
+use crate::{cli::RollbackArgs, exit::Exit, output, stores::Access, wiring};
 
-/// A rollback is a publication, so whoever is told of those is told of this one, and not only by the next poll.
-pub(crate) async fn run(args: Rollback) -> anyhow::Result<Exit> {
-    let config = wiring::files_and_keys(&args.config, &args.keys)?;
-    let store = args.store.open(&config).await?;
-    let notifier = wiring::notifier(&config, store.clone(), Settings::default(), Metrics::default())?;
-    let target = args.content_hash.map_or(Target::Previous, Target::Hash);
-    notifier.adopt(slice::from_ref(&args.name)).await;
-    let signer = config.keys.signer();
-    let terms = Terms {
+pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
+    let config = wiring::files_and_keys(&args.store.config, &args.keys)?;
+    let store = args.store.place(&config)?.open(Access::Write, &args.store.s3).await?;
+    let notifier = wiring::notifier(
+        &config,
+        store.clone(),
+        NotifierSettings::default(),
+        NotifyMetrics::default(),
+    )?;
+    let target = args.content_hash.map_or(RollbackTarget::Previous, RollbackTarget::Hash);
+    // A rollback is a publication, so its events are sent now and not only by the next poll.
+    notifier.register_receivers(slice::from_ref(&args.name)).await;
+    let options = RollbackOptions {
         unverified: args.unverified,
-        ..Terms::default()
+        signer: config.keys.signer(),
+        ..RollbackOptions::new(target)
     };
-    let reports = [::poll::rollback_on(&*store, &args.name, &target, signer.as_ref(), &terms).await];
-    if args.json {
+    let reports = [publish::rollback(&store, &args.name, &options).await];
+    if args.report.json {
         output::reports::json(&reports)?;
     } else {
         output::reports::table(&reports)?;
     }
     notifier.after(&reports[0]).await;
-    let is_done = reports[0].outcome.is_success();
-    Ok(if is_done { Exit::Fine } else { Exit::Failed })
+    Ok(Exit::of([reports[0].outcome], args.report.detailed_exitcode))
 }

@@ -1,103 +1,122 @@
-use config::Config;
 use std::sync::Arc;
 
-use ::poll::Schedule;
+use config::Config;
 use prometheus_client::registry::Registry;
+use publish::{Schedule, notify::Notifier};
 use store::Store;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::{
-    cli::Serve,
+    cli::ServeArgs,
     collect,
     exit::Exit,
-    server::{self, MetricsPage},
+    serving::{self, MetricsPage},
+    stores::{Access, StorePlace},
     wiring,
 };
 
-pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
-    let config = wiring::config_to_serve(&args.catalogs, (&args.listen).into())?;
+pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
+    // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
+    let config = wiring::config(&args.store, &args.catalogs, (&args.server).into())?;
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
     let place = args.store.place(&config)?;
-    let store = if args.no_poll {
-        args.store.open_to_read(&config).await?
-    } else {
-        args.store.open(&config).await?
-    };
+    let access = if args.no_poll { Access::Read } else { Access::Create };
+    let store = place.open(access, &args.store.s3).await?;
     let mut registry = Registry::with_prefix("catalog_mirror");
-    let polls = ::poll::Metrics::register(&mut registry);
-    let requests = ::serve::Metrics::register(&mut registry);
-    let events = notify::Metrics::register(&mut registry);
-    let door = wiring::server(&config.server, listen::Metrics::register(&mut registry))?;
-    let catalogs = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
+    let polls = publish::PollMetrics::register(&mut registry);
+    let requests = http_api::HttpMetrics::register(&mut registry);
+    let events = publish::notify::NotifyMetrics::register(&mut registry);
+    let collections = publish::GcMetrics::register(&mut registry);
+    let server = wiring::server(&config.server, server::ServerMetrics::register(&mut registry))?;
+    let poller = match args.no_poll {
+        true => None,
+        false => Some(Poller::new(&args, &place, &config, &store, polls.clone(), events)?),
+    };
 
-    // Before anybody is told that it runs, and may tell it to stop.
-    let stop = server::stop_on_signals()?;
-    let listener = server::bind(args.listen.listen).await?;
+    // Signals are handled before the log says that the server listens: a supervisor may stop it from then on.
+    let stop = serving::stop_on_signals()?;
+    let listener = serving::bind(args.server.listen).await?;
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
-    warn_of_eavesdroppers(&args, &config);
-    let polling = (!args.no_poll)
-        .then(|| {
-            let metrics = (polls.clone(), events);
-            start_polling(&args, &config, &store, metrics, &stop)
-        })
-        .transpose()?;
+    warn_without_tls(&args, &config);
+    let mut tasks = Vec::new();
+    if let Some(poller) = poller {
+        tasks.push(poller.start(&stop));
+        let retention = config.retention.clone();
+        tasks.extend(retention.map(|settings| collect::start(store.clone(), settings, collections, stop.clone())));
+    }
 
-    let collecting = (!args.no_poll)
-        .then(|| config.retention.clone())
-        .flatten()
-        .map(|settings| collect::start(store.clone(), settings, stop.clone()));
-
-    let settings = ::serve::Settings {
-        cache_bytes: args.listen.cache_size << 20,
+    let settings = http_api::HttpSettings {
+        cache_bytes: args.server.cache_size << 20,
         freshness: place.freshness(),
         trust: config.keys.trust(),
-        ..::serve::Settings::default()
+        ..http_api::HttpSettings::default()
     };
     let page = MetricsPage {
         registry,
         polls,
-        catalogs,
+        catalogs: config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect(),
     };
-    let router = ::serve::router(store, settings, requests).merge(page.route());
-    door.run(listener, router, stop.clone()).await;
+    let router = http_api::router(store, settings, requests).merge(page.route());
+    server.run(listener, router, stop.clone()).await;
     stop.cancel();
-    if let Some(polling) = polling {
-        polling.await?;
+    // A poll in progress is abandoned; a collection in progress ends first.
+    for task in tasks {
+        task.await?;
     }
-    if let Some(collecting) = collecting {
-        collecting.await?;
-    }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-/// Something in front may speak TLS, so it is no mistake for sure.
-fn warn_of_eavesdroppers(args: &Serve, config: &Config) {
-    let (server, address) = (&config.server, args.listen.listen.ip());
+/// Warns about passwords without TLS. A proxy in front may speak TLS, so it is not an error.
+fn warn_without_tls(args: &ServeArgs, config: &Config) {
+    let (server, address) = (&config.server, args.server.listen.ip());
     if server.readers.is_some() && server.tls_cert.is_none() && !address.is_loopback() {
-        tracing::warn!("without --tls-cert the readers' passwords and tokens can be read on the way");
+        tracing::warn!("without --tls-cert the passwords and tokens of users can be read on the network");
     }
 }
 
-fn start_polling(
-    args: &Serve,
-    config: &Config,
-    store: &Arc<dyn Store>,
-    (polls, events): (::poll::Metrics, notify::Metrics),
-    stop: &CancellationToken,
-) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    let place = args.store.place(config)?;
-    let mirror = Arc::new(wiring::mirror((&args.catalogs, &place), config, store.clone(), polls)?);
-    let settings = notify::Settings::patient();
-    let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events)?);
-    let names: Vec<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
-    let tell = notifier.clone();
-    let schedule = Schedule::new(mirror, config.catalogs.clone()).after_each(move |report| tell.spawn_after(report));
-    let stop = stop.clone();
-    Ok(tokio::spawn(async move {
-        if stop.run_until_cancelled(notifier.adopt(&names)).await.is_some() {
-            schedule.run(stop).await;
-        }
-    }))
+/// The scheduled polls of `serve`, and the events that follow them.
+struct Poller {
+    schedule: Schedule,
+    notifier: Arc<Notifier>,
+    names: Vec<model::CatalogName>,
+}
+
+impl Poller {
+    fn new(
+        args: &ServeArgs,
+        place: &StorePlace,
+        config: &Config,
+        store: &Arc<dyn Store>,
+        polls: publish::PollMetrics,
+        events: publish::notify::NotifyMetrics,
+    ) -> anyhow::Result<Self> {
+        let mirror = Arc::new(wiring::mirror(&args.catalogs, place, config, store.clone(), polls)?);
+        let settings = publish::notify::NotifierSettings::patient();
+        let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events)?);
+        let after = notifier.clone();
+        let schedule = Schedule::new(mirror, config.catalogs.clone());
+        Ok(Self {
+            schedule: schedule.after_each(move |report| after.spawn_after(report)),
+            notifier,
+            names: config.catalogs.iter().map(|catalog| catalog.name.clone()).collect(),
+        })
+    }
+
+    /// Starts a task that polls until `stop` is cancelled.
+    fn start(self, stop: &CancellationToken) -> JoinHandle<()> {
+        let stop = stop.clone();
+        let polling = async move {
+            let registered = stop
+                .run_until_cancelled(self.notifier.register_receivers(&self.names))
+                .await;
+            if registered.is_some() {
+                self.schedule.run(stop).await;
+            }
+        };
+        tokio::spawn(polling.instrument(tracing::info_span!("schedule")))
+    }
 }

@@ -4,106 +4,107 @@ use std::{
     sync::Arc,
 };
 
-use ::sync::{Copier, HttpOrigin, HttpSettings, Origin, Report, Settings, StoreOrigin};
+use ::sync::{Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
 use anyhow::Context;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use layout::Outcome;
 
 use crate::{
-    cli::{FromPlace, S3Args, SyncArgs},
+    cli::{ReportArgs, S3Args, SyncArgs, SyncOrigin},
     exit::Exit,
-    output, server,
-    stores::StorePlace,
+    output, serving,
+    stores::{Access, StorePlace},
     wiring,
 };
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let places = [Some(&args.to), args.from.store()];
-    args.s3.suits(places.into_iter().flatten())?;
+    args.s3.check_used(places.into_iter().flatten())?;
     let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
-    let settings = Settings {
+    let options = SyncOptions {
         source: args.from.to_string(),
-        allow: (&args.allow).into(),
+        rollback: args.allow.allow_rollback,
+        diverged: args.allow.allow_diverged,
+        // Copying from a folder costs less than compressing.
         rebuild: !args.fetch_all && !matches!(args.from.store(), Some(StorePlace::Folder(_))),
         recheck: args.recheck,
         trust: wiring::trust(&args.trust)?,
-        ..Settings::default()
+        ..SyncOptions::default()
     };
-    let copier = Copier::new(origin.clone(), args.to.open(&args.s3).await?, settings);
+    let copier = Copier::new(origin, args.to.open(Access::Create, &args.s3).await?, options);
     let Some(interval) = args.watch else {
-        return once(&args, &*origin, &copier).await;
+        return once(&args, &copier).await;
     };
-    let stop = server::stop_on_signals()?;
+    let stop = serving::stop_on_signals()?;
     let watching = async {
         loop {
-            if let Err(error) = round(&args, &*origin, &copier).await {
-                tracing::error!(error = telemetry::chain(error.as_ref()), "sync");
+            // The next round may find the origin again, so an error does not end the watch.
+            if let Err(error) = round(&args, &copier).await {
+                tracing::error!(error = model::text::chain(error.as_ref()), "cannot sync");
             }
-            tokio::time::sleep(::poll::jittered(interval)).await;
+            tokio::time::sleep(publish::jittered(interval)).await;
         }
     };
-    // A copy under way is abandoned, which leaves the old state served.
+    // A copy in progress is abandoned, and the old state stays published.
     stop.run_until_cancelled(watching).await;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-async fn once(args: &SyncArgs, origin: &dyn Origin, copier: &Copier) -> anyhow::Result<Exit> {
-    let progress = output::progress::show_copy(copier.progress(), args.json);
-    let reports = round(args, origin, copier).await;
+async fn once(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Exit> {
+    let progress = output::progress::show_copy(copier.progress(), args.report.json);
+    let reports = round(args, copier).await;
     progress.finish();
-    print(&reports?, args.json)
+    print(&reports?, args.report)
 }
 
-/// One look at all catalogs; the list is read again each time.
-async fn round(args: &SyncArgs, origin: &dyn Origin, copier: &Copier) -> anyhow::Result<Vec<Report>> {
-    let names = match args.names.as_slice() {
-        [] => ::sync::names(origin)
+/// Copies all catalogs once. The origin's list is read again in each round.
+async fn round(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Vec<SyncReport>> {
+    match args.names.as_slice() {
+        [] => copier
+            .copy_listed()
             .await
-            .context("cannot list the catalogs of the origin")?,
-        names => names.to_vec(),
-    };
-    Ok(copier.copy_all(&names).await)
+            .context("cannot list the catalogs of the origin"),
+        names => Ok(copier.copy_all(names).await),
+    }
 }
 
-pub(super) fn print(reports: &[Report], json: bool) -> anyhow::Result<Exit> {
-    if json {
+/// Prints the reports of a sync or an import, and returns the exit code for them.
+pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
+    if args.json {
         output::copies::json(reports)?;
     } else {
         output::copies::table(reports)?;
     }
-    Ok(if reports.iter().any(|report| !report.outcome.is_success()) {
-        Exit::Failed
-    } else if reports.iter().any(|report| report.outcome == Outcome::Published) {
-        Exit::Changed
-    } else {
-        Exit::Fine
-    })
+    let outcomes = reports.iter().map(|report| report.outcome);
+    Ok(Exit::of(outcomes, args.detailed_exitcode))
 }
 
+/// Opens a mirror to copy from.
 pub(super) async fn origin(
-    from: &FromPlace,
+    from: &SyncOrigin,
     s3: &S3Args,
     ca_files: &[PathBuf],
     header_file: Option<&Path>,
 ) -> anyhow::Result<Arc<dyn Origin>> {
     let address = match from {
-        FromPlace::Store(place) => return Ok(Arc::new(StoreOrigin(place.open_to_read(s3).await?))),
-        FromPlace::Http(address) => address.clone(),
+        SyncOrigin::Store(place) => return Ok(Arc::new(StoreOrigin(place.open(Access::Read, s3).await?))),
+        SyncOrigin::Http(address) => address.clone(),
     };
     let settings = HttpSettings {
-        ca_files: ca_files.to_vec(),
-        fields: header_file.map(fields).transpose()?.unwrap_or_default(),
-        ..HttpSettings::default()
+        headers: header_file.map(header_fields).transpose()?.unwrap_or_default(),
+        http: FetchSettings {
+            ca_files: ca_files.to_vec(),
+            ..FetchSettings::default()
+        },
     };
     Ok(Arc::new(HttpOrigin::new(address, settings)?))
 }
 
-/// Its content is secret, so no message repeats it.
-fn fields(path: &Path) -> anyhow::Result<HeaderMap> {
+/// Reads header fields from a file. They are secret, so no message repeats them.
+fn header_fields(path: &Path) -> anyhow::Result<HeaderMap> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut fields = HeaderMap::new();
     for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-        let wrong = || format!("line {number} of {} is no header field", path.display());
+        let wrong = || format!("line {number} of {} is not a header field", path.display());
         let (name, value) = line.split_once(':').with_context(wrong)?;
         let name = HeaderName::from_bytes(name.trim().as_bytes()).with_context(wrong)?;
         let mut value = HeaderValue::from_str(value.trim()).with_context(wrong)?;
@@ -111,13 +112,4 @@ fn fields(path: &Path) -> anyhow::Result<HeaderMap> {
         fields.append(name, value);
     }
     Ok(fields)
-}
-
-impl FromPlace {
-    pub(super) const fn store(&self) -> Option<&StorePlace> {
-        match self {
-            Self::Store(place) => Some(place),
-            Self::Http(_) => None,
-        }
-    }
 }

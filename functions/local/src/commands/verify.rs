@@ -1,21 +1,18 @@
-use std::sync::Arc;
-
-use ::sync::{Copier, Repair, Settings};
-use config::Config;
-use keep::Verification;
-use layout::CatalogName;
-use store::Store;
+use ::sync::{Copier, Repair, SyncOptions};
+use model::CatalogName;
+use publish::Verification;
 
 use super::sync::origin;
 use crate::{
-    cli::{FromPlace, Verify},
+    cli::{SyncOrigin, VerifyArgs},
     exit::Exit,
-    output, wiring,
+    output, published,
+    stores::Access,
 };
 
-type Results = Vec<(CatalogName, Verification)>;
+type Verifications = Vec<(CatalogName, Verification)>;
 
-pub(crate) async fn run(args: Verify) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
     let results = match &args.repair_from {
         Some(from) => repair(&args, from).await?,
         None => verify(&args).await?,
@@ -26,45 +23,37 @@ pub(crate) async fn run(args: Verify) -> anyhow::Result<Exit> {
         output::verifications::table(&results)?;
     }
     let sound = results.iter().all(|(_, verification)| verification.findings.is_empty());
-    Ok(if sound { Exit::Fine } else { Exit::Failed })
+    Ok(if sound { Exit::Success } else { Exit::Failed })
 }
 
-async fn verify(args: &Verify) -> anyhow::Result<Results> {
-    let store = args.store.open_to_read(&Config::default()).await?;
+async fn verify(args: &VerifyArgs) -> anyhow::Result<Verifications> {
+    let store = args.store.open_alone(Access::Read).await?;
     let mut results = Vec::new();
-    for name in names(args, &store).await? {
-        let verification = keep::verify(&*store, &name).await?;
+    for name in published::names_or_all(&*store, &args.names).await? {
+        let verification = publish::verify(&*store, &name).await?;
         results.push((name, verification));
     }
     Ok(results)
 }
 
-async fn repair(args: &Verify, from: &FromPlace) -> anyhow::Result<Results> {
-    let place = args.store.place(&Config::default())?;
-    args.store.s3.suits([&place].into_iter().chain(from.store()))?;
-    let store = place.open(&args.store.s3).await?;
+async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Verifications> {
+    let place = args.store.place_alone(from.store())?;
+    let store = place.open(Access::Write, &args.store.s3).await?;
     let origin = origin(from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?;
-    let copier = Copier::new(origin, store.clone(), Settings::default());
+    // No keys: every fetched object is checked against the hashes of the present state.
+    let copier = Copier::new(origin, store.clone(), SyncOptions::default());
     let mut results = Vec::new();
-    for name in names(args, &store).await? {
+    for name in published::names_or_all(&*store, &args.names).await? {
         let Repair {
             verification,
             repaired,
             failed,
         } = copier.repair(&name).await?;
         repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
-        for (key, why) in failed {
-            eprintln!("{key} cannot be repaired: {why}");
+        for failure in failed {
+            eprintln!("{} cannot be repaired: {}", failure.key, failure.error);
         }
         results.push((name, verification));
     }
     Ok(results)
-}
-
-async fn names(args: &Verify, store: &Arc<dyn Store>) -> anyhow::Result<Vec<CatalogName>> {
-    if args.names.is_empty() {
-        Ok(wiring::names(&**store).await?.into_iter().collect())
-    } else {
-        Ok(args.names.clone())
-    }
 }

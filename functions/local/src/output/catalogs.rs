@@ -1,18 +1,18 @@
-use layout::{CatalogName, Current, SignedBy, Snapshot, Status, Verified};
+use model::{CatalogName, Current, SignedBy, Snapshot, Status, Verified};
 use serde_json::json;
 
-use super::{bytes, print_json, print_table, short};
+use super::{TextTable, bytes, number, print_json, printable, short};
 
-/// What the store says of one catalog.
-pub(crate) struct Row {
+/// A catalog of a store and its documents, as far as they exist.
+pub(crate) struct CatalogRow {
     pub(crate) name: CatalogName,
     pub(crate) current: Option<Current>,
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) status: Option<Status>,
 }
 
-/// One line per catalog, then the errors of the last polls.
-pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
+/// Prints one line for each catalog, then the errors of the last polls.
+pub(crate) fn table(rows: &[CatalogRow]) -> anyhow::Result<()> {
     let mut heads = vec![
         "NAME",
         "SERIAL",
@@ -29,18 +29,16 @@ pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
     if is_verified {
         heads.push("SIGNED BY");
     }
-    let mut table = super::table(heads);
+    let mut table = TextTable::new(heads);
     for row in rows {
         let current = row.current.as_ref();
         let snapshot = row.snapshot.as_ref();
         let status = row.status.as_ref();
         let mut cells = vec![
             row.name.to_string(),
-            current.map(|current| current.serial.to_string()).unwrap_or_default(),
+            number(current.map(|current| current.serial)),
             current.map(|current| short(&current.content_hash)).unwrap_or_default(),
-            snapshot
-                .map(|snapshot| snapshot.packages.len().to_string())
-                .unwrap_or_default(),
+            number(snapshot.map(|snapshot| snapshot.packages.len())),
             snapshot.map(|snapshot| bytes(snapshot.size)).unwrap_or_default(),
             current.map(|current| time(current.published_at)).unwrap_or_default(),
             status.map(|status| time(status.last_poll)).unwrap_or_default(),
@@ -54,19 +52,19 @@ pub(crate) fn table(rows: &[Row]) -> anyhow::Result<()> {
         if is_verified {
             cells.push(row.verified().map(signers).unwrap_or_default());
         }
-        table.add_row(cells);
+        table.row(cells);
     }
-    print_table(&table)?;
+    table.print()?;
     for row in rows {
         if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
-            println!("{}: {error}", row.name);
+            println!("{}: {}", row.name, printable(error));
         }
     }
     Ok(())
 }
 
-/// The documents themselves, and by which digest the catalog is pulled as an image.
-pub(crate) fn json(rows: &[Row]) -> anyhow::Result<()> {
+/// Prints the documents themselves, and the digest by which the catalog is pulled as an image.
+pub(crate) fn json(rows: &[CatalogRow]) -> anyhow::Result<()> {
     let lines = rows.iter().map(|row| {
         json!({
             "name": row.name,
@@ -81,33 +79,33 @@ pub(crate) fn json(rows: &[Row]) -> anyhow::Result<()> {
     print_json(&lines.collect::<Vec<_>>())
 }
 
-/// One line per package.
+/// Prints one line for each package.
 pub(crate) fn packages_table(snapshot: &Snapshot) -> anyhow::Result<()> {
-    let mut table = super::table(["PACKAGE", "METAS", "SIZE", "STORED", "SHARD"]);
+    let mut table = TextTable::new(["PACKAGE", "METAS", "SIZE", "STORED", "SHARD"]);
     for shard in &snapshot.packages {
-        table.add_row([
+        table.row([
             shard.name.clone(),
             shard.metas.to_string(),
-            bytes(shard.size),
+            bytes(shard.lines.size),
             bytes(shard.stored.size),
-            short(&shard.sha256),
+            short(&shard.lines.sha256),
         ]);
     }
-    print_table(&table)
+    table.print()
 }
 
-/// The packages as the snapshot names them.
+/// Prints the packages as the snapshot names them.
 pub(crate) fn packages_json(snapshot: &Snapshot) -> anyhow::Result<()> {
     print_json(&snapshot.packages)
 }
 
-impl Row {
+impl CatalogRow {
     fn verified(&self) -> Option<&Verified> {
         self.current.as_ref()?.verified()
     }
 }
 
-/// How, and by the beginning of which key.
+/// Returns the method of each signature and the first 12 characters of its key.
 fn signers(verified: &Verified) -> String {
     let one = |by: &SignedBy| format!("{} {}", by.method, by.key.chars().take(12).collect::<String>());
     let all: Vec<_> = verified.by.iter().map(one).collect();

@@ -1,19 +1,18 @@
-use comfy_table::Table;
-use operators::{
+use olm::{
     BundleChange, BundleSummary, Changes, ChannelChange, ChannelSummary, DeprecationChange, DeprecationSummary,
     PackageChange, PackageSummary, TextChange,
 };
 
-use super::{print_json, print_table, print_text, short};
+use super::{TextTable, print_json, print_text, short};
 
-/// The document itself.
+/// Prints the document of `GET /catalogs/{c}/changes`.
 pub(crate) fn json(changes: &Changes) -> anyhow::Result<()> {
     print_json(changes)
 }
 
-/// One line for each thing that came (+), went (-) or changed (~).
+/// Prints one line for each thing that was added (+), removed (-) or changed (~).
 pub(crate) fn table(changes: &Changes) -> anyhow::Result<()> {
-    let mut rows = Rows(super::table(["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"]));
+    let mut rows = ChangeTable(TextTable::new(["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"]));
     let packages = &changes.packages;
     if let Some(global) = &changes.global {
         rows.change(global);
@@ -21,26 +20,25 @@ pub(crate) fn table(changes: &Changes) -> anyhow::Result<()> {
     packages.added.iter().for_each(|package| rows.summary('+', package));
     packages.removed.iter().for_each(|package| rows.summary('-', package));
     packages.changed.iter().for_each(|package| rows.change(package));
-    let counts = [packages.added.len(), packages.removed.len(), packages.changed.len()];
     if !changes.is_empty() {
-        print_table(&rows.0)?;
+        rows.0.print()?;
     }
     print_text(&format!(
         "{} -> {}: {} packages added, {} removed, {} changed\n",
         short(&changes.from),
         short(&changes.to),
-        counts[0],
-        counts[1],
-        counts[2]
+        packages.added.len(),
+        packages.removed.len(),
+        packages.changed.len()
     ))
 }
 
-struct Rows(Table);
+struct ChangeTable(TextTable);
 
-impl Rows {
+impl ChangeTable {
     fn row(&mut self, sign: char, package: &str, what: &str, name: &str, from_to: [&str; 2]) {
         let [from, to] = from_to;
-        self.0.add_row([&sign.to_string(), package, what, name, from, to]);
+        self.0.row([&sign.to_string(), package, what, name, from, to]);
     }
 
     fn text(&mut self, package: &str, what: &str, name: &str, change: Option<&TextChange>) {
@@ -50,39 +48,38 @@ impl Rows {
         }
     }
 
-    /// Of what is new, the right column tells; of what is gone, the left one.
-    fn only(&mut self, sign: char, package: &str, what: &str, name: &str, is: &str) {
-        let from_to = if sign == '+' { ["", is] } else { [is, ""] };
+    /// Adds a row with one value: in the right column for what is new, in the left one for what is gone.
+    fn one_sided(&mut self, sign: char, package: &str, what: &str, name: &str, value: &str) {
+        let from_to = if sign == '+' { ["", value] } else { [value, ""] };
         self.row(sign, package, what, name, from_to);
     }
 
     fn summary(&mut self, sign: char, package: &PackageSummary) {
-        let channel = package.default_channel.as_deref().unwrap_or_default();
-        self.only(sign, &package.name, "package", "", channel);
-        package
-            .channels
-            .iter()
-            .for_each(|channel| self.channel(sign, &package.name, channel));
-        package
-            .bundles
-            .iter()
-            .for_each(|bundle| self.bundle(sign, &package.name, bundle));
-        let deprecations = package.deprecations.iter();
-        deprecations.for_each(|deprecation| self.deprecation(sign, &package.name, deprecation));
+        let default_channel = package.default_channel.as_deref().unwrap_or_default();
+        self.one_sided(sign, &package.name, "package", "", default_channel);
+        for channel in &package.channels {
+            self.channel(sign, &package.name, channel);
+        }
+        for bundle in &package.bundles {
+            self.bundle(sign, &package.name, bundle);
+        }
+        for deprecation in &package.deprecations {
+            self.deprecation(sign, &package.name, deprecation);
+        }
     }
 
     fn channel(&mut self, sign: char, package: &str, channel: &ChannelSummary) {
-        self.only(sign, package, "channel", &channel.name, &channel.heads.join(" "));
+        self.one_sided(sign, package, "channel", &channel.name, &channel.heads.join(" "));
     }
 
     fn bundle(&mut self, sign: char, package: &str, bundle: &BundleSummary) {
         let version = bundle.version.as_deref().unwrap_or_default();
-        self.only(sign, package, "bundle", &bundle.name, version);
+        self.one_sided(sign, package, "bundle", &bundle.name, version);
     }
 
     fn deprecation(&mut self, sign: char, package: &str, deprecation: &DeprecationSummary) {
         let name = deprecated(&deprecation.schema, &deprecation.name);
-        self.only(sign, package, "deprecation", &name, &one_line(&deprecation.message));
+        self.one_sided(sign, package, "deprecation", &name, &one_line(&deprecation.message));
     }
 
     fn change(&mut self, package: &PackageChange) {
@@ -90,31 +87,29 @@ impl Rows {
         if package.reordered {
             self.row('~', name, "order", "", ["", ""]);
         }
+        let none = TextChange { from: None, to: None };
         if package.package {
-            let none = TextChange { from: None, to: None };
             let default_channel = package.default_channel.as_ref().unwrap_or(&none);
             self.text(name, "package", "", Some(default_channel));
         }
-        let channels = &package.channels;
-        channels
-            .added
-            .iter()
-            .for_each(|channel| self.channel('+', name, channel));
-        channels
-            .removed
-            .iter()
-            .for_each(|channel| self.channel('-', name, channel));
-        channels
-            .changed
-            .iter()
-            .for_each(|channel| self.changed_channel(name, channel));
-        let bundles = &package.bundles;
-        bundles.added.iter().for_each(|bundle| self.bundle('+', name, bundle));
-        bundles.removed.iter().for_each(|bundle| self.bundle('-', name, bundle));
-        bundles
-            .changed
-            .iter()
-            .for_each(|bundle| self.changed_bundle(name, bundle));
+        for channel in &package.channels.added {
+            self.channel('+', name, channel);
+        }
+        for channel in &package.channels.removed {
+            self.channel('-', name, channel);
+        }
+        for channel in &package.channels.changed {
+            self.changed_channel(name, channel);
+        }
+        for bundle in &package.bundles.added {
+            self.bundle('+', name, bundle);
+        }
+        for bundle in &package.bundles.removed {
+            self.bundle('-', name, bundle);
+        }
+        for bundle in &package.bundles.changed {
+            self.changed_bundle(name, bundle);
+        }
         self.deprecations(package);
         for other in &package.others {
             let counts = [format!("-{}", other.removed), format!("+{}", other.added)];
@@ -123,13 +118,9 @@ impl Rows {
     }
 
     fn changed_channel(&mut self, package: &str, channel: &ChannelChange) {
-        match &channel.heads {
-            Some(heads) => {
-                let heads = [heads.from.join(" "), heads.to.join(" ")];
-                self.row('~', package, "channel", &channel.name, [&heads[0], &heads[1]]);
-            }
-            None => self.row('~', package, "channel", &channel.name, ["", ""]),
-        }
+        let heads = channel.heads.as_ref();
+        let [from, to] = heads.map_or_else(Default::default, |heads| [heads.from.join(" "), heads.to.join(" ")]);
+        self.row('~', package, "channel", &channel.name, [&from, &to]);
     }
 
     fn changed_bundle(&mut self, package: &str, bundle: &BundleChange) {
@@ -138,38 +129,41 @@ impl Rows {
         self.text(package, "bundle", &bundle.name, Some(version));
         self.text(package, "bundle image", &bundle.name, bundle.image.as_ref());
         for image in &bundle.images_added {
-            self.only('+', package, "image", &bundle.name, image);
+            self.one_sided('+', package, "image", &bundle.name, image);
         }
         for image in &bundle.images_removed {
-            self.only('-', package, "image", &bundle.name, image);
+            self.one_sided('-', package, "image", &bundle.name, image);
         }
     }
 
     fn deprecations(&mut self, package: &PackageChange) {
         let (name, deprecations) = (&package.name, &package.deprecations);
-        let added = deprecations.added.iter();
-        added.for_each(|deprecation| self.deprecation('+', name, deprecation));
-        let removed = deprecations.removed.iter();
-        removed.for_each(|deprecation| self.deprecation('-', name, deprecation));
-        let changed = deprecations.changed.iter();
-        changed.for_each(|deprecation| self.changed_deprecation(name, deprecation));
+        for deprecation in &deprecations.added {
+            self.deprecation('+', name, deprecation);
+        }
+        for deprecation in &deprecations.removed {
+            self.deprecation('-', name, deprecation);
+        }
+        for change in &deprecations.changed {
+            let text = |text: &Option<String>| one_line(text.as_deref().unwrap_or_default());
+            let from_to = [text(&change.message.from), text(&change.message.to)];
+            self.changed_deprecation(name, change, [&from_to[0], &from_to[1]]);
+        }
     }
 
-    fn changed_deprecation(&mut self, package: &str, change: &DeprecationChange) {
-        let text = |text: &Option<String>| one_line(text.as_deref().unwrap_or_default());
-        let from_to = [text(&change.message.from), text(&change.message.to)];
+    fn changed_deprecation(&mut self, package: &str, change: &DeprecationChange, messages: [&str; 2]) {
         let name = deprecated(&change.schema, &change.name);
-        self.row('~', package, "deprecation", &name, [&from_to[0], &from_to[1]]);
+        self.row('~', package, "deprecation", &name, messages);
     }
 }
 
-/// `olm.bundle` and a name; the package itself has none.
+/// Returns the kind and the name of a deprecated thing. A package has no name here.
 fn deprecated(schema: &str, name: &str) -> String {
     let kind = schema.trim_start_matches("olm.");
     format!("{kind} {name}").trim_end().to_owned()
 }
 
-/// Messages may have several lines; a table has not.
+/// Returns a message of several lines on one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

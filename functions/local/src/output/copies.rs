@@ -1,13 +1,14 @@
-use ::sync::{Manifest, Report};
-use layout::Stored;
+use ::sync::{Manifest, SyncReport};
+use model::ObjectDigest;
+use publish::ObjectStats;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{bytes, print_json, print_table, short};
+use super::{TextTable, bytes, number, print_json, short};
 
-/// One line per catalog, then what went wrong or was done besides.
-pub(crate) fn table(reports: &[Report]) -> anyhow::Result<()> {
-    let mut table = super::table([
+/// Prints one line for each catalog, then rebuilt and repaired objects and errors.
+pub(crate) fn table(reports: &[SyncReport]) -> anyhow::Result<()> {
+    let mut table = TextTable::new([
         "NAME",
         "OUTCOME",
         "SERIAL",
@@ -19,10 +20,10 @@ pub(crate) fn table(reports: &[Report]) -> anyhow::Result<()> {
         "TIME",
     ]);
     for report in reports {
-        table.add_row([
+        table.row([
             report.catalog.to_string(),
             report.outcome.as_str().to_owned(),
-            report.serial.map(|serial| serial.to_string()).unwrap_or_default(),
+            number(report.serial),
             report.content_hash.as_ref().map(short).unwrap_or_default(),
             bytes(report.moved.bytes),
             bytes(report.rebuilt.bytes),
@@ -31,44 +32,47 @@ pub(crate) fn table(reports: &[Report]) -> anyhow::Result<()> {
             format!("{} ms", report.duration.as_millis()),
         ]);
     }
-    print_table(&table)?;
+    table.print()?;
     for report in reports {
         for key in &report.not_rebuilt {
             eprintln!(
-                "{}: {key} was moved: this program's compressor gives other bytes",
+                "{}: {key} was fetched: the compressor of this program produces other bytes",
                 report.catalog
             );
         }
         for key in &report.repaired {
             eprintln!("{}: {key} was replaced", report.catalog);
         }
-        if let Some(error) = report.error_text() {
-            eprintln!("{}: {error}", report.catalog);
+        if report.not_served {
+            eprintln!("{}: the origin lists it and does not serve it", report.catalog);
         }
     }
+    let failed = |report: &SyncReport| Some((report.catalog.to_string(), report.error_text()?));
+    super::print_errors(reports.iter().filter_map(failed));
     Ok(())
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct ReportLine<'a> {
     catalog: &'a str,
     outcome: &'static str,
     error: Option<String>,
     serial: Option<u64>,
     content_hash: Option<String>,
-    moved: ::sync::Tally,
-    rebuilt: ::sync::Tally,
-    kept: ::sync::Tally,
+    moved: ObjectStats,
+    rebuilt: ObjectStats,
+    kept: ObjectStats,
     not_rebuilt: &'a [String],
     repaired: &'a [String],
     full_bytes: u64,
+    not_served: bool,
     duration_ms: u128,
 }
 
-/// An array with everything the reports know.
-pub(crate) fn json(reports: &[Report]) -> anyhow::Result<()> {
-    let lines = reports.iter().map(|report| Line {
+/// Prints an array with all fields of the reports.
+pub(crate) fn json(reports: &[SyncReport]) -> anyhow::Result<()> {
+    let lines = reports.iter().map(|report| ReportLine {
         catalog: report.catalog.as_str(),
         outcome: report.outcome.as_str(),
         error: report.error_text(),
@@ -80,25 +84,26 @@ pub(crate) fn json(reports: &[Report]) -> anyhow::Result<()> {
         not_rebuilt: &report.not_rebuilt,
         repaired: &report.repaired,
         full_bytes: report.full_bytes,
+        not_served: report.not_served,
         duration_ms: report.duration.as_millis(),
     });
     print_json(&lines.collect::<Vec<_>>())
 }
 
-/// A volume that was written: its file, and what it holds.
-pub(crate) type Written = (String, Stored);
+/// A volume that was written: the name of its file, and its hash and size.
+pub(crate) type WrittenVolume = (String, ObjectDigest);
 
-/// One line per volume, as people compare them on the other side.
-pub(crate) fn volumes_table(volumes: &[Written]) -> anyhow::Result<()> {
-    let mut table = super::table(["VOLUME", "SIZE", "SHA256"]);
+/// Prints one line for each volume, with the hash to compare on the other side.
+pub(crate) fn volumes_table(volumes: &[WrittenVolume]) -> anyhow::Result<()> {
+    let mut table = TextTable::new(["VOLUME", "SIZE", "SHA256"]);
     for (name, stored) in volumes {
-        table.add_row([name.clone(), bytes(stored.size), stored.sha256.to_string()]);
+        table.row([name.clone(), bytes(stored.size), stored.sha256.to_string()]);
     }
-    print_table(&table)
+    table.print()
 }
 
-/// The same for programs, with what the archive brings.
-pub(crate) fn volumes_json(manifest: &Manifest, volumes: &[Written]) -> anyhow::Result<()> {
+/// Prints the volumes and the content of the archive as JSON.
+pub(crate) fn volumes_json(manifest: &Manifest, volumes: &[WrittenVolume]) -> anyhow::Result<()> {
     let volumes = volumes
         .iter()
         .map(|(name, stored)| json!({"file": name, "size": stored.size, "sha256": stored.sha256}));

@@ -1,28 +1,76 @@
-use keep::GcReport;
+use std::time::Duration;
 
-use super::{bytes, print_json, print_table};
+use publish::{GcError, GcReport, GcStep, NextStep};
+use serde_json::json;
 
-/// What became of the objects.
+use super::{TextTable, bytes, number, print_json, printable};
+
+/// Prints the step that was taken, the next one, and the numbers of objects.
 pub(crate) fn table(report: &GcReport) -> anyhow::Result<()> {
-    let mut table = super::table(["", "SNAPSHOTS", "OBJECTS", "SIZE"]);
-    let swept = if report.dry_run { "would be swept" } else { "swept" };
-    for (what, snapshots, amount) in [
-        ("kept", Some(report.snapshots), report.kept),
-        (swept, Some(report.expired), report.swept),
-        ("waiting", None, report.waiting),
+    println!("{}", sentence(report));
+    let mut table = TextTable::new(["", "SNAPSHOTS", "OBJECTS", "SIZE"]);
+    let condemned = if report.dry_run {
+        "would be condemned"
+    } else {
+        "condemned"
+    };
+    let marked = report.snapshots > 0 || report.kept.objects > 0;
+    for (what, snapshots, objects) in [
+        ("kept", marked.then_some(report.snapshots), report.kept),
+        (condemned, None, report.condemned),
+        ("deleted", None, report.deleted),
+        ("left", None, report.left),
     ] {
-        let snapshots = snapshots.map(|count| count.to_string()).unwrap_or_default();
-        table.add_row([
+        table.row([
             what.to_owned(),
-            snapshots,
-            amount.objects.to_string(),
-            bytes(amount.bytes),
+            number(snapshots),
+            objects.objects.to_string(),
+            bytes(objects.bytes),
         ]);
     }
-    print_table(&table)
+    table.print()?;
+    for state in &report.unreadable {
+        println!(
+            "{}: an earlier snapshot is damaged and keeps nothing: {}",
+            state.catalog,
+            printable(&state.error)
+        );
+    }
+    Ok(())
 }
 
-/// The same for programs.
+fn sentence(report: &GcReport) -> String {
+    let step = if report.dry_run {
+        "changed nothing"
+    } else {
+        report.step.as_str()
+    };
+    let next = report.next.map(next).unwrap_or_default();
+    format!("gc {step}; the state is {}{next}", report.state)
+}
+
+fn next(NextStep { step, due_in_seconds }: NextStep) -> String {
+    let what = match step {
+        GcStep::Condemn => "condemn what nothing names",
+        GcStep::Delete => "delete what is condemned",
+        GcStep::Finish => "end the round",
+        GcStep::Wait | GcStep::Clean | GcStep::LostRace => "look again",
+    };
+    match due_in_seconds {
+        0 => format!("; next: {what}, due now"),
+        seconds => {
+            let wait = humantime::format_duration(Duration::from_secs(seconds));
+            format!("; next: {what}, due in {wait}")
+        }
+    }
+}
+
+/// Prints the report as one JSON object.
 pub(crate) fn json(report: &GcReport) -> anyhow::Result<()> {
     print_json(report)
+}
+
+/// Prints the error of a run that stopped at pointers and Snapshots that it cannot read, and their list.
+pub(crate) fn error_json(error: &GcError) -> anyhow::Result<()> {
+    print_json(&json!({"error": model::text::error_line(error), "unreadable": error.unreadable()}))
 }

@@ -1,108 +1,115 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use operators::{Need, Needs, Reference};
+use olm::{ImageUse, Reference, RequiredImages};
 use serde::Serialize;
 
-use super::{imageset, imageset::Chosen, print_json, print_text, print_yaml};
+use super::{imageset, imageset::ChosenCatalog, print_json, print_text, print_yaml, printable};
 use crate::cli::ImagesFormat;
 
-/// What a registry says of an image.
-pub(crate) enum Answer {
-    /// It is there.
-    There,
-    /// It is not.
+/// The answer of a registry about an image.
+pub(crate) enum ImageCheck {
+    /// The registry answered that the image exists.
+    Exists,
+    /// The registry answered that the image does not exist.
     Missing,
-    /// It could not be asked, or refuses to say.
+    /// The registry gave no answer, with the reason.
     Unknown(String),
 }
 
-/// By reference.
-pub(crate) type Answers = BTreeMap<String, Answer>;
+/// Answers by the reference of the image.
+pub(crate) type ImageChecks = BTreeMap<String, ImageCheck>;
 
-/// Prints the images as asked for.
+/// Prints the images in a format.
 pub(crate) fn print(
     format: ImagesFormat,
-    needs: &Needs,
-    catalogs: &[Chosen],
-    answers: Option<&Answers>,
+    needs: &RequiredImages,
+    catalogs: &[ChosenCatalog],
+    checks: Option<&ImageChecks>,
 ) -> anyhow::Result<()> {
     match format {
         ImagesFormat::List => {
-            let lines: Vec<String> = needs.iter().map(|(image, _)| format!("{image}\n")).collect();
+            let lines: Vec<String> = needs
+                .iter()
+                .map(|(image, _)| format!("{}\n", printable(image)))
+                .collect();
             print_text(&lines.concat())
         }
-        ImagesFormat::Json => print_json(&document(needs, answers)),
+        ImagesFormat::Json => print_json(&document(needs, checks)),
         ImagesFormat::SkopeoSync => print_yaml(&[skopeo(needs)]),
         ImagesFormat::Imageset => print_yaml(&[imageset::document(catalogs)]),
     }
 }
 
-/// Tells people of what is not there, and whether anything is.
-pub(crate) fn tell_missing(needs: &Needs, answers: &Answers) -> bool {
+/// Prints every image that is missing or unknown to standard error. Returns true if there is one.
+pub(crate) fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
     let mut missing = false;
     for (image, needed_by) in needs.iter() {
-        let what = match answers.get(image) {
-            Some(Answer::There) | None => continue,
-            Some(Answer::Missing) => "missing".to_owned(),
-            Some(Answer::Unknown(error)) => format!("unknown ({error})"),
+        let what = match checks.get(image) {
+            Some(ImageCheck::Exists) | None => continue,
+            Some(ImageCheck::Missing) => "missing".to_owned(),
+            Some(ImageCheck::Unknown(error)) => format!("unknown ({})", printable(error)),
         };
         missing = true;
         let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
         let bundles: Vec<&str> = bundles.into_iter().collect();
-        eprintln!("{what}: {image}, needed by {}", bundles.join(", "));
+        eprintln!(
+            "{what}: {}, needed by {}",
+            printable(image),
+            printable(&bundles.join(", "))
+        );
     }
     missing
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct ImagesDocument<'a> {
     format_version: u32,
-    images: Vec<Line<'a>>,
+    images: Vec<ImageLine<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct ImageLine<'a> {
     image: &'a str,
-    /// Only with --check; null if the registry could not say.
+    /// Present only with --check; null if the registry gave no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     exists: Option<Option<bool>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
-    needed_by: &'a BTreeSet<Need>,
+    needed_by: &'a BTreeSet<ImageUse>,
 }
 
-fn document<'a>(needs: &'a Needs, answers: Option<&'a Answers>) -> Document<'a> {
+fn document<'a>(needs: &'a RequiredImages, checks: Option<&'a ImageChecks>) -> ImagesDocument<'a> {
     let line = |(image, needed_by)| {
-        let answer = answers.and_then(|answers| answers.get(image));
-        let (exists, error) = match answer {
+        let check = checks.and_then(|checks| checks.get(image));
+        let (exists, error) = match check {
             None => (None, None),
-            Some(Answer::There) => (Some(Some(true)), None),
-            Some(Answer::Missing) => (Some(Some(false)), None),
-            Some(Answer::Unknown(error)) => (Some(None), Some(error.as_str())),
+            Some(ImageCheck::Exists) => (Some(Some(true)), None),
+            Some(ImageCheck::Missing) => (Some(Some(false)), None),
+            Some(ImageCheck::Unknown(error)) => (Some(None), Some(error.as_str())),
         };
-        Line {
+        ImageLine {
             image,
             exists,
             error,
             needed_by,
         }
     };
-    Document {
+    ImagesDocument {
         format_version: 1,
         images: needs.iter().map(line).collect(),
     }
 }
 
-/// skopeo-sync(1), "YAML file content": repositories by registry, and of each the tags and digests. No list may be
-/// empty: that would mean all tags.
+/// Repositories of a registry with their tags and digests (skopeo-sync(1), "YAML file content").
+// No list may be empty: that would mean all tags.
 #[derive(Default, Serialize)]
 struct SkopeoRegistry {
     images: BTreeMap<String, BTreeSet<String>>,
 }
 
-fn skopeo(needs: &Needs) -> BTreeMap<String, SkopeoRegistry> {
+fn skopeo(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
     let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
     for (image, _) in needs.iter() {
         let reference = Reference::new(image);
@@ -115,13 +122,13 @@ fn skopeo(needs: &Needs) -> BTreeMap<String, SkopeoRegistry> {
 
 #[cfg(test)]
 mod tests {
-    use operators::{Choice, Reader};
+    use olm::{BundleSelection, PackageParser};
 
     use super::*;
 
-    /// Tags that look like numbers stay texts, and there is no empty list.
+    /// Tags that look like numbers stay texts, and no list is empty.
     #[test]
-    fn skopeo_gets_tags_and_digests_by_registry() {
+    fn skopeo_document_groups_versions_by_registry() {
         let bundle = |at: usize, image: &str| format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#);
         let images = [
             "q.io/a/b:1.0",
@@ -131,9 +138,9 @@ mod tests {
             "nginx",
         ];
         let lines: Vec<String> = images.iter().enumerate().map(|(at, image)| bundle(at, image)).collect();
-        let mut needs = Needs::default();
-        let package = Reader::read(lines.join("\n").as_bytes());
-        needs.add("c", "p", &package, &Choice::default()).unwrap();
+        let mut needs = RequiredImages::default();
+        let package = PackageParser::parse(lines.join("\n").as_bytes());
+        needs.add("c", "p", &package, &BundleSelection::default()).unwrap();
         insta::assert_snapshot!(crate::output::yaml(&[skopeo(&needs)]).unwrap(), @r#"
         docker.io:
           images:

@@ -1,26 +1,26 @@
-//! oc-mirror v2's configuration (`mirror.openshift.io/v2alpha1`, internal/pkg/api/v2alpha1/type_config.go).
+//! The configuration of oc-mirror v2 (`mirror.openshift.io/v2alpha1`, internal/pkg/api/v2alpha1/type_config.go).
 
 use std::collections::BTreeSet;
 
-use layout::SourceRef;
-use operators::Reference;
+use model::SourceRef;
+use olm::Reference;
 use serde::Serialize;
 
-/// What was chosen of one catalog.
-pub(crate) struct Chosen {
+/// The chosen part of one catalog.
+pub(crate) struct ChosenCatalog {
     pub(crate) source: SourceRef,
-    /// Everything.
+    /// True if the whole catalog was chosen.
     pub(crate) whole: bool,
     pub(crate) heads_only: bool,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ChosenPackage>,
     pub(crate) images: Vec<String>,
 }
 
-/// What was chosen of one package.
-pub(crate) struct Part {
+/// The chosen part of one package.
+pub(crate) struct ChosenPackage {
     pub(crate) name: String,
     pub(crate) default_channel: Option<String>,
-    /// The channels that were chosen; all, if none is named.
+    /// Chosen channels. Empty means all.
     pub(crate) channels: Vec<String>,
 }
 
@@ -29,77 +29,78 @@ pub(crate) struct Part {
 pub(super) struct ImageSet {
     api_version: &'static str,
     kind: &'static str,
-    mirror: Mirror,
+    mirror: MirrorSection,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Mirror {
+struct MirrorSection {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    operators: Vec<Operator>,
+    operators: Vec<OperatorEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    additional_images: Vec<Named>,
+    additional_images: Vec<NameEntry>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Operator {
+struct OperatorEntry {
     catalog: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     target_tag: Option<String>,
-    /// Not only heads.
+    /// True for all bundles, absent for the heads of the channels.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     full: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    packages: Vec<Package>,
+    packages: Vec<PackageEntry>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Package {
+struct PackageEntry {
     name: String,
-    /// Needed where the package's own is not among the channels.
+    /// Present if the default channel of the package is not among the chosen ones: oc-mirror requires one that is.
     #[serde(skip_serializing_if = "Option::is_none")]
     default_channel: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    channels: Vec<Named>,
+    channels: Vec<NameEntry>,
 }
 
 #[derive(Serialize)]
-struct Named {
+struct NameEntry {
     name: String,
 }
 
-/// Catalogs of registries become `operators`, pinned to what the mirror has read. oc-mirror cannot read a folder: the
-/// images of such a catalog become `additionalImages`.
-pub(super) fn document(catalogs: &[Chosen]) -> ImageSet {
-    let (images, folders): (Vec<&Chosen>, Vec<&Chosen>) = catalogs.iter().partition(|chosen| is_image(chosen));
+/// Returns the configuration. Catalogs of registries become `operators`, pinned to the digest that was read.
+pub(super) fn document(catalogs: &[ChosenCatalog]) -> ImageSet {
+    let (images, folders): (Vec<&ChosenCatalog>, Vec<&ChosenCatalog>) =
+        catalogs.iter().partition(|chosen| is_image(chosen));
+    // oc-mirror cannot read a folder, so the images of such a catalog are listed one by one.
     let additional: BTreeSet<&String> = folders.iter().flat_map(|chosen| &chosen.images).collect();
     ImageSet {
         api_version: "mirror.openshift.io/v2alpha1",
         kind: "ImageSetConfiguration",
-        mirror: Mirror {
+        mirror: MirrorSection {
             operators: images.into_iter().map(operator).collect(),
             additional_images: additional.into_iter().map(named).collect(),
         },
     }
 }
 
-fn is_image(chosen: &Chosen) -> bool {
+fn is_image(chosen: &ChosenCatalog) -> bool {
     let source = &chosen.source.reference;
     !source.starts_with("dir:") && !source.starts_with("oci:")
 }
 
-fn operator(chosen: &Chosen) -> Operator {
+fn operator(chosen: &ChosenCatalog) -> OperatorEntry {
     let reference = Reference::new(&chosen.source.reference);
     let packages = match chosen.whole {
         true => Vec::new(),
         false => chosen.parts.iter().map(package).collect(),
     };
-    Operator {
+    OperatorEntry {
         catalog: format!(
             "{}/{}@{}",
-            reference.registry, reference.repository, chosen.source.digest
+            reference.registry, reference.repository, chosen.source.revision
         ),
         target_tag: (!reference.is_digest).then_some(reference.version),
         full: !chosen.heads_only,
@@ -107,20 +108,20 @@ fn operator(chosen: &Chosen) -> Operator {
     }
 }
 
-fn package(part: &Part) -> Package {
+fn package(part: &ChosenPackage) -> PackageEntry {
     let has_default = |default: &String| part.channels.is_empty() || part.channels.contains(default);
     let default_channel = match part.default_channel.as_ref().is_some_and(has_default) {
         true => None,
-        // Names of channels mostly grow with their versions.
+        // Most names of channels contain a version, so the last one is the newest.
         false => part.channels.last().cloned(),
     };
-    Package {
+    PackageEntry {
         name: part.name.clone(),
         default_channel,
         channels: part.channels.iter().map(named).collect(),
     }
 }
 
-fn named(name: impl Into<String>) -> Named {
-    Named { name: name.into() }
+fn named(name: impl Into<String>) -> NameEntry {
+    NameEntry { name: name.into() }
 }

@@ -1,29 +1,32 @@
-//! What a cluster needs to consume a catalog of the mirror, as an image that its registry API serves.
+//! Manifests by which a cluster uses a catalog of the mirror, as an image that the mirror serves.
 
 use std::time::Duration;
 
 use anyhow::Context;
-use layout::{CatalogName, Sha256};
+use model::{CatalogName, Sha256};
 use serde_json::{Value, json};
 
 use super::print_yaml;
 
-/// The tag of what is published.
+/// Tag under which the mirror serves the published state.
 const LATEST: &str = "latest";
 
-/// A CatalogSource's name becomes that of a Service, a DNS-1123 label.
-const MOST_NAME_BYTES: usize = 63;
+/// Longest name of a manifest. OLM names a Service after a CatalogSource, and that name is a DNS-1123 label.
+const NAME_BYTES_MAX: usize = 63;
 
-/// A catalog of the mirror, as clusters see it.
-pub(crate) struct Target {
+/// A catalog of the mirror and its image reference.
+pub(crate) struct ManifestTarget {
     pub(crate) catalog: CatalogName,
     image: String,
-    /// How often clusters look; none for an image that never changes.
+    /// Time between two polls by clusters. `None` for an image that is pinned by digest.
     interval: Option<Duration>,
 }
 
-impl Target {
-    /// The catalog below that host, or only the image with that digest.
+impl ManifestTarget {
+    /// Returns the catalog on a host: by tag, or pinned to the digest of an image index.
+    ///
+    /// # Errors
+    /// A name that is too long for a manifest.
     pub(crate) fn new(
         host: &str,
         catalog: &CatalogName,
@@ -37,19 +40,19 @@ impl Target {
             interval: pinned.is_none().then_some(interval),
         };
         let length = "cs-".len() + target.suffix().len();
-        (length <= MOST_NAME_BYTES)
+        (length <= NAME_BYTES_MAX)
             .then_some(target)
             .with_context(|| format!("the name of {catalog} is too long: its manifests would have {length} characters"))
     }
 
-    /// As oc-mirror v2 names its manifests: the repository and the tag, dots being dashes.
+    /// Returns the end of the names of the manifests, as oc-mirror v2 builds it: repository and tag, dashes for dots.
     pub(crate) fn suffix(&self) -> String {
         format!("{}-{LATEST}", self.catalog).replace('.', "-")
     }
 }
 
-/// For OLM v1.
-pub(crate) fn cluster_catalog(target: &Target) -> Value {
+/// Returns the manifest for OLM v1.
+pub(crate) fn cluster_catalog(target: &ManifestTarget) -> Value {
     let mut image = json!({"ref": target.image});
     if let Some(interval) = target.interval {
         image["pollIntervalMinutes"] = json!(minutes(interval));
@@ -62,8 +65,8 @@ pub(crate) fn cluster_catalog(target: &Target) -> Value {
     })
 }
 
-/// For OLM v0. The image holds FBC and nothing that runs: OLM extracts it and serves it with an `opm` of its own.
-pub(crate) fn catalog_source(target: &Target, namespace: &str) -> Value {
+/// Returns the manifest for OLM v0. The image contains only FBC, so OLM extracts it and serves it with its own `opm`.
+pub(crate) fn catalog_source(target: &ManifestTarget, namespace: &str) -> Value {
     let mut spec = json!({
         "displayName": target.catalog,
         "grpcPodConfig": {
@@ -85,29 +88,29 @@ pub(crate) fn catalog_source(target: &Target, namespace: &str) -> Value {
     })
 }
 
-/// One YAML document each.
+/// Prints the manifests as YAML documents.
 pub(crate) fn print(documents: &[Value]) -> anyhow::Result<()> {
     print_yaml(documents)
 }
 
-/// Clusters count in minutes, at least one.
+/// Returns the interval in whole minutes, at least one.
 fn minutes(interval: Duration) -> u64 {
     interval.as_secs().div_ceil(60).max(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use config::Reader;
+    use config::ConfigLoader;
 
     use super::*;
 
-    fn target(pinned: Option<Sha256>) -> Target {
+    fn target(pinned: Option<Sha256>) -> ManifestTarget {
         let catalog = "community.v4-20".parse().unwrap();
-        Target::new("mirror.example:8443", &catalog, pinned, Duration::from_secs(90)).unwrap()
+        ManifestTarget::new("mirror.example:8443", &catalog, pinned, Duration::from_secs(90)).unwrap()
     }
 
     #[test]
-    fn manifests_are_what_olm_reads() {
+    fn manifests_have_the_fields_that_olm_reads() {
         insta::assert_snapshot!(yaml(&[cluster_catalog(&target(None)), catalog_source(&target(None), "olm")]), @r"
         apiVersion: olm.operatorframework.io/v1
         kind: ClusterCatalog
@@ -154,15 +157,15 @@ mod tests {
         super::super::yaml(documents).unwrap()
     }
 
-    /// The mirror reads ClusterCatalogs itself, with the rules of the CRD.
+    /// The configuration checks ClusterCatalogs with the rules of the CRD.
     #[test]
-    fn the_mirror_accepts_its_own_cluster_catalogs() {
+    fn cluster_catalog_is_accepted_as_configuration() {
         for pinned in [None, Some(Sha256::of(b""))] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), yaml(&[cluster_catalog(&target(pinned))])).unwrap();
-            let mut reader = Reader::new(Duration::from_secs(60));
-            reader.file(file.path());
-            let config = reader.finish().unwrap();
+            let mut loader = ConfigLoader::new(Duration::from_secs(60));
+            loader.file(file.path());
+            let config = loader.finish().unwrap();
             assert_eq!(config.catalogs[0].name.as_str(), "cc-community-v4-20-latest");
             let source = config.catalogs[0].source.to_string();
             assert!(source.starts_with("mirror.example:8443/community.v4-20"), "{source}");
@@ -170,9 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_service_can_have_is_refused() {
-        let named =
-            |length: usize| Target::new("h.example", &"a".repeat(length).parse().unwrap(), None, Duration::ZERO);
+    fn manifest_name_longer_than_63_bytes_is_refused() {
+        let named = |length: usize| {
+            ManifestTarget::new("h.example", &"a".repeat(length).parse().unwrap(), None, Duration::ZERO)
+        };
         assert!(named(63 - "cs--latest".len()).is_ok());
         assert!(named(64 - "cs--latest".len()).is_err());
     }

@@ -4,49 +4,52 @@ use std::{
     time::Duration,
 };
 
-use ::poll::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
+use publish::PollProgress;
 use tokio::task::JoinHandle;
 
 use super::bytes;
 
-/// A line on the terminal that tells how far the work is. Without a terminal it shows nothing.
-pub(crate) struct Shown {
+/// Time between two updates of the line.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A line on the terminal that shows the progress of a command. Without a terminal it shows nothing.
+pub(crate) struct ProgressLine {
     bar: ProgressBar,
     updates: Option<JoinHandle<()>>,
 }
 
-/// Starts showing a poll.
-pub(crate) fn show(progress: Arc<Progress>, quiet: bool) -> Shown {
+/// Shows the progress of a poll.
+pub(crate) fn show_poll(progress: Arc<PollProgress>, quiet: bool) -> ProgressLine {
     start(quiet, move || {
-        let seen = progress.seen();
+        let counts = progress.counts();
         format!(
             "{} of {} catalogs done, {} files of {} read",
-            seen.done,
-            seen.catalogs,
-            seen.files,
-            bytes(seen.bytes)
+            counts.done,
+            counts.catalogs,
+            counts.files,
+            bytes(counts.bytes)
         )
     })
 }
 
-/// Starts showing a copy.
-pub(crate) fn show_copy(progress: Arc<sync::Progress>, quiet: bool) -> Shown {
+/// Shows the progress of a copy.
+pub(crate) fn show_copy(progress: Arc<sync::CopyProgress>, quiet: bool) -> ProgressLine {
     start(quiet, move || {
-        let seen = progress.seen();
+        let counts = progress.counts();
         format!(
             "{} of {} objects done, {} moved, {} saved",
-            seen.done,
-            seen.objects,
-            bytes(seen.moved),
-            bytes(seen.saved)
+            counts.done,
+            counts.objects,
+            bytes(counts.moved),
+            bytes(counts.saved)
         )
     })
 }
 
-fn start(quiet: bool, message: impl Fn() -> String + Send + 'static) -> Shown {
+fn start(quiet: bool, message: impl Fn() -> String + Send + 'static) -> ProgressLine {
     if quiet || !io::stderr().is_terminal() {
-        return Shown {
+        return ProgressLine {
             bar: ProgressBar::hidden(),
             updates: None,
         };
@@ -55,9 +58,9 @@ fn start(quiet: bool, message: impl Fn() -> String + Send + 'static) -> Shown {
     bar.set_style(
         ProgressStyle::with_template("{spinner} {elapsed} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
     );
-    bar.enable_steady_tick(Duration::from_millis(100));
+    bar.enable_steady_tick(UPDATE_INTERVAL);
     let updates = tokio::spawn(update(bar.clone(), message));
-    Shown {
+    ProgressLine {
         bar,
         updates: Some(updates),
     }
@@ -66,12 +69,12 @@ fn start(quiet: bool, message: impl Fn() -> String + Send + 'static) -> Shown {
 async fn update(bar: ProgressBar, message: impl Fn() -> String) {
     loop {
         bar.set_message(message());
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(UPDATE_INTERVAL).await;
     }
 }
 
-impl Shown {
-    /// Clears the line.
+impl ProgressLine {
+    /// Removes the line from the terminal.
     pub(crate) fn finish(self) {
         if let Some(updates) = self.updates {
             updates.abort();

@@ -1,10 +1,10 @@
-use ::poll::{Changes, Report};
+use publish::{ChangedPackages, Report};
 
-use super::{bytes, print_json, print_table, short};
+use super::{TextTable, bytes, number, print_json, short};
 
-/// One line per catalog, then what went wrong.
+/// Prints one line for each catalog, then the errors.
 pub(crate) fn table(reports: &[Report]) -> anyhow::Result<()> {
-    let mut table = super::table([
+    let mut table = TextTable::new([
         "NAME",
         "OUTCOME",
         "SERIAL",
@@ -15,10 +15,10 @@ pub(crate) fn table(reports: &[Report]) -> anyhow::Result<()> {
         "TIME",
     ]);
     for report in reports {
-        table.add_row([
+        table.row([
             report.catalog.to_string(),
             report.outcome.as_str().to_owned(),
-            report.serial.map(|serial| serial.to_string()).unwrap_or_default(),
+            number(report.serial),
             report.content_hash.as_ref().map(short).unwrap_or_default(),
             changes(&report.changes),
             bytes(report.bytes_pulled),
@@ -26,30 +26,27 @@ pub(crate) fn table(reports: &[Report]) -> anyhow::Result<()> {
             format!("{} ms", report.duration.as_millis()),
         ]);
     }
-    print_table(&table)?;
-    for report in reports {
-        if let Some(error) = report.error_text() {
-            eprintln!("{}: {error}", report.catalog);
-        }
-    }
+    table.print()?;
+    let failed = |report: &Report| Some((report.catalog.to_string(), report.error_text()?));
+    super::print_errors(reports.iter().filter_map(failed));
     Ok(())
 }
 
-/// `+2 -1 ~3`, leaving out what is none.
-pub(crate) fn changes(changes: &Changes) -> String {
+/// Returns the numbers of added, removed and changed packages, such as `+2 -1 ~3`. A zero is left out.
+fn changes(changes: &ChangedPackages) -> String {
     let counts = [
         ('+', changes.added.len()),
         ('-', changes.removed.len()),
         ('~', changes.changed.len()),
     ];
-    let told = counts
+    let counts = counts
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .map(|(sign, count)| format!("{sign}{count}"));
-    told.collect::<Vec<_>>().join(" ")
+    counts.collect::<Vec<_>>().join(" ")
 }
 
-/// An array with everything the reports know.
+/// Prints an array with all fields of the reports.
 pub(crate) fn json(reports: &[Report]) -> anyhow::Result<()> {
     print_json(&reports)
 }

@@ -1,16 +1,16 @@
-use keep::Verification;
-use layout::CatalogName;
+use model::CatalogName;
+use publish::Verification;
 use serde::Serialize;
 
-use super::{bytes, print_json, print_table};
+use super::{TextTable, bytes, print_json};
 
-type Results = [(CatalogName, Verification)];
+type Verifications = [(CatalogName, Verification)];
 
-/// One line per catalog, then every finding.
-pub(crate) fn table(results: &Results) -> anyhow::Result<()> {
-    let mut table = super::table(["NAME", "SNAPSHOTS", "OBJECTS", "SIZE", "FINDINGS"]);
+/// Prints one line for each catalog, then every finding.
+pub(crate) fn table(results: &Verifications) -> anyhow::Result<()> {
+    let mut table = TextTable::new(["NAME", "SNAPSHOTS", "OBJECTS", "SIZE", "FINDINGS"]);
     for (name, found) in results {
-        table.add_row([
+        table.row([
             name.to_string(),
             found.snapshots.to_string(),
             found.objects.to_string(),
@@ -18,7 +18,7 @@ pub(crate) fn table(results: &Results) -> anyhow::Result<()> {
             found.findings.len().to_string(),
         ]);
     }
-    print_table(&table)?;
+    table.print()?;
     for finding in results.iter().flat_map(|(_, found)| &found.findings) {
         println!("{} {}", finding.key, finding.problem);
     }
@@ -26,14 +26,16 @@ pub(crate) fn table(results: &Results) -> anyhow::Result<()> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct VerificationLine<'a> {
     catalog: &'a CatalogName,
     #[serde(flatten)]
     found: &'a Verification,
 }
 
-/// The same for programs.
-pub(crate) fn json(results: &Results) -> anyhow::Result<()> {
-    let lines = results.iter().map(|(catalog, found)| Line { catalog, found });
+/// Prints an array with the counts and findings of each catalog.
+pub(crate) fn json(results: &Verifications) -> anyhow::Result<()> {
+    let lines = results
+        .iter()
+        .map(|(catalog, found)| VerificationLine { catalog, found });
     print_json(&lines.collect::<Vec<_>>())
 }

@@ -1,82 +1,90 @@
-//! Garbage collection.
+//! Garbage collection by a manual or scheduled event.
 
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
-use layout::{Key, Sha256, Sweep};
+use model::{Key, Kind, Sha256};
 use serde_json::{Value, json};
 use store::{
-    Condition, Store, StoreExt,
+    Condition, Store,
     memory::{Action, Answer, Call, Moment},
 };
 
 use crate::world::{World, recorded};
 
-const DAY: u64 = 24 * 3600;
+const HOUR: u64 = 3600;
 const ORPHANS: usize = 40;
 
-/// With a publication of two days ago, and objects from then that nothing names.
+/// Publishes a catalog, and adds objects that nothing names. The store's clock is ten hours behind.
 async fn world() -> World {
     let world = World::start(&["a"], &[]).await;
-    world.behind.store(2 * DAY, Ordering::Relaxed);
+    world.behind.store(10 * HOUR, Ordering::Relaxed);
     world.push("a", 1);
     world.handle(json!({})).await.unwrap();
     for orphan in 0..ORPHANS {
-        let key = Key::Shard(Sha256::of(&orphan.to_be_bytes()));
+        let key = Key::Object(Kind::Package, Sha256::of(&orphan.to_be_bytes()));
         world
             .store
             .put(&key, "orphan".into(), Condition::CreateOnly)
             .await
             .unwrap();
     }
-    world.behind.store(0, Ordering::Relaxed);
     world
 }
 
+/// Advances the clock of the store by this number of hours.
+fn pass(world: &World, hours: u64) {
+    world.behind.fetch_sub(hours * HOUR, Ordering::Relaxed);
+}
+
 fn objects(report: &Value) -> [u64; 4] {
-    ["kept", "swept", "waiting", "left"].map(|what| report[what]["objects"].as_u64().unwrap())
+    ["kept", "condemned", "deleted", "left"].map(|what| report[what]["objects"].as_u64().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nothing_names_goes_unless_it_is_only_asked() {
+async fn gc_event_takes_one_step_and_dry_run_none() {
     let world = world().await;
     let before = world.store.objects();
-    let told = world.handle(json!({"action": "gc", "dryRun": true})).await.unwrap();
+    let preview = world.handle(json!({"action": "gc", "dryRun": true})).await.unwrap();
     assert_eq!(world.store.objects(), before);
-    let done = world.handle(recorded("manual-gc")).await.unwrap();
-    assert_eq!((&told["dryRun"], &done["dryRun"]), (&json!(true), &json!(false)));
+    let orphans = ORPHANS as u64;
+    assert_eq!((&preview["dryRun"], objects(&preview)[1]), (&json!(true), orphans));
+    let condemned = world.handle(recorded("manual-gc")).await.unwrap();
     assert_eq!(
-        (&told["swept"], &done["swept"]),
-        (
-            &json!({"objects": ORPHANS, "bytes": 6 * ORPHANS}),
-            &json!({"objects": ORPHANS, "bytes": 6 * ORPHANS})
-        )
+        (&condemned["state"], objects(&condemned)[1]),
+        (&json!("condemned"), orphans)
     );
-    assert_eq!((&done["stopped"], &done["catalogs"]), (&json!(false), &json!(1)));
+    let waiting = world.handle(recorded("manual-gc")).await.unwrap();
+    assert_eq!(
+        (&waiting["step"], &waiting["next"]["step"]),
+        (&json!("wait"), &json!("delete"))
+    );
+    pass(&world, 2);
+    let deleted = world.handle(recorded("manual-gc")).await.unwrap();
+    assert_eq!(
+        (&deleted["state"], objects(&deleted)[2..].to_vec()),
+        (&json!("deleting"), vec![orphans, 0])
+    );
     let check = world.handle(recorded("manual-check")).await.unwrap();
     assert_eq!(check["checks"][0]["findings"], json!([]), "{check}");
-    assert_eq!(objects(&world.handle(recorded("manual-gc")).await.unwrap())[1], 0);
+    pass(&world, 2);
+    let finished = world.handle(recorded("manual-gc")).await.unwrap();
+    assert_eq!(
+        (&finished["step"], &finished["state"]),
+        (&json!("finish"), &json!("none"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_configuration_says_what_is_kept() {
+async fn gc_that_runs_out_of_time_reports_the_rest_and_the_next_run_continues() {
     let world = world().await;
-    world.configure_also("retention: {grace: 3days}");
-    let report = world.handle(recorded("manual-gc")).await.unwrap();
-    assert_eq!(objects(&report)[1..3], [0, ORPHANS as u64], "{report}");
-    world.configure(&["a"], "");
-    world.configure_also("retention: {grace: 59m}");
-    let error = world.handle(json!({})).await.unwrap_err().to_string();
-    assert!(error.contains("retention") && error.contains("3600 s"), "{error}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn it_ends_in_time_and_goes_on_the_next_time() {
-    let world = world().await;
+    world.handle(recorded("manual-gc")).await.unwrap();
+    pass(&world, 2);
     world.store.set_hook(|call: &Call, moment: Moment| {
-        if call.action != Action::Delete || moment == Moment::After {
+        let is_mark = matches!(&call.action, Action::List(prefix) if prefix.is_empty());
+        if !is_mark || moment == Moment::After {
             return Answer::GoOn;
         }
         Answer::Wait(Box::pin(async {
@@ -85,29 +93,25 @@ async fn it_ends_in_time_and_goes_on_the_next_time() {
         }))
     });
     let begin = Instant::now();
-    // Of which two seconds are the margin, and half of the rest is for the end.
     let time = Duration::from_secs(6);
     let first = world.handle_within(recorded("manual-gc"), time).await.unwrap();
     assert!(begin.elapsed() < time, "{:?}", begin.elapsed());
-    let [_, swept, _, left] = objects(&first);
+    let [_, _, deleted, left] = objects(&first);
     assert_eq!(
-        (&first["stopped"], swept + left),
-        (&json!(true), ORPHANS as u64),
+        (&first["step"], deleted + left),
+        (&json!("delete"), ORPHANS as u64),
         "{first}"
     );
-    assert!(swept > 0 && left > 0, "{first}");
-    let (sweep, _) = world.store.read_document::<Sweep>(&Key::Sweep).await.unwrap().unwrap();
-    assert!(!sweep.active, "nobody has to wait");
     world.store.clear_hook();
     let second = world.handle(recorded("manual-gc")).await.unwrap();
-    assert_eq!(objects(&second)[1], left, "{second}");
+    assert_eq!(objects(&second)[2..], [left, 0], "{second}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_hangs_is_told_in_time() {
+async fn gc_on_a_store_that_hangs_fails_in_time() {
     let world = world().await;
     let hangs = |call: &Call, moment: Moment| {
-        if call.action == Action::Delete && moment == Moment::Before {
+        if matches!(call.action, Action::List(_)) && moment == Moment::Before {
             return Answer::Wait(Box::pin(std::future::pending()));
         }
         Answer::GoOn
@@ -116,17 +120,31 @@ async fn a_store_that_hangs_is_told_in_time() {
     let (begin, time) = (Instant::now(), Duration::from_secs(4));
     let error = world.handle_within(recorded("manual-gc"), time).await.unwrap_err();
     assert!(begin.elapsed() < time, "{:?}", begin.elapsed());
-    assert!(error.to_string().contains("publications may wait"), "{error}");
+    assert!(error.to_string().contains("until the time was over"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_goes_while_what_is_published_cannot_be_read() {
+async fn gc_condemns_nothing_while_a_published_snapshot_is_missing() {
     let world = world().await;
-    let hash = world.current("a").await.unwrap().content_hash;
-    let key = Key::Snapshot("a".parse().unwrap(), hash);
-    world.store.delete(&key).await.unwrap();
+    let snapshot = world.current("a").await.unwrap().snapshot.key();
+    world.store.delete(&snapshot).await.unwrap();
     let error = world.handle(recorded("manual-gc")).await.unwrap_err().to_string();
-    assert!(error.contains("repair it first"), "{error}");
-    let orphans = world.store.objects().into_values();
-    assert_eq!(orphans.filter(|bytes| bytes[..] == b"orphan"[..]).count(), ORPHANS);
+    assert!(
+        error.contains(&format!("a (the store has no {snapshot})")) && error.contains("--repair-from"),
+        "{error}"
+    );
+    assert!(!world.store.objects().contains_key(&Key::Gc));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gc_keeps_the_generations_that_the_configuration_asks_for() {
+    let world = world().await;
+    world.push("a", 2);
+    world.handle(json!({})).await.unwrap();
+    pass(&world, 2);
+    let preview = json!({"action": "gc", "dryRun": true});
+    let kept = objects(&world.handle(preview.clone()).await.unwrap())[0];
+    world.configure_also("retention: {generations: 0, grace: 1h}");
+    let kept_less = objects(&world.handle(preview).await.unwrap())[0];
+    assert!(kept_less < kept, "{kept_less} {kept}");
 }

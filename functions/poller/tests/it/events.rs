@@ -1,19 +1,23 @@
-//! Recorded events are told apart.
+//! Parsing of recorded and of invalid events.
 
-use layout::CatalogName;
-use poller::{Action, Event};
+use model::CatalogName;
+use poller::{ManualAction, PollerEvent};
 use serde_json::json;
 
 use crate::world::recorded;
 
 #[test]
-fn every_recorded_event_is_understood() {
+fn recorded_events_parse_as_their_kind() {
     for name in ["schedule", "scheduler"] {
-        assert_eq!(Event::from_value(recorded(name)).unwrap(), Event::Schedule, "{name}");
+        assert_eq!(
+            PollerEvent::from_value(recorded(name)).unwrap(),
+            PollerEvent::Schedule,
+            "{name}"
+        );
     }
-    assert_eq!(Event::from_value(json!({})).unwrap(), Event::Schedule);
-    let Event::Queue(records) = Event::from_value(recorded("queue")).unwrap() else {
-        panic!("it is a queue's");
+    assert_eq!(PollerEvent::from_value(json!({})).unwrap(), PollerEvent::Schedule);
+    let PollerEvent::Queue(records) = PollerEvent::from_value(recorded("queue")).unwrap() else {
+        panic!("not read as a queue event");
     };
     let named: Vec<_> = records
         .iter()
@@ -21,20 +25,20 @@ fn every_recorded_event_is_understood() {
         .collect();
     assert_eq!(named, [Some("good"), Some("bad"), Some("no-longer-configured"), None]);
     for (name, action) in [
-        ("force", Action::Poll),
-        ("check", Action::Check),
-        ("rollback", Action::Rollback),
-        ("gc", Action::Gc),
+        ("force", ManualAction::Poll),
+        ("check", ManualAction::Check),
+        ("rollback", ManualAction::Rollback),
+        ("gc", ManualAction::Gc),
     ] {
-        let Event::Manual(manual) = Event::from_value(recorded(&format!("manual-{name}"))).unwrap() else {
-            panic!("{name} is a person's");
+        let PollerEvent::Manual(manual) = PollerEvent::from_value(recorded(&format!("manual-{name}"))).unwrap() else {
+            panic!("{name} is not read as a manual event");
         };
         assert_eq!(manual.action, action);
     }
 }
 
 #[test]
-fn anything_else_is_an_error_that_tells_what_is_understood() {
+fn unknown_events_are_refused_with_a_list_of_accepted_ones() {
     for event in [
         recorded("unknown-s3"),
         json!([]),
@@ -55,7 +59,7 @@ fn anything_else_is_an_error_that_tells_what_is_understood() {
         json!({"action": "poll", "unverified": true}),
         json!({"action": "gc", "dryRun": "yes"}),
     ] {
-        let error = Event::from_value(event.clone()).unwrap_err().to_string();
+        let error = PollerEvent::from_value(event.clone()).unwrap_err().to_string();
         assert!(error.contains("SQS") && error.contains("rollback"), "{event}: {error}");
     }
 }

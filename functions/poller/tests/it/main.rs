@@ -2,6 +2,7 @@
 
 mod collect;
 mod events;
+mod failed;
 mod manual;
 mod queue;
 mod schedule;

@@ -1,4 +1,4 @@
-//! Queue events.
+//! Answers to events of an SQS queue.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn failures(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_fails_message_by_message() {
+async fn batch_with_a_failing_catalog_fails_only_its_message() {
     let world = World::start(&["good", "bad"], &[]).await;
     world.push("good", 1);
     let answer = world.handle(recorded("queue")).await.unwrap();
@@ -27,18 +27,18 @@ async fn a_batch_fails_message_by_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_refused_is_not_handed_out_again() {
+async fn message_of_a_refused_publication_is_not_delivered_again() {
     let world = World::start(&["good"], &[]).await;
     world.push("good", 1);
     world.handle(json!({})).await.unwrap();
     world.push_text("good", "schema: other\n");
     let answer = world.handle(recorded("queue")).await.unwrap();
-    assert_eq!(failures(&answer).len(), 1, "only the malformed one: {answer}");
+    assert_eq!(failures(&answer).len(), 1, "only the malformed message fails: {answer}");
     assert_eq!(world.status("good").await.outcome.as_str(), "refused");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_there_is_no_time_for_is_handed_out_again() {
+async fn message_without_time_left_is_delivered_again() {
     let world = World::start(&["good", "bad"], &[]).await;
     world.push("good", 1);
     let answer = world

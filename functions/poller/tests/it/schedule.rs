@@ -1,4 +1,4 @@
-//! Schedule events.
+//! Schedule events: due catalogs, the queue, time limits and secrets.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use testkit::{Kind, Registry};
 use crate::world::{MINUTE, World, outcomes, recorded};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changed_catalogs_are_published_and_unchanged_ones_looked_at() {
+async fn schedule_publishes_changed_catalogs_and_checks_unchanged_ones() {
     let world = World::start(&["a", "b"], &[]).await;
     world.push("a", 1);
     world.push("b", 1);
@@ -20,16 +20,16 @@ async fn changed_catalogs_are_published_and_unchanged_ones_looked_at() {
     world.registry.reset();
     let second = world.handle(json!({})).await.unwrap();
     assert_eq!(outcomes(&second), [("a", "unchanged"), ("b", "published")]);
-    // Both are looked at; the one that has changed once more by its turn.
+    // One HEAD for each check, and one more by the pull, which resolves the tag again.
     assert_eq!(world.registry.count(Kind::Head), 3);
     assert!(
         world.status("a").await.pull_ms.is_some(),
-        "an unchanged poll forgets how long a pull takes"
+        "an unchanged poll keeps the duration of the last pull"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_due_is_left_alone() {
+async fn schedule_sends_no_request_for_a_catalog_that_is_not_due() {
     let world = World::start(&["a"], &[]).await;
     world.push("a", 1);
     world.configure(&["a"], ", interval: 1h");
@@ -38,12 +38,12 @@ async fn what_is_not_due_is_left_alone() {
     let second = world.handle(json!({})).await.unwrap();
     assert_eq!(second["notDue"], json!(["a"]));
     assert_eq!(world.registry.requests().len(), 0);
-    let asked = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
-    assert_eq!(outcomes(&asked), [("a", "unchanged")]);
+    let manual = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
+    assert_eq!(outcomes(&manual), [("a", "unchanged")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_configuration_works_at_once_and_a_broken_one_fails_with_all_problems() {
+async fn changed_configuration_applies_at_once_and_broken_one_fails_with_all_problems() {
     let world = World::start(&["a"], &[]).await;
     world.push("a", 1);
     world.push("b", 1);
@@ -61,7 +61,7 @@ async fn a_changed_configuration_works_at_once_and_a_broken_one_fails_with_all_p
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_failure_is_told_and_only_failures_are_an_error() {
+async fn one_failure_is_reported_and_only_failures_are_an_error() {
     let world = World::start(&["a", "bad"], &[]).await;
     world.push("a", 1);
     world.push_text("bad", "schema: [");
@@ -76,7 +76,7 @@ async fn one_failure_is_told_and_only_failures_are_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_queue_nothing_is_pulled_and_refused_messages_are_sent_again() {
+async fn schedule_with_a_queue_pulls_nothing_and_sends_refused_messages_again() {
     let names: Vec<String> = (0..12).map(|at| format!("c{at:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let world = World::start(&names, &[("QUEUE_URL", "https://sqs/queue.fifo")]).await;
@@ -96,14 +96,14 @@ async fn with_a_queue_nothing_is_pulled_and_refused_messages_are_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_left_and_goes_first_the_next_time() {
+async fn catalogs_without_time_are_left_and_go_first_the_next_time() {
     let world = World::start(&["a", "b"], &[("RESOLVES", "1")]).await;
     world.push("a", 1);
     world.push("b", 1);
     world.handle(json!({"catalogs": ["a"]})).await.unwrap();
     world.registry.reset();
-    let nothing = world.handle_within(json!({}), Duration::from_secs(1)).await.unwrap();
-    assert_eq!(nothing["left"].as_array().unwrap().len(), 2);
+    let first = world.handle_within(json!({}), Duration::from_secs(1)).await.unwrap();
+    assert_eq!(first["left"].as_array().unwrap().len(), 2);
     assert_eq!(world.registry.requests().len(), 0);
     world.handle(json!({})).await.unwrap();
     assert!(
@@ -113,7 +113,7 @@ async fn what_does_not_fit_is_left_and_goes_first_the_next_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_runs_out_of_time_is_dropped_and_says_so() {
+async fn poll_that_runs_out_of_time_is_a_failure_with_its_reason() {
     let world = World::start(&["slow"], &[]).await;
     world.push("slow", 1);
     world.registry.delay(Kind::Blob, MINUTE);
@@ -131,7 +131,7 @@ async fn a_turn_that_runs_out_of_time_is_dropped_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rotated_secrets_are_read_when_a_registry_refuses_the_old_ones() {
+async fn rotated_secrets_are_read_after_a_registry_refuses_the_old_ones() {
     let builder = Registry::builder().basic("user", "new");
     let world = World::start_with(builder, &["a"], &[("PULL_SECRETS", "pull")]).await;
     world.push("a", 1);

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Test set-up: a poller with a registry in this process, a store in memory and fake services.
 
 use std::{
     fs,
@@ -11,36 +11,39 @@ use std::{
 };
 
 use async_trait::async_trait;
-use layout::{CatalogName, Current, Key, Status};
-use notify::Receiver;
-use poller::{Deadline, Document, Environment, Message, Outside, Poller};
+use model::{CatalogName, Current, Key, Status};
+use poller::{CatalogMessage, ConfigDocument, Deadline, Environment, Poller, Services};
+use publish::notify::Receiver;
 use serde_json::Value;
 use store::{MemoryStore, StoreExt};
 use testkit::{ImageBuilder, Layer, Registry, RegistryBuilder};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A poller and all that is around it.
+/// A poller with its registry, store and services.
 pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) store: MemoryStore,
-    pub(crate) outside: Arc<Fake>,
+    pub(crate) outside: Arc<FakeServices>,
     pub(crate) poller: Poller,
-    /// How many seconds ago the store dates what is written.
+    environment: Arc<Environment>,
+    /// Seconds by which the clock of the store is behind.
     pub(crate) behind: Arc<AtomicU64>,
 }
 
-/// Services that do what a test wants.
+/// Services whose answers a test sets.
 #[derive(Default)]
-pub(crate) struct Fake {
+pub(crate) struct FakeServices {
+    /// Text of `catalogs.yaml`, and its version.
     pub(crate) catalogs: Mutex<(String, u64)>,
     pub(crate) secret: Mutex<Option<String>>,
-    pub(crate) sent: Mutex<Vec<Vec<Message>>>,
-    /// Which of the next batches is refused, and which message of it.
+    /// Batches in the order in which they were sent.
+    pub(crate) sent: Mutex<Vec<Vec<CatalogMessage>>>,
+    /// For each of the next batches, the last entry first: index of the message to refuse.
     pub(crate) refuse: Mutex<Vec<Option<usize>>>,
 }
 
-impl Fake {
+impl FakeServices {
     pub(crate) fn set_catalogs(&self, text: &str) {
         let mut catalogs = self.catalogs.lock().unwrap();
         *catalogs = (text.to_owned(), catalogs.1 + 1);
@@ -48,11 +51,11 @@ impl Fake {
 }
 
 #[async_trait]
-impl Outside for Fake {
-    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<Document>> {
+impl Services for FakeServices {
+    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
         let (text, version) = self.catalogs.lock().unwrap().clone();
         let tag = Some(version.to_string());
-        Ok((known != tag.as_deref()).then_some(Document { text, tag }))
+        Ok((known != tag.as_deref()).then_some(ConfigDocument { text, tag }))
     }
 
     async fn secret(&self, id: &str) -> anyhow::Result<String> {
@@ -60,7 +63,7 @@ impl Outside for Fake {
         secret.ok_or_else(|| anyhow::anyhow!("there is no secret {id}"))
     }
 
-    async fn send(&self, messages: &[Message]) -> anyhow::Result<Vec<usize>> {
+    async fn send(&self, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
         self.sent.lock().unwrap().push(messages.to_vec());
         let refused = self.refuse.lock().unwrap().pop().flatten();
         Ok(refused.into_iter().collect())
@@ -72,7 +75,7 @@ impl Outside for Fake {
 }
 
 impl World {
-    /// With these catalogs, each of the repository of its name, and these variables beside the required ones.
+    /// Starts a poller of these catalogs, each from the repository of its name. `variables` add to the required ones.
     pub(crate) async fn start(names: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::start_with(Registry::builder(), names, variables).await
     }
@@ -83,7 +86,7 @@ impl World {
         let clock = behind.clone();
         let ago = move || Duration::from_secs(clock.load(Ordering::Relaxed));
         let store = MemoryStore::with_clock(move || SystemTime::now() - ago());
-        let outside = Arc::new(Fake::default());
+        let outside = Arc::new(FakeServices::default());
         let fixed = [
             ("STORE", "s3://bucket"),
             ("CATALOGS", "s3://bucket/catalogs.yaml"),
@@ -94,19 +97,29 @@ impl World {
             found.map(|(_, value)| (*value).to_owned())
         };
         let environment = Arc::new(Environment::read(get).unwrap());
-        let poller = Poller::new(environment, Arc::new(store.clone()), outside.clone());
+        let poller = Poller::new(environment.clone(), Arc::new(store.clone()), outside.clone());
         let world = Self {
             registry,
             store,
             outside,
             poller,
+            environment,
             behind,
         };
         world.configure(names, "");
         world
     }
 
-    /// Replaces the configuration.
+    /// Replaces the function by a new instance, as after a crash.
+    pub(crate) fn restart(&mut self) {
+        self.poller = Poller::new(
+            self.environment.clone(),
+            Arc::new(self.store.clone()),
+            self.outside.clone(),
+        );
+    }
+
+    /// Replaces the configuration by these catalogs. `more` is added to the entry of each.
     pub(crate) fn configure(&self, names: &[&str], more: &str) {
         let host = self.registry.host();
         let entries = names
@@ -117,13 +130,13 @@ impl World {
             .set_catalogs(&format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
     }
 
-    /// Adds to the configuration.
+    /// Adds a top-level line to the configuration.
     pub(crate) fn configure_also(&self, line: &str) {
         let text = self.outside.catalogs.lock().unwrap().0.clone();
         self.outside.set_catalogs(&format!("{line}\n{text}"));
     }
 
-    /// Pushes a catalog of one package with so many bundles.
+    /// Pushes a catalog of one package with this number of bundles.
     pub(crate) fn push(&self, name: &str, bundles: usize) {
         let mut text = "schema: olm.package\nname: p\n".to_owned();
         for bundle in 0..bundles {
@@ -159,13 +172,13 @@ impl World {
     }
 }
 
-/// An event as a service sent it.
+/// Returns an event of `tests/events`, as the service sent it.
 pub(crate) fn recorded(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/events/{name}.json"));
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The outcomes of an answer, by catalog.
+/// Returns catalog and outcome of each report.
 pub(crate) fn outcomes(answer: &Value) -> Vec<(&str, &str)> {
     let reports = answer["reports"].as_array().unwrap().iter();
     reports

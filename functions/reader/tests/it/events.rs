@@ -1,8 +1,8 @@
 //! Events as the services send them.
 
+use http_api::HttpSettings;
 use lambda_http::http::Method;
 use rstest::rstest;
-use serve::Settings;
 
 use crate::mirror::{direct, example, mirror, recorded, through};
 
@@ -30,18 +30,18 @@ const PACKAGE: &str = "/catalogs/demo/packages/demo-queue";
 #[case("api-stage-of-a-domain", PACKAGE, &[], 200)]
 #[case("api-decoded", "/catalogs/demo/packages/a%20b%3Fc%23d%C3%BC", &[], 404)]
 #[tokio::test]
-async fn a_recorded_event_is_the_request_that_it_was(
+async fn recorded_event_is_read_as_its_request(
     #[case] name: &str,
     #[case] uri: &str,
     #[case] fields: &[(&str, &str)],
     #[case] status: u64,
 ) {
     let store = mirror(example()).await;
-    let answer = through(store.clone(), Settings::default(), &recorded(name)).await;
+    let answer = through(store.clone(), HttpSettings::default(), &recorded(name)).await;
     assert_eq!(answer.status, status, "{answer:?}");
     assert_eq!(
         answer,
-        direct(store, Settings::default(), &Method::GET, uri, fields).await
+        direct(store, HttpSettings::default(), &Method::GET, uri, fields).await
     );
 }
 
@@ -49,18 +49,18 @@ async fn a_recorded_event_is_the_request_that_it_was(
 #[case("url-all-head", Method::HEAD, 200)]
 #[case("url-post", Method::POST, 405)]
 #[tokio::test]
-async fn other_methods(#[case] name: &str, #[case] method: Method, #[case] status: u64) {
+async fn other_methods_are_answered(#[case] name: &str, #[case] method: Method, #[case] status: u64) {
     let store = mirror(example()).await;
-    let answer = through(store.clone(), Settings::default(), &recorded(name)).await;
+    let answer = through(store.clone(), HttpSettings::default(), &recorded(name)).await;
     assert_eq!(answer.status, status);
-    assert_eq!(answer, direct(store, Settings::default(), &method, ALL, &[]).await);
+    assert_eq!(answer, direct(store, HttpSettings::default(), &method, ALL, &[]).await);
 }
 
 #[tokio::test]
-async fn head_tells_the_length_of_what_it_does_not_send() {
+async fn head_announces_the_length_of_get() {
     let store = mirror(example()).await;
-    let head = through(store.clone(), Settings::default(), &recorded("url-all-head")).await;
-    let get = through(store, Settings::default(), &recorded("url-all")).await;
+    let head = through(store.clone(), HttpSettings::default(), &recorded("url-all-head")).await;
+    let get = through(store, HttpSettings::default(), &recorded("url-all")).await;
     assert_eq!(head.headers, get.headers);
     assert_eq!(head.headers["content-length"], get.body.len().to_string());
     assert!(head.body.is_empty() && !get.body.is_empty());

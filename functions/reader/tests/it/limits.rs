@@ -1,24 +1,24 @@
-//! What still fits into an answer, and what does not.
+//! Bodies at and above the largest answer.
 
 use std::{fs, sync::Arc};
 
+use http_api::{BaseUrl, HttpSettings, Large};
 use lambda_http::http::Method;
 use reader::{INLINE_MAX, PAYLOAD_MAX};
-use serve::{BaseUrl, Large, Settings};
 use store::MemoryStore;
 
 use crate::mirror::{Answer, event, mirror, payload, through};
 
 const ALL: &str = "/catalogs/demo/api/v1/all";
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> HttpSettings {
+    HttpSettings {
         cache_bytes: 16 << 20,
         large: Large::Redirect {
             above: INLINE_MAX,
             to: Arc::new(BaseUrl::new("https://cdn.example")),
         },
-        ..Settings::default()
+        ..HttpSettings::default()
     }
 }
 
@@ -35,7 +35,7 @@ async fn quotes(size: u64) -> MemoryStore {
 }
 
 #[tokio::test]
-async fn the_largest_body_fits_whatever_is_in_it() {
+async fn largest_body_fits_with_any_content() {
     let store = quotes(INLINE_MAX).await;
     let payload = payload(store, settings(), &event(&Method::GET, ALL, &[])).await;
     assert!(payload.len() as u64 <= PAYLOAD_MAX, "{}", payload.len());
@@ -44,7 +44,7 @@ async fn the_largest_body_fits_whatever_is_in_it() {
 }
 
 #[tokio::test]
-async fn the_largest_body_in_the_most_parts_fits() {
+async fn largest_body_fits_in_most_parts() {
     let store = quotes(INLINE_MAX).await;
     let sixteenth = INLINE_MAX / 16;
     let ranges: Vec<String> = (0..16)
@@ -58,13 +58,13 @@ async fn the_largest_body_in_the_most_parts_fits() {
 }
 
 #[tokio::test]
-async fn one_byte_more_is_redirected() {
+async fn body_above_the_limit_is_redirected() {
     let store = quotes(INLINE_MAX + 1).await;
     let answer = through(store.clone(), settings(), &event(&Method::GET, ALL, &[])).await;
     assert_eq!((answer.status, answer.body.len()), (307, 0));
     let location = &answer.headers["location"];
     assert!(
-        location.starts_with("https://cdn.example/catalogs/demo/") && location.ends_with("/all.json"),
+        location.starts_with("https://cdn.example/all/sha256/") && location.ends_with(".json"),
         "{location}"
     );
     let gzip = event(&Method::GET, ALL, &[("accept-encoding", "gzip")]);
@@ -75,9 +75,9 @@ async fn one_byte_more_is_redirected() {
     );
 }
 
-/// A range may begin inside a character: as text it would be altered.
+/// A range may begin inside a character, which text would alter.
 #[tokio::test]
-async fn bytes_arrive_as_they_are() {
+async fn bytes_are_not_altered() {
     let folder = tempfile::tempdir().unwrap();
     let line = "{\"name\":\"ü\",\"schema\":\"olm.package\"}\n";
     fs::write(folder.path().join("catalog.json"), line).unwrap();

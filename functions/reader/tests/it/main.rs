@@ -1,4 +1,4 @@
-//! The function, event by event.
+//! Tests of the reader function with recorded events.
 
 mod direct;
 mod events;

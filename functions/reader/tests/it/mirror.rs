@@ -1,22 +1,22 @@
-//! A published catalog, and the two ways to ask for it.
+//! A published catalog, with requests to it through the function and directly.
 
 use std::{collections::BTreeMap, convert::Infallible, path::Path, sync::Arc};
 
 use axum::body::Body;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http_body_util::BodyExt;
-use image::Images;
 use lambda_http::{
     Context, LambdaEvent, Service,
     http::{Method, Request, Uri},
     tower::ServiceExt,
 };
-use layout::Availability;
-use poll::{Catalog, Mirror};
+use model::Availability;
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use serde_json::{Value, json};
+use source::Images;
 use store::{MemoryStore, Store};
 
-/// Status, fields and body of an answer, however it came.
+/// Status, fields and body of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u64,
@@ -32,12 +32,12 @@ pub(crate) async fn mirror(folder: &Path) -> MemoryStore {
 }
 
 pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
-    let images = Images::new(image::Settings::default()).unwrap();
-    let settings = poll::Settings {
+    let images = Images::new(source::SourceSettings::default()).unwrap();
+    let settings = MirrorSettings {
         identity: true,
-        ..poll::Settings::default()
+        ..MirrorSettings::default()
     };
-    let mirror = Mirror::new(images, store, settings, poll::Metrics::default());
+    let mirror = Mirror::new(images, store, settings, PollMetrics::default());
     let catalog = Catalog {
         name: "demo".parse().unwrap(),
         source: format!("dir:{}", folder.display()).parse().unwrap(),
@@ -46,8 +46,8 @@ pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
         policy: None,
         lookaside: None,
     };
-    let report = mirror.turn(&catalog, false).await;
-    assert_eq!(report.outcome, layout::Outcome::Published, "{:?}", report.error_text());
+    let report = mirror.poll(&catalog, PollOptions::default()).await;
+    assert_eq!(report.outcome, model::Outcome::Published, "{:?}", report.error_text());
 }
 
 /// The example catalog that all tests share.
@@ -55,7 +55,7 @@ pub(crate) fn example() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/catalogs/v1"))
 }
 
-/// An event of `tests/events`.
+/// Reads an event from the folder `tests/events`.
 pub(crate) fn recorded(name: &str) -> Value {
     let path = format!("{}/tests/events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -75,27 +75,27 @@ pub(crate) fn event(method: &Method, uri: &str, fields: &[(&str, &str)]) -> Valu
     event
 }
 
-/// What the function answers to an event, as it is sent to the service.
-pub(crate) async fn payload(store: MemoryStore, settings: serve::Settings, event: &Value) -> Vec<u8> {
+/// Returns the answer of the function to an event, as it is sent to the service.
+pub(crate) async fn payload(store: MemoryStore, settings: http_api::HttpSettings, event: &Value) -> Vec<u8> {
     let mut function = reader::function(Arc::new(store), settings);
     let event = LambdaEvent::new(serde_json::from_value(event.clone()).unwrap(), Context::default());
     let answer: Result<_, Infallible> = function.ready().await.unwrap().call(event).await;
     serde_json::to_vec(&answer.unwrap()).unwrap()
 }
 
-pub(crate) async fn through(store: MemoryStore, settings: serve::Settings, event: &Value) -> Answer {
+pub(crate) async fn through(store: MemoryStore, settings: http_api::HttpSettings, event: &Value) -> Answer {
     Answer::read(&payload(store, settings, event).await)
 }
 
-/// What the local server's router answers.
+/// Returns the answer of the local server's router.
 pub(crate) async fn direct(
     store: MemoryStore,
-    settings: serve::Settings,
+    settings: http_api::HttpSettings,
     method: &Method,
     uri: &str,
     fields: &[(&str, &str)],
 ) -> Answer {
-    let router = serve::router(Arc::new(store), settings, serve::Metrics::default());
+    let router = http_api::router(Arc::new(store), settings, http_api::HttpMetrics::default());
     let mut request = Request::builder().method(method).uri(uri.parse::<Uri>().unwrap());
     for (name, value) in fields {
         request = request.header(*name, *value);
@@ -113,7 +113,7 @@ pub(crate) async fn direct(
 }
 
 impl Answer {
-    /// As the service reads it (AWS Lambda Developer Guide, "Invoking Lambda function URLs", response payload format).
+    /// Reads an answer as the service does (AWS Lambda Developer Guide, "Invoking Lambda function URLs", response payload format).
     pub(crate) fn read(payload: &[u8]) -> Self {
         let answer: Value = serde_json::from_slice(payload).unwrap();
         let headers = answer["headers"].as_object().unwrap().iter();

@@ -67,18 +67,18 @@ fn function(api: &str, variables: &[(&str, &str)]) -> Command {
 
 async fn s3_with(folder: &Path) -> S3 {
     let server = S3::start().await;
-    let settings = store_s3::Settings {
+    let settings = store::s3::S3Settings {
         endpoint: Some(server.url().into()),
         region: Some("us-east-1".into()),
         path_style: true,
-        ..store_s3::Settings::default()
+        ..store::s3::S3Settings::default()
     };
-    let config = store_s3::sdk_config(&settings).await.unwrap();
+    let config = store::s3::sdk_config(&settings).await.unwrap();
     let credentials = Credentials::new("key", "secret", None, None, "test");
     let provider = SharedCredentialsProvider::new(credentials);
     let config = config.into_builder().credentials_provider(provider).build();
     let place = "s3://bucket/mirror".parse().unwrap();
-    let store = store_s3::S3Store::new(&config, place, &settings);
+    let store = store::s3::S3Store::new(&config, place, &settings);
     publish(Arc::new(store), folder).await;
     server
 }
@@ -113,21 +113,21 @@ async fn answers(events: Vec<Value>, variables: &[(&str, &str)]) -> (Vec<Answer>
 }
 
 #[tokio::test]
-async fn a_warm_pointer_is_asked_for_under_its_condition_and_nothing_else() {
+async fn warm_pointer_is_only_revalidated() {
     let event = recorded("url-not-modified");
     let (answers, asked, s3) = answers(vec![event.clone(), event], &[]).await;
     assert_eq!(
         answers.iter().map(|answer| answer.status).collect::<Vec<_>>(),
         [304, 304]
     );
-    // The pointer and the snapshot; then the pointer again.
-    assert_eq!(asked, [S3Call::Get, S3Call::Get, S3Call::Get]);
+    // A 304 needs the pointer only, each time under the condition of the last one.
+    assert_eq!(asked, [S3Call::Get, S3Call::Get]);
     let requests = s3.requests();
     assert!(requests.last().unwrap().header("if-none-match").is_some());
 }
 
 #[tokio::test]
-async fn large_bodies_are_redirected_to_signed_urls() {
+async fn large_bodies_are_redirected_to_presigned_urls() {
     let gzip = [("accept-encoding", "gzip")];
     let event = event(&Method::GET, "/catalogs/demo/api/v1/all", &gzip);
     let (answers, ..) = answers(vec![event], &[("INLINE_MAX", "1000")]).await;
@@ -138,8 +138,8 @@ async fn large_bodies_are_redirected_to_signed_urls() {
     );
     let location = &answer.headers["location"];
     for part in [
-        "/bucket/mirror/catalogs/demo/",
-        "/all.json.gz?",
+        "/bucket/mirror/all/sha256/",
+        ".json.gz?",
         "X-Amz-Signature=",
         "X-Amz-Expires=900",
     ] {
@@ -154,14 +154,11 @@ async fn large_bodies_are_redirected_below_the_public_url() {
     let variables = [("INLINE_MAX", "1000"), ("PUBLIC_URL", "https://cdn.example/m/")];
     let (answers, ..) = answers(vec![event], &variables).await;
     let location = &answers[0].headers["location"];
-    assert!(
-        location.starts_with("https://cdn.example/m/catalogs/demo/"),
-        "{location}"
-    );
+    assert!(location.starts_with("https://cdn.example/m/all/sha256/"), "{location}");
 }
 
 #[tokio::test]
-async fn a_bad_environment_ends_the_function_and_says_everything() {
+async fn bad_environment_ends_the_function_with_all_problems() {
     let variables = [
         ("STORE", "/var/lib/store"),
         ("CACHE_MIB", "much"),
@@ -176,9 +173,9 @@ async fn a_bad_environment_ends_the_function_and_says_everything() {
     }
 }
 
-/// Where the system has none that can be used, they would be complained of as soon as they are read.
+/// Certificates that cannot be used are reported as soon as they are read.
 #[tokio::test]
-async fn the_systems_certificates_are_not_read_before_s3_is_asked() {
+async fn system_certificates_are_not_read_before_s3_is_asked() {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let health = event(&Method::GET, "/healthz", &[]);
     let api = serve_runtime_api(vec![health], sender).await;
@@ -197,7 +194,7 @@ async fn the_systems_certificates_are_not_read_before_s3_is_asked() {
 }
 
 #[tokio::test]
-async fn own_certificates_that_cannot_be_used_end_the_function_at_once() {
+async fn unusable_own_certificates_end_the_function_at_once() {
     let variables = [("STORE", "s3://bucket"), ("AWS_CA_BUNDLE", "/nonexistent/ca.pem")];
     let Output { status, stderr, .. } = function("127.0.0.1:1", &variables).output().await.unwrap();
     assert!(!status.success());

@@ -1,215 +1,289 @@
-//! Builds one canonical line out of the parts of a document, in whatever order they come.
+//! Builds one canonical line from the parts of a document, in the order in which they are read.
 //!
-//! The parts are appended as canonical text in the order of the source. Objects whose keys turn
-//! out not to be sorted are only noted; one last pass copies the text in the right order. So every
-//! byte is moved at most once more, however deep the document is nested.
+//! The parts are appended as canonical text. Objects whose keys are not sorted are only noted. One last pass copies the
+//! text in the right order, so every byte is moved at most once more, however deep the document is nested.
+//!
+//! ```text
+//! text     {"b":1,"a":{"d":2,"c":3}}     12 bytes for each entry of an open object,
+//! moves    {d,c} at 12; {b,a} at 0       16 for each object that is not sorted, and 8 for each of its entries
+//! line     {"a":{"c":3,"d":2},"b":1}
+//! ```
 
+mod entry;
+pub(crate) mod memory;
 pub(crate) mod number;
 mod rearrange;
+mod repeat;
 pub(crate) mod text;
 
 use std::ops::Range;
 
-use crate::error::Problem;
-use rearrange::Move;
+use crate::FbcLimits;
+use crate::error::FbcErrorKind;
+use entry::{EscapedKeys, ObjectEntry};
+use memory::{MemoryMeter, Text};
+use rearrange::UnsortedObject;
 
-/// The kinds of containers.
+/// Kind of a JSON container: object or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Container {
     Object,
     Array,
 }
 
+/// Part of the text, or of a list, from one offset to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TextRange {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl TextRange {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Self {
+            start: offset(start),
+            end: offset(end),
+        }
+    }
+
+    pub(crate) fn indexes(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.indexes().len()
+    }
+}
+
+/// Returns an offset in 32 bits. [`MemoryMeter`] keeps every list below that.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 /// An object or array that is not closed yet.
 #[derive(Debug)]
-struct Open {
-    kind: Kind,
-    start: usize,
-    /// The first of its entries.
-    entries: usize,
+struct OpenContainer {
+    kind: Container,
     sorted: bool,
+    start: u32,
+    /// Index of its first entry in `entries`.
+    entries: u32,
+    /// Size of the escaped keys before its own.
+    keys: u32,
 }
 
-/// A key of an open object, and where its text is.
-#[derive(Clone, Debug)]
-struct Entry {
-    /// The key without escapes, in `keys`.
-    key: Range<usize>,
-    /// Where `"key":` starts in `text`.
-    start: usize,
-    /// Where the value starts in `text`.
-    value: usize,
-    /// Where the value ends in `text`; set when the object is closed.
-    end: usize,
-}
-
-/// A key of the document and its value.
+/// Key and canonical value of the outermost object.
 #[derive(Debug)]
 pub(crate) struct Field<'a> {
     pub(crate) key: &'a str,
     pub(crate) value: &'a [u8],
 }
 
-/// The builder. Its buffers are kept from one document to the next.
-#[derive(Debug, Default)]
-pub(crate) struct Canon {
+/// Builder of the canonical lines of one chunk. Its buffers are reused from one document to the next.
+#[derive(Debug)]
+pub(crate) struct LineBuilder {
     depth: usize,
-    text: Vec<u8>,
-    keys: Vec<u8>,
-    entries: Vec<Entry>,
-    open: Vec<Open>,
-    moves: Vec<Move>,
-    order: Vec<Range<usize>>,
+    text: Text,
+    keys: EscapedKeys,
+    /// Entries of the open objects. Those of the outermost one stay after its end, because they are read later.
+    entries: Vec<ObjectEntry>,
+    open: Vec<OpenContainer>,
+    moves: Vec<UnsortedObject>,
+    order: Vec<TextRange>,
     line: Vec<u8>,
-    top: Vec<Entry>,
+    /// Number of open containers that are not part of the document: the list of a merge key and its items.
+    uncounted: usize,
+    /// Largest number of open containers since [`Self::reset_deepest`].
+    deepest: usize,
 }
 
-impl Canon {
-    pub(crate) fn new(depth: usize) -> Self {
+impl LineBuilder {
+    /// Creates a builder for the documents of a chunk of this size.
+    pub(crate) fn new(limits: &FbcLimits, chunk: usize) -> Self {
         Self {
-            depth,
-            ..Self::default()
+            depth: limits.depth,
+            text: Text::new(MemoryMeter::new(limits, chunk), chunk),
+            keys: EscapedKeys::default(),
+            entries: Vec::new(),
+            open: Vec::new(),
+            moves: Vec::new(),
+            order: Vec::new(),
+            line: Vec::new(),
+            uncounted: 0,
+            deepest: 0,
         }
     }
 
-    /// Forgets the document before.
+    /// Removes the previous document and keeps the buffers.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
-        self.keys.clear();
+        self.keys.truncate(0);
         self.entries.clear();
         self.open.clear();
         self.moves.clear();
         self.order.clear();
         self.line.clear();
-        self.top.clear();
+        self.uncounted = 0;
+        self.deepest = 0;
     }
 
-    /// The container that is open, if any.
+    /// Returns the kind of the innermost open container, if any.
     #[inline]
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<Container> {
         self.open.last().map(|open| open.kind)
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Starts a value and gives the buffer to append its canonical form to.
+    /// Returns the counter of the memory that the documents of the chunk take.
+    pub(crate) fn memory(&mut self) -> &mut MemoryMeter {
+        &mut self.text.meter
+    }
+
+    /// Fails if the documents take more memory than the limit. To be called after every part of a document.
     #[inline]
-    pub(crate) fn value(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn check_memory(&self) -> Result<(), FbcErrorKind> {
+        self.text.meter.check()
+    }
+
+    /// Starts a value and returns the buffer to which its canonical form is appended.
+    #[inline]
+    pub(crate) fn value(&mut self) -> &mut Text {
         if let Some(open) = self.open.last()
-            && open.kind == Kind::Array
-            && self.text.len() > open.start + 1
+            && open.kind == Container::Array
+            && self.text.len() > open.start as usize + 1
         {
             self.text.push(b',');
         }
         &mut self.text
     }
 
-    /// Starts an object or array.
-    pub(crate) fn begin(&mut self, kind: Kind) -> Result<(), Problem> {
-        if self.open.len() == self.depth {
-            return Err(Problem::Limit {
+    /// Starts an object or array and returns its offset. Fails if the depth limit is reached.
+    pub(crate) fn begin(&mut self, kind: Container) -> Result<usize, FbcErrorKind> {
+        self.check_depth(1)?;
+        let text = self.value();
+        let start = text.len();
+        text.push(if kind == Container::Object { b'{' } else { b'[' });
+        self.open.push(OpenContainer {
+            kind,
+            sorted: true,
+            start: offset(start),
+            entries: offset(self.entries.len()),
+            keys: offset(self.keys.len()),
+        });
+        self.deepest = self.deepest.max(self.open.len());
+        Ok(start)
+    }
+
+    /// Fails if this many more nested containers exceed the depth limit.
+    fn check_depth(&self, more: usize) -> Result<(), FbcErrorKind> {
+        if self.open.len() + more > self.depth.saturating_add(self.uncounted) {
+            return Err(FbcErrorKind::Limit {
                 name: "depth",
                 limit: self.depth,
             });
         }
-        let text = self.value();
-        let start = text.len();
-        text.push(if kind == Kind::Object { b'{' } else { b'[' });
-        self.open.push(Open {
-            kind,
-            start,
-            entries: self.entries.len(),
-            sorted: true,
-        });
         Ok(())
     }
 
-    /// Starts an entry of the open object.
-    pub(crate) fn key(&mut self, key: &str) {
+    /// Starts an entry of the innermost open object. Returns the offset of its key.
+    pub(crate) fn key(&mut self, key: &str) -> usize {
         let start = self.start_entry();
         text::quote(key, &mut self.text);
-        self.finish_key(start, key);
+        if self.text.len() == start + key.len() + 2 {
+            self.finish_key(start, ObjectEntry::plain(start, key.len()));
+        } else {
+            let place = self.keys.push(key, &mut self.text.meter);
+            self.finish_key(start, ObjectEntry::escaped(start, place));
+        }
+        start
     }
 
-    /// Starts an entry whose key is known to need no escapes.
+    /// Starts an entry whose key needs no escapes.
     #[inline]
     pub(crate) fn plain_key(&mut self, key: &str) {
         let start = self.start_entry();
         self.text.push(b'"');
         self.text.extend_from_slice(key.as_bytes());
         self.text.push(b'"');
-        self.finish_key(start, key);
+        self.finish_key(start, ObjectEntry::plain(start, key.len()));
     }
 
     #[inline]
     fn start_entry(&mut self) -> usize {
-        if self.open.last().is_some_and(|open| open.entries < self.entries.len()) {
+        if self
+            .open
+            .last()
+            .is_some_and(|open| (open.entries as usize) < self.entries.len())
+        {
+            self.end_entry();
             self.text.push(b',');
         }
         self.text.len()
     }
 
+    /// Sets the end of the last entry, unless it is known.
     #[inline]
-    fn finish_key(&mut self, start: usize, key: &str) {
+    fn end_entry(&mut self) {
+        let end = offset(self.text.len());
+        if let Some(last) = self.entries.last_mut()
+            && last.end == 0
+        {
+            last.end = end;
+        }
+    }
+
+    #[inline]
+    fn finish_key(&mut self, start: usize, entry: ObjectEntry) {
         self.text.push(b':');
+        // What did not fit was dropped, so the offsets are wrong: the caller ends the document.
+        if self.check_memory().is_err() {
+            return;
+        }
         let Some(open) = self.open.last_mut() else {
             return;
         };
-        if let Some(last) = self.entries[open.entries..].last()
-            && self.keys[last.key.clone()] >= *key.as_bytes()
+        debug_assert_eq!(start, entry.start as usize);
+        // Most documents are sorted already, so one comparison with the key before is all that they cost.
+        if let Some(last) = self.entries[open.entries as usize..].last()
+            && last.key(&self.text, &self.keys) >= entry.key(&self.text, &self.keys)
         {
             open.sorted = false;
         }
-        let from = self.keys.len();
-        self.keys.extend_from_slice(key.as_bytes());
-        self.entries.push(Entry {
-            key: from..self.keys.len(),
-            start,
-            value: self.text.len(),
-            end: 0,
-        });
+        self.text.meter.push(&mut self.entries, entry);
     }
 
-    /// Closes the open object or array.
+    /// Closes the innermost open object or array.
     pub(crate) fn end(&mut self) {
         let Some(open) = self.open.pop() else { return };
-        if open.kind == Kind::Array {
+        if open.kind == Container::Array {
             self.text.push(b']');
             return;
         }
-        let last = self.open.is_empty();
-        if !open.sorted || last {
-            self.set_ends(open.entries);
+        let first = open.entries as usize;
+        if first < self.entries.len() {
+            self.end_entry();
         }
         self.text.push(b'}');
-        if !open.sorted {
+        if !open.sorted && self.check_memory().is_ok() {
             self.sort(&open);
         }
-        if last {
-            std::mem::swap(&mut self.top, &mut self.entries);
-        } else if let Some(first) = self.entries.get(open.entries) {
-            self.keys.truncate(first.key.start);
-            self.entries.truncate(open.entries);
+        // Nested entries are dropped as soon as their object is closed.
+        if !self.open.is_empty() {
+            self.keys.truncate(open.keys as usize);
+            self.entries.truncate(first);
         }
     }
 
-    fn set_ends(&mut self, first: usize) {
-        let mut end = self.text.len();
-        for entry in self.entries[first..].iter_mut().rev() {
-            entry.end = end;
-            // The comma before an entry belongs to neither neighbour.
-            end = entry.start.saturating_sub(1);
-        }
-    }
-
-    /// Notes the right order of an object's entries. Of equal keys the last one stays.
-    fn sort(&mut self, open: &Open) {
-        let keys = &self.keys;
-        let key = |entry: &Entry| &keys[entry.key.clone()];
-        let entries = &mut self.entries[open.entries..];
+    /// Notes the right order of an object's entries. Of equal keys the last one wins, as in Go.
+    fn sort(&mut self, open: &OpenContainer) {
+        let (text, keys) = (&self.text, &self.keys);
+        let key = |entry: &ObjectEntry| entry.key(text, keys);
+        let entries = &mut self.entries[open.entries as usize..];
+        // The position breaks ties, so that of equal keys the last one in the source stays last.
         entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
         let mut kept = 0;
         for at in 0..entries.len() {
@@ -218,37 +292,50 @@ impl Canon {
                 kept += 1;
             }
         }
-        self.entries.truncate(open.entries + kept);
+        self.entries.truncate(open.entries as usize + kept);
         let from = self.order.len();
-        let spans = self.entries[open.entries..].iter();
-        self.order.extend(spans.map(|entry| entry.start..entry.end));
-        self.moves.push(Move {
-            start: open.start,
-            end: self.text.len(),
-            order: from..self.order.len(),
-        });
-    }
-
-    /// The keys of the document and their values, in order.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
-        self.top.iter().map(|entry| Field {
-            // Keys come from `&str`, so this never fails.
-            key: std::str::from_utf8(&self.keys[entry.key.clone()]).unwrap_or_default(),
-            value: &self.text[entry.value..entry.end],
-        })
-    }
-
-    /// Ends the line.
-    pub(crate) fn finish(&mut self) {
-        if !self.moves.is_empty() {
-            rearrange::rearrange(&self.text, &mut self.moves, &self.order, &mut self.line);
+        let meter = &mut self.text.meter;
+        if !meter.reserve(&mut self.order, kept) {
+            return;
         }
-        let sorted = self.moves.is_empty();
-        let line = if sorted { &mut self.text } else { &mut self.line };
-        line.push(b'\n');
+        let spans = self.entries[open.entries as usize..].iter();
+        self.order.extend(spans.map(ObjectEntry::range));
+        let object = UnsortedObject {
+            start: open.start,
+            end: offset(self.text.len()),
+            order: TextRange::new(from, self.order.len()),
+        };
+        self.text.meter.push(&mut self.moves, object);
     }
 
-    /// The canonical line; only after [`Self::finish`].
+    /// Returns the number of fields of the outermost object.
+    pub(crate) fn field_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns a key of the outermost object and its value. The keys are sorted.
+    pub(crate) fn field(&self, at: usize) -> Field<'_> {
+        let entry = &self.entries[at];
+        // Keys come from `&str`, so the conversion never fails.
+        Field {
+            key: std::str::from_utf8(entry.key(&self.text, &self.keys)).unwrap_or_default(),
+            value: &self.text[entry.value(&self.text)..entry.end as usize],
+        }
+    }
+
+    /// Sorts what is not sorted and ends the line.
+    pub(crate) fn finish(&mut self) -> Result<(), FbcErrorKind> {
+        if self.moves.is_empty() {
+            self.text.push(b'\n');
+        } else {
+            let Text { bytes, meter } = &mut self.text;
+            rearrange::rearrange(bytes, &mut self.moves, &self.order, &mut self.line, meter);
+            meter.push(&mut self.line, b'\n');
+        }
+        self.check_memory()
+    }
+
+    /// Returns the canonical line. Call [`Self::finish`] first.
     pub(crate) fn line(&self) -> &[u8] {
         if self.moves.is_empty() { &self.text } else { &self.line }
     }

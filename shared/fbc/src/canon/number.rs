@@ -1,9 +1,11 @@
-//! Numbers as Go's JSON encoder writes a float64.
+//! Prints numbers as Go's JSON encoder prints a float64.
 
 use std::io::Write as _;
 
-/// Appends a finite float64 in its shortest form; an exponent appears below 1e-6 and from 1e21 on.
-pub(crate) fn float(value: f64, out: &mut Vec<u8>) {
+use super::memory::Text;
+
+/// Appends a finite float64 in its shortest form. Below 1e-6 and from 1e21 on it has an exponent.
+pub(crate) fn float(value: f64, out: &mut Text) {
     let magnitude = value.abs();
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         return exponent(value, out);
@@ -12,7 +14,7 @@ pub(crate) fn float(value: f64, out: &mut Vec<u8>) {
     let _ = write!(out, "{value}");
 }
 
-fn exponent(value: f64, out: &mut Vec<u8>) {
+fn exponent(value: f64, out: &mut Text) {
     let text = format!("{value:e}");
     match text.split_once('e') {
         Some((digits, power)) if !power.starts_with('-') => {
@@ -25,9 +27,11 @@ fn exponent(value: f64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::float;
+    use crate::FbcLimits;
+    use crate::canon::memory::{MemoryMeter, Text};
 
     #[test]
-    fn floats_print_as_go_prints_them() {
+    fn float_prints_like_go() {
         let table = [
             (1.0, "1"),
             (-0.0, "-0"),
@@ -42,7 +46,7 @@ mod tests {
             (5e-324, "5e-324"),
         ];
         for (value, expected) in table {
-            let mut out = Vec::new();
+            let mut out = Text::new(MemoryMeter::new(&FbcLimits::default(), 0), 0);
             float(value, &mut out);
             assert_eq!(String::from_utf8_lossy(&out), expected);
         }

@@ -1,55 +1,83 @@
-use std::ops::Range;
+use super::TextRange;
+use super::memory::MemoryMeter;
 
-/// An object whose entries are not in order.
-#[derive(Debug)]
-pub(super) struct Move {
-    /// Where its `{` is.
-    pub(super) start: usize,
-    /// The end of its `}`.
-    pub(super) end: usize,
-    /// Its entries in order: a range of the list of text ranges.
-    pub(super) order: Range<usize>,
+/// Object whose entries are not sorted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnsortedObject {
+    /// Offset of its `{` in the text.
+    pub(super) start: u32,
+    /// Offset after its `}` in the text.
+    pub(super) end: u32,
+    /// Its entries in order, as a range of the list of text ranges.
+    pub(super) order: TextRange,
 }
 
-enum Todo {
-    /// A part of the text.
-    Text(Range<usize>),
-    /// Entries of an object, and whether they are the first ones.
-    Entries(Range<usize>, bool),
+enum CopyTask {
+    /// Copy this part of the text.
+    Text(TextRange),
+    /// Copy these entries of an object; the flag is true before the first one.
+    Entries(TextRange, bool),
 }
 
-/// Copies `text` to `out` with the entries of every noted object in order.
-pub(super) fn rearrange(text: &[u8], moves: &mut [Move], order: &[Range<usize>], out: &mut Vec<u8>) {
+/// Copies `text` to `out` and sorts the entries of every noted object.
+pub(super) fn rearrange(
+    text: &[u8],
+    moves: &mut [UnsortedObject],
+    order: &[TextRange],
+    out: &mut Vec<u8>,
+    meter: &mut MemoryMeter,
+) {
+    // Objects are noted when they are closed, inner ones first; the copy needs them in the order of the text.
     moves.sort_unstable_by_key(|object| object.start);
-    out.reserve(text.len() + 1);
-    // A list of things to do instead of recursion: how deep it goes is the input's choice.
-    let mut todo = vec![Todo::Text(0..text.len())];
+    // At most: entries that a later one replaces are left out.
+    if !meter.reserve(out, text.len() + 1) {
+        return;
+    }
+    let mut copy = Copier { text, moves, out };
+    // A stack instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
+    let mut todo = vec![CopyTask::Text(TextRange::new(0, text.len()))];
     while let Some(next) = todo.pop() {
         match next {
-            Todo::Text(range) => copy(text, range, moves, out, &mut todo),
-            Todo::Entries(mut entries, first) => {
-                let Some(entry) = entries.next() else {
+            CopyTask::Text(range) => copy.range(range, &mut todo),
+            CopyTask::Entries(entries, first) => {
+                if entries.start == entries.end {
                     continue;
-                };
-                if !first {
-                    out.push(b',');
                 }
-                todo.push(Todo::Entries(entries, false));
-                todo.push(Todo::Text(order[entry].clone()));
+                if !first {
+                    copy.out.push(b',');
+                }
+                let rest = TextRange {
+                    start: entries.start + 1,
+                    ..entries
+                };
+                todo.push(CopyTask::Entries(rest, false));
+                todo.push(CopyTask::Text(order[entries.start as usize]));
             }
         }
     }
 }
 
-/// Copies `range` up to the first object in it that needs order, and notes what is left to do.
-fn copy(text: &[u8], range: Range<usize>, moves: &[Move], out: &mut Vec<u8>, todo: &mut Vec<Todo>) {
-    let next = moves.partition_point(|object| object.start < range.start);
-    match moves.get(next) {
-        Some(object) if object.start < range.end => {
-            out.extend_from_slice(&text[range.start..=object.start]);
-            todo.push(Todo::Text(object.end - 1..range.end));
-            todo.push(Todo::Entries(object.order.clone(), true));
+struct Copier<'a> {
+    text: &'a [u8],
+    moves: &'a [UnsortedObject],
+    out: &'a mut Vec<u8>,
+}
+
+impl Copier<'_> {
+    /// Copies `range` up to the first unsorted object in it and pushes what is left to copy.
+    fn range(&mut self, range: TextRange, todo: &mut Vec<CopyTask>) {
+        let next = self.moves.partition_point(|object| object.start < range.start);
+        match self.moves.get(next) {
+            Some(object) if object.start < range.end => {
+                let before = range.start as usize..=object.start as usize;
+                self.out.extend_from_slice(&self.text[before]);
+                todo.push(CopyTask::Text(TextRange {
+                    start: object.end - 1,
+                    end: range.end,
+                }));
+                todo.push(CopyTask::Entries(object.order, true));
+            }
+            _ => self.out.extend_from_slice(&self.text[range.indexes()]),
         }
-        _ => out.extend_from_slice(&text[range]),
     }
 }

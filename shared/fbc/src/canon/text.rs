@@ -1,8 +1,10 @@
-//! Strings as Go's JSON encoder writes them with HTML escaping off.
+//! Prints strings as Go's JSON encoder does with HTML escaping off.
+
+use super::memory::Text;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// The bytes that may need an escape: `"`, `\`, controls, and 0xE2, which starts U+2028 and U+2029.
+/// Bytes that may need an escape: `"`, `\`, controls, and 0xE2, the first byte of U+2028 and U+2029.
 pub(crate) const SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -16,9 +18,10 @@ pub(crate) const SPECIAL: [bool; 256] = {
     table
 };
 
-/// The length of the run without special bytes that `bytes` starts with.
+/// Returns the number of bytes before the first special byte.
 pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     let mut length = 0;
+    // Eight bytes at a time without an early exit: the compiler turns this into vector code.
     while let Some(chunk) = bytes[length..].first_chunk::<8>() {
         let mut any = false;
         for byte in chunk {
@@ -34,14 +37,14 @@ pub(crate) fn plain_run(bytes: &[u8]) -> usize {
 }
 
 /// Appends the canonical form of `string`, quotes included.
-pub(crate) fn quote(string: &str, out: &mut Vec<u8>) {
+pub(crate) fn quote(string: &str, out: &mut Text) {
     out.push(b'"');
     escape(string, out);
     out.push(b'"');
 }
 
 /// Appends the canonical form of `string` without quotes.
-pub(crate) fn escape(string: &str, out: &mut Vec<u8>) {
+pub(crate) fn escape(string: &str, out: &mut Text) {
     let mut rest = string.as_bytes();
     loop {
         let (plain, special) = rest.split_at(plain_run(rest));
@@ -53,8 +56,8 @@ pub(crate) fn escape(string: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the special character that `bytes` starts with; returns its length.
-pub(crate) fn escape_one(bytes: &[u8], out: &mut Vec<u8>) -> usize {
+/// Appends the special character at the start of `bytes` and returns its length in bytes.
+pub(crate) fn escape_one(bytes: &[u8], out: &mut Text) -> usize {
     match bytes {
         [0xE2, 0x80, last @ (0xA8 | 0xA9), ..] => {
             out.extend_from_slice(b"\\u202");

@@ -1,71 +1,179 @@
 mod glob;
 mod pattern;
 
-use crate::error::{Error, Problem};
-use pattern::{Match, Pattern};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The longest line that Go's `bufio.Scanner` takes.
+use crate::error::{FbcError, FbcErrorKind};
+use pattern::{Pattern, PatternMatch};
+
+/// Shortest line that Go's `bufio.Scanner` refuses, in bytes (`bufio.MaxScanTokenSize`).
 const LINE_LIMIT: usize = 64 * 1024;
 
-/// All `.indexignore` files of a catalog together.
+/// Limits on the `.indexignore` files of a catalog. A value equal to its limit passes; one more gives
+/// [`FbcErrorKind::Limit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IgnoreLimits {
+    /// Maximum number of patterns of all files. Default 1,000: real catalogs have a few.
+    pub patterns: usize,
+    /// Maximum number of comparisons of a character or folder with a pattern, for all paths together. Default 1,000 million,
+    /// some seconds: ten patterns take 20 million for 20,000 files.
+    pub steps: u64,
+}
+
+impl Default for IgnoreLimits {
+    fn default() -> Self {
+        Self {
+            patterns: 1_000,
+            steps: 1_000_000_000,
+        }
+    }
+}
+
+/// Patterns of all `.indexignore` files of a catalog.
 ///
-/// The rules are those of the Go library that declcfg uses, and not quite git's: a pattern without
-/// a slash is compared with every component of a path, later files beat earlier ones, and a file
-/// can be included again although its folder is excluded.
-#[derive(Clone, Debug, Default)]
+/// The rules are those of the Go library that declcfg uses. They differ from git's: a pattern without a slash is
+/// compared with every component of a path, later files beat earlier ones, and a file can be included again although
+/// its folder is excluded.
+///
+/// ```
+/// use catalog_mirror_fbc::{IgnoreLimits, IndexIgnore};
+///
+/// let files = [(".indexignore".into(), b"*.md\n".to_vec())];
+/// let ignore = IndexIgnore::new(files, IgnoreLimits::default())?;
+/// assert!(ignore.excludes("db/README.md")?);
+/// assert!(!ignore.excludes("db/catalog.yaml")?);
+/// # Ok::<(), catalog_mirror_fbc::FbcError>(())
+/// ```
+#[derive(Debug, Default)]
 pub struct IndexIgnore {
+    files: Vec<IgnoreFile>,
+    limits: IgnoreLimits,
+    /// Number of steps that all paths have taken.
+    steps: AtomicU64,
+}
+
+/// Patterns of one file.
+#[derive(Debug)]
+struct IgnoreFile {
+    /// Components of the folder that the file is in.
+    folder: Vec<String>,
     patterns: Vec<Pattern>,
 }
 
 impl IndexIgnore {
-    /// The name of the files with patterns, in any folder.
+    /// Name of the files that hold patterns, in any folder.
     pub const FILE_NAME: &str = ".indexignore";
 
-    /// Takes the path and contents of every such file of a catalog, in any order.
+    /// Reads the patterns from the path and content of every `.indexignore` file, in any order.
     ///
     /// # Errors
-    /// If a line is longer than 64 KiB.
-    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self, Error> {
+    /// Fails if a line is longer than 64 KiB, or if there are too many patterns.
+    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>, limits: IgnoreLimits) -> Result<Self, FbcError> {
         let mut files: Vec<_> = files.into_iter().collect();
+        // The Go library reads the files in the order of its walk, and later patterns beat earlier ones.
         files.sort_by(|a, b| crate::walk_order(&a.0, &b.0));
-        let mut patterns = Vec::new();
-        for (path, contents) in &files {
+        let mut left = limits.patterns;
+        let files = files.iter().map(|(path, contents)| {
             let folder = path.rsplit_once('/').map(|(folder, _)| folder);
-            for (number, line) in contents.split(|byte| *byte == b'\n').enumerate() {
-                if line.len() >= LINE_LIMIT {
-                    return Err(Error::new(0, Some(number + 1), Problem::Line(LINE_LIMIT - 1)));
-                }
-                let line = String::from_utf8_lossy(line);
-                let line = line.trim();
-                if !line.is_empty() && !line.starts_with('#') {
-                    patterns.push(Pattern::new(line, folder));
-                }
-            }
-        }
-        Ok(Self { patterns })
+            let patterns = patterns(contents, &mut left).map_err(|(line, kind)| {
+                let limit = limits.patterns;
+                let kind = kind.unwrap_or(FbcErrorKind::Limit { name: PATTERNS, limit });
+                FbcError::new(0, Some(line), kind)
+            })?;
+            Ok(IgnoreFile {
+                folder: folder.map_or_else(Vec::new, |folder| folder.split('/').map(Into::into).collect()),
+                patterns,
+            })
+        });
+        Ok(Self {
+            files: files.collect::<Result<_, _>>()?,
+            limits,
+            steps: AtomicU64::new(0),
+        })
     }
 
-    /// Whether the file at `path` is no part of the catalog. Files with patterns never are.
-    #[must_use]
-    pub fn excludes(&self, path: &str) -> bool {
+    /// Returns true if the file at `path` is not part of the catalog. This includes every `.indexignore` file.
+    ///
+    /// # Errors
+    /// Fails if all paths together have taken too many steps.
+    pub fn excludes(&self, path: &str) -> Result<bool, FbcError> {
         let path: Vec<_> = path.split('/').collect();
         if path.last() == Some(&Self::FILE_NAME) {
-            return true;
+            return Ok(true);
         }
-        let mut results = self.patterns.iter().rev().map(|pattern| pattern.matches(&path));
-        let decided = results.find(|result| *result != Match::None);
-        decided == Some(Match::Exclude)
+        for file in self.files.iter().rev() {
+            let mut steps = 1 + file.folder.len() as u64;
+            let decided = match path.split_at_checked(file.folder.len()) {
+                Some((folder, rest)) if folder == file.folder => file.matches(rest, &mut steps),
+                _ => PatternMatch::None,
+            };
+            self.count(steps)?;
+            if decided != PatternMatch::None {
+                return Ok(decided == PatternMatch::Exclude);
+            }
+        }
+        Ok(false)
     }
+
+    /// Returns the number of steps that all paths have taken.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, steps: u64) -> Result<(), FbcError> {
+        // Relaxed: a sum, on which no other memory depends.
+        let used = self.steps.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
+        if used <= self.limits.steps {
+            return Ok(());
+        }
+        let kind = FbcErrorKind::Limit {
+            name: "ignoreSteps",
+            limit: usize::try_from(self.limits.steps).unwrap_or(usize::MAX),
+        };
+        Err(FbcError::new(0, None, kind))
+    }
+}
+
+impl IgnoreFile {
+    /// Compares the patterns with a path below the folder of the file. The last one that matches decides.
+    fn matches(&self, path: &[&str], steps: &mut u64) -> PatternMatch {
+        let mut results = self.patterns.iter().rev().map(|pattern| pattern.matches(path, steps));
+        let decided = results.find(|result| *result != PatternMatch::None);
+        decided.unwrap_or(PatternMatch::None)
+    }
+}
+
+/// Name of the limit on the number of patterns.
+const PATTERNS: &str = "ignorePatterns";
+
+/// Reads the patterns of a file, of which `left` more may come. An error carries its line, and no kind if there are too many.
+fn patterns(contents: &[u8], left: &mut usize) -> Result<Vec<Pattern>, (usize, Option<FbcErrorKind>)> {
+    let mut patterns = Vec::new();
+    for (line, number) in contents.split(|byte| *byte == b'\n').zip(1..) {
+        if line.len() >= LINE_LIMIT {
+            return Err((number, Some(FbcErrorKind::Line(LINE_LIMIT - 1))));
+        }
+        // As in Go, a pattern that is not UTF-8 is not an error.
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        *left = left.checked_sub(1).ok_or((number, None))?;
+        patterns.push(Pattern::new(line));
+    }
+    Ok(patterns)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::IndexIgnore;
+    use super::{IgnoreLimits, IndexIgnore};
 
-    /// The files that are left of a small catalog.
+    /// Returns the files of a small catalog that the patterns do not exclude.
     fn left(patterns: &[(&str, &str)]) -> String {
         let files = patterns.iter().map(|(path, lines)| ((*path).into(), (*lines).into()));
-        let ignore = IndexIgnore::new(files).expect("no line is too long");
+        let ignore = IndexIgnore::new(files, IgnoreLimits::default()).expect("no line is too long");
         let paths = [
             "README.md",
             "a.yaml",
@@ -74,12 +182,12 @@ mod tests {
             "d/keep.yaml",
             "skip/a.yaml",
         ];
-        let left = paths.into_iter().filter(|path| !ignore.excludes(path));
+        let left = paths.into_iter().filter(|path| !ignore.excludes(path).unwrap());
         left.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn patterns_mean_what_the_go_library_makes_of_them() {
+    fn patterns_match_like_the_go_library() {
         let all = "README.md a.yaml d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml";
         let table = [
             ("", all),
@@ -103,9 +211,66 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_patterns_rules_its_own_folder() {
+    fn patterns_apply_only_to_the_folder_of_their_file() {
         let patterns = [("d/.indexignore", "/a.yaml\n!keep.yaml"), (".indexignore", "keep.yaml")];
         assert_eq!(left(&patterns), "README.md a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml");
-        assert!(IndexIgnore::default().excludes("d/.indexignore"));
+        assert!(IndexIgnore::default().excludes("d/.indexignore").unwrap());
+    }
+
+    fn limited(lines: &str, limits: IgnoreLimits) -> Result<IndexIgnore, String> {
+        let files = [(".indexignore".to_owned(), lines.as_bytes().to_vec())];
+        IndexIgnore::new(files, limits).map_err(|error| format!("{error}: {}", error.kind()))
+    }
+
+    #[test]
+    fn limits_accept_their_exact_value_and_name_themselves_when_exceeded() {
+        let limits = |patterns, steps| IgnoreLimits { patterns, steps };
+        let error = limited("a\n# c\nb\n", limits(1, 1)).unwrap_err();
+        assert_eq!(error, "line 3: exceeds the limit ignorePatterns of 1");
+        let ignore = limited("a\n# c\nb\n", limits(2, u64::MAX)).unwrap();
+        assert!(!ignore.excludes("c/d").unwrap());
+        let steps = ignore.steps();
+        assert!(!limited("a\nb\n", limits(2, steps)).unwrap().excludes("c/d").unwrap());
+        let error = limited("a\nb\n", limits(2, steps - 1))
+            .unwrap()
+            .excludes("c/d")
+            .unwrap_err();
+        assert_eq!(
+            error.kind().to_string(),
+            format!("exceeds the limit ignoreSteps of {}", steps - 1)
+        );
+    }
+
+    #[test]
+    fn steps_grow_with_the_product_of_patterns_and_paths() {
+        // Each is four times as long as the one before, in the patterns or in the path.
+        type Make = fn(usize) -> (String, String);
+        let families: [(&str, Make); 5] = [
+            ("many patterns", |n| ("x*y\n".repeat(n), "xa/xb".into())),
+            ("long path", |n| ("x*y\n".into(), "xa/".repeat(n) + "b")),
+            ("deep pattern", |n| ("a/".repeat(n) + "b", "a/".repeat(n) + "c")),
+            ("stars", |n| ("*a".repeat(n) + "b", "a".repeat(200))),
+            ("folders", |n| ("**/".repeat(n) + "a/**/b", "x/".repeat(n) + "c")),
+        ];
+        for (name, make) in families {
+            let cost = |n| {
+                let (lines, path) = make(n);
+                let limits = IgnoreLimits {
+                    patterns: usize::MAX,
+                    ..IgnoreLimits::default()
+                };
+                let ignore = limited(&lines, limits).unwrap();
+                ignore.excludes(&path).unwrap();
+                ignore.steps()
+            };
+            for n in [500, 2000] {
+                assert!(
+                    cost(4 * n) * 10 <= cost(n) * 44,
+                    "{name}: {} and {}",
+                    cost(n),
+                    cost(4 * n)
+                );
+            }
+        }
     }
 }

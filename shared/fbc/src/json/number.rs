@@ -1,12 +1,11 @@
+use crate::canon::memory::Text;
 use crate::canon::number::float;
-use crate::error::Problem;
+use crate::error::{FbcErrorKind, excerpt};
 
-use super::Fault;
+use super::JsonError;
 
-/// Copies the number at `at` in canonical form; returns where it ends.
-///
-/// An integer keeps its digits, whatever their number.
-pub(super) fn copy(text: &str, at: usize, out: &mut Vec<u8>) -> Result<usize, Fault> {
+/// Copies the number at `at` in canonical form and returns its end.
+pub(super) fn copy(text: &str, at: usize, out: &mut Text) -> Result<usize, JsonError> {
     let bytes = text.as_bytes();
     let mut end = at + usize::from(bytes[at] == b'-');
     end = match bytes.get(end) {
@@ -22,6 +21,7 @@ pub(super) fn copy(text: &str, at: usize, out: &mut Vec<u8>) -> Result<usize, Fa
         end = digits(bytes, end)?;
     }
     let number = &text[at..end];
+    // An integer keeps all its digits. catalogd rounds integers beyond 2^53, see the list of deviations.
     if end == integer {
         out.extend_from_slice(number.as_bytes());
         return Ok(end);
@@ -29,19 +29,19 @@ pub(super) fn copy(text: &str, at: usize, out: &mut Vec<u8>) -> Result<usize, Fa
     match number.parse() {
         Ok(value) if f64::is_finite(value) => float(value, out),
         _ => {
-            let problem = Problem::NumberRange(number.into());
-            return Err(Fault { at, problem });
+            let kind = FbcErrorKind::NumberRange(excerpt(number));
+            return Err(JsonError { at, kind });
         }
     }
     Ok(end)
 }
 
-/// Where the digits at `at` end; there must be one.
-fn digits(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+/// Returns the end of the digits at `at`. Fails if there is none.
+fn digits(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     match count {
-        0 if at == bytes.len() => Err(Fault::end(at)),
-        0 => Err(Fault::new(at, "a digit is expected")),
+        0 if at == bytes.len() => Err(JsonError::end(at)),
+        0 => Err(JsonError::new(at, "a digit is expected")),
         _ => Ok(at + count),
     }
 }

@@ -1,44 +1,46 @@
-use crate::canon::{Canon, Kind};
-use crate::error::Problem;
+use crate::canon::{Container, LineBuilder};
+use crate::error::FbcErrorKind;
 
 use super::{number, string};
 
-/// What is wrong, and at which byte.
+/// Error at a byte of the JSON text.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct JsonError {
     pub(crate) at: usize,
-    pub(crate) problem: Problem,
+    pub(crate) kind: FbcErrorKind,
 }
 
-impl Fault {
+impl JsonError {
     pub(super) fn new(at: usize, what: &'static str) -> Self {
         Self {
             at,
-            problem: Problem::Json(what),
+            kind: FbcErrorKind::Json(what),
         }
     }
 
     pub(super) fn end(at: usize) -> Self {
         Self {
             at,
-            problem: Problem::JsonEnd,
+            kind: FbcErrorKind::JsonEnd,
         }
     }
 }
 
-/// Parses the value that starts at `at` into `canon`; returns where it ends.
-pub(crate) fn parse(text: &str, at: usize, canon: &mut Canon) -> Result<usize, Fault> {
-    let mut parser = Parser { text, at, canon };
-    // A loop instead of recursion: how deep it goes is the input's choice.
+/// Parses the value that starts at `at` into `builder` and returns its end.
+pub(crate) fn parse(text: &str, at: usize, builder: &mut LineBuilder) -> Result<usize, JsonError> {
+    let mut parser = Parser { text, at, builder };
+    // A loop instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
     loop {
         parser.value()?;
+        let enough = parser.builder.check_memory();
+        enough.map_err(|kind| JsonError { at: parser.at, kind })?;
         if parser.close()? {
             return Ok(parser.at);
         }
     }
 }
 
-/// Where the white space that starts at `at` ends.
+/// Returns the offset of the first byte from `at` on that is not white space.
 #[inline]
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(at) {
@@ -50,30 +52,30 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    canon: &'a mut Canon,
+    builder: &'a mut LineBuilder,
 }
 
 impl Parser<'_> {
-    /// The next byte that is no white space.
+    /// Skips white space and returns the next byte without reading it.
     #[inline]
-    fn next(&mut self) -> Result<u8, Fault> {
+    fn next(&mut self) -> Result<u8, JsonError> {
         self.at = skip_space(self.text.as_bytes(), self.at);
         let byte = self.text.as_bytes().get(self.at);
-        byte.copied().ok_or_else(|| Fault::end(self.at))
+        byte.copied().ok_or_else(|| JsonError::end(self.at))
     }
 
     /// Reads a scalar or an empty container, or opens containers up to the first scalar in them.
-    fn value(&mut self) -> Result<(), Fault> {
+    fn value(&mut self) -> Result<(), JsonError> {
         loop {
             let opened = match self.next()? {
                 b'"' => return self.string(),
-                b'{' => self.open(Kind::Object, b'}')?,
-                b'[' => self.open(Kind::Array, b']')?,
+                b'{' => self.open(Container::Object, b'}')?,
+                b'[' => self.open(Container::Array, b']')?,
                 b't' => return self.literal("true"),
                 b'f' => return self.literal("false"),
                 b'n' => return self.literal("null"),
                 b'-' | b'0'..=b'9' => return self.number(),
-                _ => return Err(Fault::new(self.at, "a value is expected")),
+                _ => return Err(JsonError::new(self.at, "a value is expected")),
             };
             if !opened {
                 return Ok(());
@@ -81,88 +83,89 @@ impl Parser<'_> {
         }
     }
 
-    /// Opens a container; false if it is empty, and so closed again.
-    fn open(&mut self, kind: Kind, close: u8) -> Result<bool, Fault> {
-        let fault = |problem| Fault { at: self.at, problem };
-        self.canon.begin(kind).map_err(fault)?;
+    /// Opens a container. Returns false if it is empty; then it is closed again.
+    fn open(&mut self, container: Container, close: u8) -> Result<bool, JsonError> {
+        let error = |kind| JsonError { at: self.at, kind };
+        self.builder.begin(container).map_err(error)?;
         self.at += 1;
         if self.next()? == close {
             self.at += 1;
-            self.canon.end();
+            self.builder.end();
             return Ok(false);
         }
-        if kind == Kind::Object {
+        if container == Container::Object {
             self.key()?;
         }
         Ok(true)
     }
 
-    /// After a value: closes what ends here, up to the next comma; true if nothing is open any more.
-    fn close(&mut self) -> Result<bool, Fault> {
-        while let Some(kind) = self.canon.kind() {
+    /// Closes the containers that end after a value, up to the next comma. Returns true if none is open any more.
+    fn close(&mut self) -> Result<bool, JsonError> {
+        while let Some(kind) = self.builder.kind() {
             match (self.next()?, kind) {
-                (b',', Kind::Array) => {
+                (b',', Container::Array) => {
                     self.at += 1;
                     return Ok(false);
                 }
-                (b',', Kind::Object) => {
+                (b',', Container::Object) => {
                     self.at += 1;
                     self.next()?;
                     self.key()?;
                     return Ok(false);
                 }
-                (b']', Kind::Array) | (b'}', Kind::Object) => {
+                (b']', Container::Array) | (b'}', Container::Object) => {
                     self.at += 1;
-                    self.canon.end();
+                    self.builder.end();
                 }
-                _ => return Err(Fault::new(self.at, "a comma or the end is expected")),
+                _ => return Err(JsonError::new(self.at, "a comma or the end is expected")),
             }
         }
         Ok(true)
     }
 
     /// Reads a key and its colon.
-    fn key(&mut self) -> Result<(), Fault> {
+    fn key(&mut self) -> Result<(), JsonError> {
         if self.text.as_bytes().get(self.at) != Some(&b'"') {
-            return Err(Fault::new(self.at, "a key is expected"));
+            return Err(JsonError::new(self.at, "a key is expected"));
         }
         let start = self.at + 1;
         let plain = string::plain_end(self.text, start);
         if self.text.as_bytes().get(plain) == Some(&b'"') {
-            self.canon.plain_key(&self.text[start..plain]);
+            self.builder.plain_key(&self.text[start..plain]);
             self.at = plain + 1;
         } else {
             let mut key = String::new();
             self.at = string::decode(self.text, start, &mut key)?;
-            self.canon.key(&key);
+            self.builder.key(&key);
         }
         if self.next()? != b':' {
-            return Err(Fault::new(self.at, "a colon is expected"));
+            return Err(JsonError::new(self.at, "a colon is expected"));
         }
         self.at += 1;
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Fault> {
-        self.at = string::copy(self.text, self.at + 1, self.canon.value())?;
+    fn string(&mut self) -> Result<(), JsonError> {
+        self.at = string::copy(self.text, self.at + 1, self.builder.value())?;
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
-        self.at = number::copy(self.text, self.at, self.canon.value())?;
+    fn number(&mut self) -> Result<(), JsonError> {
+        self.at = number::copy(self.text, self.at, self.builder.value())?;
         Ok(())
     }
 
-    fn literal(&mut self, word: &'static str) -> Result<(), Fault> {
+    fn literal(&mut self, word: &'static str) -> Result<(), JsonError> {
         let rest = &self.text.as_bytes()[self.at..];
         if !rest.starts_with(word.as_bytes()) {
+            // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
             return Err(if word.as_bytes().starts_with(rest) {
-                Fault::end(self.text.len())
+                JsonError::end(self.text.len())
             } else {
-                Fault::new(self.at, "a value is expected")
+                JsonError::new(self.at, "a value is expected")
             });
         }
-        self.canon.value().extend_from_slice(word.as_bytes());
+        self.builder.value().extend_from_slice(word.as_bytes());
         self.at += word.len();
         Ok(())
     }

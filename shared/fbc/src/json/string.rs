@@ -1,15 +1,16 @@
+use crate::canon::memory::Text;
 use crate::canon::text::{escape, escape_one, plain_run};
 
-use super::Fault;
+use super::JsonError;
 
-/// Where the run of characters that need no care ends.
+/// Returns the end of the characters from `at` on that can be copied as they are.
 #[inline]
 pub(super) fn plain_end(text: &str, at: usize) -> usize {
     at + plain_run(&text.as_bytes()[at..])
 }
 
-/// Copies the string whose inside starts at `at` in canonical form; returns where it ends.
-pub(super) fn copy(text: &str, mut at: usize, out: &mut Vec<u8>) -> Result<usize, Fault> {
+/// Copies the string whose first character is at `at` in canonical form and returns its end.
+pub(super) fn copy(text: &str, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
     let bytes = text.as_bytes();
     out.push(b'"');
     loop {
@@ -21,7 +22,7 @@ pub(super) fn copy(text: &str, mut at: usize, out: &mut Vec<u8>) -> Result<usize
                 out.push(b'"');
                 return Ok(at + 1);
             }
-            // These escapes are canonical as they are.
+            // These escapes are canonical already.
             [b'\\', short @ (b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f'), ..] => {
                 out.extend_from_slice(&[b'\\', short]);
                 at += 2;
@@ -31,15 +32,16 @@ pub(super) fn copy(text: &str, mut at: usize, out: &mut Vec<u8>) -> Result<usize
                 escape(character.encode_utf8(&mut [0; 4]), out);
                 at = end;
             }
+            // 0xE2 starts U+2028 and U+2029, which Go escapes, and many characters that it does not.
             [0xE2, ..] => at += escape_one(&bytes[at..], out),
-            [] => return Err(Fault::end(at)),
-            _ => return Err(Fault::new(at, "a control character in a string")),
+            [] => return Err(JsonError::end(at)),
+            _ => return Err(JsonError::new(at, "a control character in a string")),
         }
     }
 }
 
-/// Decodes the string whose inside starts at `at`; returns where it ends.
-pub(super) fn decode(text: &str, mut at: usize, out: &mut String) -> Result<usize, Fault> {
+/// Decodes the string whose first character is at `at` and returns its end.
+pub(super) fn decode(text: &str, mut at: usize, out: &mut String) -> Result<usize, JsonError> {
     loop {
         let rest = &text[at..];
         let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ');
@@ -52,16 +54,16 @@ pub(super) fn decode(text: &str, mut at: usize, out: &mut String) -> Result<usiz
                 out.push(character);
                 at = end;
             }
-            Some(_) => return Err(Fault::new(plain, "a control character in a string")),
-            None => return Err(Fault::end(plain)),
+            Some(_) => return Err(JsonError::new(plain, "a control character in a string")),
+            None => return Err(JsonError::end(plain)),
         }
     }
 }
 
-/// The character of the escape at `at`, and where the escape ends.
-fn unescape(text: &str, at: usize) -> Result<(char, usize), Fault> {
+/// Returns the character of the escape at `at` and the end of the escape.
+fn unescape(text: &str, at: usize) -> Result<(char, usize), JsonError> {
     let character = match text.as_bytes().get(at + 1) {
-        None => return Err(Fault::end(at)),
+        None => return Err(JsonError::end(at)),
         Some(b'u') => return unicode(text, at),
         Some(quoted @ (b'"' | b'\\' | b'/')) => char::from(*quoted),
         Some(b'b') => '\u{8}',
@@ -69,13 +71,13 @@ fn unescape(text: &str, at: usize) -> Result<(char, usize), Fault> {
         Some(b'n') => '\n',
         Some(b'r') => '\r',
         Some(b't') => '\t',
-        Some(_) => return Err(Fault::new(at, "an unknown escape in a string")),
+        Some(_) => return Err(JsonError::new(at, "an unknown escape in a string")),
     };
     Ok((character, at + 2))
 }
 
-/// The character of the `\u` escape at `at`; half a surrogate pair becomes U+FFFD, as in Go.
-fn unicode(text: &str, at: usize) -> Result<(char, usize), Fault> {
+/// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes U+FFFD, as in Go.
+fn unicode(text: &str, at: usize) -> Result<(char, usize), JsonError> {
     let high = hex(text, at)?;
     if let Some(character) = char::from_u32(high) {
         return Ok((character, at + 6));
@@ -91,14 +93,14 @@ fn unicode(text: &str, at: usize) -> Result<(char, usize), Fault> {
     Ok((char::REPLACEMENT_CHARACTER, at + 6))
 }
 
-fn hex(text: &str, at: usize) -> Result<u32, Fault> {
+fn hex(text: &str, at: usize) -> Result<u32, JsonError> {
     let digits = text.as_bytes().get(at + 2..at + 6);
-    let digits = digits.ok_or_else(|| Fault::end(text.len()))?;
+    let digits = digits.ok_or_else(|| JsonError::end(text.len()))?;
     digits
         .iter()
         .try_fold(0, |value, digit| {
             let digit = char::from(*digit).to_digit(16);
             digit.map(|digit| value * 16 + digit)
         })
-        .ok_or_else(|| Fault::new(at, "an invalid \\u escape"))
+        .ok_or_else(|| JsonError::new(at, "an invalid \\u escape"))
 }

@@ -1,59 +1,59 @@
-//! How much of a document may come from aliases.
+//! Limits the part of a document that may come from aliases.
 
-use crate::error::Problem;
+use crate::error::FbcErrorKind;
 
-/// go-yaml's rule: the larger the document, the smaller the part that aliases may make up.
+/// Up to this number of nodes, aliases may make up 99 % of a document (go-yaml, `decode.go`).
 const LOW: f64 = 400_000.0;
+/// From this number of nodes on, aliases may make up 10 % of a document. Between the two the share falls evenly.
 const HIGH: f64 = 4_000_000.0;
 
-/// Counts what aliases add.
+/// Counter of the bytes and nodes that aliases add.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct AliasBudget {
     limit: usize,
-    /// Bytes that aliases added, and the size of the document when the last part was counted.
+    /// Number of canonical bytes that aliases have added.
     spent: usize,
-    seen: usize,
     nodes: usize,
     aliased: usize,
 }
 
-impl Budget {
+impl AliasBudget {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
             spent: 0,
-            seen: 0,
             // The document counts as a node.
             nodes: 1,
             aliased: 0,
         }
     }
 
-    /// Counts the bytes since the last call.
-    #[inline]
-    pub(super) fn bytes(&mut self, size: usize, aliased: bool) -> Result<(), Problem> {
-        if aliased {
-            self.spent += size - self.seen;
-            if self.spent > self.limit {
-                return Err(Problem::Limit {
-                    name: "aliasBytes",
-                    limit: self.limit,
-                });
-            }
-        }
-        self.seen = size;
-        Ok(())
+    /// Returns the number of nodes so far.
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes
     }
 
-    /// Counts a node.
+    /// Counts one node.
     #[inline]
-    pub(super) fn node(&mut self, aliased: bool) -> Result<(), Problem> {
+    pub(super) fn node(&mut self) {
         self.nodes += 1;
-        if aliased {
-            self.aliased += 1;
-            if self.aliased > 100 && self.nodes > 1000 && self.excessive() {
-                return Err(Problem::AliasRatio);
-            }
+    }
+
+    /// Counts what an alias adds, before it is added. Fails if aliases add too many bytes, or make up too large a part of the
+    /// document.
+    pub(super) fn aliased(&mut self, nodes: usize, bytes: usize) -> Result<(), FbcErrorKind> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        self.aliased = self.aliased.saturating_add(nodes);
+        // As in go-yaml, small documents may consist of aliases.
+        if self.aliased > 100 && self.nodes > 1000 && self.excessive() {
+            return Err(FbcErrorKind::AliasRatio);
+        }
+        self.spent = self.spent.saturating_add(bytes);
+        if self.spent > self.limit {
+            return Err(FbcErrorKind::Limit {
+                name: "aliasBytes",
+                limit: self.limit,
+            });
         }
         Ok(())
     }

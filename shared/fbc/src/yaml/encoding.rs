@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 
-use crate::error::Problem;
+use crate::error::FbcErrorKind;
 
-/// The text of a document: UTF-8, or UTF-16 with a byte order mark. On failure, the line and why.
-pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, Problem)> {
+/// Returns the text of a document in UTF-8, or in UTF-16 with a byte order mark. An error carries its line.
+pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
     let text = match bytes {
         [0xFE, 0xFF, units @ ..] => Cow::Owned(utf16(units, u16::from_be_bytes)?),
         [0xFF, 0xFE, units @ ..] => Cow::Owned(utf16(units, u16::from_le_bytes)?),
@@ -17,48 +17,61 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, Problem)> {
         None => Ok(next_lines(text)),
         Some((at, _)) => Err((
             line(&text.as_bytes()[..at]),
-            Problem::Encoding("text: it holds a control character"),
+            FbcErrorKind::Encoding("text: it holds a control character"),
         )),
     }
 }
 
-/// In YAML 1.1, U+0085 is a line feed everywhere; the parser knows 1.2 only.
+/// Replaces U+0085 by a line feed: it is one in YAML 1.1, but the parser knows 1.2 only.
 fn next_lines(text: Cow<'_, str>) -> Cow<'_, str> {
-    if text.contains('\u{85}') {
-        text.replace('\u{85}', "\n").into()
-    } else {
-        text
+    if !text.contains('\u{85}') {
+        return text;
     }
+    // `str::replace` would take up to twice the memory.
+    let mut replaced = String::with_capacity(text.len());
+    for (at, line) in text.split('\u{85}').enumerate() {
+        if at > 0 {
+            replaced.push('\n');
+        }
+        replaced.push_str(line);
+    }
+    replaced.into()
 }
 
 fn line(before: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', before).count() + 1
 }
 
-fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, Problem)> {
+fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
     std::str::from_utf8(bytes)
         .map(Cow::Borrowed)
-        .map_err(|error| (line(&bytes[..error.valid_up_to()]), Problem::Encoding("UTF-8")))
+        .map_err(|error| (line(&bytes[..error.valid_up_to()]), FbcErrorKind::Encoding("UTF-8")))
 }
 
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, Problem)> {
-    let fault = || (1, Problem::Encoding("UTF-16"));
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcErrorKind)> {
+    let error = || (1, FbcErrorKind::Encoding("UTF-16"));
     let (units, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(fault());
+        return Err(error());
     }
-    let units = units.iter().map(|pair| unit(*pair));
-    char::decode_utf16(units).collect::<Result<_, _>>().map_err(|_| fault())
+    let characters = || char::decode_utf16(units.iter().map(|pair| unit(*pair)));
+    let size = characters().map(|read| read.map_or(0, char::len_utf8)).sum();
+    // Of the right size from the start: `collect` would take up to twice as much.
+    let mut text = String::with_capacity(size);
+    for read in characters() {
+        text.push(read.map_err(|_| error())?);
+    }
+    Ok(text)
 }
 
-/// Whether a quick look finds only characters that need no second one.
+/// Returns true if all bytes are printable ASCII, which most documents are. The check of each character is slower.
 fn printable(bytes: &[u8]) -> bool {
     bytes.iter().fold(true, |all, byte| {
         all & matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7E)
     })
 }
 
-/// The characters that YAML 1.1 lets stand in a stream.
+/// Returns true for the characters that YAML 1.1 allows in a stream.
 fn allowed(c: char) -> bool {
     matches!(c,
         '\t' | '\n' | '\r' | ' '..='~' | '\u{85}'

@@ -1,6 +1,6 @@
-//! Floats as mapping keys.
+//! Prints floats that are mapping keys.
 
-/// A float as `sigs.k8s.io/yaml` writes it when it is a key: Go's `%g` of a float32.
+/// Returns a float as `sigs.k8s.io/yaml` prints it as a key: Go's `%g` of a float32.
 pub(super) fn key(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "catalogd rounds keys to float32")]
     let value = value as f32;
@@ -23,7 +23,7 @@ mod tests {
     use super::key;
 
     #[test]
-    fn float_keys_print_as_go_prints_them() {
+    fn float_key_prints_like_go() {
         let table = [
             (1.5, "1.5"),
             (1.0, "1"),

@@ -1,53 +1,74 @@
-//! YAML as `sigs.k8s.io/yaml` reads it: granit-parser's events under go-yaml v2's rules.
+//! Reads YAML as `sigs.k8s.io/yaml` does: granit-parser's events under the rules of go-yaml v2.
 
+mod anchors;
 mod budget;
 mod build;
 mod encoding;
 mod float;
-mod replay;
 mod resolve;
 mod separator;
 mod source;
 pub(crate) mod split;
 
-use crate::canon::Canon;
-use crate::error::Problem;
-use crate::limits::Limits;
+use std::borrow::Cow;
 
-use build::Builder;
-use source::Source;
+use crate::FbcLimits;
+use crate::canon::LineBuilder;
+use crate::error::FbcErrorKind;
 
-/// What is wrong, and on which line of the document.
+use build::DocumentBuilder;
+use source::YamlSource;
+
+/// Memory that the parser takes for a `%TAG` directive, in bytes: an entry of a B-tree whose nodes are half empty, and two
+/// short strings.
+const DIRECTIVE_BYTES: usize = 192;
+
+/// Error on a line of a YAML document.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct YamlError {
     pub(crate) line: Option<usize>,
-    pub(crate) problem: Problem,
+    pub(crate) kind: FbcErrorKind,
 }
 
-/// Parses one piece of a stream; calls `emit` for every document in it that is not null.
+/// Parses one part of a stream and calls `emit` for every document in it that is not null.
 ///
-/// Mostly there is one document, but `...` can end it and let another one follow.
+/// Most parts hold one document, but `...` can end it and another one can follow.
 pub(crate) fn parse(
     piece: &[u8],
-    limits: &Limits,
-    canon: &mut Canon,
-    emit: &mut dyn FnMut(&mut Canon) -> Result<(), Problem>,
-) -> Result<(), Fault> {
-    let text = encoding::decode(piece).map_err(|(line, problem)| Fault {
-        line: Some(line),
-        problem,
-    })?;
-    let mut source = Source::new(&text, limits);
+    limits: &FbcLimits,
+    builder: &mut LineBuilder,
+    emit: &mut dyn FnMut(&mut LineBuilder) -> Result<(), FbcErrorKind>,
+) -> Result<(), YamlError> {
+    let text = encoding::decode(piece).map_err(|(line, kind)| YamlError { line: Some(line), kind })?;
+    let held = match &text {
+        Cow::Borrowed(_) => 0,
+        Cow::Owned(text) => text.capacity(),
+    };
+    builder.memory().take(held);
+    builder.memory().take(directives(&text).saturating_mul(DIRECTIVE_BYTES));
+    let enough = builder.check_memory();
+    enough.map_err(|kind| YamlError { line: None, kind })?;
+    let mut source = YamlSource::new(&text, limits);
     while source.document()? {
-        canon.clear();
+        builder.clear();
         let line = source.line();
-        let object = Builder::new(canon, limits).build(&mut source)?;
+        let object = DocumentBuilder::new(builder, limits).build(&mut source)?;
         if object {
-            emit(canon).map_err(|problem| Fault {
-                line: Some(line),
-                problem,
-            })?;
+            emit(builder).map_err(|kind| YamlError { line: Some(line), kind })?;
         }
     }
+    builder.memory().give_back(held);
     Ok(())
+}
+
+/// Returns the number of lines that start like a directive.
+fn directives(text: &str) -> usize {
+    let text = text.as_bytes();
+    let starts = memchr::memchr_iter(b'%', text);
+    starts
+        .filter(|at| {
+            at.checked_sub(1)
+                .is_none_or(|before| matches!(text[before], b'\n' | b'\r'))
+        })
+        .count()
 }

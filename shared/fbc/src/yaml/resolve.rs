@@ -1,4 +1,4 @@
-//! What a scalar means, by the rules of go-yaml v2.
+//! Resolves the type and value of a scalar, by the rules of go-yaml v2.
 
 use std::borrow::Cow;
 
@@ -6,88 +6,93 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-use crate::error::Problem;
+use crate::error::{FbcErrorKind, excerpt};
 
-use super::source::{Scalar, Tag};
+use super::source::{Scalar, ScalarTag};
 
-/// A scalar's value.
+/// Value of a scalar after resolution.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum ScalarValue<'a> {
     Null,
     Bool(bool),
-    /// An integer that 64 bits hold, signed or not.
+    /// Integer that fits into 64 bits, signed or unsigned.
     Int(i128),
-    /// The digits of an integer that they do not hold.
+    /// Digits of an integer that does not fit into 64 bits.
     Big(String),
     Float(f64),
     String(Cow<'a, str>),
 }
 
-/// As in Go, bits that a final digit leaves over may be anything.
+/// Base64 as Go decodes it: bits that the last digit leaves over may have any value.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Finds out what a scalar means.
-pub(super) fn resolve<'a>(scalar: Scalar<'a>) -> Result<Value<'a>, Problem> {
+/// Returns the value of a scalar. Fails if the value does not fit the tag.
+pub(super) fn resolve<'a>(scalar: Scalar<'a>) -> Result<ScalarValue<'a>, FbcErrorKind> {
     let Scalar { value, plain, tag } = scalar;
     match tag {
-        Tag::None if plain => Ok(untagged(&value).unwrap_or(Value::String(value))),
-        Tag::None | Tag::Str | Tag::Bang | Tag::Merge | Tag::Other => Ok(Value::String(value)),
-        Tag::Binary => binary(&value),
-        Tag::Timestamp if untagged(&value).is_none() && dated(&value) => Ok(Value::String(value)),
+        ScalarTag::None if plain => Ok(untagged(&value).unwrap_or(ScalarValue::String(value))),
+        ScalarTag::None | ScalarTag::Str | ScalarTag::Bang | ScalarTag::Merge | ScalarTag::Other => {
+            Ok(ScalarValue::String(value))
+        }
+        ScalarTag::Binary => binary(&value),
+        ScalarTag::Timestamp if untagged(&value).is_none() && dated(&value) => Ok(ScalarValue::String(value)),
         _ => tagged(&value, tag),
     }
 }
 
-/// A value under a tag that says what it must be.
-fn tagged<'a>(value: &str, tag: Tag) -> Result<Value<'a>, Problem> {
+/// Returns the value of a scalar whose tag names its type.
+fn tagged<'a>(value: &str, tag: ScalarTag) -> Result<ScalarValue<'a>, FbcErrorKind> {
     match (untagged(value), tag) {
-        (Some(found @ Value::Null), Tag::Null)
-        | (Some(found @ Value::Bool(_)), Tag::Bool)
-        | (Some(found @ Value::Int(_)), Tag::Int)
-        | (Some(found @ (Value::Float(_) | Value::Big(_))), Tag::Float) => Ok(found),
+        (Some(found @ ScalarValue::Null), ScalarTag::Null)
+        | (Some(found @ ScalarValue::Bool(_)), ScalarTag::Bool)
+        | (Some(found @ ScalarValue::Int(_)), ScalarTag::Int)
+        | (Some(found @ (ScalarValue::Float(_) | ScalarValue::Big(_))), ScalarTag::Float) => Ok(found),
         #[expect(clippy::cast_precision_loss, reason = "the tag asks for a float")]
-        (Some(Value::Int(int)), Tag::Float) if i64::try_from(int).is_ok() => Ok(Value::Float(int as f64)),
-        _ => Err(Problem::Tag {
-            value: value.chars().take(80).collect(),
+        (Some(ScalarValue::Int(int)), ScalarTag::Float) if i64::try_from(int).is_ok() => {
+            Ok(ScalarValue::Float(int as f64))
+        }
+        _ => Err(FbcErrorKind::Tag {
+            value: excerpt(value),
             tag: name(tag),
         }),
     }
 }
 
-fn name(tag: Tag) -> &'static str {
+fn name(tag: ScalarTag) -> &'static str {
     match tag {
-        Tag::Bool => "!!bool",
-        Tag::Int => "!!int",
-        Tag::Float => "!!float",
-        Tag::Null => "!!null",
-        Tag::Timestamp => "!!timestamp",
-        Tag::Binary => "!!binary",
-        Tag::None | Tag::Str | Tag::Merge | Tag::Bang | Tag::Other => "!!str",
+        ScalarTag::Bool => "!!bool",
+        ScalarTag::Int => "!!int",
+        ScalarTag::Float => "!!float",
+        ScalarTag::Null => "!!null",
+        ScalarTag::Timestamp => "!!timestamp",
+        ScalarTag::Binary => "!!binary",
+        ScalarTag::None | ScalarTag::Str | ScalarTag::Merge | ScalarTag::Bang | ScalarTag::Other => "!!str",
     }
 }
 
-/// A timestamp stays a string, so it is enough that it looks like one.
+/// Returns true if the value looks like a timestamp. That is enough: a timestamp stays a string.
 fn dated(value: &str) -> bool {
     let year = value.bytes().take_while(u8::is_ascii_digit).count();
     year == 4 && value[4..].starts_with('-')
 }
 
-fn binary<'a>(value: &str) -> Result<Value<'a>, Problem> {
+fn binary<'a>(value: &str) -> Result<ScalarValue<'a>, FbcErrorKind> {
     let digits: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = BASE64.decode(digits).map_err(|_| Problem::Tag {
-        value: value.chars().take(80).collect(),
-        tag: name(Tag::Binary),
+    let bytes = BASE64.decode(digits).map_err(|_| FbcErrorKind::Tag {
+        value: excerpt(value),
+        tag: name(ScalarTag::Binary),
     })?;
-    Ok(Value::String(Cow::Owned(crate::json::text(&bytes).into_owned())))
+    Ok(ScalarValue::String(Cow::Owned(crate::json::text(&bytes).into_owned())))
 }
 
-/// What a plain scalar is if it is no string.
-fn untagged<'a>(value: &str) -> Option<Value<'a>> {
+/// Returns the value of a plain scalar, or `None` if it is a string.
+fn untagged<'a>(value: &str) -> Option<ScalarValue<'a>> {
+    // The first byte rules out most strings, as the table in go-yaml's `resolve.go` does.
     let Some(first) = value.bytes().next() else {
-        return Some(Value::Null);
+        return Some(ScalarValue::Null);
     };
     match first {
         b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' => word(value),
@@ -96,25 +101,27 @@ fn untagged<'a>(value: &str) -> Option<Value<'a>> {
     }
 }
 
-fn word<'a>(value: &str) -> Option<Value<'a>> {
+fn word<'a>(value: &str) -> Option<ScalarValue<'a>> {
     // No word is longer than `false`.
     if value.len() > 5 {
         return None;
     }
     Some(match value {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Value::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Value::Bool(false),
-        "~" | "null" | "Null" | "NULL" => Value::Null,
-        ".nan" | ".NaN" | ".NAN" => Value::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Value::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Value::Float(f64::NEG_INFINITY),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => ScalarValue::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            ScalarValue::Bool(false)
+        }
+        "~" | "null" | "Null" | "NULL" => ScalarValue::Null,
+        ".nan" | ".NaN" | ".NAN" => ScalarValue::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => ScalarValue::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => ScalarValue::Float(f64::NEG_INFINITY),
         _ => return None,
     })
 }
 
-fn number<'a>(value: &str, first: u8) -> Option<Value<'a>> {
+fn number<'a>(value: &str, first: u8) -> Option<ScalarValue<'a>> {
     if first == b'.' {
-        // Here, and only here, go-yaml leaves underscores to Go's own rule for them.
+        // In this case only, go-yaml leaves underscores to Go's `ParseFloat`, which wants digits on both sides.
         let between = |at: usize| {
             let digit = |at: usize| value.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
             digit(at - 1) && digit(at + 1)
@@ -127,10 +134,10 @@ fn number<'a>(value: &str, first: u8) -> Option<Value<'a>> {
     } else {
         value.into()
     };
-    integer(&plain).map(Value::Int).or_else(|| decimal(&plain))
+    integer(&plain).map(ScalarValue::Int).or_else(|| decimal(&plain))
 }
 
-/// An integer by Go's `ParseInt` and `ParseUint` with base 0.
+/// Reads an integer as Go's `ParseInt` and `ParseUint` do with base 0.
 fn integer(text: &str) -> Option<i128> {
     let (negative, digits) = match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
@@ -151,27 +158,27 @@ fn integer(text: &str) -> Option<i128> {
     let value = i128::from_str_radix(digits, base).ok()?;
     let value = if negative { -value } else { value };
     let signed = i64::try_from(value).is_ok();
-    // Only a number without a sign may need the whole 64 bits.
+    // go-yaml calls `ParseUint`, which refuses signs, so only a number without one may need the whole 64 bits.
     let unsigned = text.as_bytes()[0].is_ascii_digit() && u64::try_from(value).is_ok();
     (signed || unsigned).then_some(value)
 }
 
-/// A number in decimal digits: a float, or an integer that is too large for 64 bits.
-fn decimal<'a>(text: &str) -> Option<Value<'a>> {
+/// Reads a decimal number: a float, or an integer that does not fit into 64 bits.
+fn decimal<'a>(text: &str) -> Option<ScalarValue<'a>> {
     if !is_decimal(text) {
         return None;
     }
-    // Out of the range of float64, it stays a string.
+    // By go-yaml's rule a number out of the range of float64 is a string.
     let float: f64 = text.parse().ok().filter(|float: &f64| float.is_finite())?;
     if float.abs() < 1e15 || text.contains(['.', 'e', 'E']) {
-        return Some(Value::Float(float));
+        return Some(ScalarValue::Float(float));
     }
     let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
     let sign = if float < 0.0 { "-" } else { "" };
-    Some(Value::Big(format!("{sign}{digits}")))
+    Some(ScalarValue::Big(format!("{sign}{digits}")))
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+/// Returns true if the text matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn is_decimal(text: &str) -> bool {
     let sign = |text: &str| usize::from(text.starts_with(['+', '-']));
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -196,31 +203,31 @@ fn is_decimal(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scalar, Tag, Value, resolve};
+    use super::{Scalar, ScalarTag, ScalarValue, resolve};
 
-    fn plain(value: &str, tag: Tag) -> Result<Value<'_>, String> {
+    fn plain(value: &str, tag: ScalarTag) -> Result<ScalarValue<'_>, String> {
         let value = value.into();
         let plain = true;
-        resolve(Scalar { value, plain, tag }).map_err(|problem| problem.to_string())
+        resolve(Scalar { value, plain, tag }).map_err(|kind| kind.to_string())
     }
 
     #[test]
-    fn words_are_yaml_1_1() {
+    fn resolve_words_follows_yaml_1_1() {
         for word in ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"] {
-            assert_eq!(plain(word, Tag::None), Ok(Value::Bool(true)), "{word}");
+            assert_eq!(plain(word, ScalarTag::None), Ok(ScalarValue::Bool(true)), "{word}");
         }
         for word in [
             "n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE",
         ] {
-            assert_eq!(plain(word, Tag::None), Ok(Value::Bool(false)), "{word}");
+            assert_eq!(plain(word, ScalarTag::None), Ok(ScalarValue::Bool(false)), "{word}");
         }
         for word in ["", "~", "null", "Null", "NULL"] {
-            assert_eq!(plain(word, Tag::None), Ok(Value::Null), "{word}");
+            assert_eq!(plain(word, ScalarTag::None), Ok(ScalarValue::Null), "{word}");
         }
     }
 
     #[test]
-    fn integers_are_read_as_go_reads_them() {
+    fn resolve_integers_follows_go() {
         let table = [
             ("0777", 511),
             ("012", 10),
@@ -238,15 +245,15 @@ mod tests {
             ("18446744073709551615", i128::from(u64::MAX)),
         ];
         for (text, expected) in table {
-            assert_eq!(plain(text, Tag::None), Ok(Value::Int(expected)), "{text}");
+            assert_eq!(plain(text, ScalarTag::None), Ok(ScalarValue::Int(expected)), "{text}");
         }
         for text in ["18446744073709551616", "-9223372036854775809"] {
-            assert_eq!(plain(text, Tag::None), Ok(Value::Big(text.into())));
+            assert_eq!(plain(text, ScalarTag::None), Ok(ScalarValue::Big(text.into())));
         }
     }
 
     #[test]
-    fn floats_are_read_as_go_reads_them() {
+    fn resolve_floats_follows_go() {
         let table = [
             ("08", 8.0),
             ("1.", 1.0),
@@ -260,12 +267,12 @@ mod tests {
             ("-.INF", f64::NEG_INFINITY),
         ];
         for (text, expected) in table {
-            assert_eq!(plain(text, Tag::None), Ok(Value::Float(expected)), "{text}");
+            assert_eq!(plain(text, ScalarTag::None), Ok(ScalarValue::Float(expected)), "{text}");
         }
     }
 
     #[test]
-    fn the_rest_stays_a_string() {
+    fn resolve_other_scalars_returns_a_string() {
         let table = [
             "tRUE",
             "nUll",
@@ -292,36 +299,40 @@ mod tests {
             "0x1p4",
         ];
         for text in table {
-            assert_eq!(plain(text, Tag::None), Ok(Value::String(text.into())), "{text}");
+            assert_eq!(
+                plain(text, ScalarTag::None),
+                Ok(ScalarValue::String(text.into())),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn a_tag_says_what_a_scalar_must_be() {
-        let string = |text: &str| Ok(Value::String(text.to_owned().into()));
+    fn resolve_tagged_scalar_checks_the_type() {
+        let string = |text: &str| Ok(ScalarValue::String(text.to_owned().into()));
         let table = [
-            (Tag::Str, "1", string("1")),
-            (Tag::Other, "foo", string("foo")),
-            (Tag::Other, "1", string("1")),
-            (Tag::Bang, "1", string("1")),
-            (Tag::Float, "1", Ok(Value::Float(1.0))),
-            (Tag::Int, "0x10", Ok(Value::Int(16))),
-            (Tag::Binary, "aGVs\nbG8=", string("hello")),
-            (Tag::Binary, "//8=", string("\u{fffd}\u{fffd}")),
-            (Tag::Timestamp, "2020-01-01", string("2020-01-01")),
-            (Tag::Null, "", Ok(Value::Null)),
+            (ScalarTag::Str, "1", string("1")),
+            (ScalarTag::Other, "foo", string("foo")),
+            (ScalarTag::Other, "1", string("1")),
+            (ScalarTag::Bang, "1", string("1")),
+            (ScalarTag::Float, "1", Ok(ScalarValue::Float(1.0))),
+            (ScalarTag::Int, "0x10", Ok(ScalarValue::Int(16))),
+            (ScalarTag::Binary, "aGVs\nbG8=", string("hello")),
+            (ScalarTag::Binary, "//8=", string("\u{fffd}\u{fffd}")),
+            (ScalarTag::Timestamp, "2020-01-01", string("2020-01-01")),
+            (ScalarTag::Null, "", Ok(ScalarValue::Null)),
         ];
         for (tag, text, expected) in table {
             assert_eq!(plain(text, tag), expected, "{tag:?} {text}");
         }
         for (tag, text) in [
-            (Tag::Int, "1.5"),
-            (Tag::Int, "a"),
-            (Tag::Bool, "1"),
-            (Tag::Null, "a"),
-            (Tag::Float, "18446744073709551615"),
-            (Tag::Timestamp, "2020"),
-            (Tag::Binary, "a"),
+            (ScalarTag::Int, "1.5"),
+            (ScalarTag::Int, "a"),
+            (ScalarTag::Bool, "1"),
+            (ScalarTag::Null, "a"),
+            (ScalarTag::Float, "18446744073709551615"),
+            (ScalarTag::Timestamp, "2020"),
+            (ScalarTag::Binary, "a"),
         ] {
             assert!(plain(text, tag).is_err(), "{tag:?} {text}");
         }

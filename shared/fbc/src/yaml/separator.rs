@@ -1,24 +1,24 @@
-//! U+2028 and U+2029: line breaks in YAML 1.1, ordinary characters for the parser.
+//! Handles U+2028 and U+2029: line breaks in YAML 1.1, ordinary characters for the parser.
 
 use granit_parser::ScalarStyle;
 
-/// Whether `c` is such a character.
+/// Returns true for U+2028 and U+2029.
 pub(super) fn is(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// The value of a scalar with line separators in it, as YAML 1.1 has it; `None` where it would be
-/// no scalar.
+/// Returns the value of a scalar with line separators as YAML 1.1 defines it, or `None` if YAML 1.1 would not read it as
+/// one scalar.
 pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<String> {
     let count = |text: &str| text.chars().filter(|c| is(*c)).count();
     if count(value) != count(source) {
-        // Some of those in the value are escapes, and no line breaks.
+        // Some separators of the value are escapes in the source. Those are not line breaks.
         return None;
     }
     match style {
         ScalarStyle::DoubleQuoted if source.contains('\\') => None,
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted if beside_break(source) => None,
-        // White space around a line break is no part of the value.
+        // White space around a line break is not part of the value.
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => join(value, |before, after| {
             Some((before.trim_end_matches(BLANK), after.trim_start_matches(BLANK)))
         }),
@@ -34,14 +34,14 @@ pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<Str
     }
 }
 
-/// Whether a comment, whose text this is, ends where the parser thinks that it does: a line separator ends it in YAML 1.1,
-/// and what follows may only be another comment.
+/// Returns true if a comment with this text ends at the same place in YAML 1.1. There a line separator ends the comment,
+/// so that only white space or another comment may follow it.
 pub(super) fn ends_well(comment: &str) -> bool {
     let mut others = comment.split(is).skip(1).map(|line| line.trim_start_matches(BLANK));
     others.all(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// Whether there is a line break next to a separator.
+/// Returns true if a line break is next to a separator.
 fn beside_break(source: &str) -> bool {
     let mut parts = source.split(is).map(|part| part.trim_matches(BLANK));
     parts.any(|part| part.is_empty() || part.starts_with(BREAK) || part.ends_with(BREAK))
@@ -54,7 +54,7 @@ fn spaces(line: &str) -> usize {
     line.bytes().take_while(|byte| *byte == b' ').count()
 }
 
-/// The indentation of a block: what the source has more than the value.
+/// Returns the indentation of a block scalar: the spaces that the source has more than the value.
 fn indent(value: &str, source: &str) -> Option<usize> {
     let filled = |line: &&str| !line.trim_matches(BLANK).is_empty();
     let written = source.lines().find(filled)?;
@@ -62,7 +62,7 @@ fn indent(value: &str, source: &str) -> Option<usize> {
     spaces(written).checked_sub(spaces(read))
 }
 
-/// Lets `edge` cut what is before and after every separator.
+/// Lets `edge` shorten the text before and after every separator.
 fn join<'v>(value: &'v str, mut edge: impl FnMut(&'v str, &'v str) -> Option<(&'v str, &'v str)>) -> Option<String> {
     let mut joined = String::with_capacity(value.len());
     let mut rest = value;

@@ -1,19 +1,19 @@
 use std::borrow::Cow;
 
 use granit_parser::{
-    Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag as YamlTag, options,
+    Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag as ParserTag, options,
 };
 use memchr::memmem;
 
-use crate::canon::Kind;
-use crate::error::Problem;
-use crate::limits::Limits;
+use crate::FbcLimits;
+use crate::canon::Container;
+use crate::error::FbcErrorKind;
 
-use super::{Fault, separator};
+use super::{YamlError, separator};
 
-/// The tags that mean something to go-yaml.
+/// Tag of a scalar, as far as go-yaml knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(super) enum ScalarTag {
     None,
     Str,
     Bool,
@@ -23,44 +23,58 @@ pub(super) enum Tag {
     Timestamp,
     Binary,
     Merge,
-    /// The single `!`.
+    /// The tag `!`: the value is a string.
     Bang,
     Other,
 }
 
-/// A scalar as it stands in the source.
-#[derive(Clone, Debug)]
+/// Scalar as written in the source.
+#[derive(Debug)]
 pub(super) struct Scalar<'a> {
     pub(super) value: Cow<'a, str>,
     pub(super) plain: bool,
-    pub(super) tag: Tag,
+    pub(super) tag: ScalarTag,
 }
 
-/// A step of a document.
-#[derive(Clone, Debug)]
-pub(super) enum Part<'a> {
+/// Part of a document: an event that matters to the builder.
+#[derive(Debug)]
+pub(super) enum YamlPart<'a> {
     Scalar(Scalar<'a>),
-    Begin(Kind),
+    Begin(Container),
     End,
-    /// A reference to the anchor with this number.
+    /// Alias to the anchor with this number.
     Alias(usize),
-    /// Not in the source: the next value is to be merged into the open object.
-    Merge,
 }
 
-/// The documents of one piece of text, part by part.
-pub(super) struct Source<'a> {
+impl YamlPart<'_> {
+    /// Returns the memory that reading the part takes beside the text, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            // The digits, the bytes and their text.
+            Self::Scalar(scalar) if scalar.tag == ScalarTag::Binary => scalar.value.len().saturating_mul(4),
+            // The parser doubles the memory of a value that it puts together.
+            Self::Scalar(Scalar {
+                value: Cow::Owned(value),
+                ..
+            }) => value.capacity().saturating_mul(2),
+            _ => 0,
+        }
+    }
+}
+
+/// Reader of the documents in a text, part by part.
+pub(super) struct YamlSource<'a> {
     text: &'a str,
-    /// Whether the text holds U+2028 or U+2029, which are line breaks in YAML 1.1 only.
+    /// True if the text contains U+2028 or U+2029, which are line breaks only in YAML 1.1.
     separators: bool,
     parser: Parser<'a, StrInput<'a>>,
     span: Span,
-    /// How deep in `[]` and `{}` the last part is.
+    /// Number of open `[]` and `{}` around the last part.
     flow: usize,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(text: &'a str, limits: &Limits) -> Self {
+impl<'a> YamlSource<'a> {
+    pub(super) fn new(text: &'a str, limits: &FbcLimits) -> Self {
         let nesting = limits.depth.saturating_add(1);
         let separators = memmem::find(text.as_bytes(), b"\xE2\x80\xA8").is_some()
             || memmem::find(text.as_bytes(), b"\xE2\x80\xA9").is_some();
@@ -79,18 +93,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The line of the part that was read last; the first is 1.
+    /// Returns the line of the last part. The first line is 1.
     pub(super) fn line(&self) -> usize {
         self.span.start.line()
     }
 
-    /// Goes to the next document; false at the end of the text.
-    pub(super) fn document(&mut self) -> Result<bool, Fault> {
+    /// Moves to the next document. Returns false at the end of the text.
+    pub(super) fn document(&mut self) -> Result<bool, YamlError> {
         while let Some(event) = self.event()? {
             if let Event::DocumentStart(_, version) = event {
                 return match version {
                     Some(version) if (version.major, version.minor) != (1, 1) => {
-                        Err(self.fault(Problem::Yaml("only YAML 1.1 is known".into())))
+                        Err(self.error(FbcErrorKind::Yaml("only YAML 1.1 is known".into())))
                     }
                     _ => Ok(true),
                 };
@@ -99,8 +113,8 @@ impl<'a> Source<'a> {
         Ok(false)
     }
 
-    /// The next part of the document and the anchor it carries (0 is none); `None` at its end.
-    pub(super) fn part(&mut self) -> Result<Option<(Part<'a>, usize)>, Fault> {
+    /// Returns the next part of the document and its anchor (0 if it has none), or `None` at the end of the document.
+    pub(super) fn part(&mut self) -> Result<Option<(YamlPart<'a>, usize)>, YamlError> {
         while let Some(event) = self.event()? {
             return Ok(Some(match event {
                 Event::Scalar(value, style, anchor, tag) => {
@@ -109,21 +123,21 @@ impl<'a> Source<'a> {
                 }
                 Event::MappingStart(style, anchor, _) => {
                     self.flow += usize::from(self.flow > 0 || style == StructureStyle::Flow);
-                    (Part::Begin(Kind::Object), anchor)
+                    (YamlPart::Begin(Container::Object), anchor)
                 }
                 Event::SequenceStart(style, anchor, _) => {
                     self.flow += usize::from(self.flow > 0 || style == StructureStyle::Flow);
-                    (Part::Begin(Kind::Array), anchor)
+                    (YamlPart::Begin(Container::Array), anchor)
                 }
                 Event::MappingEnd | Event::SequenceEnd => {
                     self.flow = self.flow.saturating_sub(1);
-                    (Part::End, 0)
+                    (YamlPart::End, 0)
                 }
-                Event::Alias(id) => (Part::Alias(id), 0),
+                Event::Alias(id) => (YamlPart::Alias(id), 0),
                 Event::DocumentEnd => return Ok(None),
                 Event::Anchor(_, name) if !is_name(&name) => {
                     let what = "an anchor's name may hold letters, digits, - and _ only";
-                    return Err(self.fault(Problem::Yaml(what.into())));
+                    return Err(self.error(FbcErrorKind::Yaml(what.into())));
                 }
                 _ => continue,
             }));
@@ -131,23 +145,23 @@ impl<'a> Source<'a> {
         Ok(None)
     }
 
-    pub(super) fn fault(&self, problem: Problem) -> Fault {
-        Fault {
+    pub(super) fn error(&self, kind: FbcErrorKind) -> YamlError {
+        YamlError {
             line: Some(self.line()),
-            problem,
+            kind,
         }
     }
 
-    /// Looks for what YAML 1.1 reads differently from the parser.
+    /// Refuses or corrects scalars that YAML 1.1 reads differently from the parser.
     #[inline]
-    fn check(&self, value: Cow<'a, str>, style: ScalarStyle) -> Result<Cow<'a, str>, Fault> {
+    fn check(&self, value: Cow<'a, str>, style: ScalarStyle) -> Result<Cow<'a, str>, YamlError> {
         if style == ScalarStyle::Plain && self.colon_follows() {
             let what = "white space is needed between a colon and what follows it";
-            return Err(self.fault(Problem::Yaml(what.into())));
+            return Err(self.error(FbcErrorKind::Yaml(what.into())));
         }
         if style == ScalarStyle::Plain && self.flow > 0 && value.starts_with('?') {
             let what = "white space is needed between a question mark and what follows it";
-            return Err(self.fault(Problem::Yaml(what.into())));
+            return Err(self.error(FbcErrorKind::Yaml(what.into())));
         }
         if !self.separators {
             return Ok(value);
@@ -165,18 +179,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn separated(&self) -> Fault {
-        self.fault(Problem::Yaml("a line separator cannot stand here".into()))
+    fn separated(&self) -> YamlError {
+        self.error(FbcErrorKind::Yaml("a line separator cannot stand here".into()))
     }
 
-    /// The source of the last part, from the start of its first line on.
+    /// Returns the source of the last part, from the start of its first line.
     fn lines(&self) -> &'a str {
         let range = self.span.byte_range().unwrap_or_default();
         let start = self.text[..range.start].rfind('\n').map_or(0, |at| at + 1);
         &self.text[start..range.end]
     }
 
-    /// `[a:]` is a list with the string `a:` for go-yaml, and with an object for the parser.
+    /// Returns true for `a:` in `[a:]`: go-yaml reads the string `a:`, the parser reads an object.
     fn colon_follows(&self) -> bool {
         let rest = self
             .span
@@ -185,7 +199,7 @@ impl<'a> Source<'a> {
         matches!(rest, Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 
-    fn event(&mut self) -> Result<Option<Event<'a>>, Fault> {
+    fn event(&mut self) -> Result<Option<Event<'a>>, YamlError> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Ok((event, span))) => {
@@ -195,7 +209,7 @@ impl<'a> Source<'a> {
                     _ => Ok(Some(event)),
                 }
             }
-            Some(Err(error)) => Err(fault(&error)),
+            Some(Err(error)) => Err(scan_error(&error)),
         }
     }
 }
@@ -205,34 +219,34 @@ fn is_name(anchor: &str) -> bool {
     anchor.bytes().all(alphanumeric)
 }
 
-fn fault(error: &ScanError) -> Fault {
-    Fault {
+fn scan_error(error: &ScanError) -> YamlError {
+    YamlError {
         line: Some(error.marker().line()),
-        problem: Problem::Yaml(error.kind().to_string()),
+        kind: FbcErrorKind::Yaml(error.kind().to_string()),
     }
 }
 
-fn scalar<'a>(value: Cow<'a, str>, style: ScalarStyle, tag: Option<Cow<'a, YamlTag>>) -> Part<'a> {
-    Part::Scalar(Scalar {
+fn scalar<'a>(value: Cow<'a, str>, style: ScalarStyle, tag: Option<Cow<'a, ParserTag>>) -> YamlPart<'a> {
+    YamlPart::Scalar(Scalar {
         value,
         plain: style == ScalarStyle::Plain,
-        tag: tag.map_or(Tag::None, |tag| self::tag(&tag)),
+        tag: tag.map_or(ScalarTag::None, |tag| self::tag(&tag)),
     })
 }
 
-fn tag(tag: &YamlTag) -> Tag {
+fn tag(tag: &ParserTag) -> ScalarTag {
     if tag.original() == "!" {
-        return Tag::Bang;
+        return ScalarTag::Bang;
     }
     match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
-        Some("str") => Tag::Str,
-        Some("bool") => Tag::Bool,
-        Some("int") => Tag::Int,
-        Some("float") => Tag::Float,
-        Some("null") => Tag::Null,
-        Some("timestamp") => Tag::Timestamp,
-        Some("binary") => Tag::Binary,
-        Some("merge") => Tag::Merge,
-        _ => Tag::Other,
+        Some("str") => ScalarTag::Str,
+        Some("bool") => ScalarTag::Bool,
+        Some("int") => ScalarTag::Int,
+        Some("float") => ScalarTag::Float,
+        Some("null") => ScalarTag::Null,
+        Some("timestamp") => ScalarTag::Timestamp,
+        Some("binary") => ScalarTag::Binary,
+        Some("merge") => ScalarTag::Merge,
+        _ => ScalarTag::Other,
     }
 }

@@ -1,4 +1,4 @@
-//! Cuts a YAML stream into documents by its lines, as apimachinery's `YAMLReader` does.
+//! Splits a YAML stream into documents by its lines, as apimachinery's `YAMLReader` does.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,61 +6,58 @@ use std::ops::Range;
 use memchr::memchr;
 use memchr::memmem;
 
-use crate::error::Problem;
+use crate::error::{FbcErrorKind, excerpt};
 
 const SEPARATOR: &[u8] = b"---";
 
-/// One document in a stream.
+/// Position of one document in a stream.
 #[derive(Debug)]
-pub(crate) struct Piece {
-    /// Its bytes.
+pub(crate) struct DocumentRange {
+    /// Position of the document's bytes in the stream.
     pub(crate) range: Range<usize>,
-    /// Where the next one starts: after the separator.
+    /// Start of the next document, after the separator.
     pub(crate) next: usize,
-    /// Whether a separator was found; without one, the document may go on.
+    /// True if a separator follows. Without one, the document may continue.
     pub(crate) separated: bool,
 }
 
-/// The document that starts at `at`. A separator line in front of it is part of it.
-pub(crate) fn document(bytes: &[u8], at: usize) -> Result<Piece, (usize, Problem)> {
+/// Returns the document that starts at `at`. A separator line before it is part of it.
+pub(crate) fn document(bytes: &[u8], at: usize) -> Result<DocumentRange, (usize, FbcErrorKind)> {
     if bytes[at..].starts_with(SEPARATOR) {
         check(bytes, at)?;
     }
     let found = memmem::find(&bytes[at..], b"\n---");
     let Some(line) = found.map(|found| at + found + 1) else {
-        return Ok(Piece {
+        return Ok(DocumentRange {
             range: at..bytes.len(),
             next: bytes.len(),
             separated: false,
         });
     };
     check(bytes, line)?;
-    Ok(Piece {
+    Ok(DocumentRange {
         range: at..line,
         next: line_end(bytes, line),
         separated: true,
     })
 }
 
-/// Only white space and a comment may follow the separator on its line.
-fn check(bytes: &[u8], line: usize) -> Result<(), (usize, Problem)> {
+/// Refuses text other than a comment after the separator on its line.
+fn check(bytes: &[u8], line: usize) -> Result<(), (usize, FbcErrorKind)> {
     let rest = &bytes[line + SEPARATOR.len()..line_end(bytes, line)];
     let rest = String::from_utf8_lossy(rest);
     match rest.trim() {
         comment if comment.is_empty() || comment.starts_with('#') => Ok(()),
-        other => {
-            let shown = other.chars().take(80).collect();
-            Err((line, Problem::Separator(shown)))
-        }
+        other => Err((line, FbcErrorKind::Separator(excerpt(other)))),
     }
 }
 
-/// Where the line at `at` ends, its line feed included.
+/// Returns the end of the line at `at`, including its line feed.
 pub(crate) fn line_end(bytes: &[u8], at: usize) -> usize {
     memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |found| at + found + 1)
 }
 
-/// The document as the Go reader hands it on: lines end in `\n`, the last one too.
+/// Returns the document with `\n` at the end of every line, also of the last one, as Go's reader does.
 pub(crate) fn lines(document: &[u8]) -> Cow<'_, [u8]> {
     let complete = document.ends_with(b"\n");
     if complete && memmem::find(document, b"\r\n").is_none() {

@@ -1,23 +1,23 @@
-//! What the tests share.
+//! Helpers for the tests of this crate.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::error::Error as _;
 
-use fbc::{Chunks, Limits};
+use catalog_mirror_fbc::{Chunks, FbcLimits};
 
-/// All lines of a file, or what is wrong with it.
+/// Returns the canonical lines of a file, or the text of the error.
 pub(crate) fn lines(file: &[u8]) -> Result<String, String> {
-    lines_with(file, Limits::default(), usize::MAX >> 1)
+    lines_with(file, FbcLimits::default(), usize::MAX >> 1)
 }
 
-/// The same with limits, and cut into chunks.
-pub(crate) fn lines_with(file: &[u8], limits: Limits, target: usize) -> Result<String, String> {
+/// Returns the canonical lines of a file that is read with these limits in chunks of about `target` bytes.
+pub(crate) fn lines_with(file: &[u8], limits: FbcLimits, target: usize) -> Result<String, String> {
     let mut lines = Vec::new();
     for chunk in Chunks::new(file, limits, target) {
         chunk
             .and_then(|chunk| chunk.metas(&limits, &mut |meta| lines.extend_from_slice(meta.line)))
             .map_err(|error| match error.source() {
-                Some(problem) => format!("{error}: {problem}"),
+                Some(kind) => format!("{error}: {kind}"),
                 None => error.to_string(),
             })?;
     }

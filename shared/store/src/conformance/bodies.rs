@@ -2,47 +2,47 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use layout::{Form, Key};
+use model::Key;
 
-use super::{collect, content, get, pattern, put, whole};
+use super::{collect, content, current, get, object, pattern, put};
 use crate::{Body, Condition, Get, Store};
 
-/// Many times what any store reads at once.
+/// Size of a large object in bytes: many times what any store reads at once.
 const LARGE: usize = 9_000_001;
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    a_large_object_streams_whole(&*make().await).await;
-    a_range_of_a_large_object_is_exact(&*make().await).await;
-    a_body_need_not_be_read(&*make().await).await;
+    get_of_large_object_is_complete(&*make().await).await;
+    get_range_of_large_object_is_exact(&*make().await).await;
+    body_dropped_early_harms_nothing(&*make().await).await;
 }
 
 pub(super) async fn held(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    a_reader_keeps_what_is_replaced(&*make().await).await;
-    a_reader_keeps_what_is_deleted(&*make().await).await;
+    body_of_replaced_object_stays_whole(&*make().await).await;
+    body_of_deleted_object_stays_whole(&*make().await).await;
 }
 
-async fn stage_large(store: &dyn Store, key: &Key) -> Bytes {
+/// Stores a large object under the key that `key` returns for its bytes.
+async fn stage_large(store: &dyn Store, key: fn(&[u8]) -> Key) -> (Key, Bytes) {
     let large = pattern(LARGE);
+    let key = key(&large);
     let mut staged = store.stage().await.expect("an object can be staged");
     for piece in large.chunks(1 << 20) {
         let written = staged.write(Bytes::copy_from_slice(piece)).await;
         written.expect("a piece can be written");
     }
-    staged.commit(key, Condition::Always).await.expect("no condition");
-    large
+    staged.commit(&key, Condition::Always).await.expect("no condition");
+    (key, large)
 }
 
-async fn a_large_object_streams_whole(store: &dyn Store) {
-    let key = whole(Form::Zstd);
-    let large = stage_large(store, &key).await;
+async fn get_of_large_object_is_complete(store: &dyn Store) {
+    let (key, large) = stage_large(store, object).await;
     let object = get(store, &key, Get::default()).await;
     assert_eq!(object.info.size, LARGE as u64);
     assert!(collect(object.body).await == large, "every byte, in order");
 }
 
-async fn a_range_of_a_large_object_is_exact(store: &dyn Store) {
-    let key = whole(Form::Zstd);
-    let large = stage_large(store, &key).await;
+async fn get_range_of_large_object_is_exact(store: &dyn Store) {
+    let (key, large) = stage_large(store, object).await;
     for range in [
         1..LARGE - 1,
         5_000_000..5_000_001,
@@ -58,9 +58,8 @@ async fn a_range_of_a_large_object_is_exact(store: &dyn Store) {
     }
 }
 
-async fn a_reader_keeps_what_is_replaced(store: &dyn Store) {
-    let key = whole(Form::Zstd);
-    let large = stage_large(store, &key).await;
+async fn body_of_replaced_object_stays_whole(store: &dyn Store) {
+    let (key, large) = stage_large(store, |_| current()).await;
     let (first, rest) = begin(store, &key).await;
     put(store, &key, "other").await;
     assert!(
@@ -70,9 +69,8 @@ async fn a_reader_keeps_what_is_replaced(store: &dyn Store) {
     assert_eq!(content(store, &key).await, "other");
 }
 
-async fn a_reader_keeps_what_is_deleted(store: &dyn Store) {
-    let key = whole(Form::Zstd);
-    let large = stage_large(store, &key).await;
+async fn body_of_deleted_object_stays_whole(store: &dyn Store) {
+    let (key, large) = stage_large(store, object).await;
     let (first, rest) = begin(store, &key).await;
     store.delete(&key).await.expect("an object can be deleted");
     assert!(
@@ -87,9 +85,8 @@ async fn begin(store: &dyn Store, key: &Key) -> (Bytes, Body) {
     (first, body)
 }
 
-async fn a_body_need_not_be_read(store: &dyn Store) {
-    let key = whole(Form::Zstd);
-    let large = stage_large(store, &key).await;
+async fn body_dropped_early_harms_nothing(store: &dyn Store) {
+    let (key, large) = stage_large(store, object).await;
     drop(get(store, &key, Get::default()).await);
     drop(begin(store, &key).await);
     assert!(content(store, &key).await == large);

@@ -1,17 +1,17 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::TryStreamExt as _;
-use layout::{Form, Key};
+use model::{Encoding, Key, Kind, Sha256};
 
-use super::{current, put, shard, whole};
+use super::{current, put, put_shard, shard};
 use crate::{Listed, Store};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    an_empty_store_lists_nothing(&*make().await).await;
-    prefixes_are_those_of_the_path(&*make().await).await;
-    a_listing_knows_size_and_time(&*make().await).await;
-    a_deleted_object_is_not_listed(&*make().await).await;
-    many_objects_are_all_listed(&*make().await).await;
+    list_of_empty_store_is_empty(&*make().await).await;
+    list_by_prefix_returns_matching_keys(&*make().await).await;
+    list_has_size_and_time(&*make().await).await;
+    list_after_delete_omits_the_object(&*make().await).await;
+    list_of_many_objects_is_complete(&*make().await).await;
 }
 
 async fn list(store: &dyn Store, prefix: &str) -> Vec<Listed> {
@@ -24,35 +24,30 @@ async fn keys(store: &dyn Store, prefix: &str) -> Vec<Key> {
     list(store, prefix).await.into_iter().map(|listed| listed.key).collect()
 }
 
-async fn an_empty_store_lists_nothing(store: &dyn Store) {
+async fn list_of_empty_store_is_empty(store: &dyn Store) {
     for prefix in ["", "catalogs/", "packages/sha256/"] {
         assert!(keys(store, prefix).await.is_empty(), "{prefix:?}");
     }
 }
 
-async fn prefixes_are_those_of_the_path(store: &dyn Store) {
+async fn list_by_prefix_returns_matching_keys(store: &dyn Store) {
     let name = |name: &str| name.parse().expect("a name");
     let mut all = vec![
         Key::Catalogs,
         current(),
         Key::Status(name("a")),
-        Key::Layers(name("a")),
+        Key::Notified(name("a")),
         Key::Current(name("ab")),
         Key::Current(name("b")),
-        shard(1),
-        shard(2),
     ];
-    all.extend(Form::ALL.map(whole));
+    let one = Sha256::of(b"x");
+    all.push(Key::Object(Kind::Package, one));
+    all.extend(Encoding::ALL.map(|encoding| Key::Object(Kind::All(encoding), one)));
     for key in &all {
         put(store, key, "x").await;
     }
     all.sort();
     let path = |key: &Key| key.to_string();
-    let (hash_folder, _) = whole(Form::Gzip)
-        .to_string()
-        .rsplit_once('/')
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        .expect("a folder");
     for prefix in [
         "",
         "c",
@@ -64,10 +59,11 @@ async fn prefixes_are_those_of_the_path(store: &dyn Store) {
         "catalogs/a/current.json",
         "catalogs/a/current.json.",
         "catalogs/a/c",
-        &hash_folder,
-        &format!("{hash_folder}/all.json"),
+        "all/sha256",
+        &format!("all/sha256/{one}.json"),
+        &format!("all/sha256/{one}.json.zst"),
         "packages/sha256/",
-        &path(&shard(1))[.."packages/sha256/".len() + 3],
+        &path(&Key::Object(Kind::Package, one))[.."packages/sha256/".len() + 3],
         "nothing",
         "/",
         "catalogs/../",
@@ -86,7 +82,7 @@ async fn prefixes_are_those_of_the_path(store: &dyn Store) {
     }
 }
 
-async fn a_listing_knows_size_and_time(store: &dyn Store) {
+async fn list_has_size_and_time(store: &dyn Store) {
     put(store, &current(), "abc").await;
     let head = store.head(&current()).await.expect("there is one");
     let listed = list(store, "").await;
@@ -105,18 +101,18 @@ async fn a_listing_knows_size_and_time(store: &dyn Store) {
     );
 }
 
-async fn a_deleted_object_is_not_listed(store: &dyn Store) {
+async fn list_after_delete_omits_the_object(store: &dyn Store) {
     put(store, &current(), "x").await;
-    put(store, &shard(1), "x").await;
+    put_shard(store, 1).await;
     store.delete(&current()).await.expect("an object can be deleted");
     assert_eq!(keys(store, "").await, [shard(1)]);
 }
 
-/// More than one page of an S3 listing would be too slow to make here; a store with pages tests them itself.
-async fn many_objects_are_all_listed(store: &dyn Store) {
+/// Fewer than a page of an S3 listing: more would be slow to make here. A store with pages tests them itself.
+async fn list_of_many_objects_is_complete(store: &dyn Store) {
     let mut all: Vec<Key> = (0..120).map(shard).collect();
-    for key in &all {
-        put(store, key, "x").await;
+    for number in 0..120 {
+        put_shard(store, number).await;
     }
     all.sort();
     assert_eq!(keys(store, "packages/").await, all);

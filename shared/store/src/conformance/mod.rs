@@ -1,27 +1,27 @@
-//! What every store has to do, one check per promise of the [`Store`] trait. A store's own tests call [`conformance`];
-//! whatever passes can stand in for any other store.
+//! Conformance suite: one check for each promise of the [`Store`] trait. The tests of every store call [`conformance`]. A
+//! store that passes can replace any other.
 
 mod bodies;
 mod conditions;
-mod large;
 mod listing;
 mod racing;
 mod reading;
 mod staging;
+mod timing;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use layout::{Form, Key, Sha256};
+use model::{Key, Kind, Sha256};
 
 use crate::{Body, Condition, Fetched, Get, Object, Store, StoreError, StoreExt as _, Version};
 
-/// Runs every check, each on an empty store of its own that `make` gives. It needs a tokio runtime, best one with
-/// several threads, since some checks race.
+/// Runs every check, each on an empty store that `make` returns. It needs a tokio runtime, with several threads if possible,
+/// because some checks race.
 ///
 /// # Panics
-/// At the first promise that is not kept, with words on which.
+/// At the first promise that is not kept, with its name.
 pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Store>) {
     reading::all(&make).await;
     conditions::all(&make).await;
@@ -29,10 +29,11 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Store>) {
     listing::all(&make).await;
     bodies::all(&make).await;
     racing::all(&make).await;
+    timing::all(&make).await;
 }
 
-/// What holds while somebody has begun to read and does not go on: that writers need not wait for him, nor he for them.
-/// Every store of this project keeps it as far as its server does; MinIO lets writers wait.
+/// Checks that writers and a client that has begun to read do not wait for each other. Every store of this project keeps this
+/// as far as its server does. MinIO lets writers wait.
 ///
 /// # Panics
 /// As [`conformance`].
@@ -40,32 +41,32 @@ pub async fn held_readers(make: impl AsyncFn() -> Arc<dyn Store>) {
     bodies::held(&make).await;
 }
 
-/// What is too slow for a build without optimisation: the same promises for objects of so many bytes that a store may
-/// write them in another way.
-///
-/// # Panics
-/// As [`conformance`].
-pub async fn large(make: impl AsyncFn() -> Arc<dyn Store>) {
-    large::all(&make).await;
-}
-
-/// The mutable object of most checks.
+/// Returns the mutable object of most checks.
 fn current() -> Key {
     Key::Current("a".parse().expect("a name"))
 }
 
-/// As many immutable objects as a check needs.
+/// Returns the immutable key of `bytes`. A store may refuse other bytes under it.
+fn object(bytes: &[u8]) -> Key {
+    Key::Object(Kind::Package, Sha256::of(bytes))
+}
+
+/// Returns an immutable key for each number, that of [`shard_bytes`].
 fn shard(number: u32) -> Key {
-    Key::Shard(Sha256::of(&number.to_be_bytes()))
+    object(&number.to_be_bytes())
 }
 
-fn whole(form: Form) -> Key {
-    Key::All("a".parse().expect("a name"), Sha256::of(b"content"), form)
+fn shard_bytes(number: u32) -> Bytes {
+    Bytes::copy_from_slice(&number.to_be_bytes())
 }
 
-/// One key of each kind of life: what holds for objects holds for both.
-fn both() -> [Key; 2] {
-    [current(), shard(0)]
+async fn put_shard(store: &dyn Store, number: u32) {
+    put(store, &shard(number), shard_bytes(number)).await;
+}
+
+/// Returns a mutable key, and the immutable one of `bytes`: most promises hold for both.
+fn both(bytes: &[u8]) -> [Key; 2] {
+    [current(), object(bytes)]
 }
 
 async fn put(store: &dyn Store, key: &Key, bytes: impl Into<Bytes>) -> Version {
@@ -103,7 +104,7 @@ async fn is_missing(store: &dyn Store, key: &Key) -> bool {
     matches!(store.head(key).await, Err(StoreError::NotFound { .. }))
 }
 
-/// Bytes in which every misplaced, lost or repeated piece shows.
+/// Returns bytes in which every misplaced, lost or repeated piece shows.
 fn pattern(size: usize) -> Bytes {
     (0..size).map(|at| ((at * 31 + at / 251) % 256) as u8).collect()
 }

@@ -2,24 +2,29 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::{both, content, current, pattern, put};
+use super::{both, content, current, object, pattern, put};
 use crate::{Condition, Store, StoreExt as _};
 
-pub(super) const WRITERS: u32 = 8;
+const WRITERS: u32 = 8;
 
-/// How often each writer counts.
+/// Size of a large object in bytes. A bucket spools it in a file and sends it in many pieces.
+const LARGE: usize = 2_500_000;
+
+/// Number of times that each writer counts.
 const ROUNDS: u32 = 10;
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    one_of_many_creates(make().await).await;
-    one_of_many_commits(make().await).await;
-    one_of_many_replaces(make().await).await;
-    no_count_is_lost(make().await).await;
-    readers_never_see_half_an_object(make().await).await;
+    racing_creates_have_one_winner(make().await).await;
+    for size in [10, LARGE] {
+        racing_commits_have_one_winner(make().await, size).await;
+    }
+    racing_replaces_have_one_winner(make().await).await;
+    racing_counts_are_all_kept(make().await).await;
+    racing_reads_see_whole_objects(make().await).await;
 }
 
-/// Lets all writers start at once; how many of them won.
-pub(super) async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) -> F) -> usize {
+/// Starts all writers at once. Returns the number of winners.
+async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) -> F) -> usize {
     let writers: Vec<_> = (0..WRITERS).map(|number| tokio::spawn(writer(number))).collect();
     let won = join_all(writers).await;
     won.into_iter()
@@ -27,7 +32,7 @@ pub(super) async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl
         .count()
 }
 
-pub(super) fn won<T>(result: Result<T, crate::StoreError>) -> bool {
+fn won<T>(result: Result<T, crate::StoreError>) -> bool {
     match result {
         Ok(_) => true,
         Err(error) if error.is_conflict() => false,
@@ -35,34 +40,33 @@ pub(super) fn won<T>(result: Result<T, crate::StoreError>) -> bool {
     }
 }
 
-async fn one_of_many_creates(store: Arc<dyn Store>) {
-    for key in both() {
-        let winners = race(|number| {
+async fn racing_creates_have_one_winner(store: Arc<dyn Store>) {
+    for key in both(b"one") {
+        let winners = race(|_| {
             let (store, key) = (Arc::clone(&store), key.clone());
-            async move { won(store.put(&key, format!("{number}").into(), Condition::CreateOnly).await) }
+            async move { won(store.put(&key, "one".into(), Condition::CreateOnly).await) }
         });
         assert_eq!(winners.await, 1, "exactly one of {WRITERS} creates {key}");
     }
 }
 
-async fn one_of_many_commits(store: Arc<dyn Store>) {
-    for key in both() {
-        let winners = race(|number| {
-            let (store, key) = (Arc::clone(&store), key.clone());
+async fn racing_commits_have_one_winner(store: Arc<dyn Store>, size: usize) {
+    let bytes = pattern(size);
+    for key in both(&bytes) {
+        let winners = race(|_| {
+            let (store, key, bytes) = (Arc::clone(&store), key.clone(), bytes.clone());
             async move {
                 let mut staged = store.stage().await.expect("an object can be staged");
-                staged
-                    .write(format!("{number}").into())
-                    .await
-                    .expect("a piece can be written");
+                staged.write(bytes).await.expect("a piece can be written");
                 won(staged.commit(&key, Condition::CreateOnly).await)
             }
         });
         assert_eq!(winners.await, 1, "exactly one of {WRITERS} commits {key}");
+        assert!(content(&*store, &key).await == bytes, "{key} is whole");
     }
 }
 
-async fn one_of_many_replaces(store: Arc<dyn Store>) {
+async fn racing_replaces_have_one_winner(store: Arc<dyn Store>) {
     let version = put(&*store, &current(), "before").await;
     let winners = race(|number| {
         let (store, version) = (Arc::clone(&store), version.clone());
@@ -75,7 +79,7 @@ async fn one_of_many_replaces(store: Arc<dyn Store>) {
     assert_eq!(winners.await, 1, "exactly one of {WRITERS} replaces one version");
 }
 
-async fn no_count_is_lost(store: Arc<dyn Store>) {
+async fn racing_counts_are_all_kept(store: Arc<dyn Store>) {
     put(&*store, &current(), "0").await;
     let winners = race(|_| {
         let store = Arc::clone(&store);
@@ -94,7 +98,7 @@ async fn no_count_is_lost(store: Arc<dyn Store>) {
     );
 }
 
-/// Tries to add one; whether nobody was faster.
+/// Tries to add one. Returns false if another writer was faster.
 async fn count(store: &dyn Store) -> bool {
     let (bytes, info) = store.read_all(&current(), 100).await.expect("the counter can be read");
     let text = std::str::from_utf8(&bytes).expect("digits");
@@ -105,9 +109,9 @@ async fn count(store: &dyn Store) -> bool {
         .await)
 }
 
-async fn readers_never_see_half_an_object(store: Arc<dyn Store>) {
+async fn racing_reads_see_whole_objects(store: Arc<dyn Store>) {
     let [one, other] = [pattern(200_000), vec![7; 150_000].into()];
-    for key in both() {
+    for (key, other) in [(current(), other), (object(&one), one.clone())] {
         put(&*store, &key, one.clone()).await;
         let winners = race(|number| {
             let (store, key, one, other) = (Arc::clone(&store), key.clone(), one.clone(), other.clone());

@@ -1,18 +1,18 @@
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use layout::Key;
+use model::Key;
 
-use super::{both, content, current, is_missing, pattern, put, shard};
+use super::{both, content, current, is_missing, object, pattern, put};
 use crate::{Condition, Staged, Store, StoreError, Version};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    pieces_are_joined_in_order(&*make().await).await;
-    nothing_shows_before_the_commit(&*make().await).await;
-    nothing_stays_after_a_drop(&*make().await).await;
-    a_commit_without_writes_is_an_empty_object(&*make().await).await;
-    conditions_hold_at_the_commit(&*make().await).await;
-    objects_are_staged_side_by_side(&*make().await).await;
+    staged_pieces_are_joined_in_order(&*make().await).await;
+    staged_object_is_hidden_before_commit(&*make().await).await;
+    staged_object_dropped_leaves_nothing(&*make().await).await;
+    commit_without_writes_makes_an_empty_object(&*make().await).await;
+    commit_checks_its_condition(&*make().await).await;
+    staged_objects_do_not_mix(&*make().await).await;
 }
 
 async fn staged(store: &dyn Store, pieces: impl IntoIterator<Item = bytes::Bytes>) -> Box<dyn Staged> {
@@ -27,9 +27,9 @@ async fn commit(staged: Box<dyn Staged>, key: &Key, condition: Condition) -> Ver
     staged.commit(key, condition).await.expect("the condition holds")
 }
 
-async fn pieces_are_joined_in_order(store: &dyn Store) {
+async fn staged_pieces_are_joined_in_order(store: &dyn Store) {
     let whole = pattern(700_000);
-    for key in both() {
+    for key in both(&whole) {
         let (small, large) = (whole.slice(..10_000), whole.slice(10_000..));
         let pieces = small.chunks(7).chain([&[][..]]).chain(large.chunks(300_000));
         let staged = staged(store, pieces.map(bytes::Bytes::copy_from_slice)).await;
@@ -40,29 +40,30 @@ async fn pieces_are_joined_in_order(store: &dyn Store) {
     }
 }
 
-async fn nothing_shows_before_the_commit(store: &dyn Store) {
-    let staged = staged(store, [pattern(600_000)]).await;
+async fn staged_object_is_hidden_before_commit(store: &dyn Store) {
+    let (bytes, key) = (pattern(600_000), object(&pattern(600_000)));
+    let staged = staged(store, [bytes]).await;
     let listed: Vec<_> = store.list("").try_collect().await.expect("a store can be listed");
     assert!(listed.is_empty(), "what is staged is not listed: {listed:?}");
-    assert!(is_missing(store, &shard(0)).await);
-    commit(staged, &shard(0), Condition::Always).await;
-    assert!(!is_missing(store, &shard(0)).await);
+    assert!(is_missing(store, &key).await);
+    commit(staged, &key, Condition::Always).await;
+    assert!(!is_missing(store, &key).await);
 }
 
-async fn nothing_stays_after_a_drop(store: &dyn Store) {
+async fn staged_object_dropped_leaves_nothing(store: &dyn Store) {
     drop(staged(store, [pattern(600_000)]).await);
     let listed: Vec<_> = store.list("").try_collect().await.expect("a store can be listed");
     assert!(listed.is_empty(), "what was dropped is gone: {listed:?}");
 }
 
-async fn a_commit_without_writes_is_an_empty_object(store: &dyn Store) {
-    for key in both() {
+async fn commit_without_writes_makes_an_empty_object(store: &dyn Store) {
+    for key in both(b"") {
         commit(staged(store, []).await, &key, Condition::CreateOnly).await;
         assert_eq!(content(store, &key).await, "");
     }
 }
 
-async fn conditions_hold_at_the_commit(store: &dyn Store) {
+async fn commit_checks_its_condition(store: &dyn Store) {
     let first = put(store, &current(), "first").await;
     let early = staged(store, ["early".into()]).await;
     let late = staged(store, ["late".into()]).await;
@@ -83,16 +84,17 @@ async fn conditions_hold_at_the_commit(store: &dyn Store) {
     assert_eq!(content(store, &current()).await, "always");
 }
 
-async fn objects_are_staged_side_by_side(store: &dyn Store) {
+async fn staged_objects_do_not_mix(store: &dyn Store) {
     let mut many = Vec::new();
     for number in 0..4 {
         many.push((number, staged(store, [format!("{number}").into()]).await));
     }
     for (number, mut staged) in many {
         staged.write("!".into()).await.expect("a piece can be written");
-        commit(staged, &shard(number), Condition::CreateOnly).await;
+        commit(staged, &object(format!("{number}!").as_bytes()), Condition::CreateOnly).await;
     }
     for number in 0..4 {
-        assert_eq!(content(store, &shard(number)).await, format!("{number}!"));
+        let expected = format!("{number}!");
+        assert_eq!(content(store, &object(expected.as_bytes())).await, expected);
     }
 }

@@ -4,18 +4,19 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::{Patience, joined};
+use super::{ReadMode, joined};
 use crate::{Body, Operation, StoreError};
 
-/// The first chunk is read together with the opening of the file; most objects have no second one.
+/// Size of the first chunk in bytes. It is read when the file is opened; most objects have no second one.
 const FIRST: u64 = 64 << 10;
 
-/// Later chunks: large enough that handing them over costs little, small enough for thousands of slow readers.
+/// Size of the later chunks in bytes: large enough that handing them over costs little, small enough for thousands of slow
+/// clients.
 const CHUNK: u64 = 256 << 10;
 
-/// Reads the first chunk of a file's range now and the others when they are asked for.
-pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, patience: Patience) -> io::Result<Body> {
-    let first = patience.read(&file, take(&mut range, FIRST))?;
+/// Reads the first chunk of a range of a file now, and the others on demand.
+pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
+    let first = mode.read(&file, take(&mut range, FIRST))?;
     if range.is_empty() {
         return Ok(of_bytes(first));
     }
@@ -28,13 +29,13 @@ pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, patience: 
     Ok(of_bytes(first).chain(stream::try_unfold(chunks, Chunks::next)).boxed())
 }
 
-/// One chunk, or none.
+/// Returns a body of one chunk, or of none for no bytes.
 pub(super) fn of_bytes(bytes: Bytes) -> Body {
     stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
 }
 
-/// The chunks of an open file that are still to come. One is read ahead while its predecessor is being sent. No thread
-/// waits for a slow reader: each is borrowed for one chunk.
+/// Chunks of an open file that are still to come. One is read ahead while the one before is being sent. No thread waits
+/// for a slow client: each is borrowed for one chunk.
 struct Chunks {
     file: Arc<File>,
     key: String,
@@ -55,11 +56,11 @@ impl Chunks {
     fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
         let range = take(&mut self.rest, CHUNK);
         let file = Arc::clone(&self.file);
-        (!range.is_empty()).then(|| spawn_blocking(move || Patience::Endless.read(&file, range)))
+        (!range.is_empty()).then(|| spawn_blocking(move || ReadMode::Blocking.read(&file, range)))
     }
 }
 
-/// Cuts at most `most` bytes off the front of a range.
+/// Takes at most `most` bytes off the front of a range.
 fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
     let start = range.start;
     range.start = range.end.min(start + most);
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn chunks_join_to_the_range() {
+    async fn body_chunks_join_to_the_range() {
         let size = FIRST + 2 * CHUNK + 5;
         for range in [
             0..0,
@@ -100,16 +101,16 @@ mod tests {
             let (file, content) = file(size);
             let expected = &content[range.start as usize..range.end as usize];
             assert!(
-                all(of_file(file, "k".into(), range.clone(), Patience::Endless).unwrap()).await == expected,
+                all(of_file(file, "k".into(), range.clone(), ReadMode::Blocking).unwrap()).await == expected,
                 "{range:?}"
             );
         }
     }
 
     #[tokio::test]
-    async fn a_file_that_is_cut_short_is_an_error() {
+    async fn body_of_a_file_that_is_cut_short_fails() {
         let (file, _) = file(FIRST + 10);
-        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..FIRST + 10, Patience::Endless).unwrap();
+        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..FIRST + 10, ReadMode::Blocking).unwrap();
         file.set_len(FIRST + 5).unwrap();
         let error = body.try_collect::<Vec<_>>().await.unwrap_err();
         assert!(

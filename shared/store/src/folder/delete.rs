@@ -1,16 +1,20 @@
 use std::io;
 
-use layout::Key;
+use model::Key;
 
 use super::{Inner, durable::ancestors, split};
 
 impl Inner {
-    /// Removes an object and the folders that this empties, as a store of objects has no folders.
+    /// Removes an object, and the folders that this empties: a store of objects has no empty folders.
     pub(super) fn delete(&self, key: &Key) -> io::Result<()> {
         self.must_be_writable()?;
         let path = key.to_string();
         let (folder, name) = split(&path);
-        let _turn = if key.is_immutable() { None } else { Some(self.turn()?) };
+        let _lock = if key.is_immutable() {
+            None
+        } else {
+            Some(self.lock_mutable()?)
+        };
         match self.root.descend(folder).and_then(|folder| folder.remove(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Err(_) | Ok(false) => return Ok(()),
@@ -24,7 +28,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Stops at the first folder that does not go: it has entries, or it is not ours to remove.
+    /// Removes empty folders upwards. Stops at the first one that has entries or may not be removed.
     fn prune(&self, folder: &str) {
         for folder in ancestors(folder).filter(|folder| !folder.is_empty()) {
             let (above, name) = split(folder);

@@ -5,16 +5,16 @@ use rustix::{
     io::Errno,
 };
 
-/// Everybody may read, as a web server over the folder has to; the umask may take that away.
+/// Mode of new folders: all users may read, because a web server over the folder has to. The umask may take that away.
 const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o777);
 
-/// An open folder. All steps below the store's root go from an open folder to an entry of it and never through a
-/// symbolic link, so nothing that lies in the store can lead a reader or a writer out of it.
+/// Open folder. Every step below the root of the store goes from an open folder to one of its entries, and never through a
+/// symbolic link. So nothing in the store can lead a read or a write out of it.
 #[derive(Debug)]
 pub(super) struct Dir(File);
 
 impl Dir {
-    /// Opens the root itself, wherever the path leads: that is the operator's choice.
+    /// Opens the root itself. Symbolic links are followed here, because the operator chose the path.
     pub(super) fn root(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
@@ -25,12 +25,12 @@ impl Dir {
         &self.0
     }
 
-    /// Opens the folder at a path of plain names; the empty path is this folder.
+    /// Opens the folder at a path of plain names. The empty path is this folder.
     pub(super) fn descend(&self, path: &str) -> io::Result<Self> {
         self.walk(path, Self::enter)
     }
 
-    /// As [`Dir::descend`], making the folders that are not there.
+    /// Opens a folder as [`Dir::descend`] does, and makes the folders that are missing.
     pub(super) fn descend_or_create(&self, path: &str) -> io::Result<Self> {
         self.walk(path, |dir, name| match dir.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => dir.create(name, FOLDER_MODE),
@@ -46,7 +46,7 @@ impl Dir {
         names.try_fold(step(self, first)?, |dir, name| step(&dir, name))
     }
 
-    /// Makes a folder, which another writer may do at the same time, and opens it.
+    /// Makes a folder and opens it. Another writer may make it at the same time.
     pub(super) fn create(&self, name: &str, mode: Mode) -> io::Result<Self> {
         match mkdirat(&self.0, name, mode) {
             Ok(()) | Err(Errno::EXIST) => self.enter(name),
@@ -59,7 +59,7 @@ impl Dir {
             .map(Self)
     }
 
-    /// Opens a regular file to be read.
+    /// Opens a regular file for reading. Any other kind of entry is an error.
     pub(super) fn open(&self, name: &str) -> io::Result<File> {
         // Without NONBLOCK, opening a FIFO would wait for a writer that never comes.
         let file = self.open_with(name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
@@ -79,17 +79,17 @@ impl Dir {
         }
     }
 
-    /// Removes a file; whether there was one.
+    /// Removes a file. Returns true if there was one.
     pub(super) fn remove(&self, name: &str) -> io::Result<bool> {
         removed(unlinkat(&self.0, name, AtFlags::empty()))
     }
 
-    /// Removes an empty folder; whether there was one.
+    /// Removes an empty folder. Returns true if there was one.
     pub(super) fn remove_dir(&self, name: &str) -> io::Result<bool> {
         removed(unlinkat(&self.0, name, AtFlags::REMOVEDIR))
     }
 
-    /// Makes the entries of the folder durable.
+    /// Makes the entries of this folder durable (fsync).
     pub(super) fn sync(&self) -> io::Result<()> {
         self.0.sync_all()
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_step_goes_through_a_symbolic_link() {
+    fn descend_through_a_symbolic_link_fails() {
         let outside = tempfile::tempdir().unwrap();
         std::fs::write(outside.path().join("secret"), "x").unwrap();
         let inside = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_are_opened() {
+    fn open_of_a_fifo_or_folder_fails() {
         let folder = tempfile::tempdir().unwrap();
         let root = Dir::root(folder.path()).unwrap();
         root.descend_or_create("a/b").unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_twice_was_there_once() {
+    fn remove_of_a_removed_file_returns_false() {
         let folder = tempfile::tempdir().unwrap();
         let root = Dir::root(folder.path()).unwrap();
         std::fs::write(folder.path().join("a"), "x").unwrap();

@@ -3,18 +3,18 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use layout::Key;
+use model::Key;
 
 use super::Stamp;
 use crate::Version;
 
-/// The versions of the mutable objects as last read: while a file's stamp stays, its content need not be read again.
-/// There are as few entries as mutable objects were seen.
+/// Versions of the mutable objects as last read. While the stamp of a file stays, its content need not be read again.
+/// There are few entries: one for each mutable object that was read.
 #[derive(Debug, Default)]
 pub(super) struct Known(RwLock<HashMap<Key, (Stamp, Version)>>);
 
 impl Known {
-    /// The version of an object whose file has this stamp, if it is known.
+    /// Returns the version of an object whose file has this stamp, if it is known.
     pub(super) fn version(&self, key: &Key, stamp: &Stamp) -> Option<Version> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known
@@ -23,7 +23,7 @@ impl Known {
             .map(|(_, version)| version.clone())
     }
 
-    /// Remembers a version. The stamp must have been settled when the content was read.
+    /// Remembers a version. The stamp must have settled before the content was read (see [`Stamp::is_settled`]).
     pub(super) fn learn(&self, key: &Key, stamp: Stamp, version: &Version) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(key.clone(), (stamp, version.clone()));

@@ -1,15 +1,15 @@
 use std::{fs::DirEntry, io, sync::Arc};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
-use layout::Key;
+use model::{Key, Kind};
 
 use super::{FolderStore, Inner, Stamp};
 use crate::{Listed, Operation, StoreError};
 
-/// The folders in which keys lie. Whatever else is in the root (a volume's `lost+found`, say) is not even read.
-const FOLDERS: [&str; 3] = ["blobs", "catalogs", "packages"];
+/// Folder of the mutable documents of each catalog.
+const CATALOGS: &str = "catalogs";
 
-/// Lists folder by folder, as the stream is read.
+/// Lists one folder after the other, as the stream is read.
 pub(super) fn list(store: &FolderStore, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
     let walk = Walk {
         store: store.clone(),
@@ -28,7 +28,7 @@ struct Walk {
     folders: Vec<String>,
 }
 
-/// What one folder holds.
+/// Objects and folders in one folder.
 #[derive(Default)]
 struct Content {
     objects: Vec<Listed>,
@@ -78,7 +78,7 @@ impl Content {
         } else {
             format!("{folder}/{name}")
         };
-        // The type of the entry itself: a symbolic link is neither.
+        // The type of the entry itself: a symbolic link is neither a folder nor a file.
         let kind = entry.file_type()?;
         if kind.is_dir() && may_hold(&path, prefix) {
             self.folders.push(path);
@@ -89,11 +89,16 @@ impl Content {
     }
 }
 
-/// Whether a key with the prefix can lie in the folder.
+/// True if a key with the prefix can lie in the folder.
 fn may_hold(folder: &str, prefix: &str) -> bool {
     let inside = format!("{folder}/");
+    // Other folders in the root are not read, such as the `lost+found` of a volume.
     let top = folder.split('/').next().unwrap_or(folder);
-    FOLDERS.contains(&top) && (inside.starts_with(prefix) || prefix.starts_with(&inside))
+    let has_keys = top == CATALOGS
+        || Kind::ALL
+            .iter()
+            .any(|kind| kind.folder().split('/').next() == Some(top));
+    has_keys && (inside.starts_with(prefix) || prefix.starts_with(&inside))
 }
 
 fn listed(entry: &DirEntry, path: &str) -> io::Result<Option<Listed>> {
@@ -119,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_folders_on_the_way_are_read() {
+    fn may_hold_folder_off_the_prefix_is_false() {
         for (folder, prefix, expected) in [
             ("catalogs", "", true),
             ("catalogs", "cat", true),

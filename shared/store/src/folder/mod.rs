@@ -1,4 +1,4 @@
-//! A folder as a store: an object's key is its file's path, so any static file server can serve the mirror.
+//! Folder as a store. The key of an object is the path of its file, so any static file server can serve the mirror.
 
 mod body;
 mod delete;
@@ -7,9 +7,9 @@ mod durable;
 mod known;
 mod list;
 mod open;
-mod patience;
 mod publish;
 mod read;
+mod read_mode;
 mod staged;
 mod stamp;
 mod temp;
@@ -19,15 +19,15 @@ use std::{fmt::Display, io, path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use layout::Key;
+use model::Key;
 use tokio::task::{JoinError, spawn_blocking};
 
 use self::{
-    dir::Dir, durable::Unflushed, known::Known, patience::Patience, staged::StagedFile, stamp::Stamp, temp::Temp,
+    dir::Dir, durable::Unflushed, known::Known, read_mode::ReadMode, staged::StagedFile, stamp::Stamp, temp::Temp,
 };
-use crate::{Condition, Fetched, Get, Listed, ObjectInfo, Operation, Staged, Store, StoreError, Version};
+use crate::{Condition, Fetched, Get, Listed, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version};
 
-/// A store in a folder. Clones share it; so do processes, on file systems with locks between processes.
+/// Store in a folder. Clones share it. Processes share it, too, on file systems with locks between processes.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
     inner: Shared,
@@ -47,30 +47,38 @@ struct Inner {
 #[async_trait]
 impl Store for FolderStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        // Not handed to another thread: that would cost ten times what one look at a file's stamp does, and this is
-        // asked on every request. The folder's entry is in the kernel's cache, as it was read before.
+        // Not handed to another thread: that costs ten times one read of the stamp of a file, and every request asks
+        // this. The kernel has the entry of the folder in its cache, because it was read before.
         if let Some(version) = &get.unless
             && self.inner.certainly_has(key, version)
         {
             return Ok(Fetched::NotModified);
         }
-        if let Ok(found) = self.inner.get(key, &get, Patience::None) {
+        if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
         }
         let work = {
             let key = key.clone();
-            move |inner: &Shared| inner.get(&key, &get, Patience::Endless)
+            move |inner: &Shared| inner.get(&key, &get, ReadMode::Blocking)
         };
         self.blocking(Operation::Get, key, work).await?
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        if let Ok(info) = self.inner.look(key, Patience::None) {
+        if let Ok(info) = self.inner.stat_file(key, ReadMode::CacheOnly) {
             return Ok(info);
         }
         let work = {
             let key = key.clone();
-            move |inner: &Shared| inner.look(&key, Patience::Endless)
+            move |inner: &Shared| inner.stat_file(&key, ReadMode::Blocking)
+        };
+        self.blocking(Operation::Get, key, work).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
+        let work = {
+            let key = key.clone();
+            move |inner: &Shared| inner.stat(&key)
         };
         self.blocking(Operation::Get, key, work).await
     }
@@ -110,7 +118,7 @@ impl Store for FolderStore {
 }
 
 impl FolderStore {
-    /// Works on a thread that may wait for the disk. Work that was started is finished, even if nobody waits for it.
+    /// Works on a thread that may wait for the disk. Work that was started is finished, also if its caller has gone.
     async fn blocking<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -132,7 +140,7 @@ fn failed(operation: Operation, key: &str, source: io::Error) -> StoreError {
     }
 }
 
-/// A panic goes on in the caller; work is only ever cancelled by the end of the runtime.
+/// Returns the result of the work. A panic goes on in the caller. Only the end of the runtime cancels work.
 fn joined<T>(result: Result<io::Result<T>, JoinError>) -> io::Result<T> {
     result.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
@@ -140,7 +148,7 @@ fn joined<T>(result: Result<io::Result<T>, JoinError>) -> io::Result<T> {
     })
 }
 
-/// A path as its folder (empty for the root) and its last name.
+/// Splits a path into its folder (empty for the root) and its last name.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }

@@ -7,27 +7,26 @@ use std::{
 
 use rustix::fs::Mode;
 
-use super::{Dir, FolderStore, Inner, temp::sweep};
+use super::{Dir, FolderStore, Inner, temp::remove_leftovers};
 use crate::{Operation, StoreError};
 
-/// Inside the store, because a file can only be renamed within its file system.
+/// Folder of temporary files. It is inside the store because a file can only be renamed within its file system.
 const TEMP: &str = ".tmp";
 
 impl FolderStore {
-    /// Opens a folder for reading and writing, making it if it is not there. What killed writers left behind is
-    /// removed.
+    /// Opens a folder for reading and writing, and makes it if it is missing. Removes what killed writers left behind.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] if it cannot be made, read or written.
+    /// [`StoreError::Failed`] if the folder cannot be made, read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         Self::open_writable(path).map_err(|source| StoreError::failed(Operation::Open, &path.display(), source))
     }
 
-    /// Opens a folder for reading only, which may lie on a read-only file system. Writing then fails.
+    /// Opens a folder for reading only. It may lie on a read-only file system. Every write fails.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] if it is not there or cannot be read.
+    /// [`StoreError::Failed`] if the folder is missing or cannot be read.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         Self::open_at(path, false)
@@ -41,7 +40,7 @@ impl FolderStore {
         let temp = store.inner.temp_folder()?;
         let names = store.inner.path.join(TEMP).read_dir()?;
         let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        sweep(&temp, names, SystemTime::now());
+        remove_leftovers(&temp, names, SystemTime::now());
         Ok(store)
     }
 
@@ -60,8 +59,10 @@ impl FolderStore {
 }
 
 impl Inner {
-    /// Opened anew each time, so that a store lives on when somebody tidies it away. Closed to others, because a web
-    /// server over the folder must not serve half an object.
+    /// Opens the folder of temporary files, and makes it if it is missing.
+    ///
+    /// It is opened anew each time, so that a store goes on when an administrator has removed it. Other users may not read
+    /// it, because a web server over the store must not serve half an object.
     pub(super) fn temp_folder(&self) -> io::Result<Arc<Dir>> {
         self.must_be_writable()?;
         self.root.create(TEMP, Mode::RWXU).map(Arc::new)
@@ -76,7 +77,7 @@ impl Inner {
     }
 }
 
-/// Makes a folder and those above it, durably.
+/// Makes a folder and all folders above it, and makes their entries durable.
 fn create(path: &Path) -> io::Result<()> {
     let Some(above) = path.parent().filter(|_| !path.is_dir()) else {
         return Ok(());

@@ -1,16 +1,16 @@
 use std::{fs::File, io, ops::Range, time::SystemTime};
 
 use bytes::Bytes;
-use layout::Key;
+use model::Key;
 
-use super::{Inner, Patience, Stamp, body, temp::content_version};
-use crate::{Body, Fetched, Get, Object, ObjectInfo, StoreError, Version, range};
+use super::{Inner, ReadMode, Stamp, Temp, body, temp::content_version};
+use crate::{Body, Fetched, Get, Object, ObjectInfo, Stat, StoreError, Version, range};
 
-/// A file opened under its key, or the whole content where only that tells the version.
+/// Object that was found: an open file, or the whole content where only that tells the version.
 enum Opened {
-    /// An immutable object, of any size.
+    /// Immutable object of any size. Its body is read on demand.
     File(File, ObjectInfo),
-    /// A mutable object: a small document.
+    /// Mutable object. It is a small document.
     Content(Bytes, ObjectInfo),
 }
 
@@ -21,9 +21,9 @@ impl Opened {
         }
     }
 
-    fn body(self, key: &Key, range: Range<u64>, patience: Patience) -> io::Result<Body> {
+    fn body(self, key: &Key, range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
         match self {
-            Self::File(file, _) => body::of_file(file, key.to_string(), range, patience),
+            Self::File(file, _) => body::of_file(file, key.to_string(), range, mode),
             Self::Content(content, _) => {
                 let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
                 Ok(body::of_bytes(content.slice(start..end)))
@@ -33,9 +33,9 @@ impl Opened {
 }
 
 impl Inner {
-    /// Reads an object. An error of the inner kind is final; one of the outer kind may be for lack of patience.
-    pub(super) fn get(&self, key: &Key, get: &Get, patience: Patience) -> io::Result<Result<Fetched, StoreError>> {
-        let opened = self.open(key, patience)?;
+    /// Reads an object. The inner error is final. The outer one may only mean that an impatient read had to wait.
+    pub(super) fn get(&self, key: &Key, get: &Get, mode: ReadMode) -> io::Result<Result<Fetched, StoreError>> {
+        let opened = self.open(key, mode)?;
         let info = opened.info();
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Ok(Fetched::NotModified));
@@ -45,20 +45,24 @@ impl Inner {
             Err(error) => return Ok(Err(error)),
         };
         let info = info.clone();
-        let body = opened.body(key, range, patience)?;
+        let body = opened.body(key, range, mode)?;
         Ok(Ok(Fetched::Object(Object { info, body })))
     }
 
-    /// Opens an object. The handle keeps the content whole, whatever happens to the key.
-    fn open(&self, key: &Key, patience: Patience) -> io::Result<Opened> {
-        // Before the stamp is taken: what is read later cannot be older.
+    /// Opens an object. The handle keeps the content whole when the key is replaced or deleted.
+    fn open(&self, key: &Key, mode: ReadMode) -> io::Result<Opened> {
+        // Taken before the stamp, so that the stamp cannot look older than it is.
         let now = SystemTime::now();
-        let file = patience.open(&self.root, &key.to_string())?;
+        let file = mode.open(&self.root, &key.to_string())?;
         let stamp = Stamp::of(&file.metadata()?);
         if key.is_immutable() {
+            // A caller that finds an object may rely on it, and its writer may not have flushed it yet.
+            if self.writable {
+                self.remember(key)?;
+            }
             return Ok(Opened::File(file, stamp.info(stamp.version())));
         }
-        let content = patience.read(&file, 0..stamp.size())?;
+        let content = mode.read(&file, 0..stamp.size())?;
         let version = content_version(&content);
         if stamp.is_settled(now) {
             self.known.learn(key, stamp, &version);
@@ -66,13 +70,25 @@ impl Inner {
         Ok(Opened::Content(content, stamp.info(version)))
     }
 
-    /// What is known of an object. It is opened as for a read, so that both agree on what is an object.
-    pub(super) fn look(&self, key: &Key, patience: Patience) -> io::Result<ObjectInfo> {
-        Ok(self.open(key, patience)?.info().clone())
+    /// Returns the facts about an object. Opens it as a read does, so that both agree on what is an object.
+    pub(super) fn stat_file(&self, key: &Key, mode: ReadMode) -> io::Result<ObjectInfo> {
+        Ok(self.open(key, mode)?.info().clone())
     }
 
-    /// Whether the object certainly still has this version, told from one look at the file's stamp. The path may lead
-    /// through a symbolic link, but then the stamp is not that of any file that was opened.
+    /// Looks at an object and at the file system's clock, which may be that of another machine.
+    pub(super) fn stat(&self, key: &Key) -> io::Result<Stat> {
+        let object = match self.stat_file(key, ReadMode::Blocking) {
+            Ok(info) => Some(info),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        // Taken after the object was read, so that no object is younger than its date.
+        let date = Temp::create(self.temp_folder()?)?.stamp()?.modified();
+        Ok(Stat { date, object })
+    }
+
+    /// True if the object certainly still has this version, by the stamp of its file alone. The path may lead
+    /// through a symbolic link, but such a stamp is not that of any file that was opened.
     pub(super) fn certainly_has(&self, key: &Key, version: &Version) -> bool {
         let Ok(metadata) = std::fs::symlink_metadata(self.path.join(key.to_string())) else {
             return false;
@@ -95,7 +111,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stamp_is_believed_only_once_it_has_settled() {
+    async fn certainly_has_before_the_stamp_settled_is_false() {
         let folder = tempfile::tempdir().unwrap();
         let store = FolderStore::open(folder.path()).unwrap();
         let key = Key::Catalogs;

@@ -1,20 +1,20 @@
 use async_trait::async_trait;
 use bytes::Bytes;
-use layout::Key;
+use model::Key;
 
 use super::{FolderStore, Temp};
 use crate::{Condition, Operation, Staged, StoreError, Version};
 
-/// How much is collected before a thread is borrowed to write it.
+/// Number of bytes that are collected before a thread is borrowed to write them.
 const BATCH: usize = 256 << 10;
 
-/// What errors call an object that has no key yet.
+/// Name of an object without a key, for errors.
 const NAME: &str = "a staged object";
 
-/// A temporary file, and what is not written to it yet.
+/// Temporary file, and the bytes that are not written to it yet.
 pub(super) struct StagedFile {
     store: FolderStore,
-    /// None once a write failed or was given up half way: its end is not known then.
+    /// `None` once a write failed or was dropped half way: the end of the file is not known then.
     temp: Option<Temp>,
     pending: Vec<Bytes>,
     pending_size: usize,

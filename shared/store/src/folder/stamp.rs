@@ -6,12 +6,12 @@ use std::{
 
 use crate::{ObjectInfo, Version};
 
-/// How old the last change of a file must be before its stamp is trusted: far above the 4 ms to 10 ms in which a
-/// kernel's file times advance, and the whole seconds of some file systems.
+/// Age of the last change of a file from which its stamp is trusted. It is far above the 4 ms to 10 ms in which the file times
+/// of a kernel advance, and covers file systems that keep whole seconds.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// What the file system says of a file without its being read. A file that was replaced has another stamp, save for a
-/// file that changes twice within one tick of the clock (see [`Stamp::is_settled`]).
+/// Facts that the file system tells about a file without reading it. A file that was replaced has another stamp, except for
+/// a file that changes twice within one tick of the clock (see [`Stamp::is_settled`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -36,15 +36,14 @@ impl Stamp {
         self.size
     }
 
-    /// Whether a stamp taken at `now` tells the file from all later ones. A younger one may not: the inode number can
-    /// be given to the file's successor in the same tick. (git's "racily clean" entries.)
+    /// True if a stamp taken at `now` tells the file from all later ones. A younger stamp may not: the next file can get
+    /// the same inode number in the same tick (the "racily clean" entries of git).
     pub(super) fn is_settled(&self, now: SystemTime) -> bool {
-        let last = time(self.modified).max(time(self.changed));
-        now.duration_since(last).is_ok_and(|age| age >= SETTLED)
+        now.duration_since(self.modified()).is_ok_and(|age| age >= SETTLED)
     }
 
-    /// The version of an immutable object. Its content is in its name, so its bytes need not be hashed; the stamp only
-    /// tells a repaired file from the damaged one.
+    /// Returns the version of an immutable object. Its hash is in its name, so its bytes need not be hashed again. The stamp
+    /// only tells a repaired file from the damaged one.
     pub(super) fn version(&self) -> Version {
         let (seconds, nanos) = self.modified;
         Version(format!("{:x}-{seconds:x}.{nanos:x}-{:x}", self.size, self.inode))
@@ -58,13 +57,16 @@ impl Stamp {
         }
     }
 
+    /// Returns the time at which the file got its content and its name. A rename changes the latter time only: a writer
+    /// that was stopped between its writing and its renaming must not make an object that is born old.
     pub(super) fn modified(&self) -> SystemTime {
-        time(self.modified)
+        time(self.modified).max(time(self.changed))
     }
 }
 
-/// Times before 1970 are nobody's write.
-fn time((seconds, nanos): (i64, i64)) -> SystemTime {
+/// Converts seconds and nanoseconds since 1970. An earlier time counts as 1970.
+fn time(since_epoch: (i64, i64)) -> SystemTime {
+    let (seconds, nanos) = since_epoch;
     let seconds = Duration::from_secs(seconds.try_into().unwrap_or(0));
     SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(nanos.try_into().unwrap_or(0))
 }
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_settles_a_second_after_the_last_change() {
+    fn stamp_one_second_after_the_last_change_is_settled() {
         let file = tempfile::tempfile().unwrap();
         let stamp = Stamp::of(&file.metadata().unwrap());
         let changed = time(stamp.changed);

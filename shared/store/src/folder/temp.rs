@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use layout::Sha256;
+use model::Sha256;
 use rustix::{
     fs::{AtFlags, Mode, OFlags, linkat, renameat},
     io::Errno,
@@ -15,17 +15,17 @@ use rustix::{
 use super::{Dir, Stamp};
 use crate::Version;
 
-/// Everybody may read, as a web server over the folder has to; the umask may take that away.
+/// Mode of new files: all users may read, because a web server over the folder has to. The umask may take that away.
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
 
-/// What the names of all temporary files start with.
+/// Start of the names of all temporary files.
 const PREFIX: &str = "put-";
 
-/// How old the leftover of a killed writer must be to be removed. Its lock says that nobody holds it, but a writer
-/// needs a moment between making its file and locking it.
+/// Age from which the leftover of a killed writer is removed. Its lock is free, but a living writer needs a moment between
+/// making its file and locking it.
 const LEFTOVER: Duration = Duration::from_mins(10);
 
-/// A file that has no key yet. Dropping it removes it; its lock tells others that its writer lives.
+/// File without a key. Dropping it removes it. Its lock tells others that its writer lives.
 #[derive(Debug)]
 pub(super) struct Temp {
     folder: Arc<Dir>,
@@ -45,7 +45,7 @@ impl Temp {
             file,
             published: false,
         };
-        // Without locks nobody can tell whether a file is held, and then nobody removes it either.
+        // Without locks it cannot be seen that a file is in use. Then `remove_leftovers` cannot lock it either, and leaves it.
         let _ = temp.file.lock();
         Ok(temp)
     }
@@ -54,8 +54,8 @@ impl Temp {
         self.file.write_all(bytes)
     }
 
-    /// Makes the content durable. Always done before the file gets its key, so that even after a power cut an object
-    /// is whole wherever there is one.
+    /// Makes the content durable. This happens before the file gets its key, so that every object is whole, also after a
+    /// power cut.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -64,7 +64,7 @@ impl Temp {
         Ok(Stamp::of(&self.file.metadata()?))
     }
 
-    /// The version that the content has under a mutable key.
+    /// Returns the version that the content has under a mutable key.
     pub(super) fn content_version(&mut self) -> io::Result<Version> {
         let mut content = Vec::new();
         self.file.rewind()?;
@@ -72,7 +72,7 @@ impl Temp {
         Ok(content_version(&content))
     }
 
-    /// Moves the file to its name, unless that is taken: whether it was free.
+    /// Moves the file to its name. Returns false if the name is taken.
     pub(super) fn publish_new(&mut self, to: &Dir, name: &str) -> io::Result<bool> {
         match self.rename_new(to, name) {
             Ok(()) => self.published = true,
@@ -82,7 +82,7 @@ impl Temp {
         Ok(self.published)
     }
 
-    /// Not every file system can rename without replacing, nor can every one make hard links; some can do the other.
+    /// Renames without replacing, or makes a hard link: some file systems can only do the one, some only the other.
     fn rename_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
@@ -97,12 +97,12 @@ impl Temp {
 
     fn link_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
         linkat(self.folder.file(), &self.name, to.file(), name, AtFlags::empty())?;
-        // The object is complete under its key; a second name for it that stays is swept with the leftovers.
+        // The object is complete under its key. If its second name stays, it is removed with the leftovers.
         let _ = self.folder.remove(&self.name);
         Ok(())
     }
 
-    /// Moves the file to its name, whatever is there.
+    /// Moves the file to its name and replaces what is there.
     pub(super) fn publish_over(&mut self, to: &Dir, name: &str) -> io::Result<()> {
         renameat(self.folder.file(), &self.name, to.file(), name)?;
         self.published = true;
@@ -115,28 +115,29 @@ impl Drop for Temp {
         if !self.published
             && let Err(error) = self.folder.remove(&self.name)
         {
-            tracing::warn!(name = self.name, %error, "a temporary file stays until the store is opened again");
+            tracing::warn!(name = self.name, %error, "cannot remove temporary file; it stays until the store is opened again");
         }
     }
 }
 
-/// The version of a mutable object: equal bytes, equal version, whatever the file system reuses.
+/// Returns the version of a mutable object. It is a hash, since the file system may give a new file the inode and times of an
+/// old one.
 pub(super) fn content_version(content: &[u8]) -> Version {
     Version(Sha256::of(content).to_string())
 }
 
-/// Removes what killed writers left behind: old, and locked by nobody.
-pub(super) fn sweep(folder: &Dir, names: impl Iterator<Item = String>, now: SystemTime) {
+/// Removes what killed writers left behind: files that are old and not locked.
+pub(super) fn remove_leftovers(folder: &Dir, names: impl Iterator<Item = String>, now: SystemTime) {
     for name in names.filter(|name| name.starts_with(PREFIX)) {
-        match sweep_one(folder, &name, now) {
-            Ok(true) => tracing::info!(name, "removed what a killed writer left behind"),
+        match remove_leftover(folder, &name, now) {
+            Ok(true) => tracing::info!(name, "removed temporary file of a killed writer"),
             Ok(false) => {}
-            Err(error) => tracing::warn!(name, %error, "cannot remove what a killed writer left behind"),
+            Err(error) => tracing::warn!(name, %error, "cannot remove temporary file of a killed writer"),
         }
     }
 }
 
-fn sweep_one(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool> {
+fn remove_leftover(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool> {
     let file = match folder.open(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
@@ -173,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn dropping_leaves_nothing() {
+    fn temp_dropped_leaves_no_file() {
         let (folder, dir) = folder();
         drop(temp(&dir, "x"));
         assert!(names(&folder).is_empty());
     }
 
     #[test]
-    fn a_name_is_taken_once() {
+    fn publish_new_on_a_taken_name_keeps_the_first() {
         let (folder, dir) = folder();
         assert!(temp(&dir, "first").publish_new(&dir, "a").unwrap());
         assert!(!temp(&dir, "second").publish_new(&dir, "a").unwrap());
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn links_serve_where_renames_cannot() {
+    fn link_new_on_a_taken_name_keeps_the_first() {
         let (folder, dir) = folder();
         let first = temp(&dir, "first");
         first.link_new(&dir, "a").unwrap();
@@ -200,15 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn only_old_files_that_nobody_holds_are_swept() {
+    fn remove_leftovers_removes_old_unlocked_files_only() {
         let (folder, dir) = folder();
         let held = temp(&dir, "held");
         std::fs::write(folder.path().join("put-left"), "x").unwrap();
         std::fs::write(folder.path().join("lock"), "").unwrap();
         let now = SystemTime::now();
-        sweep(&dir, names(&folder).into_iter(), now);
+        remove_leftovers(&dir, names(&folder).into_iter(), now);
         assert_eq!(names(&folder).len(), 3, "all are young");
-        sweep(&dir, names(&folder).into_iter(), now + LEFTOVER * 2);
+        remove_leftovers(&dir, names(&folder).into_iter(), now + LEFTOVER * 2);
         let mut left = names(&folder);
         left.sort();
         assert_eq!(left, ["lock", &held.name]);

@@ -1,73 +1,88 @@
 use futures_util::future::BoxFuture;
-use layout::Key;
+use model::Key;
 
 use crate::Condition;
 
-/// What is being asked of the store.
+/// Operation that a caller asks of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// [`Store::get`](crate::Store::get).
+    /// Call of [`Store::get`](crate::Store::get).
     Get,
-    /// One chunk of a body is about to be passed on.
+    /// One chunk of a body, before it is passed on.
     Read,
-    /// [`Store::head`](crate::Store::head).
+    /// Call of [`Store::head`](crate::Store::head).
     Head,
-    /// [`Store::put`](crate::Store::put).
+    /// Call of [`Store::stat`](crate::Store::stat).
+    Stat,
+    /// Call of [`Store::put`](crate::Store::put).
     Put(Condition),
-    /// [`Store::stage`](crate::Store::stage).
+    /// Call of [`Store::stage`](crate::Store::stage).
     Stage,
-    /// [`Staged::write`](crate::Staged::write).
+    /// Call of [`Staged::write`](crate::Staged::write).
     Write,
-    /// [`Staged::commit`](crate::Staged::commit).
+    /// Call of [`Staged::commit`](crate::Staged::commit).
     Commit(Condition),
-    /// [`Store::flush`](crate::Store::flush).
+    /// Call of [`Store::flush`](crate::Store::flush).
     Flush,
-    /// [`Store::delete`](crate::Store::delete).
+    /// Call of [`Store::delete`](crate::Store::delete), also for each key of a batch.
     Delete,
-    /// [`Store::list`](crate::Store::list), of keys with this prefix.
+    /// Call of [`Store::list`](crate::Store::list) with this prefix.
     List(String),
 }
 
-/// One operation, as the hook and the log see it.
+/// One call, as the hook and the log see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Counts the operations of the store, from 0.
+    /// Number of the call in this store, from 0.
     pub number: u64,
-    /// What is being asked.
+    /// Operation with its condition or prefix.
     pub action: Action,
-    /// The object it is about, if it is about one.
+    /// Key of the object, for operations on one object.
     pub key: Option<Key>,
 }
 
-/// When the hook is asked.
+impl Call {
+    /// Returns the key's path, or what errors call a call without a key.
+    pub(super) fn name(&self) -> String {
+        self.key
+            .as_ref()
+            .map_or_else(|| "the store".to_owned(), ToString::to_string)
+    }
+}
+
+/// Moment in a call at which the hook is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// Nothing is done yet.
+    /// Before the call has any effect.
     Before,
-    /// It is done and has succeeded, but the caller does not know yet.
+    /// After the operation has succeeded, and before the caller knows.
     After,
 }
 
-/// What the hook wants to happen.
+/// Decision of the hook about one call.
 pub enum Answer {
-    /// All is well.
+    /// The call goes on and succeeds.
     GoOn,
-    /// The operation fails. After the operation this is a lost acknowledgement: it is done, the caller is told otherwise.
+    /// The operation fails. After the operation this is a lost answer: it is done, and the caller is told otherwise.
     Fail,
-    /// The operation is not allowed. Nothing for after the operation, when it was.
+    /// The operation is not allowed. Use it before the operation only.
     Deny,
     /// The caller is told that another writer was faster. After the operation this is what a caller sees whose first
     /// request was done, whose acknowledgement was lost, and whose client repeated the request by itself.
     Conflict,
+    /// The answer of a put is lost, and the client repeats the request by itself, as the SDK of S3 does. The repetition
+    /// meets what is there by then: its own bytes count as written, others are a conflict. Any other operation goes on
+    /// before it is done, and fails after that.
+    Repeat,
     /// Nothing goes on until the future is done; then its answer counts. A task that is dropped meanwhile is a process
     /// that was killed at this point.
     Wait(BoxFuture<'static, Answer>),
 }
 
-/// Decides on every operation, at both its moments. Called without any lock held, so it may use the store's handle.
+/// Decides on every call, at both its moments. No lock is held meanwhile, so a hook may use the store.
 pub type Hook = dyn Fn(&Call, Moment) -> Answer + Send + Sync;
 
-/// Why an operation failed that a hook let fail.
+/// Cause of a failure that a hook wanted.
 #[derive(Debug, thiserror::Error)]
-#[error("the test wants it so")]
+#[error("a test injected this failure")]
 pub struct Injected;

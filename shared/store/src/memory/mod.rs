@@ -1,5 +1,5 @@
-//! A store in memory, for tests: a real one, with a hook that can let every operation fail, wait or conflict, and with
-//! a log of all that was asked of it. It has no clock, no randomness and no threads of its own, so a run can be repeated.
+//! Store in memory, for tests. A hook can let every operation fail, wait or conflict, and a log has all calls. It has no
+//! clock, no randomness and no threads of its own, so a run can be repeated.
 
 mod call;
 mod probe;
@@ -19,7 +19,7 @@ use std::{
 pub use self::call::{Action, Answer, Call, Hook, Injected, Moment};
 use self::state::State;
 
-/// A store in memory. Clones are handles on the same objects.
+/// Store in memory. Clones are handles on the same objects.
 #[derive(Clone)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
@@ -27,11 +27,11 @@ pub struct MemoryStore {
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
 }
 
-/// Where the counting clock starts: 2026-01-01, as a store full of objects from 1970 would look broken.
+/// Start of the counting clock, 2026-01-01: a store full of objects from 1970 would look broken.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 impl Default for MemoryStore {
-    /// An empty store whose clock counts one second per write.
+    /// Returns an empty store whose clock goes on by one second with each write and each [`Store::stat`](crate::Store::stat).
     fn default() -> Self {
         let writes = AtomicU64::new(0);
         Self::with_clock(move || {
@@ -42,12 +42,12 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store whose clock counts one second per write.
+    /// Returns an empty store, as [`MemoryStore::default`] does.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty store that asks `clock` when an object is written.
+    /// Returns an empty store whose own clock is `clock`.
     pub fn with_clock(clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self {
             state: Arc::default(),
@@ -56,12 +56,12 @@ impl MemoryStore {
         }
     }
 
-    /// Asks `hook` about every operation from now on, instead of the hook before.
+    /// Asks `hook` about every call from now on, instead of the hook before.
     pub fn set_hook(&self, hook: impl Fn(&Call, Moment) -> Answer + Send + Sync + 'static) {
         *self.hook.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hook);
     }
 
-    /// Lets every operation happen again.
+    /// Removes the hook: every call goes on.
     pub fn clear_hook(&self) {
         self.set_hook(|_, _| Answer::GoOn);
     }

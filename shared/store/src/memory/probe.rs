@@ -1,29 +1,29 @@
 use std::{collections::BTreeMap, mem::take};
 
 use bytes::Bytes;
-use layout::{Key, Sha256};
+use model::{Key, Sha256};
 
 use super::{Action, Call, MemoryStore};
 use crate::Version;
 
-/// What tests ask of a store behind its back: neither hooked nor logged.
+/// Questions and damage of tests. These calls are neither hooked nor logged.
 impl MemoryStore {
-    /// All that was asked since the log was last taken, in order, whatever came of it.
+    /// Returns all calls since the log was last taken, in order, also those that failed.
     pub fn log(&self) -> Vec<Call> {
         self.state().log.clone()
     }
 
-    /// As [`MemoryStore::log`], and starts a new log.
+    /// Returns the log as [`MemoryStore::log`] does, and starts a new one.
     pub fn take_log(&self) -> Vec<Call> {
         take(&mut self.state().log)
     }
 
-    /// How many operations of the log are of this kind.
+    /// Returns the number of calls in the log whose operation is one of these.
     pub fn count(&self, is: impl Fn(&Action) -> bool) -> usize {
         self.state().log.iter().filter(|call| is(&call.action)).count()
     }
 
-    /// The keys of the log that somebody tried to write or delete, sorted, each once.
+    /// Returns the keys of all writes and deletes in the log, sorted, each once.
     pub fn written(&self) -> Vec<Key> {
         let wrote = |call: &&Call| matches!(call.action, Action::Put(_) | Action::Commit(_) | Action::Delete);
         let state = self.state();
@@ -38,7 +38,7 @@ impl MemoryStore {
         keys
     }
 
-    /// All objects.
+    /// Returns all objects with their bytes.
     pub fn objects(&self) -> BTreeMap<Key, Bytes> {
         let state = self.state();
         state
@@ -48,14 +48,14 @@ impl MemoryStore {
             .collect()
     }
 
-    /// Gives an object other bytes, as a failing disk does. Its size and version stay as they were.
+    /// Gives an object other bytes, as a failing disk does. Its size and version stay.
     pub fn corrupt(&self, key: &Key, bytes: impl Into<Bytes>) {
         if let Some(entry) = self.state().objects.get_mut(key) {
             entry.bytes = bytes.into();
         }
     }
 
-    /// Cuts an object short, as a file system may do in a crash: its size is told as it is now, its date as it was.
+    /// Cuts an object short, as a file system may do in a crash. Its size and version change, its time stays.
     pub fn truncate(&self, key: &Key, length: usize) {
         if let Some(entry) = self.state().objects.get_mut(key) {
             entry.bytes.truncate(length);
@@ -64,13 +64,13 @@ impl MemoryStore {
         }
     }
 
-    /// Loses an object.
+    /// Removes an object without a trace, as a failing disk does.
     pub fn lose(&self, key: &Key) {
         self.state().objects.remove(key);
     }
 
-    /// Cuts the power: every immutable object that no flush has made durable is lost, unless `survives` says that the
-    /// disk had it by chance.
+    /// Cuts the power. Every immutable object that no flush has made durable is lost, unless `survives` keeps it: a disk may
+    /// have it by chance.
     pub fn cut_power(&self, survives: impl Fn(&Key) -> bool) {
         let mut state = self.state();
         for key in take(&mut state.unflushed) {

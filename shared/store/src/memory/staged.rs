@@ -1,11 +1,11 @@
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use layout::Key;
+use model::Key;
 
 use super::{Action, MemoryStore};
 use crate::{Condition, Operation, Staged, StoreError, Version};
 
-/// An object that is being written.
+/// Object that is being written in memory.
 pub(super) struct StagedBytes {
     pub(super) store: MemoryStore,
     pub(super) bytes: BytesMut,
@@ -25,7 +25,6 @@ impl Staged for StagedBytes {
     async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
         let Self { store, bytes } = *self;
         let action = Action::Commit(condition.clone());
-        let work = || store.write(key, bytes.freeze(), &condition);
-        store.call(Operation::Put, action, Some(key), work).await
+        store.write(key, bytes.freeze(), condition, action).await
     }
 }

@@ -4,30 +4,30 @@ use std::{
 };
 
 use bytes::Bytes;
-use layout::{Key, Sha256};
+use model::{Key, Sha256};
 
 use super::Call;
 use crate::{Condition, ObjectInfo, Version};
 
-/// An object in memory.
+/// Object in memory, with what `head` tells of it.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) bytes: Bytes,
     pub(super) info: ObjectInfo,
 }
 
-/// All that a memory store knows.
+/// All objects and calls of a memory store.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) objects: BTreeMap<Key, Entry>,
-    /// Immutable objects that a power cut would take away.
+    /// Immutable objects that a power cut takes away.
     pub(super) unflushed: BTreeSet<Key>,
     pub(super) calls: u64,
     pub(super) log: Vec<Call>,
 }
 
 impl State {
-    /// Writes an object; `None` if the condition does not hold.
+    /// Writes an object. Returns `None` if the condition does not hold.
     pub(super) fn put(
         &mut self,
         key: &Key,
@@ -44,7 +44,7 @@ impl State {
     }
 
     fn insert(&mut self, key: &Key, bytes: Bytes, modified: SystemTime) -> Version {
-        // Equal bytes, equal version: what the weakest store promises, so nobody comes to rely on more.
+        // Equal bytes have equal versions. The folder promises no more, so tests must not rely on more.
         let version = Version(Sha256::of(&bytes).to_string());
         let info = ObjectInfo {
             size: bytes.len() as u64,

@@ -1,14 +1,23 @@
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
-use layout::Key;
+use model::Key;
 
 use super::{Action, Answer, Call, Injected, MemoryStore, Moment, staged::StagedBytes, state::Entry};
 use crate::{
-    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Store, StoreError, Version, range,
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
+    range,
 };
 
-/// Small, so that faults in the middle of a body are tried on small objects too.
+/// Delivery of an answer to the caller.
+enum Heard {
+    /// The caller has received it.
+    Yes,
+    /// It is lost, and the client repeats the request.
+    No,
+}
+
+/// Size of the chunks of a body in bytes. It is small, so that tests with small objects see bodies that break half way.
 const CHUNK: usize = 16 << 10;
 
 #[async_trait]
@@ -23,10 +32,17 @@ impl Store for MemoryStore {
         self.call(Operation::Get, Action::Head, Some(key), work).await
     }
 
+    async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
+        let work = || {
+            let object = self.entry(key).ok().map(|entry| entry.info);
+            let date = (self.clock)();
+            Ok(Stat { date, object })
+        };
+        self.call(Operation::Get, Action::Stat, Some(key), work).await
+    }
+
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
-        let action = Action::Put(condition.clone());
-        let work = || self.write(key, bytes, &condition);
-        self.call(Operation::Put, action, Some(key), work).await
+        self.write(key, bytes, condition.clone(), Action::Put(condition)).await
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
@@ -84,8 +100,36 @@ impl MemoryStore {
         let call = self.record(action, key);
         self.ask(&call, Moment::Before, operation).await?;
         let done = work()?;
-        self.ask(&call, Moment::After, operation).await?;
-        Ok(done)
+        match self.ask(&call, Moment::After, operation).await? {
+            Heard::Yes => Ok(done),
+            Heard::No => Err(StoreError::failed(operation, &call.name(), Injected)),
+        }
+    }
+
+    /// Writes an object, and writes it once more where the hook takes the first answer away.
+    pub(super) async fn write(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+        action: Action,
+    ) -> Result<Version, StoreError> {
+        let call = self.record(action, Some(key));
+        self.ask(&call, Moment::Before, Operation::Put).await?;
+        let version = self.write_once(key, bytes.clone(), &condition)?;
+        match self.ask(&call, Moment::After, Operation::Put).await? {
+            Heard::Yes => Ok(version),
+            Heard::No => self.write_once(key, bytes.clone(), &condition).or_else(|error| {
+                let own = self.entry(key).ok().filter(|entry| entry.bytes == bytes);
+                own.map(|entry| entry.info.version).ok_or(error)
+            }),
+        }
+    }
+
+    fn write_once(&self, key: &Key, bytes: Bytes, condition: &Condition) -> Result<Version, StoreError> {
+        let modified = (self.clock)();
+        let written = self.state().put(key, bytes, condition, modified);
+        written.ok_or_else(|| StoreError::conflict(key))
     }
 
     fn record(&self, action: Action, key: Option<&Key>) -> Call {
@@ -100,19 +144,15 @@ impl MemoryStore {
         call
     }
 
-    async fn ask(&self, call: &Call, moment: Moment, operation: Operation) -> Result<(), StoreError> {
+    async fn ask(&self, call: &Call, moment: Moment, operation: Operation) -> Result<Heard, StoreError> {
         let mut answer = self.hook()(call, moment);
         loop {
-            let key = || {
-                call.key
-                    .as_ref()
-                    .map_or_else(|| "the store".to_owned(), ToString::to_string)
-            };
             answer = match answer {
-                Answer::GoOn => return Ok(()),
-                Answer::Fail => return Err(StoreError::failed(operation, &key(), Injected)),
-                Answer::Deny => return Err(StoreError::denied(operation, &key(), Injected)),
-                Answer::Conflict => return Err(StoreError::conflict(&key())),
+                Answer::GoOn => return Ok(Heard::Yes),
+                Answer::Repeat => return Ok(Heard::No),
+                Answer::Fail => return Err(StoreError::failed(operation, &call.name(), Injected)),
+                Answer::Deny => return Err(StoreError::denied(operation, &call.name(), Injected)),
+                Answer::Conflict => return Err(StoreError::conflict(&call.name())),
                 Answer::Wait(until) => until.await,
             };
         }
@@ -150,12 +190,6 @@ impl MemoryStore {
             Ok(Some((chunk, (store, key, rest))))
         };
         stream::try_unfold(reading, next).boxed()
-    }
-
-    pub(super) fn write(&self, key: &Key, bytes: Bytes, condition: &Condition) -> Result<Version, StoreError> {
-        let modified = (self.clock)();
-        let written = self.state().put(key, bytes, condition, modified);
-        written.ok_or_else(|| StoreError::conflict(key))
     }
 
     fn listed(&self, prefix: &str) -> Vec<Listed> {

@@ -1,71 +1,109 @@
 use std::io;
 
-use layout::DocumentError;
+use model::{CatalogName, DocumentError, Sha256};
+use publish::ObjectProblem;
+use store::ReadError;
 
-use crate::Flaw;
-
-/// Why an archive is refused. The store has not been touched.
+/// An archive that cannot be written, or that is refused. A refused archive has not changed the store.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A file that cannot be read, or ends too early.
-    #[error("{volume} cannot be read to its end")]
+    /// A file that cannot be read or ends too early.
+    #[error("cannot read {volume} to its end")]
     Read {
-        /// Its name.
+        /// Name of the file, or of the object in it.
         volume: String,
-        /// Why.
+        /// Error that the file system returned.
         source: io::Error,
     },
-    /// A file that is no volume of an archive, or not one that this program made.
-    #[error("{volume} is not a volume of an archive: {what}")]
+    /// A file that is not a volume of an archive, or not one that this program made.
+    #[error("{volume} is not a volume of an archive: {reason}")]
     Malformed {
-        /// Its name.
+        /// Name of the file that was given.
         volume: String,
-        /// What is wrong.
-        what: String,
+        /// First difference from a volume that this program writes.
+        reason: String,
     },
-    /// A document that cannot be used.
-    #[error("{key} in the archive cannot be used")]
+    /// A document of the archive that cannot be read.
+    #[error("cannot use {key} of the archive")]
     Document {
-        /// Which.
+        /// Path of the document in the archive.
         key: String,
-        /// What is wrong with it.
+        /// Error of the parser, with line and column.
         source: DocumentError,
     },
-    /// A volume of another archive.
+    /// A volume of another archive: its manifest differs.
     #[error("{0} belongs to another archive than the first file")]
     Foreign(String),
-    /// The same volume twice.
+    /// A volume that was given twice.
     #[error("volume {0} was given twice")]
     Twice(u32),
-    /// Volumes are missing.
+    /// A volume that was not given.
     #[error("the archive has {of} volumes, and volume {missing} was not given")]
     Incomplete {
-        /// The first that is missing.
+        /// Lowest number that was not given.
         missing: u32,
-        /// How many there are.
+        /// Number of volumes of the archive.
         of: u32,
     },
-    /// An object that is not what the manifest or the snapshot says.
-    #[error("{key} in the archive is not what it should be")]
-    Flawed {
-        /// Its key.
+    /// Bytes that do not have the hash that the manifest records.
+    #[error("{key} in the archive has the sha256 {found}, not {expected}")]
+    Hash {
+        /// Path of the object in the archive.
         key: String,
-        /// What is wrong with it.
-        source: Flaw,
+        /// Hash of the bytes in the volume.
+        found: Sha256,
+        /// Hash that the manifest records for it.
+        expected: Sha256,
     },
-    /// An object that no catalog of the archive names, or names differently.
-    #[error("{0} has no place in the archive: no snapshot in it names it so")]
+    /// An object whose content is not the one that a Snapshot records.
+    #[error("{key} in the archive is damaged")]
+    Content {
+        /// Path of the object in the archive.
+        key: String,
+        /// Difference from what the Snapshot records.
+        source: ObjectProblem,
+    },
+    /// An object that no Snapshot of the archive names, or one with another size or hash.
+    #[error("{0} does not belong into the archive: no snapshot in it names it")]
     Unnamed(String),
     /// Documents of one catalog that do not belong together.
     #[error("the documents of {0} in the archive are missing or do not belong together")]
     Disagrees(String),
+    /// The store cannot be read, or a document in it is unusable.
+    #[error("cannot read the store")]
+    Store(#[from] ReadError),
+    /// The store has no such catalog.
+    #[error("the store has no catalog {0}")]
+    UnknownCatalog(CatalogName),
+    /// The store has no state with this content hash.
+    #[error("the store has no state with the content hash {0}; export since a receipt, or everything")]
+    UnknownContent(Sha256),
+    /// An object of the store that is not what its key or the Snapshot says.
+    #[error("{0} is missing or damaged; see `catalog-mirror verify`")]
+    Damaged(String),
+    /// An object that does not fit into a volume.
+    #[error("{key} does not fit into a volume of {volume_bytes} bytes; it takes {needs}")]
+    VolumeSize {
+        /// Path of the object in the archive.
+        key: String,
+        /// Configured maximum size of a volume, in bytes.
+        volume_bytes: u64,
+        /// Size of a volume with this object alone, in bytes.
+        needs: u64,
+    },
+    /// A path that does not fit into a tar header.
+    #[error("the name of {0} is too long for an archive")]
+    Name(String),
+    /// A volume that cannot be written.
+    #[error("cannot write the archive")]
+    Write(#[source] io::Error),
 }
 
 impl ArchiveError {
-    /// What `of`, a volume or an object in it, says when it cannot be read.
-    pub(super) fn unreadable(of: &str, source: io::Error) -> Self {
+    /// Reports that `volume`, a file or an object in it, cannot be read.
+    pub(super) fn read(volume: &str, source: io::Error) -> Self {
         Self::Read {
-            volume: of.to_owned(),
+            volume: volume.to_owned(),
             source,
         }
     }

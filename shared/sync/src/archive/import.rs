@@ -1,69 +1,48 @@
 use std::sync::Arc;
 
-use layout::{CatalogName, Key};
+use model::{CatalogName, Key, ManifestEntry};
 use store::Store;
 
 use super::Archive;
-use crate::{Copier, Progress, Report, Settings, SyncError, plan::Missing};
+use crate::{
+    Copier, CopyProgress, SyncError, SyncOptions, SyncReport,
+    copier::CopyState,
+    plan::{Planned, is_derived},
+};
 
-/// Why nothing was imported. The store has not been touched.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    /// A catalog of the archive cannot replace what is there.
-    #[error("{catalog} was not imported, nor was anything else")]
-    Catalog {
-        /// Which.
-        catalog: CatalogName,
-        /// Why.
-        source: SyncError,
-    },
-    /// The archive is relative to a state that the store does not hold.
-    #[error(
-        "the archive lacks {count} objects of {catalog} that the store does not hold or holds damaged, such as {example}: \
-         export again since a receipt of this store, or everything"
-    )]
-    Lacks {
-        /// Which catalog.
-        catalog: CatalogName,
-        /// One of them.
-        example: String,
-        /// How many.
-        count: usize,
-    },
-}
-
-/// Takes an archive into a store: first everything is checked, then everything is written, pointers last.
+/// Imports an archive into a store: checks everything, then writes everything, pointers last.
 pub struct Importer {
     archive: Arc<Archive>,
     copier: Copier,
 }
 
 impl Importer {
-    /// An import of `archive` into `store`. Of the settings, only what is allowed and the source matter.
-    pub fn new(archive: Archive, store: Arc<dyn Store>, settings: Settings) -> Self {
+    /// Creates an import of `archive` into `store`. `recheck` and `rebuild` of the options are ignored: they follow from
+    /// the archive.
+    pub fn new(archive: Archive, store: Arc<dyn Store>, options: SyncOptions) -> Self {
         let archive = Arc::new(archive);
-        let settings = Settings {
-            // What the archive leaves out has to be there, and sound: there is nobody to ask for it later.
+        let options = SyncOptions {
+            // An object that the archive leaves out must be there and intact, because it cannot be fetched later.
             recheck: true,
             rebuild: !archive.is_whole(),
-            ..settings
+            ..options
         };
         Self {
-            copier: Copier::new(archive.clone(), store, settings),
+            copier: Copier::new(archive.clone(), store, options),
             archive,
         }
     }
 
-    /// How far the import is.
-    pub fn progress(&self) -> Arc<Progress> {
+    /// Returns the progress of the import.
+    pub fn progress(&self) -> Arc<CopyProgress> {
         self.copier.progress()
     }
 
     /// Imports all catalogs of the archive.
     ///
     /// # Errors
-    /// [`ImportError`] before the first write. What happens afterwards is in the reports.
-    pub async fn run(&self) -> Result<Vec<Report>, ImportError> {
+    /// [`SyncError`] before the first write, if one of the catalogs cannot be imported. Later errors are in the reports.
+    pub async fn run(&self) -> Result<Vec<SyncReport>, SyncError> {
         let catalogs = &self.archive.manifest().catalogs;
         let names: Vec<CatalogName> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
         for name in &names {
@@ -72,22 +51,27 @@ impl Importer {
         Ok(self.copier.copy_all(&names).await)
     }
 
-    async fn rehearse(&self, name: &CatalogName) -> Result<(), ImportError> {
-        let failed = |source| ImportError::Catalog {
+    /// Checks that a catalog can be imported, without a write.
+    async fn rehearse(&self, name: &CatalogName) -> Result<(), SyncError> {
+        let failed = |source| SyncError::Import {
             catalog: name.clone(),
-            source,
+            source: Box::new(source),
         };
-        let plan = self
-            .copier
-            .plan(name, &mut Report::new(name.clone()))
-            .await
-            .map_err(failed)?;
-        let missing = plan.map(|plan| plan.missing).unwrap_or_default();
-        let lacking = missing.iter().filter(|missing| !self.brings(missing));
-        let lacking: Vec<&Key> = lacking.map(|missing| &missing.named.key).collect();
+        let mut state = CopyState::new(name, true);
+        let missing = match self.copier.plan(name, &mut state).await.map_err(failed)? {
+            Planned::Unchanged(_) => return Ok(()),
+            // A server may lag for a minute. An archive that is behind was carried here for nothing, which is an error.
+            Planned::Behind { theirs, ours } => return Err(failed(SyncError::Rollback { theirs, ours })),
+            Planned::Copy(plan) => plan.missing,
+        };
+        let lacking: Vec<Key> = missing
+            .iter()
+            .filter(|entry| !self.brings(entry))
+            .map(ManifestEntry::key)
+            .collect();
         match lacking.first() {
             None => Ok(()),
-            Some(example) => Err(ImportError::Lacks {
+            Some(example) => Err(SyncError::ArchiveLacks {
                 catalog: name.clone(),
                 example: example.to_string(),
                 count: lacking.len(),
@@ -95,7 +79,8 @@ impl Importer {
         }
     }
 
-    fn brings(&self, missing: &Missing) -> bool {
-        (self.copier.settings.rebuild && missing.is_derived()) || self.archive.extent(&missing.named.key).is_some()
+    fn brings(&self, entry: &ManifestEntry) -> bool {
+        let key = entry.key();
+        (self.copier.options.rebuild && is_derived(&key)) || self.archive.extent(&key).is_some()
     }
 }

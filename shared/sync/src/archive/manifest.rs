@@ -1,65 +1,75 @@
-use layout::{CatalogName, Document, Sha256};
+use model::{CatalogName, Document, ObjectDigest, Sha256};
 use serde::{Deserialize, Serialize};
 
-/// The most bytes that a manifest may have: a million objects.
+/// Maximum size of a manifest, in bytes: enough for a million objects.
 pub(super) const MANIFEST_MAX: u64 = 256 << 20;
 
-/// `manifest.json`, the first entry of every volume of an archive and the same in all of them.
+/// `manifest.json`: the first entry of every volume, equal in all volumes of one archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
-    /// How many volumes there are.
+    /// Number of volumes of the archive.
     pub volumes: u32,
-    /// The catalogs and which state of them the archive brings.
+    /// Catalogs of the archive, each in one state.
     pub catalogs: Vec<PackedCatalog>,
-    /// The content hashes that the receiving side must hold already, because the archive brings only what came after
-    /// them. Empty if it brings everything.
+    /// Content hashes of the states whose objects were left out, so that the receiving store must hold them already.
+    /// Empty if the archive is complete.
     #[serde(default)]
     pub since: Vec<Sha256>,
-    /// All objects in their order in the volumes, first to last.
+    /// All objects in their order in the volumes, from the first volume to the last.
     pub objects: Vec<PackedObject>,
 }
 
-/// A catalog of an archive.
+/// A catalog of an archive, in the state that it brings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PackedCatalog {
-    /// Its name.
+    /// Name of the catalog in both stores.
     pub name: CatalogName,
-    /// The serial that the archive brings.
+    /// Serial under which the state was published.
     pub serial: u64,
-    /// The content hash that the archive brings.
+    /// Content hash of the state: the sha256 of its `all.json`.
     pub content_hash: Sha256,
 }
 
-/// An object of an archive.
+/// An object or a pointer in an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PackedObject {
-    /// Its key, which is its path in the archive and in the store.
+    /// Path in the archive and in the store.
     pub key: String,
-    /// Its bytes as they are stored.
+    /// Size of the stored bytes, compressed as they are.
     pub size: u64,
-    /// The sha256 of them.
+    /// The sha256 of the stored bytes.
     pub sha256: Sha256,
-    /// The volume that holds it, counted from 1.
+    /// Number of the volume that holds it, counted from 1.
     pub volume: u32,
 }
 
-/// `volume.json`, the second entry of every volume.
+impl PackedObject {
+    /// Returns size and hash of the stored bytes.
+    pub(super) const fn digest(&self) -> ObjectDigest {
+        ObjectDigest {
+            sha256: self.sha256,
+            size: self.size,
+        }
+    }
+}
+
+/// `volume.json`: the second entry of every volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Volume {
-    /// Which one it is, counted from 1.
+    /// Number of the volume, counted from 1.
     pub(super) volume: u32,
-    /// The sha256 of the manifest.
+    /// The sha256 of the manifest, which ties the volumes of one archive together.
     pub(super) manifest: Sha256,
 }
 
 impl Document for Manifest {
-    const KIND: &'static str = "manifest.json";
+    const NAME: &'static str = "manifest.json";
 }
 
 impl Document for Volume {
-    const KIND: &'static str = "volume.json";
+    const NAME: &'static str = "volume.json";
     const INDENTED: bool = false;
 }

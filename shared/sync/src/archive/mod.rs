@@ -1,7 +1,6 @@
-//! Copies that are carried: an archive says what it is, holds what the other side lacks, and is checked before it is
-//! believed.
+//! Copies that are carried on a medium: an archive describes itself, holds what the other side lacks, and is checked as a
+//! whole before anything is written.
 
-mod entries;
 mod error;
 mod import;
 mod manifest;
@@ -10,14 +9,14 @@ mod origin;
 mod pack;
 mod read;
 mod receipt;
-mod tape;
+mod tar_format;
 mod write;
 
 pub use self::{
     error::ArchiveError,
-    import::{ImportError, Importer},
+    import::Importer,
     manifest::{Manifest, PackedCatalog, PackedObject},
-    pack::{Pack, PackError, Packing},
+    pack::{Pack, PackOptions},
     read::{Archive, VolumeFile},
     receipt::{Receipt, ReceiptCatalog, Since, receipt},
 };

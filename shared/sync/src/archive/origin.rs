@@ -3,47 +3,48 @@ use std::{fs::File, io, os::unix::fs::FileExt, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use layout::Key;
+use model::Key;
 use store::DOCUMENT_MAX;
 
 use super::Archive;
-use crate::{Body, Document, Origin, OriginError, origin::collect, plan::is_derived};
+use crate::{Origin, OriginBody, OriginDocument, OriginError, origin::collect, plan::is_derived};
 
-/// Read at a time.
-const PIECE: usize = 256 << 10;
+/// Size of one read, in bytes. A chunk is hashed and written as a whole, so larger ones only cost memory.
+const CHUNK_BYTES: usize = 256 << 10;
 
-/// An archive is read as any other origin: what it does not hold is not found.
+/// Reads an archive like any other origin. An object that is not in it is not found.
 #[async_trait]
 impl Origin for Archive {
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<Document, OriginError> {
+    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError> {
         let bytes = collect(self.object(key, DOCUMENT_MAX).await?).await?;
-        Ok(Document::of(bytes, known))
+        Ok(OriginDocument::new(bytes, known))
     }
 
-    async fn object(&self, key: &Key, size: u64) -> Result<Body, OriginError> {
-        let (file, extent) = self.extent(key).ok_or_else(|| absent(key))?;
-        if extent.stored.size > size {
+    async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
+        let (file, extent) = self.extent(key).ok_or_else(|| not_in_archive(key))?;
+        if extent.digest.size > size {
             return Err(OriginError::too_large(key, size));
         }
-        let (key, end) = (key.to_string(), extent.offset + extent.stored.size);
-        let reading = stream::try_unfold(extent.offset, move |offset| {
+        let (key, end) = (key.to_string(), extent.offset + extent.digest.size);
+        let chunks = stream::try_unfold(extent.offset, move |offset| {
             let (file, key) = (file.clone(), key.clone());
             async move {
                 if offset == end {
                     return Ok(None);
                 }
-                let piece = piece(file, offset, end).await;
-                let piece = piece.map_err(|source| OriginError::Archive { key, source })?;
-                let next = offset + piece.len() as u64;
-                Ok(Some((piece, next)))
+                let chunk = read_chunk(file, offset, end).await;
+                let chunk = chunk.map_err(|source| OriginError::Archive { key, source })?;
+                let next = offset + chunk.len() as u64;
+                Ok(Some((chunk, next)))
             }
         });
-        Ok(reading.boxed())
+        Ok(chunks.boxed())
     }
 }
 
-/// What can be made is asked for only when that failed.
-fn absent(key: &Key) -> OriginError {
+/// Returns the error for an object that the archive does not hold.
+fn not_in_archive(key: &Key) -> OriginError {
+    // A derived object is asked for only after it could not be made from the Shards.
     if is_derived(key) {
         OriginError::LeftOut(key.to_string())
     } else {
@@ -51,12 +52,12 @@ fn absent(key: &Key) -> OriginError {
     }
 }
 
-async fn piece(file: Arc<File>, offset: u64, end: u64) -> io::Result<Bytes> {
+async fn read_chunk(file: Arc<File>, offset: u64, end: u64) -> io::Result<Bytes> {
     let read = tokio::task::spawn_blocking(move || {
-        let length = usize::try_from(end - offset).unwrap_or(usize::MAX).min(PIECE);
-        let mut piece = vec![0; length];
-        file.read_exact_at(&mut piece, offset)?;
-        Ok(piece.into())
+        let length = usize::try_from(end - offset).unwrap_or(usize::MAX).min(CHUNK_BYTES);
+        let mut chunk = vec![0; length];
+        file.read_exact_at(&mut chunk, offset)?;
+        Ok(chunk.into())
     });
     read.await.map_err(io::Error::other)?
 }

@@ -4,114 +4,88 @@ use std::{
 };
 
 use bytes::Bytes;
-use layout::{CatalogName, Current, Document, Key, Sha256, Snapshot, Stored};
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt};
+use model::{CatalogName, Current, Document, Key, ObjectDigest, ObjectKey, Sha256, Snapshot, StoredDocument};
+use store::{DOCUMENT_MAX, Store, StoreExt};
 
 use super::{
-    Manifest, PackedCatalog, PackedObject, Since,
+    ArchiveError, Manifest, PackedCatalog, PackedObject, Since,
     manifest::Volume,
-    receipt::shared,
-    tape::{END, entry_size, header},
+    receipt::{read_snapshot, reusable},
+    tar_format::{END, entry_size, header},
 };
 use crate::plan::is_derived;
 
-/// What goes into an archive.
+/// Options of an archive. The default packs all Shards into one volume.
 #[derive(Debug, Clone, Default)]
-pub struct Packing {
-    /// What the other side has already.
+pub struct PackOptions {
+    /// Objects to leave out. Default: none.
     pub since: Since,
-    /// Whether the forms of `all.json`, the index and the image come along, rather than being made of the Shards over
-    /// there.
+    /// Packs `all.*`, the index and the image too. Default: false, the receiving side makes them from the Shards.
     pub whole: bool,
-    /// The most bytes of a volume; one volume without.
+    /// Maximum size of a volume, in bytes. Default: none, one volume.
     pub volume_bytes: Option<u64>,
 }
 
-/// Why an archive cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum PackError {
-    /// The store cannot be read.
-    #[error("cannot read the store")]
-    Read(#[from] ReadError),
-    /// No such catalog.
-    #[error("the store has no catalog {0}")]
-    Unknown(CatalogName),
-    /// A Snapshot is not there, or not the one that `current.json` names.
-    #[error("the snapshot of {0} is missing or damaged; see `catalog-mirror verify`")]
-    Snapshot(CatalogName),
-    /// No such state.
-    #[error("the store has no state with the content hash {0}; export since a receipt, or everything")]
-    UnknownContent(Sha256),
-    /// An object that is not what the Snapshot says.
-    #[error("{0} is missing or damaged; see `catalog-mirror verify`")]
-    Damaged(String),
-    /// A volume is too small for it.
-    #[error("{key} does not fit into a volume of {volume_bytes} bytes; it takes {needs}")]
-    VolumeSize {
-        /// The object.
-        key: String,
-        /// What a volume may have.
-        volume_bytes: u64,
-        /// What a volume with nothing else would have.
-        needs: u64,
-    },
-    /// Its path does not fit into a tar header.
-    #[error("the name of {0} is too long for an archive")]
-    Name(String),
-    /// The volume cannot be written.
-    #[error("cannot write the archive")]
-    Write(#[source] std::io::Error),
-}
-
-/// An archive that is about to be written.
+/// A planned archive, ready to be written.
 pub struct Pack {
     pub(super) store: Arc<dyn Store>,
     pub(super) manifest: Manifest,
-    /// `manifest.json`.
+    /// Bytes of `manifest.json`, equal in all volumes.
     pub(super) manifest_bytes: Bytes,
-    /// The documents, as they were read: a publication meanwhile must not mix two states.
+    /// Pointers and Snapshots as they were read. A publication between planning and writing must not mix two states.
     pub(super) documents: BTreeMap<String, Bytes>,
 }
 
 impl Pack {
-    /// Decides what an archive of `names` holds and in which volume. Nothing but documents is read.
+    /// Decides which objects an archive of `names` holds, and in which volumes. Reads documents only.
     ///
     /// # Errors
-    /// [`PackError`].
-    pub async fn plan(store: Arc<dyn Store>, names: &[CatalogName], packing: &Packing) -> Result<Self, PackError> {
-        let held = held(&*store, names, &packing.since).await?;
-        let mut contents = Contents::default();
-        for name in names {
-            contents.add(&*store, name, &held, packing.whole).await?;
-        }
-        let since = match &packing.since {
-            Since::Nothing => Vec::new(),
-            Since::Contents(hashes) => hashes.clone(),
-            Since::Receipt(receipt) => receipt.catalogs.iter().map(|catalog| catalog.content_hash).collect(),
+    /// [`ArchiveError`] if the store fails, a catalog or a state is unknown, a document is damaged, or an object does not
+    /// fit into a volume.
+    pub async fn plan(
+        store: Arc<dyn Store>,
+        names: &[CatalogName],
+        options: &PackOptions,
+    ) -> Result<Self, ArchiveError> {
+        let mut planning = Planning {
+            whole: options.whole,
+            held: held(&*store, names, &options.since).await?,
+            ..Planning::default()
         };
+        for name in names {
+            planning.add(&*store, name).await?;
+        }
         let mut manifest = Manifest {
             volumes: 1,
-            catalogs: contents.catalogs,
-            since,
-            objects: [contents.snapshots, contents.objects, contents.pointers].concat(),
+            catalogs: planning.catalogs,
+            since: match &options.since {
+                Since::Nothing => Vec::new(),
+                Since::Contents(hashes) => hashes.clone(),
+                Since::Receipt(receipt) => receipt.catalogs.iter().map(|catalog| catalog.content_hash).collect(),
+            },
+            // Pointers last: a reader that unpacks the tar file into a folder then never sees a pointer without its state.
+            objects: [planning.snapshots, planning.objects, planning.pointers].concat(),
         };
-        divide(&mut manifest, packing.volume_bytes)?;
+        divide(&mut manifest, options.volume_bytes)?;
         Ok(Self {
             store,
             manifest_bytes: manifest.to_bytes().into(),
             manifest,
-            documents: contents.documents,
+            documents: planning.documents,
         })
     }
 
-    /// What the archive says of itself.
+    /// Returns the manifest of the archive.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 }
 
+/// Objects of an archive that is being planned.
 #[derive(Default)]
-struct Contents {
+struct Planning {
+    whole: bool,
+    held: BTreeSet<ObjectKey>,
     catalogs: Vec<PackedCatalog>,
     snapshots: Vec<PackedObject>,
     objects: Vec<PackedObject>,
@@ -120,30 +94,24 @@ struct Contents {
     seen: BTreeSet<Key>,
 }
 
-impl Contents {
-    async fn add(
-        &mut self,
-        store: &dyn Store,
-        name: &CatalogName,
-        held: &BTreeMap<String, Sha256>,
-        whole: bool,
-    ) -> Result<(), PackError> {
+impl Planning {
+    async fn add(&mut self, store: &dyn Store, name: &CatalogName) -> Result<(), ArchiveError> {
         let pointer = Key::Current(name.clone());
-        let bytes = document(store, &pointer)
-            .await?
-            .ok_or_else(|| PackError::Unknown(name.clone()))?;
-        let damaged = || PackError::Snapshot(name.clone());
-        let current = Current::from_bytes(&bytes).map_err(|_| damaged())?;
-        let key = Key::Snapshot(name.clone(), current.content_hash);
-        let snapshot_bytes = document(store, &key).await?.ok_or_else(damaged)?;
-        if Sha256::of(&snapshot_bytes) != current.snapshot.sha256 {
-            return Err(damaged());
+        let bytes = document(store, &pointer).await?;
+        let bytes = bytes.ok_or_else(|| ArchiveError::UnknownCatalog(name.clone()))?;
+        let damaged = |key: &Key| ArchiveError::Damaged(key.to_string());
+        let current = Current::from_bytes(&bytes).map_err(|_| damaged(&pointer))?;
+        let key = current.snapshot.key();
+        let snapshot_bytes = document(store, &key).await?.ok_or_else(|| damaged(&key))?;
+        if ObjectDigest::of(&snapshot_bytes) != current.snapshot.digest {
+            return Err(damaged(&key));
         }
-        let snapshot = Snapshot::from_bytes(&snapshot_bytes).map_err(|_| damaged())?;
-        for named in snapshot.objects(name) {
-            let known = held.get(&named.key.to_string()) == Some(&named.stored.sha256);
-            if !known && (whole || !is_derived(&named.key)) && self.seen.insert(named.key.clone()) {
-                self.objects.push(packed(&named.key, named.stored));
+        let snapshot = Snapshot::from_stored(&snapshot_bytes).map_err(|_| damaged(&key))?;
+        for entry in snapshot.objects() {
+            let key = entry.key();
+            let held = ObjectKey::of(&key).is_some_and(|key| self.held.contains(&key));
+            if !held && (self.whole || !is_derived(&key)) && self.seen.insert(key.clone()) {
+                self.objects.push(packed(&key, entry.object.digest));
             }
         }
         self.catalogs.push(PackedCatalog {
@@ -151,33 +119,33 @@ impl Contents {
             serial: current.serial,
             content_hash: current.content_hash,
         });
-        let snapshot = self.document(&key, snapshot_bytes);
-        self.snapshots.push(snapshot);
+        // Two catalogs with the same content share one Snapshot.
+        if self.seen.insert(key.clone()) {
+            let snapshot = self.document(&key, snapshot_bytes);
+            self.snapshots.push(snapshot);
+        }
         let pointer = self.document(&pointer, bytes);
         self.pointers.push(pointer);
         Ok(())
     }
 
     fn document(&mut self, key: &Key, bytes: Bytes) -> PackedObject {
-        let stored = Stored {
-            size: bytes.len() as u64,
-            sha256: Sha256::of(&bytes),
-        };
+        let object = packed(key, ObjectDigest::of(&bytes));
         self.documents.insert(key.to_string(), bytes);
-        packed(key, stored)
+        object
     }
 }
 
-fn packed(key: &Key, stored: Stored) -> PackedObject {
+fn packed(key: &Key, digest: ObjectDigest) -> PackedObject {
     PackedObject {
         key: key.to_string(),
-        size: stored.size,
-        sha256: stored.sha256,
+        size: digest.size,
+        sha256: digest.sha256,
         volume: 1,
     }
 }
 
-async fn document(store: &dyn Store, key: &Key) -> Result<Option<Bytes>, PackError> {
+async fn document(store: &dyn Store, key: &Key) -> Result<Option<Bytes>, ArchiveError> {
     match store.read_all(key, DOCUMENT_MAX).await {
         Ok((bytes, _)) => Ok(Some(bytes)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -185,51 +153,54 @@ async fn document(store: &dyn Store, key: &Key) -> Result<Option<Bytes>, PackErr
     }
 }
 
-/// What the other side has, by key.
-async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result<BTreeMap<String, Sha256>, PackError> {
+/// Returns the objects that the receiving store has.
+async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result<BTreeSet<ObjectKey>, ArchiveError> {
     let hashes = match since {
-        Since::Nothing => return Ok(BTreeMap::new()),
+        Since::Nothing => return Ok(BTreeSet::new()),
         Since::Receipt(receipt) => return Ok(receipt.objects.clone()),
         Since::Contents(hashes) => hashes,
     };
-    let mut held = BTreeMap::new();
-    for hash in hashes {
-        let mut found = false;
-        for name in names {
-            let key = Key::Snapshot(name.clone(), *hash);
-            if let Some((snapshot, _)) = store.read_document::<Snapshot>(&key).await? {
-                held.extend(shared(&snapshot, name));
-                found = true;
+    let mut held = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    for name in names {
+        let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
+        let Some((current, _)) = current else { continue };
+        for hash in hashes {
+            for reference in current.snapshots_of(*hash) {
+                if let Some(snapshot) = read_snapshot(store, &reference).await? {
+                    held.extend(reusable(&snapshot));
+                    found.insert(*hash);
+                }
             }
         }
-        if !found {
-            return Err(PackError::UnknownContent(*hash));
-        }
     }
-    Ok(held)
+    match hashes.iter().find(|hash| !found.contains(*hash)) {
+        Some(unknown) => Err(ArchiveError::UnknownContent(*unknown)),
+        None => Ok(held),
+    }
 }
 
-/// Fills one volume after the other, in order.
-fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), PackError> {
+/// Assigns the objects to volumes, filling one volume after the other.
+fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), ArchiveError> {
     for object in &manifest.objects {
-        header(&object.key, object.size).map_err(|_| PackError::Name(object.key.clone()))?;
+        header(&object.key, object.size).map_err(|_| ArchiveError::Name(object.key.clone()))?;
     }
     let Some(volume_bytes) = volume_bytes else {
         return Ok(());
     };
-    let frame = frame(manifest);
-    let (mut volume, mut filled) = (1, frame);
+    let empty = empty_volume_size(manifest);
+    let (mut volume, mut filled) = (1, empty);
     for object in &mut manifest.objects {
         let needs = entry_size(object.size);
-        if frame + needs > volume_bytes {
-            return Err(PackError::VolumeSize {
+        if empty + needs > volume_bytes {
+            return Err(ArchiveError::VolumeSize {
                 key: object.key.clone(),
                 volume_bytes,
-                needs: frame + needs,
+                needs: empty + needs,
             });
         }
         if filled + needs > volume_bytes {
-            (volume, filled) = (volume + 1, frame);
+            (volume, filled) = (volume + 1, empty);
         }
         filled += needs;
         object.volume = volume;
@@ -238,8 +209,9 @@ fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), Pack
     Ok(())
 }
 
-/// What every volume has whatever it holds, with the longest numbers that there can be.
-fn frame(manifest: &Manifest) -> u64 {
+/// Returns the size of a volume without objects.
+fn empty_volume_size(manifest: &Manifest) -> u64 {
+    // The numbers of the volumes are part of the manifest and are not known yet, so assume the longest ones.
     let longest = u32::MAX;
     let mut manifest = manifest.clone();
     manifest.volumes = longest;

@@ -5,13 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use layout::{Current, Document, Key, Named, Sha256, Snapshot, Stored};
+use model::{Current, Document, DocumentError, Key, ManifestEntry, ObjectDigest, Snapshot, StoredDocument};
+use publish::IntegrityCheck;
 use store::DOCUMENT_MAX;
 
-use super::{ArchiveError, Manifest, PackedCatalog, opening::Opening};
-use crate::{check::Check, plan::is_derived};
+use super::{ArchiveError, Manifest, PackedCatalog, opening::Opening, tar_format::READ_BYTES};
+use crate::plan::is_derived;
 
-/// One file of an archive: what people call it, and its bytes.
+/// One file of an archive: its name for messages, and the open file.
 pub type VolumeFile = (String, File);
 
 /// An archive that was checked from the first byte to the last.
@@ -22,21 +23,21 @@ pub struct Archive {
     extents: HashMap<Key, Extent>,
 }
 
-/// Where an object lies.
+/// Place of an object in the files of an archive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub(super) file: usize,
     pub(super) offset: u64,
-    pub(super) stored: Stored,
+    pub(super) digest: ObjectDigest,
 }
 
 impl Archive {
-    /// Reads all volumes, in any order, and checks everything that can be checked without a store: that they are
-    /// complete, that every byte is as the manifest says, and that the manifest says what the snapshots say. Memory is
-    /// bounded by the documents. Blocks.
+    /// Reads all volumes, in any order, and checks everything that needs no store: the archive is complete, every byte is
+    /// as the manifest says, and every object is one that a Snapshot of the archive names. Memory is bounded by the
+    /// documents. Blocks.
     ///
     /// # Errors
-    /// [`ArchiveError`].
+    /// [`ArchiveError`] for the first difference.
     pub fn open(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
         let mut opening = Opening::default();
         let mut files = Vec::new();
@@ -50,16 +51,16 @@ impl Archive {
             files,
             extents,
         };
-        archive.check_named()?;
+        archive.check_objects()?;
         Ok(archive)
     }
 
-    /// What the archive says of itself.
+    /// Returns the manifest of the archive.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Whether it brings what could be made of the Shards.
+    /// True if the archive brings objects that could be made from the Shards.
     pub(super) fn is_whole(&self) -> bool {
         self.extents.keys().any(is_derived)
     }
@@ -69,76 +70,73 @@ impl Archive {
         Some((self.files[extent.file].clone(), *extent))
     }
 
-    /// Every object must be what a snapshot of the archive names, and hold what its name says.
-    fn check_named(&self) -> Result<(), ArchiveError> {
-        let mut named: BTreeMap<Key, Option<Named>> = BTreeMap::new();
+    /// Checks that every object is one that a Snapshot of the archive names, and has the content that it records.
+    fn check_objects(&self) -> Result<(), ArchiveError> {
+        let mut expected: BTreeMap<Key, Option<ManifestEntry>> = BTreeMap::new();
         for catalog in &self.manifest.catalogs {
-            let (pointer, key, snapshot) = self.documents(catalog)?;
-            named.extend([(pointer, None), (key, None)]);
-            let objects = snapshot.objects(&catalog.name).into_iter();
-            named.extend(objects.map(|object| (object.key.clone(), Some(object))));
+            let (current, snapshot) = self.documents(catalog)?;
+            expected.extend([
+                (Key::Current(catalog.name.clone()), None),
+                (current.snapshot.key(), None),
+            ]);
+            let entries = snapshot.objects().into_iter();
+            expected.extend(entries.map(|entry| (entry.key(), Some(entry))));
         }
         for (key, extent) in &self.extents {
-            match named.get(key) {
+            match expected.get(key) {
                 Some(None) => {}
-                Some(Some(named)) if named.stored == extent.stored => self.check_content(named)?,
+                Some(Some(entry)) if entry.object.digest == extent.digest => self.check_content(entry, extent)?,
                 _ => return Err(ArchiveError::Unnamed(key.to_string())),
             }
         }
         Ok(())
     }
 
-    fn documents(&self, catalog: &PackedCatalog) -> Result<(Key, Key, Snapshot), ArchiveError> {
-        let disagrees = || ArchiveError::Disagrees(catalog.name.to_string());
+    /// Reads the pointer and the Snapshot of a catalog.
+    fn documents(&self, catalog: &PackedCatalog) -> Result<(Current, Snapshot), ArchiveError> {
         let pointer = Key::Current(catalog.name.clone());
-        let current: Current = parse(&pointer, &self.document(&pointer)?)?;
-        let key = Key::Snapshot(catalog.name.clone(), catalog.content_hash);
-        let bytes = self.document(&key)?;
-        let snapshot: Snapshot = parse(&key, &bytes)?;
+        let (bytes, _) = self.document(&pointer)?;
+        let current = Current::from_bytes(&bytes).map_err(|source| unusable(&pointer, source))?;
+        let key = current.snapshot.key();
+        let (bytes, digest) = self.document(&key)?;
+        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| unusable(&key, source))?;
+        // The extent has the hash of the bytes, and the pointer names that hash.
         let belong = current.content_hash == catalog.content_hash
             && current.serial == catalog.serial
-            && current.snapshot.key == key.to_string()
-            && current.snapshot.sha256 == Sha256::of(&bytes)
+            && current.snapshot.digest == digest
             && snapshot.content_hash == catalog.content_hash;
         if belong {
-            Ok((pointer, key, snapshot))
+            Ok((current, snapshot))
         } else {
-            Err(disagrees())
+            Err(ArchiveError::Disagrees(catalog.name.to_string()))
         }
     }
 
-    fn document(&self, key: &Key) -> Result<Vec<u8>, ArchiveError> {
-        let extent = self
-            .extents
-            .get(key)
-            .filter(|extent| extent.stored.size <= DOCUMENT_MAX);
+    fn document(&self, key: &Key) -> Result<(Vec<u8>, ObjectDigest), ArchiveError> {
+        let extent = self.extents.get(key);
+        let extent = extent.filter(|extent| extent.digest.size <= DOCUMENT_MAX);
         let extent = extent.ok_or_else(|| ArchiveError::Disagrees(key.to_string()))?;
-        let mut bytes = Vec::with_capacity(extent.stored.size as usize);
-        let read = self
-            .reader(extent)
-            .and_then(|mut reader| reader.read_to_end(&mut bytes));
-        read.map_err(|source| ArchiveError::unreadable(&key.to_string(), source))?;
-        Ok(bytes)
+        let mut bytes = Vec::with_capacity(extent.digest.size as usize);
+        let reader = self.reader(extent);
+        let read = reader.and_then(|mut reader| reader.read_to_end(&mut bytes));
+        read.map_err(|source| ArchiveError::read(&key.to_string(), source))?;
+        Ok((bytes, extent.digest))
     }
 
-    fn check_content(&self, named: &Named) -> Result<(), ArchiveError> {
-        let key = named.key.to_string();
-        let flawed = |source| ArchiveError::Flawed {
+    fn check_content(&self, entry: &ManifestEntry, extent: &Extent) -> Result<(), ArchiveError> {
+        let key = entry.key().to_string();
+        let unreadable = |source| ArchiveError::read(&key, source);
+        let damaged = |source| ArchiveError::Content {
             key: key.clone(),
             source,
         };
-        let mut reader = self
-            .reader(&self.extents[&named.key])
-            .map_err(|source| ArchiveError::unreadable(&key, source))?;
-        let mut check = Check::new(named);
-        let mut block = vec![0; 64 << 10];
+        let mut reader = self.reader(extent).map_err(unreadable)?;
+        let mut check = IntegrityCheck::new(entry);
+        let mut buffer = vec![0; READ_BYTES];
         loop {
-            match reader
-                .read(&mut block)
-                .map_err(|source| ArchiveError::unreadable(&key, source))?
-            {
-                0 => return check.finish().map_err(flawed),
-                length => check.update(&block[..length]).map_err(flawed)?,
+            match reader.read(&mut buffer).map_err(unreadable)? {
+                0 => return check.finish().map_err(damaged),
+                length => check.update(&buffer[..length]).map_err(damaged)?,
             }
         }
     }
@@ -146,13 +144,13 @@ impl Archive {
     fn reader(&self, extent: &Extent) -> io::Result<impl Read> {
         let mut file = &*self.files[extent.file];
         file.seek(SeekFrom::Start(extent.offset))?;
-        Ok(BufReader::with_capacity(64 << 10, file.take(extent.stored.size)))
+        Ok(BufReader::with_capacity(READ_BYTES, file.take(extent.digest.size)))
     }
 }
 
-fn parse<T: Document>(key: &Key, bytes: &[u8]) -> Result<T, ArchiveError> {
-    T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
+fn unusable(key: &Key, source: DocumentError) -> ArchiveError {
+    ArchiveError::Document {
         key: key.to_string(),
         source,
-    })
+    }
 }

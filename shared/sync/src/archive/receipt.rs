@@ -1,61 +1,60 @@
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use layout::{CatalogName, Current, Document, Key, Sha256, Snapshot};
+use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, ObjectRef, Sha256, Snapshot, StoredDocument};
 use serde::{Deserialize, Serialize};
-use store::{ReadError, Store, StoreExt};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt};
 
-/// What a store holds, for the side that exports to it.
+/// Content of a store, for the side that exports to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
-    /// What is published.
+    /// Published state of each catalog, in the order asked for.
     pub catalogs: Vec<ReceiptCatalog>,
-    /// The objects that published states name and share, by key, with the sha256 of their stored bytes.
-    pub objects: BTreeMap<String, Sha256>,
+    /// Shards and image parts that the published states name. Their keys are hashes of their bytes.
+    pub objects: BTreeSet<ObjectKey>,
 }
 
-/// A catalog of a receipt.
+/// A catalog of a receipt, in its published state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiptCatalog {
-    /// Its name.
+    /// Name of the catalog in both stores.
     pub name: CatalogName,
-    /// Its serial.
+    /// Serial under which the state was published.
     pub serial: u64,
-    /// Its content hash.
+    /// Content hash of the state: the sha256 of its `all.json`.
     pub content_hash: Sha256,
 }
 
 impl Document for Receipt {
-    const KIND: &'static str = "receipt";
+    const NAME: &'static str = "receipt";
 }
 
-/// What an archive leaves out.
+/// Objects that an archive leaves out, because the receiving store has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Since {
-    /// Nothing.
+    /// Leaves nothing out: the archive is complete.
     #[default]
     Nothing,
-    /// What states with these content hashes name. The exporting store must still have them.
+    /// Leaves out the objects of states with these content hashes. The exporting store must still have their Snapshots.
     Contents(Vec<Sha256>),
-    /// What the other side says that it holds.
+    /// Leaves out the objects on a receipt of the receiving store.
     Receipt(Receipt),
 }
 
-/// Lists what the published states of `names` name.
+/// Lists the published states of `names` and their objects. A catalog that is not published is left out.
 ///
 /// # Errors
-/// [`ReadError`]; a catalog that is not published is left out.
+/// [`ReadError`] if the store fails or a document cannot be read.
 pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt, ReadError> {
     let mut receipt = Receipt::default();
     for name in names {
         let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
         let Some((current, _)) = current else { continue };
-        let key = Key::Snapshot(name.clone(), current.content_hash);
-        let Some((snapshot, _)) = store.read_document::<Snapshot>(&key).await? else {
+        let Some(snapshot) = read_snapshot(store, &current.snapshot).await? else {
             continue;
         };
-        receipt.objects.extend(shared(&snapshot, name));
+        receipt.objects.extend(reusable(&snapshot));
         receipt.catalogs.push(ReceiptCatalog {
             name: name.clone(),
             serial: current.serial,
@@ -65,10 +64,31 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
     Ok(receipt)
 }
 
-/// The objects of a Snapshot that others may name too. The rest has the content hash in its key, so no later state
-/// needs it.
-pub(super) fn shared(snapshot: &Snapshot, name: &CatalogName) -> impl Iterator<Item = (String, Sha256)> {
-    let objects = snapshot.objects(name).into_iter();
-    let shared = objects.filter(|named| named.key.catalog().is_none());
-    shared.map(|named| (named.key.to_string(), named.stored.sha256))
+/// Reads a Snapshot of the store; `None` if it is missing.
+///
+/// # Errors
+/// [`ReadError`] if the store fails or the Snapshot cannot be read.
+pub(super) async fn read_snapshot(store: &dyn Store, reference: &ObjectRef) -> Result<Option<Snapshot>, ReadError> {
+    let key = reference.key();
+    let bytes = match store.read_all(&key, DOCUMENT_MAX).await {
+        Ok((bytes, _)) => bytes,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let snapshot = Snapshot::from_stored(&bytes).map_err(|source| ReadError::Document {
+        key: key.to_string(),
+        source,
+    })?;
+    Ok(Some(snapshot))
+}
+
+/// Returns the objects of a Snapshot that a later state may name too. `all.*` and the index belong to one content, so a
+/// later state does not name them again.
+pub(super) fn reusable(snapshot: &Snapshot) -> impl Iterator<Item = ObjectKey> {
+    let entries = snapshot.objects().into_iter();
+    let reusable = entries.filter(|entry| matches!(entry.object.kind, Kind::Package | Kind::Blob));
+    reusable.map(|entry| ObjectKey {
+        kind: entry.object.kind,
+        sha256: entry.object.digest.sha256,
+    })
 }

@@ -1,65 +1,57 @@
 use std::io::{self, Read, Write};
 
 use futures_util::TryStreamExt;
-use layout::{Document, Hasher, Key, Sha256, Stored};
+use model::{Document, Hasher, Key, ObjectDigest, Sha256};
 use store::{Fetched, Get, Object};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::{
-    Pack, PackError, PackedObject,
+    ArchiveError, Pack, PackedObject,
     manifest::Volume,
-    tape::{MANIFEST, VOLUME, header},
+    tar_format::{MANIFEST, VOLUME, header},
 };
 
 impl Pack {
-    /// Writes one volume, counted from 1, and says what was written. To be called on a thread that may block, inside a
-    /// runtime. What was written before an error is worthless.
+    /// Writes one volume, counted from 1, and returns its size and hash. Blocks; call it on a blocking thread of a
+    /// runtime. After an error, discard everything that was written.
     ///
     /// # Errors
-    /// [`PackError::Damaged`] for objects that are not what the Snapshot says, [`PackError::Write`].
-    pub fn write(&self, volume: u32, sink: impl Write) -> Result<Stored, PackError> {
-        let mut tar = tar::Builder::new(Measured::new(sink));
+    /// [`ArchiveError::Damaged`] for an object that is not what the Snapshot says, [`ArchiveError::Write`],
+    /// [`ArchiveError::Store`].
+    pub fn write(&self, volume: u32, sink: impl Write) -> Result<ObjectDigest, ArchiveError> {
+        let mut tar = tar::Builder::new(HashingIo::new(sink));
         append(&mut tar, MANIFEST, &self.manifest_bytes)?;
-        append(&mut tar, VOLUME, &self.volume(volume).to_bytes())?;
+        let document = Volume {
+            volume,
+            manifest: Sha256::of(&self.manifest_bytes),
+        };
+        append(&mut tar, VOLUME, &document.to_bytes())?;
         for object in self.manifest.objects.iter().filter(|object| object.volume == volume) {
             match self.documents.get(&object.key) {
                 Some(bytes) => append(&mut tar, &object.key, bytes)?,
                 None => self.append_stored(&mut tar, object)?,
             }
         }
-        let measured = tar.into_inner().map_err(PackError::Write)?;
-        measured.finish().map_err(PackError::Write)
+        let mut written = tar.into_inner().map_err(ArchiveError::Write)?;
+        written.flush().map_err(ArchiveError::Write)?;
+        Ok(written.digest())
     }
 
-    fn volume(&self, volume: u32) -> Volume {
-        Volume {
-            volume,
-            manifest: Sha256::of(&self.manifest_bytes),
-        }
-    }
-
-    fn append_stored(&self, tar: &mut tar::Builder<impl Write>, object: &PackedObject) -> Result<(), PackError> {
-        let damaged = || PackError::Damaged(object.key.clone());
+    fn append_stored(&self, tar: &mut tar::Builder<impl Write>, object: &PackedObject) -> Result<(), ArchiveError> {
+        let damaged = || ArchiveError::Damaged(object.key.clone());
         let key = Key::parse(&object.key).ok_or_else(damaged)?;
         let runtime = Handle::current();
         let body = match runtime.block_on(self.store.get(&key, Get::default())) {
             Ok(Fetched::Object(Object { info, body })) if info.size == object.size => body,
-            Err(error) if !error.is_not_found() => return Err(PackError::Read(error.into())),
+            Err(error) if !error.is_not_found() => return Err(ArchiveError::Store(error.into())),
             _ => return Err(damaged()),
         };
-        let mut source = Measured::new(SyncIoBridge::new_with_handle(
-            StreamReader::new(body.map_err(io::Error::other)),
-            runtime,
-        ));
-        let header = header(&object.key, object.size).map_err(PackError::Write)?;
-        tar.append(&header, &mut source).map_err(PackError::Write)?;
-        if source.stored()
-            == (Stored {
-                size: object.size,
-                sha256: object.sha256,
-            })
-        {
+        let stream = StreamReader::new(body.map_err(io::Error::other));
+        let mut source = HashingIo::new(SyncIoBridge::new_with_handle(stream, runtime));
+        let header = header(&object.key, object.size).map_err(ArchiveError::Write)?;
+        tar.append(&header, &mut source).map_err(ArchiveError::Write)?;
+        if source.digest() == object.digest() {
             Ok(())
         } else {
             Err(damaged())
@@ -67,19 +59,19 @@ impl Pack {
     }
 }
 
-fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> Result<(), PackError> {
-    let header = header(path, bytes.len() as u64).map_err(PackError::Write)?;
-    tar.append(&header, bytes).map_err(PackError::Write)
+fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
+    let header = header(path, bytes.len() as u64).map_err(ArchiveError::Write)?;
+    tar.append(&header, bytes).map_err(ArchiveError::Write)
 }
 
-/// Counts and hashes what goes through.
-struct Measured<T> {
+/// Reader or writer that hashes and counts the bytes that pass.
+struct HashingIo<T> {
     inner: T,
     hasher: Hasher,
     size: u64,
 }
 
-impl<T> Measured<T> {
+impl<T> HashingIo<T> {
     fn new(inner: T) -> Self {
         Self {
             inner,
@@ -93,22 +85,15 @@ impl<T> Measured<T> {
         self.size += bytes.len() as u64;
     }
 
-    fn stored(self) -> Stored {
-        Stored {
-            size: self.size,
+    fn digest(self) -> ObjectDigest {
+        ObjectDigest {
             sha256: self.hasher.finish(),
+            size: self.size,
         }
     }
 }
 
-impl<W: Write> Measured<W> {
-    fn finish(mut self) -> io::Result<Stored> {
-        self.inner.flush()?;
-        Ok(self.stored())
-    }
-}
-
-impl<W: Write> Write for Measured<W> {
+impl<W: Write> Write for HashingIo<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.add(&bytes[..written]);
@@ -120,7 +105,7 @@ impl<W: Write> Write for Measured<W> {
     }
 }
 
-impl<R: Read> Read for Measured<R> {
+impl<R: Read> Read for HashingIo<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.add(&buffer[..read]);

@@ -1,9 +1,10 @@
 use std::{fmt, str::FromStr};
 
-use layout::Key;
-use reqwest::{RequestBuilder, Url};
+use fetch::RequestSpec;
+use model::Key;
+use reqwest::Url;
 
-/// The URL of a mirror. A user name and a password in it are sent and never printed.
+/// The URL of a mirror. A user name and a password in it are sent, and never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// Without credentials, ending in a slash.
@@ -11,32 +12,37 @@ pub struct Address {
     login: Option<(String, Option<String>)>,
 }
 
-/// A text that is not the URL of a mirror.
+/// The reason for which a text is not the URL of a mirror.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Not a URL at all, or not of HTTP.
+    /// The text is not an http or https URL with a host.
     #[error("the address of a mirror starts with http:// or https://")]
     NotHttp,
-    /// Keys are paths below it.
+    /// A query or a fragment. Keys are appended as a path, so there can be none.
     #[error("the address of a mirror has no query and no fragment")]
     Query,
-    /// A login that is not percent-encoded UTF-8.
+    /// Credentials that are not percent-encoded UTF-8.
     #[error("the credentials in the address cannot be read")]
     Login,
 }
 
 impl Address {
-    /// Where a key lies.
+    /// Returns true if the address is plain HTTP.
+    pub(super) fn is_plain_http(&self) -> bool {
+        self.base.scheme() == "http"
+    }
+
+    /// Returns the URL of a key.
     pub(super) fn url(&self, key: &Key) -> Url {
         self.base
             .join(&key.to_string())
             .expect("a key is a path of plain characters")
     }
 
-    /// Adds the credentials.
-    pub(super) fn apply(&self, request: RequestBuilder) -> RequestBuilder {
+    /// Adds the credentials, if there are any.
+    pub(super) fn authorize(&self, request: RequestSpec) -> RequestSpec {
         match &self.login {
-            Some((user, password)) => request.basic_auth(user, password.as_ref()),
+            Some((user, password)) => request.with_basic_auth(user, password.as_deref().unwrap_or_default()),
             None => request,
         }
     }
@@ -72,7 +78,7 @@ fn login(url: &Url) -> Result<Option<(String, Option<String>)>, AddressError> {
     Ok(Some((user, url.password().map(decode).transpose()?)))
 }
 
-/// Percent-decoding (RFC 3986, section 2.1).
+/// Decodes percent-encoding (RFC 3986, section 2.1).
 fn decode(text: &str) -> Result<String, AddressError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -90,7 +96,7 @@ fn decode(text: &str) -> Result<String, AddressError> {
     String::from_utf8(bytes).map_err(|_| AddressError::Login)
 }
 
-/// Without credentials.
+/// Prints the URL without user name and password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base.as_str().trim_end_matches('/'))
@@ -108,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_lie_below_the_address() {
+    fn url_of_key_is_below_address() {
         for (address, url) in [
             ("https://cdn.example", "https://cdn.example/catalogs.json"),
             ("http://h:8080/mirror", "http://h:8080/mirror/catalogs.json"),
@@ -120,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_kept_and_never_printed() {
+    fn credentials_are_parsed_and_never_printed() {
         let address: Address = "https://robot:p%40ss@cdn.example/x".parse().unwrap();
         assert_eq!(address.login, Some(("robot".into(), Some("p@ss".into()))));
         for text in [
@@ -137,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn parse_refuses_other_texts() {
         for (text, error) in [
             ("cdn.example", AddressError::NotHttp),
             ("file:///etc", AddressError::NotHttp),

@@ -1,185 +1,168 @@
-//! A mirror behind HTTP: a CDN, a reader, or nothing but a static file server over a store's folder.
+//! A mirror behind HTTP: a CDN, a reader, or a static file server over a store's folder.
 
 mod address;
 mod body;
-mod clients;
 mod error;
-mod hop;
-mod waits;
+#[cfg(test)]
+mod tests;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use layout::{Key, Sha256};
+use bytes::Bytes;
+use fetch::{
+    FailedFetch, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, PlainHttp, RedirectTarget, RequestSpec,
+    RetryWaits,
+};
+use model::{Key, Sha256};
 use reqwest::{
-    Response, StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, IF_NONE_MATCH, IF_RANGE, RANGE},
+    StatusCode,
+    header::{CONTENT_ENCODING, HeaderMap, HeaderValue, IF_NONE_MATCH},
 };
 use store::DOCUMENT_MAX;
 
 pub use self::{
     address::{Address, AddressError},
-    clients::ClientError,
     error::HttpError,
 };
-use self::{clients::Clients, waits::Waits};
-use crate::{Body, Document, Origin, OriginError, origin::collect};
+use crate::{Origin, OriginBody, OriginDocument, OriginError};
 
-/// A CDN in front of a CDN is two; more is a loop.
-const MOST_REDIRECTS: usize = 5;
-
-/// How a server is spoken to.
-#[derive(Debug, Clone)]
+/// Credentials and transport of an [`HttpOrigin`].
+#[derive(Debug, Clone, Default)]
 pub struct HttpSettings {
-    /// Bundles of certificates to trust besides the system's.
-    pub ca_files: Vec<PathBuf>,
-    /// Fields to send with every request to the server itself, such as `Authorization`; never after a redirect to
-    /// another one. Default: none.
-    pub fields: HeaderMap,
-    /// Time to connect. Default 10 s.
-    pub connect_timeout: Duration,
-    /// Time without a byte. Default 30 s.
-    pub read_timeout: Duration,
-    /// Attempts of one request, the first included. Default 5.
-    pub attempts: usize,
-    /// The wait before the second attempt; it doubles. Default 200 ms.
-    pub first_wait: Duration,
-    /// Time for all attempts of one request together; a server that asks for more is believed and given up. Default 60 s.
-    pub patience: Duration,
+    /// Connections: CA files, proxy, time-outs, retries. The URL of the mirror decides about plain HTTP.
+    pub http: FetchSettings,
+    /// Headers for every request to the mirror itself, such as `Authorization`. After a redirect to another server they
+    /// are left out. Default: none.
+    pub headers: HeaderMap,
 }
 
-impl Default for HttpSettings {
-    fn default() -> Self {
-        Self {
-            ca_files: Vec::new(),
-            fields: HeaderMap::new(),
-            connect_timeout: Duration::from_secs(10),
-            read_timeout: Duration::from_secs(30),
-            attempts: 5,
-            first_wait: Duration::from_millis(200),
-            patience: Duration::from_secs(60),
-        }
-    }
-}
-
-/// The mirror at a URL.
+/// Origin at the URL of another mirror, its CDN or its bucket.
 #[derive(Clone)]
 pub struct HttpOrigin(Arc<Inner>);
 
 struct Inner {
     address: Address,
-    settings: HttpSettings,
-    clients: Clients,
-}
-
-/// The same, as everything that is asked of it is asked.
-#[derive(Default)]
-struct Ask<'a> {
-    /// The entity tag of what is known already.
-    known: Option<&'a str>,
-    /// The first byte that is wanted.
-    from: u64,
-    /// The entity tag of what the bytes before it are of.
-    same: Option<&'a str>,
+    headers: HeaderMap,
+    fetcher: Fetcher,
 }
 
 impl HttpOrigin {
-    /// The mirror at `address`.
+    /// Creates a client for the mirror at `address`; sends nothing.
     ///
     /// # Errors
-    /// [`ClientError`] for CA files that cannot be used.
-    pub fn new(address: Address, settings: HttpSettings) -> Result<Self, ClientError> {
-        let clients = Clients::new(&settings)?;
+    /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
+    pub fn new(address: Address, settings: HttpSettings) -> Result<Self, FetchSettingsError> {
+        let HttpSettings { mut http, headers } = settings;
+        if address.is_plain_http() {
+            // What the user reaches over plain HTTP may redirect to plain HTTP.
+            http.plain_http = PlainHttp::Everywhere;
+        }
         Ok(Self(Arc::new(Inner {
             address,
-            settings,
-            clients,
+            headers,
+            fetcher: Fetcher::new(http)?,
         })))
     }
 
-    fn waits(&self) -> Waits {
-        Waits::new(&self.0.settings)
+    fn retry_waits(&self) -> RetryWaits {
+        RetryWaits::new(&self.0.fetcher.settings().retry)
     }
 
-    /// Sends until it is answered, fails for good or the attempts are used up.
-    async fn send(&self, key: &Key, ask: &Ask<'_>, waits: &mut Waits) -> Result<Response, OriginError> {
+    /// Returns a GET with the credentials for the mirror.
+    fn request(&self) -> RequestSpec {
+        let mut request = self.0.address.authorize(RequestSpec::default());
+        // As credentials and not as plain headers: a redirect to another server must not carry them.
+        request.credentials.extend(self.0.headers.clone());
+        request
+    }
+
+    /// Sends until an answer, a permanent failure or the end of the retries.
+    async fn send(
+        &self,
+        key: &Key,
+        request: &RequestSpec,
+        waits: &mut RetryWaits,
+    ) -> Result<FetchResponse, OriginError> {
         loop {
-            match self.attempt(key, ask).await {
+            match self.attempt(key, request).await {
                 Ok(response) => return Ok(response),
-                Err(HttpError::NotFound) => return Err(OriginError::NotFound(key.to_string())),
-                Err(error) => waits.pause(key, error).await?,
+                Err(error) => self.pause(waits, key, error).await?,
             }
         }
     }
 
-    async fn attempt(&self, key: &Key, ask: &Ask<'_>) -> Result<Response, HttpError> {
-        let home = self.0.address.url(key);
-        let mut url = home.clone();
-        for _ in 0..=MOST_REDIRECTS {
-            let mut request = self
-                .0
-                .clients
-                .to(&url)
-                .get(url.clone())
-                .header(ACCEPT_ENCODING, "identity");
-            if url.origin() == home.origin() {
-                request = self.0.address.apply(request).headers(self.0.settings.fields.clone());
-            }
-            if let Some(tag) = ask.known {
-                request = request.header(IF_NONE_MATCH, tag);
-            }
-            if ask.from > 0 {
-                request = request.header(RANGE, format!("bytes={}-", ask.from));
-                request = ask
-                    .same
-                    .into_iter()
-                    .fold(request, |request, tag| request.header(IF_RANGE, tag));
-            }
-            let response = request.send().await.map_err(HttpError::of)?;
-            match response.status() {
-                status if status.is_success() => return Ok(response),
-                StatusCode::NOT_MODIFIED if ask.known.is_some() => return Ok(response),
-                status if hop::is_redirect(status) => url = hop::target(&url, response.headers())?,
-                status => return Err(HttpError::from_status(status, response.headers())),
-            }
+    async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, HttpError> {
+        let home = RedirectTarget::configured(self.0.address.url(key))?;
+        let followed = self.0.fetcher.follow(&home, request).await;
+        let response = followed.map_err(|failed| failed.error)?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            StatusCode::NOT_MODIFIED if request.headers.contains_key(IF_NONE_MATCH) => Ok(response),
+            status => Err(HttpError::from_status(status, response.headers())),
         }
-        Err(HttpError::Redirect {
-            to: url.host_str().unwrap_or("nowhere").to_owned(),
-            why: "there are too many redirects",
-        })
+    }
+
+    /// Waits before the next attempt. Returns the error if there is no next attempt.
+    async fn pause(&self, waits: &mut RetryWaits, key: &Key, error: HttpError) -> Result<(), OriginError> {
+        let HttpError::Fetch(error) = error else {
+            return Err(error.at(key));
+        };
+        let delay = waits
+            .wait_after(error)
+            .map_err(|error| HttpError::Fetch(error).at(key))?;
+        tracing::debug!(%key, delay_ms = delay.as_millis(), "retrying the request to the mirror");
+        tokio::time::sleep(delay).await;
+        Ok(())
+    }
+
+    fn check<T>(&self, key: &Key, result: Result<T, FailedFetch>) -> Result<T, OriginError> {
+        result.map_err(|failed| HttpError::Fetch(failed.error).at(key))
+    }
+
+    /// Makes one attempt to read a document; `None` if it has not changed.
+    async fn try_document(&self, key: &Key, request: &RequestSpec) -> Result<Option<Bytes>, HttpError> {
+        let response = self.attempt(key, request).await?;
+        if response.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        // No hash pins the content of a document, so it must come without a coding.
+        let coding = response.headers().get(CONTENT_ENCODING);
+        if let Some(coding) = coding.filter(|coding| *coding != "identity") {
+            return Err(HttpError::Encoded(
+                String::from_utf8_lossy(coding.as_bytes()).into_owned(),
+            ));
+        }
+        let read = response.bytes(DOCUMENT_MAX).await;
+        read.map(Some).map_err(|failed| failed.error.into())
     }
 }
 
 #[async_trait]
 impl Origin for HttpOrigin {
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<Document, OriginError> {
-        let tag = known.map(|bytes| Sha256::of(bytes).to_entity_tag());
-        let ask = Ask {
-            known: tag.as_deref(),
-            ..Ask::default()
-        };
-        let mut waits = self.waits();
-        let response = self.send(key, &ask, &mut waits).await?;
-        if response.status() == StatusCode::NOT_MODIFIED {
-            return Ok(Document::Known);
+    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError> {
+        let mut request = self.request();
+        if let Some(bytes) = known {
+            let tag = HeaderValue::try_from(Sha256::of(bytes).to_entity_tag());
+            request
+                .headers
+                .insert(IF_NONE_MATCH, tag.expect("an entity tag is plain text"));
         }
-        // What a document holds is not pinned by a hash, so it has to come plain.
-        if let Some(coding) = response
-            .headers()
-            .get(CONTENT_ENCODING)
-            .filter(|coding| *coding != "identity")
-        {
-            let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
-            return Err(HttpError::Encoded(coding).at(key));
+        let mut waits = self.retry_waits();
+        // A document can change between two attempts, so a broken one is read again from its start.
+        loop {
+            match self.try_document(key, &request).await {
+                Ok(None) => return Ok(OriginDocument::Known),
+                Ok(Some(bytes)) => return Ok(OriginDocument::new(bytes, known)),
+                Err(error) => self.pause(&mut waits, key, error).await?,
+            }
         }
-        let bytes = collect(self.body(key.clone(), DOCUMENT_MAX, response, waits)).await?;
-        Ok(Document::of(bytes, known))
     }
 
-    async fn object(&self, key: &Key, size: u64) -> Result<Body, OriginError> {
-        let mut waits = self.waits();
-        let response = self.send(key, &Ask::default(), &mut waits).await?;
-        Ok(self.body(key.clone(), size, response, waits))
+    async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
+        let mut waits = self.retry_waits();
+        let response = self.send(key, &self.request(), &mut waits).await?;
+        Ok(self.stream(key.clone(), size, response, waits))
     }
 }
 

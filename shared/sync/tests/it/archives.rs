@@ -1,4 +1,4 @@
-//! Through an archive.
+//! Copies through an archive.
 
 use std::{
     fs::File,
@@ -6,15 +6,19 @@ use std::{
     sync::Arc,
 };
 
-use layout::{Current, Document, Key, Outcome, SnapshotRef};
-use store::{MemoryStore, Store, StoreExt};
-use sync::{Allow, Archive, ArchiveError, Importer, Pack, Packing, Report, Settings, Since, receipt};
+use catalog_mirror_sync::{
+    Archive, ArchiveError, Importer, Pack, PackOptions, Since, SyncOptions, SyncReport, receipt,
+};
+use model::{Document, Key, Outcome};
+use store::{MemoryStore, Store};
 
-use crate::kit::{DERIVED, V1, V2, assert_sound, mirror, name, publish, published, put, remake_image_index, snapshot};
+use crate::kit::{
+    DERIVED, V1, V2, assert_sound, mirror, name, publish, published, remake_image_index, republish_stored, snapshot,
+};
 
-/// The volumes of an export.
-pub(crate) async fn export(store: &Arc<dyn Store>, packing: Packing) -> Vec<Vec<u8>> {
-    let pack = Pack::plan(store.clone(), &[name()], &packing).await.unwrap();
+/// Exports the catalog and returns the volumes.
+pub(crate) async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<Vec<u8>> {
+    let pack = Pack::plan(store.clone(), &[name()], &options).await.unwrap();
     tokio::task::spawn_blocking(move || {
         let volumes = 1..=pack.manifest().volumes;
         volumes
@@ -44,23 +48,23 @@ fn file(bytes: &[u8]) -> File {
     file
 }
 
-async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<Report, String> {
-    let archive = open(volumes).map_err(|error| telemetry::chain(&error))?;
-    let importer = Importer::new(archive, to.clone(), Settings::default());
-    let reports = importer.run().await.map_err(|error| telemetry::chain(&error))?;
+async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<SyncReport, String> {
+    let archive = open(volumes).map_err(|error| model::text::chain(&error))?;
+    let importer = Importer::new(archive, to.clone(), SyncOptions::default());
+    let reports = importer.run().await.map_err(|error| model::text::chain(&error))?;
     Ok(reports.into_iter().next().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archive_brings_the_original_byte_for_byte() {
+async fn import_of_export_is_the_original_byte_for_byte() {
     let (original, from) = mirror(&[V1]).await;
     for whole in [false, true] {
         let (memory, to) = mirror(&[]).await;
-        let packing = Packing {
+        let options = PackOptions {
             whole,
-            ..Packing::default()
+            ..PackOptions::default()
         };
-        let volumes = export(&from, packing).await;
+        let volumes = export(&from, options).await;
         let report = import(&volumes, &to).await.unwrap();
         assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
         assert_eq!(report.rebuilt.objects, if whole { 0 } else { DERIVED });
@@ -71,34 +75,34 @@ async fn an_archive_brings_the_original_byte_for_byte() {
     }
 }
 
-/// A whole archive since a receipt leaves parts of the image out, and then nobody brings them.
+/// A whole archive since a receipt leaves parts of the image out, and a whole archive is not completed by rebuilding.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_archive_does_not_make_what_it_lacks() {
+async fn import_of_whole_archive_refuses_missing_image_parts() {
     let (_, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
-    let packing = Packing {
+    let options = PackOptions {
         whole: true,
         since: Since::Receipt(receipt(&*from, &[name()]).await.unwrap()),
-        ..Packing::default()
+        ..PackOptions::default()
     };
-    let volumes = export(&from, packing).await;
+    let volumes = export(&from, options).await;
     let lacks = import(&volumes, &to).await.unwrap_err();
     assert!(lacks.contains("lacks 14 objects"), "four shards and ten blobs: {lacks}");
     assert!(memory.written().is_empty());
 }
 
-/// The archive of another version of this program, whose images have other documents.
+/// Another version of this program writes images with other documents.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_this_version_makes_otherwise_has_to_come_along() {
+async fn import_of_image_that_cannot_be_rebuilt_needs_a_whole_archive() {
     let (original, from) = mirror(&[V1]).await;
     let index = remake_image_index(&from).await;
     for whole in [false, true] {
         let (memory, to) = mirror(&[]).await;
-        let packing = Packing {
+        let options = PackOptions {
             whole,
-            ..Packing::default()
+            ..PackOptions::default()
         };
-        let report = import(&export(&from, packing).await, &to).await.unwrap();
+        let report = import(&export(&from, options).await, &to).await.unwrap();
         if whole {
             assert_eq!(report.outcome, Outcome::Published);
             assert_eq!(published(&memory).await, published(&original).await);
@@ -113,57 +117,54 @@ async fn what_this_version_makes_otherwise_has_to_come_along() {
     }
 }
 
-/// A later version may write more into a snapshot than this one knows. Its name is the hash of its bytes, not of what is
-/// understood of them.
+/// A later version may write fields into a Snapshot that this one does not know. Its name is the hash of its bytes, not of
+/// the fields that are understood.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_that_is_written_otherwise_is_sound() {
+async fn snapshot_with_unknown_fields_is_copied_byte_for_byte() {
     let (original, from) = mirror(&[V1]).await;
-    let bytes = String::from_utf8(snapshot(&from).await.to_bytes()).unwrap();
-    let written = bytes.replacen('{', "{\n  \"later\": true,", 1).into_bytes();
-    let hash = snapshot(&from).await.content_hash;
-    put(&from, &Key::Snapshot(name(), hash), written.clone()).await;
-    let key = Key::Current(name());
-    let (mut current, _) = from.read_document::<Current>(&key).await.unwrap().unwrap();
-    current.snapshot = SnapshotRef::new(&name(), hash, &written);
-    put(&from, &key, current.to_bytes()).await;
+    let changed = snapshot(&from).await;
+    let text = String::from_utf8(changed.to_bytes()).unwrap();
+    let text = text.replacen('{', "{\n  \"later\": true,", 1);
+    let stored = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
+    republish_stored(&from, &changed, stored).await;
     assert_sound(&original).await;
     let (memory, to) = mirror(&[]).await;
-    import(&export(&from, Packing::default()).await, &to).await.unwrap();
+    import(&export(&from, PackOptions::default()).await, &to).await.unwrap();
     assert_eq!(published(&memory).await, published(&original).await);
     assert_sound(&memory).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_state_gives_the_same_archive() {
+async fn export_of_one_state_always_has_the_same_bytes() {
     let (_, from) = mirror(&[V1]).await;
     assert_eq!(
-        export(&from, Packing::default()).await,
-        export(&from, Packing::default()).await
+        export(&from, PackOptions::default()).await,
+        export(&from, PackOptions::default()).await
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archive_since_a_receipt_or_a_content_brings_only_what_is_new() {
+async fn export_since_receipt_or_content_holds_new_objects_only() {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
-    import(&export(&from, Packing::default()).await, &to).await.unwrap();
+    import(&export(&from, PackOptions::default()).await, &to).await.unwrap();
     let receipt = receipt(&*to, &[name()]).await.unwrap();
     let since = snapshot(&to).await.content_hash;
     publish(&from, &name(), V2).await;
-    let full = export(&from, Packing::default()).await;
+    let full = export(&from, PackOptions::default()).await;
     let by_receipt = export(
         &from,
-        Packing {
+        PackOptions {
             since: Since::Receipt(receipt),
-            ..Packing::default()
+            ..PackOptions::default()
         },
     )
     .await;
     let by_content = export(
         &from,
-        Packing {
+        PackOptions {
             since: Since::Contents(vec![since]),
-            ..Packing::default()
+            ..PackOptions::default()
         },
     )
     .await;
@@ -181,14 +182,14 @@ async fn an_archive_since_a_receipt_or_a_content_brings_only_what_is_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn volumes_come_in_any_order_and_all_of_them() {
+async fn import_takes_volumes_in_any_order_and_refuses_missing_ones() {
     let (original, from) = mirror(&[V1]).await;
     let volume_bytes = Some(10 << 10);
     let mut volumes = export(
         &from,
-        Packing {
+        PackOptions {
             volume_bytes,
-            ..Packing::default()
+            ..PackOptions::default()
         },
     )
     .await;
@@ -210,14 +211,17 @@ async fn volumes_come_in_any_order_and_all_of_them() {
     assert_eq!(published(&memory).await, published(&original).await);
 
     let (_, other) = mirror(&[V2]).await;
-    let foreign = [volumes[0].clone(), export(&other, Packing::default()).await.remove(0)];
+    let foreign = [
+        volumes[0].clone(),
+        export(&other, PackOptions::default()).await.remove(0),
+    ];
     assert!(matches!(open(&foreign), Err(ArchiveError::Foreign(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_flipped_bit_anywhere_or_a_cut_is_refused() {
+async fn open_refuses_any_flipped_bit_or_cut() {
     let (_, from) = mirror(&[V1]).await;
-    let volume = export(&from, Packing::default()).await.remove(0);
+    let volume = export(&from, PackOptions::default()).await.remove(0);
     // Every byte of the first blocks, of the last ones, and a sample of everything between: headers, documents, shards,
     // padding, the end.
     let edge = 2048;
@@ -235,33 +239,30 @@ async fn one_flipped_bit_anywhere_or_a_cut_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn serials_are_judged_before_anything_is_written() {
+async fn import_of_earlier_state_is_refused_before_any_write() {
     let (_, from) = mirror(&[V1]).await;
-    let old = export(&from, Packing::default()).await;
+    let old = export(&from, PackOptions::default()).await;
     publish(&from, &name(), V2).await;
     let (memory, to) = mirror(&[]).await;
-    import(&export(&from, Packing::default()).await, &to).await.unwrap();
+    import(&export(&from, PackOptions::default()).await, &to).await.unwrap();
     memory.take_log();
     let refused = import(&old, &to).await.unwrap_err();
     assert!(refused.contains("serial 1"), "{refused}");
     assert!(memory.written().is_empty());
-    let settings = Settings {
-        allow: Allow {
-            rollback: true,
-            diverged: false,
-        },
-        ..Settings::default()
+    let settings = SyncOptions {
+        rollback: true,
+        ..SyncOptions::default()
     };
     let reports = Importer::new(open(&old).unwrap(), to, settings).run().await.unwrap();
     assert_eq!(reports[0].outcome, Outcome::Published);
     assert_sound(&memory).await;
 }
 
-/// As in `copies`: an import is a copy from an archive.
+/// An import is a copy from an archive, so this is the test of `copies`, shorter.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_stops_at_any_operation_is_finished_by_the_next() {
+async fn import_that_stops_at_any_operation_is_finished_by_the_next() {
     let (original, from) = mirror(&[V1]).await;
-    let volumes = export(&from, Packing::default()).await;
+    let volumes = export(&from, PackOptions::default()).await;
     let goal = published(&original).await;
     for at in 0.. {
         let memory = MemoryStore::new();

@@ -1,9 +1,9 @@
-//! Archives whose manifest and headers agree, and which lie all the same.
+//! Forged archives: manifest and headers agree, and the content is wrong.
 
 use std::io::Read;
 
-use layout::{Document, Key};
-use sync::Packing;
+use catalog_mirror_sync::PackOptions;
+use model::{Document, FORMAT_VERSION, Key, Kind};
 
 use crate::{
     archives::{export, open},
@@ -11,9 +11,9 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archive_that_was_made_to_deceive_is_refused() {
+async fn open_refuses_forged_archives() {
     let (_, from) = mirror(&[V1]).await;
-    let volume = export(&from, Packing::default()).await.remove(0);
+    let volume = export(&from, PackOptions::default()).await.remove(0);
     let honest = entries(&volume);
     assert!(open(&[tar(&honest)]).is_ok(), "the forger works");
     let shard = honest
@@ -26,14 +26,20 @@ async fn an_archive_that_was_made_to_deceive_is_refused() {
         tar(&entries)
     };
     let extra = |path: &str| (path.to_owned(), b"evil".to_vec());
-    for (what, forged) in [
+    for (case, forged) in [
         ("an extra file", forge(&|entries| entries.push(extra("evil.json")))),
-        ("a way out", forge(&|entries| entries.push(extra("../../etc/passwd")))),
+        (
+            "a path that leaves the folder",
+            forge(&|entries| entries.push(extra("../../etc/passwd"))),
+        ),
         ("an absolute path", forge(&|entries| entries.push(extra("/etc/passwd")))),
         (
             "a key that nothing names",
             forge(&|entries| {
-                entries.push((Key::Shard(layout::Sha256::of(b"x")).to_string(), b"evil".to_vec()));
+                entries.push((
+                    Key::Object(Kind::Package, model::Sha256::of(b"evil")).to_string(),
+                    b"evil".to_vec(),
+                ));
             }),
         ),
         (
@@ -54,13 +60,13 @@ async fn an_archive_that_was_made_to_deceive_is_refused() {
         ),
         ("no pointer", forge(&|entries| drop(entries.pop()))),
     ] {
-        assert!(open(&[forged]).is_err(), "{what}");
+        assert!(open(&[forged]).is_err(), "{case}");
     }
 }
 
 type Entries = Vec<(String, Vec<u8>)>;
 
-/// Paths and contents without the manifest and the volume.
+/// Returns paths and contents without `manifest.json` and `volume.json`.
 fn entries(volume: &[u8]) -> Entries {
     let mut archive = tar::Archive::new(volume);
     let entries = archive.entries().unwrap().skip(2);
@@ -74,14 +80,14 @@ fn entries(volume: &[u8]) -> Entries {
         .collect()
 }
 
-/// An archive of these entries, with a manifest that matches them.
+/// Returns an archive of these entries, with a manifest that matches them.
 fn tar(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
     let pointer = |(path, bytes): &(String, Vec<u8>)| {
         let Some(Key::Current(name)) = Key::parse(path) else {
             return None;
         };
-        let current = layout::Current::from_bytes(bytes).ok()?;
-        Some(sync::PackedCatalog {
+        let current = model::Current::from_bytes(bytes).ok()?;
+        Some(catalog_mirror_sync::PackedCatalog {
             name,
             serial: current.serial,
             content_hash: current.content_hash,
@@ -89,19 +95,19 @@ fn tar(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
     };
     let mut catalogs: Vec<_> = entries.iter().filter_map(pointer).collect();
     if catalogs.is_empty() {
-        catalogs.push(sync::PackedCatalog {
+        catalogs.push(catalog_mirror_sync::PackedCatalog {
             name: name(),
             serial: 1,
-            content_hash: layout::Sha256::of(b""),
+            content_hash: model::Sha256::of(b""),
         });
     }
-    let objects = entries.iter().map(|(path, bytes)| sync::PackedObject {
+    let objects = entries.iter().map(|(path, bytes)| catalog_mirror_sync::PackedObject {
         key: path.clone(),
         size: bytes.len() as u64,
-        sha256: layout::Sha256::of(bytes),
+        sha256: model::Sha256::of(bytes),
         volume: 1,
     });
-    let manifest = sync::Manifest {
+    let manifest = catalog_mirror_sync::Manifest {
         volumes: 1,
         catalogs,
         since: Vec::new(),
@@ -122,8 +128,8 @@ fn tar(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
         builder.append(&header, bytes).unwrap();
     };
     add("manifest.json", &manifest.to_bytes());
-    let hash = layout::Sha256::of(&manifest.to_bytes());
-    let volume = format!("{{\"formatVersion\":1,\"volume\":1,\"manifest\":\"{hash}\"}}\n");
+    let hash = model::Sha256::of(&manifest.to_bytes());
+    let volume = format!("{{\"formatVersion\":{FORMAT_VERSION},\"volume\":1,\"manifest\":\"{hash}\"}}\n");
     add("volume.json", volume.as_bytes());
     entries.iter().for_each(|(path, bytes)| add(path, bytes));
     builder.into_inner().unwrap()

@@ -1,31 +1,30 @@
-//! A mirror in memory, published as a poll does.
+//! A mirror in memory, published as a poll publishes.
 
 use std::{
     collections::BTreeMap,
     io,
     sync::{Arc, Mutex},
-    time::{Duration, UNIX_EPOCH},
 };
 
-use keep::add_name;
-use layout::{
-    Availability, CatalogName, Current, Document, Form, Image, Key, Sha256, Snapshot, SnapshotRef, SourceRef, Stored,
-    Whole,
+use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions};
+use model::{
+    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Key, Kind, ManifestEntry, ObjectDigest, Sha256,
+    Snapshot, StoredDocument,
 };
 use oci::Documents;
-use render::{Nothing, Renderer, Rendering, Settings, Sinks};
+use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks};
 use store::{Condition, MemoryStore, Store, StoreExt};
-use sync::{Copier, StoreOrigin};
+use testkit::CurrentBuilder;
 
 pub(crate) fn name() -> CatalogName {
     "demo".parse().unwrap()
 }
 
-/// Packages and how many bundles each has.
+/// Packages and their number of bundles.
 pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
 
-/// What is made of the Shards: three forms of `all.json`, the index, and the image with its layer, four manifests, their
-/// configurations and the index over them.
+/// Number of objects that follow from the Shards: three encodings of `all.json`, the index, and the image with its layer,
+/// four manifests, four configurations and the index over them.
 pub(crate) const DERIVED: u64 = 3 + 1 + 10;
 
 pub(crate) const V1: Packages<'_> = &[("cache", 3), ("database", 40), ("queue", 5), ("search", 2)];
@@ -33,97 +32,73 @@ pub(crate) const V2: Packages<'_> = &[("cache", 3), ("database", 41), ("queue", 
 
 /// Publishes the packages under the next serial.
 pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages: Packages<'_>) -> Current {
-    let rendering = render(packages);
-    let (mut stored, mut whole) = (BTreeMap::new(), Vec::new());
+    let mut rendering = render(packages);
     for shard in rendering.shards() {
-        let bytes = rendering.compressed(shard).unwrap().into_owned();
-        stored.insert(shard.sha256, put(store, &Key::Shard(shard.sha256), bytes).await);
+        put(store, Kind::Package, rendering.compressed(shard).unwrap().into_owned()).await;
     }
-    let forms = Form::ALL.map(|_| Buffer::default());
+    let encodings = Encoding::ALL.map(|_| Buffer::default());
     let layer = Buffer::default();
     let sink = |buffer: &Buffer| Some(Box::new(buffer.clone()) as Box<dyn io::Write + Send>);
-    let [zstd, gzip, identity] = forms.each_ref().map(sink);
-    let facts = rendering
-        .write_all(Sinks {
-            zstd,
-            gzip,
-            identity,
-            layer: sink(&layer),
-        })
-        .unwrap();
-    let hash = facts.content_hash;
-    for (form, buffer) in Form::ALL.into_iter().zip(forms) {
-        whole.push(put(store, &Key::All(name.clone(), hash, form), buffer.bytes()).await);
+    let [zstd, gzip, identity] = encodings.each_ref().map(sink);
+    let sinks = Sinks {
+        zstd,
+        gzip,
+        identity,
+        layer: sink(&layer),
+    };
+    let facts = rendering.write_all(sinks).unwrap();
+    for (encoding, buffer) in Encoding::ALL.into_iter().zip(encodings) {
+        put(store, Kind::All(encoding), buffer.bytes()).await;
     }
     let image = put_image(store, layer.bytes(), facts.layer.unwrap().diff_id).await;
-    let mut rendering = rendering;
-    let index = rendering.take_index().unwrap().bytes;
-    let index = put(store, &Key::Index(name.clone(), hash), index).await;
-    let whole = Whole {
-        zstd: whole[0],
-        gzip: whole[1],
-        identity: Some(whole[2]),
-    };
-    let snapshot = Snapshot {
-        image: Some(image),
-        ..rendering.snapshot(&facts, whole, index, |sha256| stored[sha256])
-    };
-    let bytes = snapshot.to_bytes();
-    put(store, &Key::Snapshot(name.clone(), hash), bytes.clone()).await;
-    point(store, name, hash, &bytes).await
+    let index = put(store, Kind::Index, rendering.take_index().unwrap().bytes).await;
+    let snapshot = rendering.snapshot(&facts, index, Some(image)).unwrap();
+    let before = current(store, name).await;
+    let stored = put(store, Kind::Snapshot, snapshot.to_stored().unwrap()).await;
+    let next = CurrentBuilder::new(&snapshot)
+        .stored_snapshot(stored)
+        .after(before.as_ref())
+        .build();
+    write_pointer(store, name, &next).await;
+    next
 }
 
-/// The image around a layer whose tar archive has the hash `diff_id`.
-pub(crate) async fn put_image(store: &Arc<dyn Store>, layer: Vec<u8>, diff_id: Sha256) -> Image {
-    let layer = put(store, &Key::Blob(Sha256::of(&layer)), layer).await;
+/// Writes a pointer and lists its name.
+pub(crate) async fn write_pointer(store: &Arc<dyn Store>, name: &CatalogName, current: &Current) {
+    let catalogs = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap();
+    let mut catalogs = catalogs.map(|(catalogs, _)| catalogs).unwrap_or_default();
+    catalogs.add(name);
+    let always = || Condition::Always;
+    store.write_document(&Key::Catalogs, &catalogs, always()).await.unwrap();
+    let key = Key::Current(name.clone());
+    store.write_document(&key, current, always()).await.unwrap();
+}
+
+/// Puts the image around a layer whose tar archive has the hash `diff_id`.
+pub(crate) async fn put_image(store: &Arc<dyn Store>, layer: Vec<u8>, diff_id: Sha256) -> CatalogImage {
+    let layer = put(store, Kind::Blob, layer).await;
     let documents = Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
     for bytes in documents.into_all() {
-        put(store, &Key::Blob(Sha256::of(&bytes)), bytes).await;
+        put(store, Kind::Blob, bytes).await;
     }
     image
 }
 
-/// Writes the pointer.
-async fn point(store: &Arc<dyn Store>, name: &CatalogName, hash: Sha256, snapshot: &[u8]) -> Current {
-    let key = Key::Current(name.clone());
-    let before = store
-        .read_document::<Current>(&key)
-        .await
-        .unwrap()
-        .map(|(current, _)| current);
-    let current = Current {
-        serial: before.as_ref().map_or(1, |before| before.serial + 1),
-        content_hash: hash,
-        snapshot: SnapshotRef::new(name, hash, snapshot),
-        source: SourceRef {
-            reference: "quay.io/a/b:c".into(),
-            digest: "sha256:00".into(),
-            verified: None,
-        },
-        render_version: 1,
-        published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
-        brought_back: None,
-        availability: Availability::Available,
-        signatures: Vec::new(),
-        previous: before.as_ref().map(Current::as_previous).unwrap_or_default(),
-    };
-    add_name(&**store, name).await.unwrap();
-    store.write_document(&key, &current, Condition::Always).await.unwrap();
-    current
+/// Puts an object under the hash of its bytes.
+pub(crate) async fn put(store: &Arc<dyn Store>, kind: Kind, bytes: Vec<u8>) -> ObjectDigest {
+    let digest = ObjectDigest::of(&bytes);
+    put_raw(store, &digest.with_kind(kind).key(), bytes).await;
+    digest
 }
 
-pub(crate) async fn put(store: &Arc<dyn Store>, key: &Key, bytes: Vec<u8>) -> Stored {
-    let stored = Stored {
-        size: bytes.len() as u64,
-        sha256: Sha256::of(&bytes),
-    };
+/// Puts any bytes under any key.
+pub(crate) async fn put_raw(store: &Arc<dyn Store>, key: &Key, bytes: Vec<u8>) {
     store.put(key, bytes.into(), Condition::Always).await.unwrap();
-    stored
 }
 
 fn render(packages: Packages<'_>) -> Rendering {
-    let mut renderer = Renderer::start(Settings::default(), Arc::new(Nothing));
+    let mut renderer = Renderer::start(RenderSettings::default(), Arc::new(NoStoredShards));
     for (package, bundles) in packages {
         let mut text = format!("schema: olm.package\nname: {package}\n");
         for bundle in 0..*bundles {
@@ -157,7 +132,7 @@ impl io::Write for Buffer {
     }
 }
 
-/// A store with the versions published one after the other.
+/// Returns a store with the versions published one after the other.
 pub(crate) async fn mirror(versions: &[Packages<'_>]) -> (MemoryStore, Arc<dyn Store>) {
     let memory = MemoryStore::new();
     let store: Arc<dyn Store> = Arc::new(memory.clone());
@@ -167,25 +142,38 @@ pub(crate) async fn mirror(versions: &[Packages<'_>]) -> (MemoryStore, Arc<dyn S
     (memory, store)
 }
 
-pub(crate) fn copier(from: &Arc<dyn Store>, to: &Arc<dyn Store>, settings: sync::Settings) -> Copier {
-    Copier::new(Arc::new(StoreOrigin(from.clone())), to.clone(), settings)
+pub(crate) fn copier(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOptions) -> Copier {
+    Copier::new(Arc::new(StoreOrigin(from.clone())), to.clone(), options)
+}
+
+pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Option<Current> {
+    let read = store
+        .read_document::<Current>(&Key::Current(name.clone()))
+        .await
+        .unwrap();
+    read.map(|(current, _)| current)
 }
 
 pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
-    let key = Key::Current(name());
-    let (current, _) = store.read_document::<Current>(&key).await.unwrap().unwrap();
-    let key = Key::Snapshot(name(), current.content_hash);
-    store.read_document(&key).await.unwrap().unwrap().0
+    let current = current(store, &name()).await.unwrap();
+    store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
 }
 
-/// Puts another snapshot of the same content in the place of the published one.
+/// Names another Snapshot in the published pointer, as if it had been published instead.
 pub(crate) async fn republish(store: &Arc<dyn Store>, changed: &Snapshot) {
-    let key = Key::Snapshot(name(), changed.content_hash);
-    put(store, &key, changed.to_bytes()).await;
-    let key = Key::Current(name());
-    let (mut current, _) = store.read_document::<Current>(&key).await.unwrap().unwrap();
-    current.snapshot = SnapshotRef::new(&name(), changed.content_hash, &changed.to_bytes());
-    store.write_document(&key, &current, Condition::Always).await.unwrap();
+    republish_stored(store, changed, changed.to_stored().unwrap()).await;
+}
+
+/// Names a Snapshot in the published pointer that is stored with these bytes.
+pub(crate) async fn republish_stored(store: &Arc<dyn Store>, changed: &Snapshot, bytes: Vec<u8>) {
+    let stored = put(store, Kind::Snapshot, bytes).await;
+    let before = current(store, &name()).await.unwrap();
+    let next = CurrentBuilder::new(changed)
+        .stored_snapshot(stored)
+        .serial(before.serial)
+        .previous(before.previous)
+        .build();
+    write_pointer(store, &name(), &next).await;
 }
 
 /// Writes the index of the published image as another version of this program might, and returns its key.
@@ -194,13 +182,14 @@ pub(crate) async fn remake_image_index(store: &Arc<dyn Store>) -> Key {
     let image = changed.image.as_mut().unwrap();
     let mut bytes = Documents::new(image.layer, image.diff_id).index;
     bytes.push(b'\n');
-    let key = Key::Blob(Sha256::of(&bytes));
-    image.index = put(store, &key, bytes).await;
+    image.index = put(store, Kind::Blob, bytes).await;
+    let key = image.index.with_kind(Kind::Blob).key();
     republish(store, &changed).await;
     key
 }
 
-/// What readers depend on: all objects but `status.json`, and of them those that the published state names.
+/// Returns the objects on which readers depend: the documents and what the published state names. Of `catalogs.json` only the
+/// names, because its serial counts the writes of one store.
 pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Bytes> {
     let store: Arc<dyn Store> = Arc::new(memory.clone());
     let objects = memory.objects();
@@ -208,28 +197,22 @@ pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Byte
         return BTreeMap::new();
     };
     let current = Current::from_bytes(current).unwrap();
-    let mut keys = vec![
-        Key::Catalogs,
-        Key::Current(name()),
-        Key::Snapshot(name(), current.content_hash),
-    ];
-    keys.extend(
-        snapshot(&store)
-            .await
-            .objects(&name())
-            .into_iter()
-            .map(|named| named.key),
-    );
-    keys.into_iter()
+    let names = Catalogs::from_bytes(&objects[&Key::Catalogs]).unwrap();
+    let mut keys = vec![Key::Current(name()), current.snapshot.key()];
+    keys.extend(snapshot(&store).await.objects().iter().map(ManifestEntry::key));
+    let mut found: BTreeMap<_, _> = keys
+        .into_iter()
         .map(|key| (key.clone(), objects[&key].clone()))
-        .collect()
+        .collect();
+    found.insert(Key::Catalogs, format!("{:?}", names.catalogs).into());
+    found
 }
 
-/// That the store is whole, and how it stands.
+/// Verifies the catalog, if the store has it.
 pub(crate) async fn assert_sound(memory: &MemoryStore) {
     let store: Arc<dyn Store> = Arc::new(memory.clone());
     if memory.objects().contains_key(&Key::Current(name())) {
-        let found = keep::verify(&*store, &name()).await.unwrap();
+        let found = publish::verify(&*store, &name()).await.unwrap();
         assert_eq!(found.findings, [], "the store is not sound");
     }
 }

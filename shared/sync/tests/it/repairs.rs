@@ -1,97 +1,105 @@
-//! A repair next to others.
+//! Repairs of a store from a copy.
 
-use futures_util::FutureExt;
-use layout::{Form, Key};
-use store::{
-    Condition,
-    memory::{Action, Answer, Moment},
-};
-use sync::Settings;
+use catalog_mirror_sync::SyncOptions;
+use model::{Encoding, Key, Kind, ManifestEntry};
+use store::memory::{Action, Answer, Moment};
 
-use crate::kit::{V1, V2, assert_sound, copier, mirror, name, snapshot};
+use crate::kit::{V1, V2, assert_sound, copier, current, mirror, name, put_raw, snapshot};
 
-/// The store fails in the very moment in which somebody else has repaired the object.
+/// Another writer repairs the object, and the store fails at that moment.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_repaired_is_not_removed() {
+async fn repair_deletes_nothing_and_accepts_what_another_writer_repaired() {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[V1]).await;
-    let key = Key::All(name(), snapshot(&to).await.content_hash, Form::Gzip);
-    let sound = original.objects()[&key].clone();
-    memory.corrupt(&key, "damaged");
-    let (other, damaged) = (memory.clone(), key.clone());
-    memory.set_hook(move |call, moment| {
-        let is_repair =
-            matches!(call.action, Action::Put(Condition::Replace(_))) && call.key.as_ref() == Some(&damaged);
-        if !is_repair || moment == Moment::After {
-            return Answer::GoOn;
-        }
-        other.corrupt(&damaged, sound.clone());
-        Answer::Deny
-    });
-    let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
-    memory.clear_hook();
-    assert_eq!(repair.failed, []);
-    assert_eq!(memory.count(|action| *action == Action::Delete), 0);
-    assert_sound(&memory).await;
-}
-
-/// Only what was found damaged is replaced: a write that lands late hits nothing that was written since.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_repaired_is_not_replaced() {
-    let (_, from) = mirror(&[V1]).await;
-    let (memory, to) = mirror(&[V1]).await;
-    let hash = snapshot(&to).await.content_hash;
-    let is_repair = |action: &Action| matches!(action, Action::Put(Condition::Replace(_)));
-    for (repairs, key) in (1..).zip([Key::All(name(), hash, Form::Gzip), Key::Snapshot(name(), hash)]) {
-        let sound = memory.objects()[&key].clone();
-        to.put(&key, "damaged".into(), Condition::Always).await.unwrap();
-        let other = to.clone();
+    let gzip = snapshot(&to).await.all.gzip.with_kind(Kind::All(Encoding::Gzip)).key();
+    for key in [gzip, current(&to, &name()).await.unwrap().snapshot.key()] {
+        let sound = original.objects()[&key].clone();
+        memory.corrupt(&key, "damaged");
+        let (other, damaged) = (memory.clone(), key.clone());
         memory.set_hook(move |call, moment| {
-            if !is_repair(&call.action) || moment == Moment::After {
-                return Answer::GoOn;
+            let is_write = matches!(call.action, Action::Put(_) | Action::Commit(_));
+            if is_write && call.key.as_ref() == Some(&damaged) && moment == Moment::Before {
+                other.corrupt(&damaged, sound.clone());
             }
-            let (other, key, sound) = (other.clone(), call.key.clone().unwrap(), sound.clone());
-            let put = async move { other.put(&key, sound, Condition::Always).await.map(drop) };
-            Answer::Wait(put.map(|put| put.map_or(Answer::Fail, |()| Answer::GoOn)).boxed())
+            Answer::GoOn
         });
-        let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
+        let repair = copier(&from, &to, SyncOptions::default())
+            .repair(&name())
+            .await
+            .unwrap();
         memory.clear_hook();
-        assert_eq!((repair.failed, memory.count(is_repair)), (vec![], repairs));
+        assert_eq!(repair.failed, []);
+        assert_eq!(repair.verification.findings, []);
+        assert_eq!(memory.count(|action| *action == Action::Delete), 0);
         assert_sound(&memory).await;
     }
 }
 
-/// A bucket may deny every write to an immutable key that is not create-only.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_replaced_is_removed_first() {
-    let (_, from) = mirror(&[V1]).await;
-    let (memory, to) = mirror(&[V1]).await;
-    let key = Key::All(name(), snapshot(&to).await.content_hash, Form::Gzip);
-    memory.corrupt(&key, "damaged");
-    memory.set_hook(|call, _| match call.action {
-        Action::Put(Condition::Replace(_)) => Answer::Deny,
-        _ => Answer::Wait(async { Answer::GoOn }.boxed()),
-    });
-    let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
-    memory.clear_hook();
-    assert_eq!((repair.failed, repair.repaired), (vec![], vec![key.to_string()]));
-    assert_sound(&memory).await;
+async fn repair_fetches_every_missing_or_damaged_object() {
+    let (original, from) = mirror(&[V1]).await;
+    for lost in [false, true] {
+        let (memory, to) = mirror(&[V1]).await;
+        let snapshot_key = current(&to, &name()).await.unwrap().snapshot.key();
+        let entries = snapshot(&to).await.objects();
+        let keys: Vec<Key> = entries.iter().map(ManifestEntry::key).chain([snapshot_key]).collect();
+        for key in &keys {
+            match lost {
+                true => memory.lose(key),
+                false => memory.corrupt(key, "damaged"),
+            }
+        }
+        let repair = copier(&from, &to, SyncOptions::default())
+            .repair(&name())
+            .await
+            .unwrap();
+        assert_eq!((repair.failed, repair.verification.findings), (vec![], vec![]));
+        assert_eq!(repair.repaired.len(), keys.len());
+        for key in &keys {
+            assert_eq!(memory.objects()[key], original.objects()[key]);
+        }
+    }
 }
 
-/// As long as one is damaged, garbage collections stop.
+/// A bucket or a folder may refuse to overwrite. The error is reported, and nothing is deleted to make room.
 #[tokio::test(flavor = "multi_thread")]
-async fn earlier_snapshots_are_repaired_too() {
+async fn repair_reports_objects_that_the_store_refuses() {
+    let (_, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[V1]).await;
+    let key = snapshot(&to).await.all.gzip.with_kind(Kind::All(Encoding::Gzip)).key();
+    memory.corrupt(&key, "damaged");
+    memory.set_hook(|call, moment| match call.action {
+        Action::Put(_) | Action::Commit(_) if moment == Moment::Before => Answer::Deny,
+        _ => Answer::GoOn,
+    });
+    let repair = copier(&from, &to, SyncOptions::default())
+        .repair(&name())
+        .await
+        .unwrap();
+    memory.clear_hook();
+    assert_eq!(repair.failed[0].key, key.to_string());
+    assert_eq!(repair.verification.findings.len(), 1);
+    assert_eq!(memory.count(|action| *action == Action::Delete), 0);
+}
+
+/// A damaged earlier Snapshot is repaired too: garbage collection needs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn repair_fetches_earlier_snapshots() {
     let (_, from) = mirror(&[V1, V2]).await;
     let (memory, to) = mirror(&[V1]).await;
-    let earlier = Key::Snapshot(name(), snapshot(&to).await.content_hash);
-    let copied = copier(&from, &to, Settings::default()).copy(&name()).await;
+    let earlier = current(&to, &name()).await.unwrap().snapshot.key();
+    let copied = copier(&from, &to, SyncOptions::default()).copy(&name()).await;
     assert!(copied.error.is_none(), "{copied:?}");
     let sound = memory.objects()[&earlier].clone();
-    // The other one says the same, and is not what was signed or served.
-    let other = String::from_utf8(sound.to_vec()).unwrap().replacen("\": ", "\" :", 1);
-    for damage in ["no json".to_owned(), other] {
-        memory.corrupt(&earlier, damage);
-        let repair = copier(&from, &to, Settings::default()).repair(&name()).await.unwrap();
+    // The second one decodes to the right text, and its bytes do not have the hash of its name.
+    let text = zstd::decode_all(&sound[..]).unwrap();
+    let recompressed = zstd::bulk::compress(&text, 1).unwrap();
+    for damage in [b"no snapshot".to_vec(), recompressed] {
+        put_raw(&to, &earlier, damage).await;
+        let repair = copier(&from, &to, SyncOptions::default())
+            .repair(&name())
+            .await
+            .unwrap();
         assert_eq!((repair.failed, repair.repaired), (vec![], vec![earlier.to_string()]));
         assert_eq!(memory.objects()[&earlier], sound);
     }

@@ -1,4 +1,4 @@
-//! From servers, also from those that lie.
+//! Copies from servers, honest and lying ones.
 
 use std::{
     net::SocketAddr,
@@ -16,16 +16,17 @@ use axum::{
     http::{HeaderValue, Response, StatusCode, header},
 };
 use bytes::Bytes;
-use layout::{Key, Outcome};
+use catalog_mirror_sync::{Copier, HttpOrigin, HttpSettings, SyncOptions, SyncReport};
+use fetch::{FetchSettings, RetrySchedule};
+use model::{Key, Kind, Outcome};
 use store::{MemoryStore, Store};
-use sync::{Copier, HttpOrigin, HttpSettings, Report, Settings};
 
 use crate::kit::{V1, assert_sound, mirror, name, published};
 
-/// How a server answers; `None` is the object as it is.
+/// Answer of a server; `None` is the object as it is.
 type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
 
-/// A static file server over a store, which tells lies.
+/// Starts a static file server over a store, which tells lies.
 async fn server(store: MemoryStore, lie: Lie) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -52,24 +53,30 @@ fn status(status: StatusCode) -> Response<Body> {
 
 fn settings() -> HttpSettings {
     HttpSettings {
-        first_wait: Duration::from_millis(1),
-        read_timeout: Duration::from_secs(5),
+        http: FetchSettings {
+            retry: RetrySchedule {
+                first: Duration::from_millis(1),
+                ..RetrySchedule::default()
+            },
+            read_timeout: Duration::from_secs(5),
+            ..FetchSettings::default()
+        },
         ..HttpSettings::default()
     }
 }
 
-async fn copy(address: SocketAddr, settings: HttpSettings) -> (MemoryStore, Report) {
+async fn copy(address: SocketAddr, settings: HttpSettings) -> (MemoryStore, SyncReport) {
     let origin = HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings).unwrap();
     let memory = MemoryStore::new();
     let to: Arc<dyn Store> = Arc::new(memory.clone());
-    let report = Copier::new(Arc::new(origin), to, Settings::default())
+    let report = Copier::new(Arc::new(origin), to, SyncOptions::default())
         .copy(&name())
         .await;
     assert_sound(&memory).await;
     (memory, report)
 }
 
-async fn lied_to(lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync + 'static) -> Report {
+async fn lied_to(lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync + 'static) -> SyncReport {
     let (original, _) = mirror(&[V1]).await;
     let address = server(original, Arc::new(lie)).await;
     let (memory, report) = copy(address, settings()).await;
@@ -78,11 +85,11 @@ async fn lied_to(lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> +
 }
 
 const fn is_shard(key: &Key) -> bool {
-    matches!(key, Key::Shard(_))
+    matches!(key, Key::Object(Kind::Package, _))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_static_file_server_is_enough() {
+async fn copy_needs_only_a_static_file_server() {
     let (original, _) = mirror(&[V1]).await;
     let address = server(original.clone(), Arc::new(|_, _, _| None)).await;
     let (memory, report) = copy(address, settings()).await;
@@ -91,9 +98,9 @@ async fn a_static_file_server_is_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_noticed_and_named() {
+async fn copy_from_lying_server_fails_and_names_the_object() {
     let whole = |body: Vec<u8>| Some(Response::new(Body::from(body)));
-    for (what, lie) in [
+    for (case, lie) in [
         (
             "short",
             Arc::new(move |key: &Key, _: &Request, bytes: Bytes| {
@@ -126,7 +133,7 @@ async fn every_lie_is_noticed_and_named() {
         ),
         (
             "html snapshot",
-            Arc::new(|key, _, _| matches!(key, Key::Snapshot(..)).then(|| status(StatusCode::OK))),
+            Arc::new(|key, _, _| matches!(key, Key::Object(Kind::Snapshot, _)).then(|| status(StatusCode::OK))),
         ),
         (
             "loop",
@@ -150,11 +157,11 @@ async fn every_lie_is_noticed_and_named() {
         ),
     ] {
         let report = lied_to(move |key, request, bytes| lie(key, request, bytes)).await;
-        assert_eq!(report.outcome, Outcome::Failed, "{what}");
+        assert_eq!(report.outcome, Outcome::Failed, "{case}");
         let text = report.error_text().unwrap();
         assert!(
             text.contains(".json") || text.contains("belong together"),
-            "{what}: {text}"
+            "{case}: {text}"
         );
     }
 }
@@ -166,7 +173,7 @@ fn redirect(to: &str) -> Response<Body> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_passes_is_waited_for() {
+async fn copy_waits_for_server_that_is_unavailable() {
     for busy in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
         let (original, _) = mirror(&[V1]).await;
         let asked = AtomicUsize::new(0);
@@ -184,7 +191,7 @@ async fn what_passes_is_waited_for() {
 
 /// The connection breaks in the middle of every first answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_breaks_off_is_taken_up_again() {
+async fn copy_resumes_body_that_breaks_off() {
     for ranges in [false, true] {
         let (original, _) = mirror(&[V1]).await;
         let broken = std::sync::Mutex::new(std::collections::BTreeSet::new());
@@ -223,7 +230,7 @@ async fn a_body_that_breaks_off_is_taken_up_again() {
 
 /// A CDN sends some objects on to a bucket: credentials stay behind.
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_do_not_follow_redirects_to_other_origins() {
+async fn redirects_to_other_origins_carry_no_credentials() {
     let (original, _) = mirror(&[V1]).await;
     let has_secret = |request: &Request| request.headers().contains_key("x-token");
     let bucket = server(
@@ -244,7 +251,7 @@ async fn credentials_do_not_follow_redirects_to_other_origins() {
     let mut settings = settings();
     let (_, refused) = copy(front, settings.clone()).await;
     assert!(refused.error_text().unwrap().contains("401"));
-    settings.fields.insert("x-token", HeaderValue::from_static("secret"));
+    settings.headers.insert("x-token", HeaderValue::from_static("secret"));
     let (_, report) = copy(front, settings).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
 }

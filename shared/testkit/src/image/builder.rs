@@ -1,4 +1,4 @@
-//! From layers and labels to an image.
+//! Builds an image from layers and labels.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,27 @@ use crate::image::{Image, Layer, digest};
 
 const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// Which family of media types a manifest uses.
+/// Family of media types in a manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// OCI.
+    /// Media types of the OCI image specification.
     #[default]
     Oci,
-    /// OCI without a `mediaType` in the manifest, as umoci writes it.
+    /// Media types of OCI, without a `mediaType` in the manifest, as umoci writes it.
     Untyped,
-    /// Docker schema 2.
+    /// Media types of Docker schema 2.
     Docker,
 }
 
-/// An image under construction.
+/// Builder of an image. The default has no layers and no labels and is in OCI format.
+///
+/// ```
+/// use catalog_mirror_testkit::{ImageBuilder, Layer};
+///
+/// let layer = Layer::new().file("configs/db/catalog.json", r#"{"schema":"olm.package","name":"db"}"#);
+/// let image = ImageBuilder::catalog("/configs").layer(layer).build();
+/// assert_eq!(image.layers.len(), 1);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ImageBuilder {
     layers: Vec<Layer>,
@@ -32,37 +40,37 @@ pub struct ImageBuilder {
 }
 
 impl ImageBuilder {
-    /// No layers, no labels, OCI.
+    /// Creates a builder without layers and labels.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With the label that makes `root` the catalog.
+    /// Creates a builder with the label that makes `root` the root of the catalog.
     pub fn catalog(root: &str) -> Self {
         Self::new().label(CONFIGS, root)
     }
 
-    /// Puts a layer on top.
+    /// Adds a layer on top of the others.
     #[must_use]
     pub fn layer(mut self, layer: Layer) -> Self {
         self.layers.push(layer);
         self
     }
 
-    /// Sets a label.
+    /// Sets a label of the configuration.
     #[must_use]
     pub fn label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), value.to_owned());
         self
     }
 
-    /// Chooses the media types.
+    /// Sets the family of media types. Default OCI.
     #[must_use]
     pub fn format(self, format: Format) -> Self {
         Self { format, ..self }
     }
 
-    /// Declares the config as something else, as artifacts do.
+    /// Sets the media type of the configuration, as artifacts do.
     #[must_use]
     pub fn config_type(self, media_type: &str) -> Self {
         Self {
@@ -71,7 +79,7 @@ impl ImageBuilder {
         }
     }
 
-    /// The finished image.
+    /// Builds the image with its manifest, configuration and layers.
     pub fn build(&self) -> Image {
         let packed: Vec<_> = self.layers.iter().map(Layer::pack).collect();
         let config = Bytes::from(self.config(&packed).to_string());

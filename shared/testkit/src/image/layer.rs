@@ -1,4 +1,4 @@
-//! One layer: tar entries, well-formed or not.
+//! Builds one layer: tar entries, well-formed or not.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{EntryType, Header};
 
-/// A layer under construction. Entries keep the order they are added in.
+/// Builder of a layer. Entries keep the order in which they are added. The default compression is gzip.
 #[derive(Clone, Debug, Default)]
 pub struct Layer {
     tar: Vec<u8>,
@@ -22,11 +22,24 @@ enum Packing {
     #[default]
     Gzip,
     Zstd,
-    /// These bytes, whatever the entries are.
+    /// Exactly these bytes; the entries are ignored.
     Raw(Bytes),
 }
 
-/// A layer as it is stored.
+/// Raw tar entry, valid or not.
+#[derive(Clone, Copy, Debug)]
+pub struct TarEntry<'a> {
+    /// Type flag of the header.
+    pub kind: EntryType,
+    /// Path, which need not be text.
+    pub path: &'a [u8],
+    /// Target of a link; empty for other kinds.
+    pub target: &'a [u8],
+    /// Content of a file; empty for other kinds.
+    pub content: &'a [u8],
+}
+
+/// Layer as a registry stores it.
 pub(crate) struct Packed {
     pub(crate) bytes: Bytes,
     pub(crate) diff_id: String,
@@ -34,37 +47,49 @@ pub(crate) struct Packed {
     pub(crate) media_type: Option<String>,
 }
 
+impl<'a> TarEntry<'a> {
+    /// Creates an entry without target and content.
+    pub const fn new(kind: EntryType, path: &'a [u8]) -> Self {
+        Self {
+            kind,
+            path,
+            target: b"",
+            content: b"",
+        }
+    }
+}
+
 impl Layer {
-    /// No entries yet; packed with gzip.
+    /// Creates a layer without entries, compressed with gzip.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A regular file.
+    /// Adds a regular file with mode 0644.
     #[must_use]
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         self.entry(EntryType::Regular, path.as_bytes(), b"", content.as_ref())
     }
 
-    /// A directory.
+    /// Adds a directory; a slash is appended to its path.
     #[must_use]
     pub fn dir(self, path: &str) -> Self {
         self.entry(EntryType::Directory, format!("{path}/").as_bytes(), b"", b"")
     }
 
-    /// A symlink with any target.
+    /// Adds a symlink with any target.
     #[must_use]
     pub fn symlink(self, path: &str, target: &str) -> Self {
         self.entry(EntryType::Symlink, path.as_bytes(), target.as_bytes(), b"")
     }
 
-    /// A hard link; its target counts from the image's root.
+    /// Adds a hard link. Its target is relative to the root of the image.
     #[must_use]
     pub fn hardlink(self, path: &str, target: &str) -> Self {
         self.entry(EntryType::Link, path.as_bytes(), target.as_bytes(), b"")
     }
 
-    /// Removes `path` of lower layers.
+    /// Adds a whiteout, which removes `path` of lower layers.
     #[must_use]
     pub fn whiteout(self, path: &str) -> Self {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -72,26 +97,33 @@ impl Layer {
         self.file(&format!("{dir}{slash}.wh.{name}"), "")
     }
 
-    /// Empties the directory `path` of lower layers.
+    /// Adds an opaque whiteout, which empties the directory `path` of lower layers.
     #[must_use]
     pub fn opaque(self, path: &str) -> Self {
         self.file(&format!("{path}/.wh..wh..opq"), "")
     }
 
-    /// Any entry at all. Names beyond 100 bytes go into GNU long name entries.
+    /// Adds an entry of any kind. A name of more than 100 bytes gets a GNU long name entry.
     #[must_use]
     pub fn entry(self, kind: EntryType, path: &[u8], target: &[u8], content: &[u8]) -> Self {
-        self.changed((kind, path, target), content, |_| {})
+        let entry = TarEntry {
+            kind,
+            path,
+            target,
+            content,
+        };
+        self.changed(&entry, |_| {})
     }
 
-    /// An entry whose header block is changed before its checksum is made.
+    /// Adds an entry and changes its header block before the checksum is computed.
     #[must_use]
-    pub fn changed(
-        mut self,
-        (kind, path, target): (EntryType, &[u8], &[u8]),
-        content: &[u8],
-        change: impl FnOnce(&mut [u8; 512]),
-    ) -> Self {
+    pub fn changed(mut self, entry: &TarEntry<'_>, change: impl FnOnce(&mut [u8; 512])) -> Self {
+        let &TarEntry {
+            kind,
+            path,
+            target,
+            content,
+        } = entry;
         self.long(EntryType::GNULongName, path);
         self.long(EntryType::GNULongLink, target);
         let mut header = Header::new_gnu();
@@ -106,27 +138,27 @@ impl Layer {
         self
     }
 
-    /// PAX records for the next entry.
+    /// Adds PAX records for the next entry.
     #[must_use]
     pub fn pax(self, records: &[(&str, &[u8])]) -> Self {
         let text: Vec<u8> = records.iter().flat_map(|(key, value)| record(key, value)).collect();
         self.pax_text(EntryType::XHeader, &text)
     }
 
-    /// PAX records as they stand, well-formed or not, for the next entry or for all.
+    /// Adds the text of PAX records, well-formed or not, for the next entry or for all.
     #[must_use]
     pub fn pax_text(self, kind: EntryType, text: &[u8]) -> Self {
         self.entry(kind, b"PaxHeaders/x", b"", text)
     }
 
-    /// These bytes where the next header would begin.
+    /// Adds bytes in place of the next header.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.tar.extend_from_slice(bytes);
         self
     }
 
-    /// Without the two blocks of zeros at the end.
+    /// Leaves out the two blocks of zeros at the end of the archive.
     #[must_use]
     pub fn open(self) -> Self {
         Self { is_open: true, ..self }
@@ -152,7 +184,7 @@ impl Layer {
         self.tar.resize(self.tar.len().next_multiple_of(512), 0);
     }
 
-    /// Not compressed.
+    /// Stores the layer as a plain tar archive.
     #[must_use]
     pub fn plain(self) -> Self {
         Self {
@@ -161,7 +193,7 @@ impl Layer {
         }
     }
 
-    /// Compressed with zstd.
+    /// Compresses the layer with zstd instead of gzip.
     #[must_use]
     pub fn zstd(self) -> Self {
         Self {
@@ -170,7 +202,7 @@ impl Layer {
         }
     }
 
-    /// Stored as exactly these bytes.
+    /// Stores exactly these bytes in place of the archive.
     #[must_use]
     pub fn raw(self, bytes: impl Into<Bytes>) -> Self {
         Self {
@@ -179,7 +211,7 @@ impl Layer {
         }
     }
 
-    /// Declared as this, true or not.
+    /// Sets the media type in the manifest. It need not be true.
     #[must_use]
     pub fn media_type(self, media_type: &str) -> Self {
         Self {
@@ -188,7 +220,7 @@ impl Layer {
         }
     }
 
-    /// The tar archive, with its end.
+    /// Returns the tar archive with its end.
     pub fn tar(&self) -> Vec<u8> {
         let end: &[u8] = if self.is_open { &[] } else { &[0; 1024] };
         [self.tar.as_slice(), end].concat()
@@ -212,19 +244,19 @@ impl Layer {
     }
 }
 
-/// One gzip member.
+/// Compresses bytes as one gzip member.
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).expect("memory takes all");
-    encoder.finish().expect("memory takes all")
+    encoder.write_all(bytes).expect("memory does not fail");
+    encoder.finish().expect("memory does not fail")
 }
 
-/// One zstd frame.
+/// Compresses bytes as one zstd frame.
 pub fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::encode_all(bytes, 3).expect("memory takes all")
+    zstd::encode_all(bytes, 3).expect("memory does not fail")
 }
 
-/// A PAX record, whose length counts its own digits.
+/// Builds a PAX record. Its length includes the digits of the length itself.
 fn record(key: &str, value: &[u8]) -> Vec<u8> {
     let rest = [b" ", key.as_bytes(), b"=", value, b"\n"].concat();
     let digits = |length: usize| length.to_string().len();

@@ -1,4 +1,4 @@
-//! An image as an OCI layout on disk.
+//! Writes an image as an OCI layout on disk.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::image::Image;
 
 impl Image {
-    /// Adds the image to the layout in `dir` under `tag`, creating the layout if there is none.
+    /// Adds the image to the layout in `dir` under `tag`. Creates the layout if it is missing.
     pub fn write_layout(&self, dir: &Path, tag: Option<&str>) {
         let blobs = dir.join("blobs/sha256");
         fs::create_dir_all(&blobs).expect("the layout's folder can be made");

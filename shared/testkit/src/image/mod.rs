@@ -1,4 +1,4 @@
-//! Images, as builders would push them.
+//! Container images as builders push them.
 
 mod builder;
 mod layer;
@@ -11,31 +11,36 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub use builder::{Format, ImageBuilder};
-pub use layer::{Layer, gzip, zstd};
+pub use layer::{Layer, TarEntry, gzip, zstd};
 
-/// A finished image or index with everything it refers to.
+/// Image or index with everything that it refers to.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// The digest of the manifest or index.
+    /// Digest of the manifest or index.
     pub digest: String,
-    /// Its media type.
+    /// Media type of the manifest or index.
     pub media_type: String,
-    /// The digests of the layers from the bottom up; none for an index.
+    /// Digests of the layers, the lowest first; empty for an index.
     pub layers: Vec<String>,
-    /// All manifests by digest, with their media types.
+    /// All manifests by digest, each with its media type.
     pub manifests: BTreeMap<String, (String, Bytes)>,
-    /// All blobs by digest.
+    /// All configurations and layers by digest.
     pub blobs: BTreeMap<String, Bytes>,
 }
 
-/// The sha256 digest of `bytes`.
+/// Returns the digest of `bytes` as `sha256:HEX`.
+///
+/// ```
+/// let digest = catalog_mirror_testkit::digest(b"");
+/// assert_eq!(digest, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+/// ```
 pub fn digest(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }
 
-/// An index over images, each for a platform such as `linux/amd64`.
+/// Builds an index of images, each for a platform such as `linux/amd64`.
 pub fn index(images: &[(&str, &Image)]) -> Image {
     let media_type = "application/vnd.oci.image.index.v1+json";
     let entries: Vec<_> = images.iter().map(|(platform, image)| entry(platform, image)).collect();
@@ -59,7 +64,7 @@ fn entry(platform: &str, image: &Image) -> serde_json::Value {
 }
 
 impl Image {
-    /// An image that is nothing but this manifest, whatever it says.
+    /// Builds an image of this manifest alone. The manifest may be anything.
     pub fn of_manifest(media_type: &str, body: Bytes) -> Self {
         let digest = digest(&body);
         Self {
@@ -71,40 +76,40 @@ impl Image {
         }
     }
 
-    /// The same blobs under a manifest that says something else.
+    /// Changes the manifest and keeps the blobs, so that the manifest can name them wrongly.
     #[must_use]
-    pub fn told(mut self, change: impl FnOnce(&mut Value)) -> Self {
+    pub fn with_changed_manifest(mut self, change: impl FnOnce(&mut Value)) -> Self {
         let (media_type, body) = self.manifests.remove(&self.digest).expect("the manifest is there");
         let mut manifest = serde_json::from_slice(&body).expect("the manifest is JSON");
         change(&mut manifest);
-        let told = Self::of_manifest(&media_type, manifest.to_string().into());
-        self.manifests.extend(told.manifests);
+        let changed = Self::of_manifest(&media_type, manifest.to_string().into());
+        self.manifests.extend(changed.manifests);
         Self {
-            digest: told.digest,
+            digest: changed.digest,
             ..self
         }
     }
 
-    /// The same layers with another config, which need not be one.
+    /// Replaces the configuration by any bytes.
     #[must_use]
     pub fn with_config(mut self, config: impl Into<Bytes>) -> Self {
         let config = config.into();
         let (digest, size) = (digest(&config), config.len());
         self.blobs.insert(digest.clone(), config);
-        self.told(|manifest| {
+        self.with_changed_manifest(|manifest| {
             manifest["config"]["digest"] = digest.into();
             manifest["config"]["size"] = size.into();
         })
     }
 
-    /// The same, its registry answering with these bytes where it should with the first layer.
+    /// Replaces the bytes of the first layer, but not its digest.
     #[must_use]
     pub fn with_false_layer(mut self, bytes: impl Into<Bytes>) -> Self {
         self.blobs.insert(self.layers[0].clone(), bytes.into());
         self
     }
 
-    /// The bytes of the top-level manifest or index.
+    /// Returns the bytes of the manifest or index.
     pub fn manifest(&self) -> &Bytes {
         &self.manifests[&self.digest].1
     }

@@ -1,4 +1,4 @@
-//! Answering one request.
+//! Answers one request of the registry.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use crate::image::digest;
 use crate::registry::{App, Fault, Inner, Kind, Request, Shared};
 
-/// The one handler: logs, delays, fails by script, else serves.
+/// Handles a request: logs it, delays it, then fails by script or serves.
 pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
     let shared = state.0;
     let (request, method) = note(incoming).await;
@@ -140,7 +140,7 @@ fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fa
     let mut response = status(200)
         .header(CONTENT_TYPE, media_type)
         .header(CONTENT_LENGTH, bytes.len());
-    // An empty lie is a registry that promises nothing.
+    // An empty text stands for a registry that sends no digest.
     if !promised.is_empty() {
         response = response.header("docker-content-digest", promised);
     }
@@ -181,14 +181,14 @@ fn blob(state: &Inner, request: &Request, fault: Option<&Fault>) -> Response<Bod
     }
 }
 
-/// The bytes, or some of them and a broken connection.
+/// Returns the bytes, or some of them and a broken connection.
 fn body(bytes: Bytes, fault: Option<&Fault>) -> Body {
     let Some(&Fault::Cut(at)) = fault else {
         return Body::from(bytes);
     };
     let start = bytes.slice(..at.min(bytes.len()));
     let cut = async {
-        // Long enough for what came before to leave this machine's buffers.
+        // Long enough for the bytes before to leave this machine's buffers.
         sleep(Duration::from_millis(30)).await;
         Err(io::Error::other("cut by script"))
     };

@@ -1,4 +1,4 @@
-//! Basic credentials and a token service.
+//! Authentication of the registry: basic credentials and a token service.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// What a registry wants.
+/// Authentication that the registry requires, and its tokens.
 pub(crate) struct Auth {
     kind: Kind,
-    /// The only `Authorization` that password holders send; none means anybody.
+    /// `Authorization` that the registry accepts for its password; `None` accepts all.
     login: Option<String>,
     password: String,
     pub(crate) lifetime: Duration,
@@ -56,7 +56,7 @@ impl Auth {
         self.tokens.clear();
     }
 
-    /// The challenge to answer with, unless the request may pass.
+    /// Returns the challenge to answer with, or `None` if the request may pass.
     pub(crate) fn refuse(&self, authorization: Option<&str>, base: &str) -> Option<String> {
         match self.kind {
             Kind::Nothing => None,
@@ -76,7 +76,7 @@ impl Auth {
             .is_some_and(|until| *until > Instant::now())
     }
 
-    /// A new token, for the right login or, with the password as identity token, the right form.
+    /// Issues a token for the right login, or for a form with the password as identity token.
     pub(crate) fn token(&mut self, authorization: Option<&str>, form: &str) -> Option<String> {
         let identity = format!("refresh_token={}", self.password);
         let knows_token = !self.password.is_empty() && form.split('&').any(|pair| pair == identity);

@@ -1,64 +1,64 @@
-//! What goes wrong, and what was asked.
+//! Scripted faults and the log of requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// What a request is for.
+/// Kind of a request to the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// HEAD of a manifest.
+    /// HEAD request for a manifest or index.
     Head,
-    /// GET of a manifest.
+    /// GET request for a manifest or index.
     Manifest,
-    /// GET of a blob.
+    /// GET request for a configuration or layer.
     Blob,
-    /// The token service.
+    /// Request to the registry's token service.
     Token,
-    /// Anything else.
+    /// Any other request, answered with 404.
     Other,
 }
 
-/// How a request goes wrong.
+/// Fault of one response of the registry.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// This status, with an optional `Retry-After`.
+    /// Answers with this status and an optional `Retry-After`.
     Status(u16, Option<String>),
-    /// The connection breaks after so many bytes of the body.
+    /// Breaks the connection after this many bytes of the body.
     Cut(usize),
-    /// The answer takes so much longer.
+    /// Delays the answer by this time.
     Delay(Duration),
-    /// The digest header says this.
+    /// Sends this value as the digest header; an empty one leaves it out.
     Digest(String),
-    /// A redirect to this URL.
+    /// Redirects to this URL with status 307.
     Redirect(String),
-    /// This body instead, with status 200.
+    /// Answers with status 200 and this body.
     Body(String),
-    /// The right answer, with this header in the place of its own.
+    /// Answers correctly, but with this value of a header field.
     Header(&'static str, String),
-    /// This answer instead: status, headers, body.
+    /// Answers with this status, these header fields and this body.
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// None.
+    /// Answers correctly, to let a request pass before the next fault.
     Pass,
 }
 
-/// A request as it came.
+/// Request as the registry received it.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it is for.
+    /// Kind of the request, from its method and path.
     pub kind: Kind,
-    /// Its path.
+    /// Path of the request target, not decoded.
     pub path: String,
-    /// Its query.
+    /// Query of the request target; empty if it has none.
     pub query: String,
-    /// Its `Range`.
+    /// Value of the header field `Range`.
     pub range: Option<String>,
-    /// Its `Authorization`.
+    /// Value of the header field `Authorization`.
     pub authorization: Option<String>,
-    /// Its `Host`.
+    /// Host that the client asked for.
     pub host: String,
-    /// Its `Cookie`.
+    /// Value of the header field `Cookie`.
     pub cookie: Option<String>,
-    /// Its body.
+    /// Body of the request as text.
     pub body: String,
 }
 

@@ -1,4 +1,4 @@
-//! A registry in this process.
+//! A container registry in this process.
 
 mod answer;
 mod auth;
@@ -22,10 +22,10 @@ use auth::Auth;
 use faults::Script;
 
 pub use faults::{Fault, Kind, Request};
-pub use tls::Flaw;
+pub use tls::CertificateFault;
 pub use wire::{Say, Wire};
 
-/// A registry on a free port of 127.0.0.1, until it is dropped.
+/// Registry on a free port of 127.0.0.1, until it is dropped.
 pub struct Registry {
     host: String,
     ca_pem: Option<String>,
@@ -33,12 +33,12 @@ pub struct Registry {
     task: JoinHandle<()>,
 }
 
-/// Chooses what the registry wants and can.
+/// Builder of a registry. The default needs no credentials, speaks plain HTTP and has no images.
 #[derive(Default)]
 pub struct Builder {
     state: Inner,
     tls_names: Option<Vec<String>>,
-    flaw: Flaw,
+    certificate_fault: CertificateFault,
     address: Option<IpAddr>,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Shared(Arc<Mutex<Inner>>);
 #[derive(Default)]
 pub(crate) struct Inner {
     auth: Auth,
-    /// `scheme://host:port` of this registry.
+    /// URL of this registry, `scheme://host:port`.
     base: String,
     has_no_head: bool,
     has_no_ranges: bool,
-    /// By repository and tag or digest.
+    /// Manifests with their media types, by repository and tag or digest.
     manifests: BTreeMap<(String, String), (String, Bytes)>,
     blobs: BTreeMap<String, Bytes>,
     script: Script,
@@ -65,49 +65,49 @@ impl Shared {
 }
 
 impl Builder {
-    /// Wants basic credentials.
+    /// Requires basic credentials for every request.
     #[must_use]
     pub fn basic(mut self, user: &str, password: &str) -> Self {
         self.state.auth = Auth::basic(user, password);
         self
     }
 
-    /// Wants a bearer token, which its own token service gives for these credentials.
+    /// Requires a bearer token, which its own token service issues for these credentials.
     #[must_use]
     pub fn bearer(mut self, user: &str, password: &str) -> Self {
         self.state.auth = Auth::bearer(Some((user, password)));
         self
     }
 
-    /// Wants a bearer token, which its own token service gives to anybody.
+    /// Requires a bearer token, which its own token service issues without credentials.
     #[must_use]
     pub fn anonymous_bearer(mut self) -> Self {
         self.state.auth = Auth::bearer(None);
         self
     }
 
-    /// How long tokens are good. A minute if not said.
+    /// Sets the lifetime of tokens. Default one minute.
     #[must_use]
     pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
         self.state.auth.lifetime = lifetime;
         self
     }
 
-    /// Answers HEAD with 405.
+    /// Answers every HEAD request with 405.
     #[must_use]
     pub fn without_head(mut self) -> Self {
         self.state.has_no_head = true;
         self
     }
 
-    /// Ignores `Range`.
+    /// Ignores `Range` and sends whole blobs.
     #[must_use]
     pub fn without_ranges(mut self) -> Self {
         self.state.has_no_ranges = true;
         self
     }
 
-    /// Speaks TLS with a certificate for 127.0.0.1, of a CA made for this registry alone.
+    /// Speaks TLS with a certificate for 127.0.0.1 from a CA that is made for this registry.
     #[must_use]
     pub fn tls(self) -> Self {
         self.tls_for(&["127.0.0.1"])
@@ -120,21 +120,21 @@ impl Builder {
         self
     }
 
-    /// Speaks TLS with a certificate for 127.0.0.1 that has something wrong with it.
+    /// Speaks TLS with a faulty certificate for 127.0.0.1.
     #[must_use]
-    pub fn tls_but(mut self, flaw: Flaw) -> Self {
-        self.flaw = flaw;
+    pub fn tls_with_fault(mut self, fault: CertificateFault) -> Self {
+        self.certificate_fault = fault;
         self.tls()
     }
 
-    /// Listens on another address of this machine: on Linux all of 127.0.0.0/8 are.
+    /// Listens on another address of this machine. On Linux that may be any in 127.0.0.0/8.
     #[must_use]
     pub fn at(mut self, address: IpAddr) -> Self {
         self.address = Some(address);
         self
     }
 
-    /// Listens.
+    /// Starts the registry in a task of its own.
     pub async fn start(self) -> Registry {
         let address = self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let listener = TcpListener::bind((address, 0)).await.expect("loopback has a free port");
@@ -146,7 +146,7 @@ impl Builder {
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let (scheme, ca_pem, task) = match self.tls_names {
             Some(names) => {
-                let (listener, ca_pem) = tls::listener(listener, &names, self.flaw);
+                let (listener, ca_pem) = tls::listener(listener, &names, self.certificate_fault);
                 (
                     "https",
                     Some(ca_pem),
@@ -170,35 +170,32 @@ impl Builder {
 }
 
 impl Registry {
-    /// Open to all, plain http.
+    /// Starts a registry with the defaults.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// To choose more.
+    /// Returns a builder, for other than the defaults.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns the address as in image references, `127.0.0.1:PORT`.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The CA that signed the certificate, in PEM.
-    ///
-    /// # Panics
-    /// If the registry speaks plain http.
+    /// Returns the CA of the certificate, in PEM.
     pub fn ca_pem(&self) -> &str {
         self.ca_pem.as_deref().expect("the registry speaks TLS")
     }
 
-    /// A reference to `tag` as users write it.
+    /// Returns the reference to `tag` as users write it.
     pub fn reference(&self, repository: &str, tag: &str) -> String {
         format!("{}/{repository}:{tag}", self.host)
     }
 
-    /// Stores the image and points the tag to it, away from what it pointed to.
+    /// Stores the image and moves the tag to it.
     pub fn push(&self, repository: &str, tag: &str, image: &Image) {
         let mut state = self.shared.lock();
         for (digest, manifest) in &image.manifests {
@@ -211,7 +208,7 @@ impl Registry {
         state.manifests.insert((repository.to_owned(), tag.to_owned()), top);
     }
 
-    /// Takes the tag away.
+    /// Removes a tag, but not the manifest behind it.
     pub fn remove_tag(&self, repository: &str, tag: &str) {
         self.shared
             .lock()
@@ -219,42 +216,42 @@ impl Registry {
             .remove(&(repository.to_owned(), tag.to_owned()));
     }
 
-    /// Serves these bytes under that digest from now on.
+    /// Replaces the bytes that are served under a digest.
     pub fn replace_blob(&self, digest: &str, bytes: impl Into<Bytes>) {
         self.shared.lock().blobs.insert(digest.to_owned(), bytes.into());
     }
 
-    /// The next request of that kind meets the fault; scripted faults queue up.
+    /// Adds a fault for the next request of a kind. Several faults are used one after another.
     pub fn script(&self, kind: Kind, fault: Fault) {
         self.shared.lock().script.push(kind, fault);
     }
 
-    /// Every request of that kind takes this much longer.
+    /// Delays every request of a kind.
     pub fn delay(&self, kind: Kind, delay: Duration) {
         self.shared.lock().script.delay(kind, delay);
     }
 
-    /// All requests so far, in the order they came.
+    /// Returns all requests in the order of their arrival.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().script.requests.clone()
     }
 
-    /// How many requests of that kind came.
+    /// Returns the number of requests of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.requests().iter().filter(|request| request.kind == kind).count()
     }
 
-    /// The most requests of that kind that were being answered at the same time.
+    /// Returns the largest number of requests of a kind that were answered at the same time.
     pub fn most_at_once(&self, kind: Kind) -> usize {
         self.shared.lock().script.most_at_once(kind)
     }
 
-    /// Forgets the requests so far.
+    /// Clears the log of requests, not the faults.
     pub fn reset(&self) {
         self.shared.lock().script.requests.clear();
     }
 
-    /// No token given so far is good any more.
+    /// Revokes all tokens that were issued so far.
     pub fn revoke_tokens(&self) {
         self.shared.lock().auth.revoke();
     }

@@ -1,4 +1,4 @@
-//! A listener that speaks TLS, with a CA of its own.
+//! A TLS listener with a CA of its own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// What is wrong with a certificate.
+/// Fault of the registry's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Flaw {
-    /// Nothing.
+pub enum CertificateFault {
+    /// The certificate is valid. The default.
     #[default]
     None,
-    /// It was good until 2001.
+    /// The certificate was valid until 2001.
     Expired,
-    /// Nobody but itself vouches for it.
+    /// No CA has signed the certificate.
     SelfSigned,
 }
 
@@ -29,8 +29,8 @@ pub(crate) struct Tls {
     acceptor: TlsAcceptor,
 }
 
-/// Wraps `tcp`, and gives the CA's certificate in PEM.
-pub(crate) fn listener(tcp: TcpListener, names: &[String], flaw: Flaw) -> (Tls, String) {
+/// Wraps `tcp` and returns the certificate of the CA in PEM.
+pub(crate) fn listener(tcp: TcpListener, names: &[String], certificate_fault: CertificateFault) -> (Tls, String) {
     let ca_key = KeyPair::generate().expect("a key can be made");
     let mut ca = CertificateParams::default();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -38,12 +38,12 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String], flaw: Flaw) -> (Tls, 
     let issuer = Issuer::new(ca, ca_key);
     let key = KeyPair::generate().expect("a key can be made");
     let mut params = CertificateParams::new(names).expect("the names are names");
-    if flaw == Flaw::Expired {
+    if certificate_fault == CertificateFault::Expired {
         (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
     }
-    let certificate = match flaw {
-        Flaw::SelfSigned => params.self_signed(&key).expect("a key can sign for itself"),
-        Flaw::None | Flaw::Expired => params.signed_by(&key, &issuer).expect("a CA can sign"),
+    let certificate = match certificate_fault {
+        CertificateFault::SelfSigned => params.self_signed(&key).expect("a key can sign for itself"),
+        CertificateFault::None | CertificateFault::Expired => params.signed_by(&key, &issuer).expect("a CA can sign"),
     };
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a made key is a key");
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -70,7 +70,7 @@ impl Listener for Tls {
             let Ok((stream, address)) = self.tcp.accept().await else {
                 continue;
             };
-            // A handshake that fails is the client's business.
+            // A failed handshake ends that connection only.
             if let Ok(stream) = self.acceptor.accept(stream).await {
                 return (stream, address);
             }

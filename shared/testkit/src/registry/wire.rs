@@ -1,4 +1,4 @@
-//! A server below HTTP: it says what it was told to, whatever it was asked.
+//! A server below HTTP: it sends given bytes, whatever the request is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,20 +9,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// One thing to say.
+/// Step of an answer of a [`Wire`].
 #[derive(Clone, Debug)]
 pub enum Say {
-    /// These bytes.
+    /// Sends these bytes at once.
     Bytes(Vec<u8>),
-    /// These bytes, so often.
+    /// Sends these bytes this many times.
     Again(Vec<u8>, usize),
-    /// These bytes, one after each such wait.
+    /// Sends these bytes one by one, each after this pause.
     Drip(Vec<u8>, Duration),
-    /// Nothing, for so long.
+    /// Sends nothing for this duration.
     Wait(Duration),
 }
 
-/// Answers on a free port of 127.0.0.1 until it is dropped. Each connection is closed when all is said.
+/// Server on a free port of 127.0.0.1, until it is dropped. It closes each connection after the last step.
 pub struct Wire {
     host: String,
     heard: Arc<Heard>,
@@ -36,10 +36,7 @@ struct Heard {
 }
 
 impl Wire {
-    /// Says these, one after another, to everyone who says something first.
-    ///
-    /// # Panics
-    /// If no port is free.
+    /// Starts a server that takes these steps on every connection, after the first bytes of the client.
     pub async fn start(says: Vec<Say>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
@@ -54,17 +51,17 @@ impl Wire {
         }
     }
 
-    /// An answer of these bytes and nothing else.
+    /// Starts a server that answers with these bytes.
     pub async fn answering(text: impl Into<Vec<u8>>) -> Self {
         Self::start(vec![Say::Bytes(text.into())]).await
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns the address as in URLs, `127.0.0.1:PORT`.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What each connection said first, in the order they came.
+    /// Returns the first bytes of each connection, in the order of arrival.
     pub fn requests(&self) -> Vec<String> {
         self.heard
             .requests
@@ -73,7 +70,7 @@ impl Wire {
             .clone()
     }
 
-    /// How many bytes were taken from it, or are on their way.
+    /// Returns the number of bytes that were sent.
     pub fn bytes_said(&self) -> usize {
         self.heard.bytes_said.load(Ordering::Relaxed)
     }
@@ -88,7 +85,7 @@ impl Drop for Wire {
 async fn listen(listener: TcpListener, says: Arc<[Say]>, heard: Arc<Heard>) {
     while let Ok((stream, _)) = listener.accept().await {
         let (says, heard) = (Arc::clone(&says), Arc::clone(&heard));
-        // Whoever hangs up has heard enough.
+        // A client that closes the connection needs no more answer.
         tokio::spawn(async move { talk(stream, &says, &heard).await.unwrap_or_default() });
     }
 }

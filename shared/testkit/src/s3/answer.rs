@@ -1,4 +1,4 @@
-//! Answering one request.
+//! Answers one request of the S3 server.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, Request as Incoming, State};
@@ -6,11 +6,11 @@ use axum::http::Response;
 use bytes::Bytes;
 use tokio::time::sleep;
 
-use super::bucket::{Bucket, Refusal};
+use super::bucket::Refusal;
 use super::faults::{S3Call, S3Fault, S3Request};
 use super::{Inner, Shared, reply};
 
-/// The one handler: logs, fails by script, else serves.
+/// Handles a request: logs it, then fails by script or serves.
 pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
@@ -25,7 +25,7 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
     response
 }
 
-/// Under one lock, so every request is atomic.
+/// Serves a request under one lock, so every request is atomic.
 fn respond(state: &mut Inner, request: &S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
     state.script.requests.push(request.clone());
     let fault = state.script.next(request.call);
@@ -49,7 +49,7 @@ fn serve(
 ) -> Result<Response<Body>, Refusal> {
     let (bucket, name) = request.object();
     let bucket = state.buckets.get_mut(bucket).ok_or((404, "NoSuchBucket"))?;
-    if matches!(request.call, S3Call::Put | S3Call::Complete) && !state.ignores_conditions {
+    if request.call == S3Call::Put && !state.ignores_conditions {
         bucket.check(name, request)?;
     }
     match request.call {
@@ -62,28 +62,12 @@ fn serve(
             bucket.objects.remove(name);
             Ok(reply::empty(204))
         }
-        _ => write(bucket, name, request, bytes),
+        S3Call::Put => bucket.put(name, request, bytes).map(|tag| reply::written(&tag)),
+        S3Call::Other => Err((501, "NotImplemented")),
     }
 }
 
-fn write(bucket: &mut Bucket, name: &str, request: &S3Request, bytes: Bytes) -> Result<Response<Body>, Refusal> {
-    match request.call {
-        S3Call::Put => bucket.put(name, request, bytes).map(|tag| reply::written(&tag, None)),
-        S3Call::Begin => Ok(reply::begun(&bucket.begin(name, request))),
-        S3Call::Part => {
-            let (tag, crc32) = bucket.part(request, bytes)?;
-            Ok(reply::written(&tag, crc32.as_deref()))
-        }
-        S3Call::Complete => bucket.complete(request).map(|tag| reply::completed(&tag)),
-        S3Call::Abort => {
-            let aborted = bucket.uploads.remove(request.parameter("uploadId").unwrap_or_default());
-            aborted.map(|_| reply::empty(204)).ok_or((404, "NoSuchUpload"))
-        }
-        _ => Err((501, "NotImplemented")),
-    }
-}
-
-/// Undoes percent-encoding.
+/// Decodes the percent-encoding of a path.
 fn decode(path: &str) -> String {
     let mut parts = path.split('%');
     let mut decoded = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,62 +1,54 @@
-//! What goes wrong, and what was asked.
+//! Scripted faults and the log of requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 
-/// What a request is for.
+/// S3 operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum S3Call {
-    /// `GetObject`.
+    /// `GetObject`: reads an object or a range.
     Get,
-    /// `HeadObject`.
+    /// `HeadObject`: reads the metadata of an object.
     Head,
-    /// `PutObject`.
+    /// `PutObject`: writes an object in one request.
     Put,
-    /// `DeleteObject`.
+    /// `DeleteObject`: removes one object.
     Delete,
-    /// `ListObjectsV2`.
+    /// `ListObjectsV2`: lists a page of names.
     List,
-    /// `CreateMultipartUpload`.
-    Begin,
-    /// `UploadPart`.
-    Part,
-    /// `CompleteMultipartUpload`.
-    Complete,
-    /// `AbortMultipartUpload`.
-    Abort,
-    /// Anything else.
+    /// Any other request, answered with 501.
     Other,
 }
 
-/// How a request goes wrong.
+/// Fault of one response of the server.
 #[derive(Clone, Debug)]
 pub enum S3Fault {
-    /// This status and error code; nothing is done.
+    /// Answers with this status and error code without doing the operation.
     Status(u16, &'static str),
-    /// This status and error code, although it is done.
+    /// Does the operation, but answers with this status and error code.
     Lost(u16, &'static str),
-    /// It is done at once, and answered so much later.
+    /// Does the operation at once and answers after this time.
     Late(Duration),
-    /// The connection breaks after so many bytes of the body.
+    /// Breaks the connection after this many bytes of the body.
     Cut(usize),
-    /// The body stands still after so many bytes.
+    /// Sends no more after this many bytes of the body.
     Stall(usize),
-    /// The first byte of the body is another one.
+    /// Changes the first byte of the body.
     Corrupt,
 }
 
-/// A request as it came.
+/// Request as the server received it.
 #[derive(Clone, Debug)]
 pub struct S3Request {
-    /// What it is for.
+    /// Operation, from the method and the query.
     pub call: S3Call,
-    /// Its path.
+    /// Decoded path of the request target.
     pub path: String,
-    /// Its query.
+    /// Decoded parameters of the query, in order.
     pub query: Vec<(String, String)>,
-    /// Its header fields.
+    /// Header fields by lower-case name.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -78,32 +70,29 @@ impl S3Request {
 
     fn call_of(&self, method: &Method) -> S3Call {
         let has = |name| self.parameter(name).is_some();
-        match (method.as_str(), has("uploadId")) {
-            ("GET", _) if has("list-type") => S3Call::List,
-            ("GET", false) => S3Call::Get,
-            ("HEAD", false) => S3Call::Head,
-            ("PUT", false) => S3Call::Put,
-            ("PUT", true) => S3Call::Part,
-            ("DELETE", false) => S3Call::Delete,
-            ("DELETE", true) => S3Call::Abort,
-            ("POST", false) if has("uploads") => S3Call::Begin,
-            ("POST", true) => S3Call::Complete,
+        match method.as_str() {
+            _ if has("uploads") || has("uploadId") => S3Call::Other,
+            "GET" if has("list-type") => S3Call::List,
+            "GET" => S3Call::Get,
+            "HEAD" => S3Call::Head,
+            "PUT" => S3Call::Put,
+            "DELETE" => S3Call::Delete,
             _ => S3Call::Other,
         }
     }
 
-    /// A header field, by its name in lower case.
+    /// Returns a header field by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// A parameter of the query.
+    /// Returns a parameter of the query.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(found, _)| found == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Bucket and name.
+    /// Returns the bucket and the name of the object.
     pub(super) fn object(&self) -> (&str, &str) {
         let path = self.path.trim_start_matches('/');
         path.split_once('/').unwrap_or((path, ""))

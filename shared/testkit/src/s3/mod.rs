@@ -1,4 +1,4 @@
-//! A small S3 in this process: faithful in what the mirror uses, and wrong by script.
+//! A small S3 server in this process, faithful in all that the mirror uses.
 
 mod answer;
 mod bucket;
@@ -18,14 +18,14 @@ use faults::Script;
 pub use bucket::StoredObject;
 pub use faults::{S3Call, S3Fault, S3Request};
 
-/// An S3 on a free port of 127.0.0.1, until it is dropped. It takes any credentials and checks no signature.
+/// S3 server on a free port of 127.0.0.1, until it is dropped. It accepts any credentials.
 pub struct S3 {
     url: String,
     shared: Shared,
     task: JoinHandle<()>,
 }
 
-/// Chooses what the server can.
+/// Builder of an S3 server. The default has an empty bucket named `bucket`.
 pub struct S3Builder {
     state: Inner,
 }
@@ -36,7 +36,7 @@ struct Shared(Arc<Mutex<Inner>>);
 struct Inner {
     buckets: BTreeMap<String, Bucket>,
     ignores_conditions: bool,
-    /// How many objects one answer lists.
+    /// Number of objects in one page of a listing.
     page: usize,
     script: Script,
 }
@@ -61,21 +61,21 @@ impl Default for S3Builder {
 }
 
 impl S3Builder {
-    /// Writes whatever `If-Match` and `If-None-Match` say, as some self-hosted servers do.
+    /// Ignores `If-Match` and `If-None-Match` on writes, as some self-hosted servers do.
     #[must_use]
     pub fn ignoring_conditions(mut self) -> Self {
         self.state.ignores_conditions = true;
         self
     }
 
-    /// Lists so many objects per answer; 1,000 if not said.
+    /// Sets the number of objects in one page of a listing. Default 1,000.
     #[must_use]
     pub fn page(mut self, objects: usize) -> Self {
         self.state.page = objects;
         self
     }
 
-    /// Listens.
+    /// Starts the server in a task of its own.
     pub async fn start(self) -> S3 {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("loopback has a free port");
@@ -92,63 +92,58 @@ impl S3Builder {
 }
 
 impl S3 {
-    /// One with an empty bucket named `bucket`.
+    /// Starts a server with the defaults.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// To choose more.
+    /// Returns a builder, for other than the defaults.
     pub fn builder() -> S3Builder {
         S3Builder::default()
     }
 
-    /// The endpoint, `http://127.0.0.1:PORT`.
+    /// Returns the endpoint, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// An object of the bucket as it is now.
+    /// Returns an object of the bucket as it is now.
     pub fn object(&self, name: &str) -> Option<StoredObject> {
         self.shared.lock().buckets.get("bucket")?.objects.get(name).cloned()
     }
 
-    /// The names of all objects of the bucket.
+    /// Returns the names of all objects of the bucket.
     pub fn names(&self) -> Vec<String> {
         let state = self.shared.lock();
         state.buckets["bucket"].objects.keys().cloned().collect()
     }
 
-    /// Replaces an object's bytes and nothing else, as a disk that rots does.
+    /// Replaces the bytes of an object but not its metadata, like a damaged disk.
     ///
     /// # Panics
-    /// Without such an object.
+    /// If the object is missing.
     pub fn damage(&self, name: &str, bytes: impl Into<bytes::Bytes>) {
         let mut state = self.shared.lock();
         let objects = &mut state.buckets.get_mut("bucket").expect("it is always there").objects;
         objects.get_mut(name).expect("there is such an object").bytes = bytes.into();
     }
 
-    /// How many multipart uploads were begun and neither completed nor aborted.
-    pub fn open_uploads(&self) -> usize {
-        self.shared.lock().buckets["bucket"].uploads.len()
-    }
-
-    /// The next request of that kind meets the fault; scripted faults queue up.
+    /// Adds a fault for the next request of an operation. Several faults are used one after another.
     pub fn script(&self, call: S3Call, fault: S3Fault) {
         self.shared.lock().script.push(call, fault);
     }
 
-    /// All requests so far, in the order they came.
+    /// Returns all requests in the order of their arrival.
     pub fn requests(&self) -> Vec<S3Request> {
         self.shared.lock().script.requests.clone()
     }
 
-    /// How many requests of that kind came.
+    /// Returns the number of requests of an operation.
     pub fn count(&self, call: S3Call) -> usize {
         self.requests().iter().filter(|request| request.call == call).count()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the log of requests, not the faults.
     pub fn reset(&self) {
         self.shared.lock().script.requests.clear();
     }

@@ -1,4 +1,4 @@
-//! The answers.
+//! Builds the responses of the S3 server.
 
 use std::io;
 use std::ops::Range;
@@ -26,28 +26,8 @@ pub(super) fn empty(code: u16) -> Response<Body> {
     finish(status(code), Body::empty())
 }
 
-pub(super) fn written(tag: &str, crc32: Option<&str>) -> Response<Body> {
-    let response = status(200).header("etag", tag);
-    let response = crc32.iter().fold(response, |response, crc32| {
-        response.header("x-amz-checksum-crc32", *crc32)
-    });
-    finish(response, Body::empty())
-}
-
-pub(super) fn begun(id: &str) -> Response<Body> {
-    let id = format!("<UploadId>{id}</UploadId>");
-    xml(
-        200,
-        &format!("<InitiateMultipartUploadResult>{id}</InitiateMultipartUploadResult>"),
-    )
-}
-
-pub(super) fn completed(tag: &str) -> Response<Body> {
-    let tag = format!("<ETag>{}</ETag>", tag.replace('"', "&quot;"));
-    xml(
-        200,
-        &format!("<CompleteMultipartUploadResult>{tag}</CompleteMultipartUploadResult>"),
-    )
+pub(super) fn written(tag: &str) -> Response<Body> {
+    finish(status(200).header("etag", tag), Body::empty())
 }
 
 pub(super) fn object(
@@ -68,8 +48,8 @@ pub(super) fn object(
     if let Some(range) = &range {
         let range = format!("bytes {}-{}/{size}", range.start, range.end - 1);
         response = response.header("content-range", range);
-    } else if let Some(crc32) = &object.crc32 {
-        response = response.header("x-amz-checksum-crc32", crc32);
+    } else if let Some(checksum) = &object.checksum {
+        response = response.header("x-amz-checksum-sha256", checksum);
     }
     let bytes = object.bytes.slice(range.unwrap_or(0..size));
     let response = described(response, object).header("content-length", bytes.len());
@@ -87,7 +67,7 @@ fn described(response: Builder, object: &StoredObject) -> Builder {
     fields.fold(response, |response, (name, value)| response.header(name, value))
 }
 
-/// The bytes asked for, none for all; an error if the object does not have them.
+/// Returns the requested range, or `None` for the whole object. Fails if the object does not have it.
 fn requested(request: &S3Request, size: usize) -> Result<Option<Range<usize>>, ()> {
     let Some(range) = request.header("range").and_then(|range| range.strip_prefix("bytes=")) else {
         return Ok(None);
@@ -122,7 +102,7 @@ fn contents(name: &str, object: &StoredObject) -> String {
     format!("<Contents><Key>{name}</Key><LastModified>{modified}</LastModified><Size>{size}</Size></Contents>")
 }
 
-/// The bytes, or what the fault leaves of them.
+/// Returns the bytes, or what the fault leaves of them.
 fn body(bytes: Bytes, fault: Option<&S3Fault>) -> Body {
     match fault {
         Some(&S3Fault::Cut(at)) => broken(bytes.slice(..at.min(bytes.len())), Duration::from_millis(30)),
@@ -136,7 +116,7 @@ fn body(bytes: Bytes, fault: Option<&S3Fault>) -> Body {
     }
 }
 
-/// The wait is long enough for what came before to leave this machine's buffers.
+/// Breaks off after a wait that lets the bytes before leave this machine's buffers.
 fn broken(start: Bytes, wait: Duration) -> Body {
     let cut = async move {
         sleep(wait).await;

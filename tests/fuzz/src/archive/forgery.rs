@@ -1,31 +1,31 @@
-//! What somebody does to an honest archive, with all hashes made right again.
+//! Edits of a valid archive, with all hashes made valid again.
 
 use std::io::Read;
 
 use arbitrary::Arbitrary;
-use layout::{Current, Document, Key, Sha256};
+use model::{Current, Document, FORMAT_VERSION, Key, Kind, Sha256, Snapshot, StoredDocument};
 use serde_json::Value;
 use sync::{Manifest, PackedCatalog, PackedObject};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::site::name;
 
-/// Paths and contents of an archive, without what it says of itself.
+/// Paths and contents of an archive, without its manifest.
 pub(crate) type Entries = Vec<(String, Vec<u8>)>;
 
-/// More edits find nothing new.
+/// Maximum number of edits: more find no further faults.
 const EDITS: usize = 8;
 
 #[derive(Arbitrary, Debug)]
 pub(crate) struct Forgery {
-    /// Whether the archive brings what could be made of the shards.
+    /// True if the archive also holds objects that can be derived from the shards.
     pub(crate) whole: bool,
-    /// Whether the store has an older state.
+    /// True if the store has an older state.
     pub(crate) older: bool,
-    /// Whether every hash of what was changed is changed too, wherever it is written.
+    /// True if every hash of changed bytes is updated wherever it is written.
     rehashed: bool,
     edits: Vec<Edit>,
-    /// Bytes of the finished volume, changed without anything else.
+    /// Changes of single bytes of the finished volume.
     flips: Vec<(u32, u8)>,
 }
 
@@ -38,7 +38,7 @@ enum Edit {
     Call(u8, String),
     Replace(u8, Vec<u8>),
     Flip(u8, u16, u8),
-    /// A value of a document: which, the how manieth of its values, and what it becomes.
+    /// Replaces a value of a document: the document, the number of the value, the new value.
     Value(u8, u8, Leaf),
 }
 
@@ -52,7 +52,7 @@ enum Leaf {
 }
 
 impl Forgery {
-    /// The volume.
+    /// Returns the forged volume.
     pub(crate) fn volume(&self, honest: Entries) -> Vec<u8> {
         let mut entries = honest;
         for edit in self.edits.iter().take(EDITS) {
@@ -93,14 +93,14 @@ impl Edit {
                 let documents = documents(entries);
                 let at = documents.get(usize::from(*index) % documents.len().max(1));
                 let Some(&at) = at else { return };
-                let Ok(mut document) = serde_json::from_slice(&entries[at].1) else {
+                let Some(mut document) = text(&entries[at]).and_then(|text| serde_json::from_str(&text).ok()) else {
                     return;
                 };
                 let leaf = leaf.value(entries);
                 let mut left = usize::from(*nth);
                 set(&mut document, &mut left, &leaf);
-                let mut bytes = serde_json::to_vec_pretty(&document).expect("a value is JSON");
-                bytes.push(b'\n');
+                let json = format!("{document:#}\n");
+                let bytes = stored(&entries[at], &json);
                 change(entries, at, bytes, rehashed);
             }
         }
@@ -122,19 +122,37 @@ impl Leaf {
     }
 }
 
-/// Where the JSON documents are, those that name others last.
+/// Returns the indexes of the JSON documents; those that name others come last.
 fn documents(entries: &Entries) -> Vec<usize> {
-    let ending = |end: &str| {
-        let named = entries
-            .iter()
-            .enumerate()
-            .filter(move |(_, (path, _))| path.ends_with(end));
-        named.map(|(at, _)| at).collect::<Vec<_>>()
+    let found = |fits: fn(&str) -> bool| {
+        let found = entries.iter().enumerate().filter(move |(_, (path, _))| fits(path));
+        found.map(|(at, _)| at).collect::<Vec<_>>()
     };
-    [ending("snapshot.json"), ending("current.json")].concat()
+    [found(is_snapshot), found(|path| path.ends_with("current.json"))].concat()
 }
 
-/// Gives an entry other bytes, and everybody who names the old ones by their hash the new hash.
+fn is_snapshot(path: &str) -> bool {
+    path.starts_with(Kind::Snapshot.folder())
+}
+
+/// Returns the JSON of a document, if it is text. Snapshots are stored compressed.
+fn text((path, bytes): &(String, Vec<u8>)) -> Option<String> {
+    let json = match is_snapshot(path) {
+        true => model::decode_zstd(bytes, Snapshot::MAX_BYTES).ok()?,
+        false => bytes.clone(),
+    };
+    String::from_utf8(json).ok()
+}
+
+/// Returns the stored bytes of a document.
+fn stored((path, _): &(String, Vec<u8>), json: &str) -> Vec<u8> {
+    match is_snapshot(path) {
+        true => zstd::bulk::compress(json.as_bytes(), 1).expect("the compressor has memory"),
+        false => json.as_bytes().to_vec(),
+    }
+}
+
+/// Replaces the bytes of an entry, and their hash in all other entries.
 fn change(entries: &mut Entries, at: usize, bytes: Vec<u8>, rehashed: bool) {
     let old = std::mem::replace(&mut entries[at].1, bytes);
     if !rehashed || old == entries[at].1 {
@@ -145,16 +163,16 @@ fn change(entries: &mut Entries, at: usize, bytes: Vec<u8>, rehashed: bool) {
         *path = path.replace(&from, &to);
     }
     for document in documents(entries) {
-        if let (true, Ok(text)) = (document != at, std::str::from_utf8(&entries[document].1))
-            && text.contains(&from)
+        if let (true, Some(json)) = (document != at, text(&entries[document]))
+            && json.contains(&from)
         {
-            let text = text.replace(&from, &to);
-            change(entries, document, text.into_bytes(), true);
+            let bytes = stored(&entries[document], &json.replace(&from, &to));
+            change(entries, document, bytes, true);
         }
     }
 }
 
-/// Changes the value that so many others precede.
+/// Changes the value after `left` others.
 fn set(value: &mut Value, left: &mut usize, leaf: &Value) -> bool {
     let inside: Vec<&mut Value> = match value {
         Value::Array(items) => items.iter_mut().collect(),
@@ -172,7 +190,7 @@ fn set(value: &mut Value, left: &mut usize, leaf: &Value) -> bool {
     false
 }
 
-/// Paths and contents without the manifest and the volume.
+/// Returns paths and contents without the manifest and the volume.
 pub(crate) fn entries(volume: &[u8]) -> Entries {
     let mut archive = Archive::new(volume);
     let entries = archive.entries().expect("an archive").skip(2);
@@ -185,7 +203,7 @@ pub(crate) fn entries(volume: &[u8]) -> Entries {
     read.collect()
 }
 
-/// An archive of these entries, with a manifest that matches them.
+/// Builds an archive of these entries with a matching manifest.
 fn volume(entries: &Entries) -> Vec<u8> {
     let manifest = Manifest {
         volumes: 1,
@@ -195,7 +213,7 @@ fn volume(entries: &Entries) -> Vec<u8> {
     };
     let manifest = manifest.to_bytes();
     let hash = Sha256::of(&manifest);
-    let volume = format!("{{\"formatVersion\":1,\"volume\":1,\"manifest\":\"{hash}\"}}\n");
+    let volume = format!("{{\"formatVersion\":{FORMAT_VERSION},\"volume\":1,\"manifest\":\"{hash}\"}}\n");
     let mut builder = Builder::new(Vec::new());
     let own = [("manifest.json", &manifest[..]), ("volume.json", volume.as_bytes())];
     let entries = entries.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
@@ -239,7 +257,7 @@ fn catalogs(entries: &Entries) -> Vec<PackedCatalog> {
     catalogs
 }
 
-/// The header that archives have, with any path: `set_path` would refuse what a forger writes.
+/// Builds a tar header with any path: `set_path` would refuse a forged one.
 fn header(path: &str, size: usize) -> Header {
     let mut header = Header::new_ustar();
     let written = header.set_path(path);

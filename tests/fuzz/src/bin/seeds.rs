@@ -1,4 +1,4 @@
-//! Writes what the targets start from: `seeds FOLDER [CATALOG...]`, where a catalog is a folder of FBC files.
+//! Writes the seeds of all targets: `seeds FOLDER [CATALOG...]`, where a catalog is a folder of FBC files.
 
 use std::{env, fs, io, path::PathBuf};
 

@@ -1,11 +1,11 @@
-//! Unpacking as anybody would do it who has a disk: one layer after the other, from the bottom up (OCI image
-//! specification, "Image Layer Filesystem Changeset").
+//! Unpacks layers as on a disk: one after another from the lowest one (OCI image specification, "Image Layer Filesystem
+//! Changeset").
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Entry;
 
-/// Linux follows no more links than this (`path_resolution(7)`).
+/// Maximum number of links that Linux follows (`path_resolution(7)`).
 const MOST_LINKS: usize = 40;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +13,11 @@ enum Node {
     Dir,
     File(Vec<u8>),
     Symlink(String),
-    /// A hard link to nothing: no disk has it.
+    /// Hard link to a missing file, which no disk can hold.
     Broken,
 }
 
-/// What is on the disk.
+/// Files on the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     nodes: BTreeMap<String, Node>,
@@ -26,18 +26,17 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Whether there ever was a link.
+    /// Returns true if a layer had a link.
     pub(crate) fn has_links(&self) -> bool {
         self.links
     }
 
-    /// Whether a layer had a path twice, or as a folder and something else.
+    /// Returns true if a layer had a path twice, or as a folder and as something else.
     pub(crate) fn is_contradictory(&self) -> bool {
         self.contradictory
     }
 
-    /// Whiteouts are about lower layers only, wherever they stand; where they stand is a folder, as overlayfs has it. Hard
-    /// links are made when all else is there.
+    /// Unpacks one layer. Whiteouts remove only files of lower layers, and their folder exists afterwards, as in overlayfs.
     pub(crate) fn unpack(&mut self, entries: &[Entry]) {
         self.note(entries);
         let (mut hard, mut names) = (VecDeque::new(), BTreeSet::new());
@@ -68,6 +67,7 @@ impl Tree {
             }
         }
         // One after the other, those first whose targets are no hard links that are still to be made.
+        // Hard links come after all other entries. A link whose target is another link waits for it.
         let mut waited = 0;
         while let Some((path, target)) = hard.pop_front() {
             if names.contains(target) && waited <= hard.len() {
@@ -123,7 +123,7 @@ impl Tree {
         self.nodes.retain(|other, _| !other.starts_with(&below));
     }
 
-    /// Everything below the root that can be read as a file.
+    /// Returns all readable files below the root.
     pub(crate) fn files(&self, root: &str) -> BTreeMap<String, Vec<u8>> {
         let below = |path: &str| match root {
             "" => Some(path.to_owned()),

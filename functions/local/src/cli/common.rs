@@ -1,0 +1,153 @@
+//! Arguments that several commands share.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::Args;
+use config::{NamedSource, RegistryConfig, ServerConfig, host_and_port, poll_interval};
+
+use crate::stores::StorePlace;
+
+const REGISTRIES: &str = "Registries";
+const S3: &str = "S3";
+const SIGNATURES: &str = "Signatures";
+
+/// Largest `--cache-size`, 1 TiB in MiB.
+const CACHE_MIB_MAX: u64 = 1 << 20;
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct StoreArgs {
+    /// Store: a folder or s3://BUCKET[/PREFIX]. Default: `store` of the configuration, else ./store.
+    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3", value_parser = StorePlace::parser())]
+    pub(crate) store: Option<StorePlace>,
+    /// Configuration file: catalogs.yaml, ClusterCatalog manifests, or both. May be repeated.
+    #[arg(long, env = "CATALOG_MIRROR_CONFIG", value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+/// Settings of the S3 client. The AWS environment variables and profile apply to everything that is not set here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct S3Args {
+    /// URL of an S3-compatible server. Default: AWS_ENDPOINT_URL_S3, else AWS.
+    #[arg(long, help_heading = S3, value_name = "URL")]
+    pub(crate) s3_endpoint: Option<String>,
+    /// Region of the bucket. Default: AWS_REGION, else the region of the profile.
+    #[arg(long, help_heading = S3, value_name = "REGION")]
+    pub(crate) s3_region: Option<String>,
+    /// Put the bucket into the path instead of the host name. Most servers other than AWS need it.
+    #[arg(long, help_heading = S3)]
+    pub(crate) s3_path_style: bool,
+    /// Write to a server that ignores conditional writes. There must be no other writer.
+    #[arg(long, help_heading = S3)]
+    pub(crate) single_writer: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatalogArgs {
+    /// Catalog to mirror, such as operatorhubio=quay.io/operatorhubio/catalog:latest. May be repeated.
+    #[arg(long = "catalog", value_name = "NAME=SOURCE")]
+    pub(crate) named_sources: Vec<NamedSource>,
+    /// Time between two polls of catalogs that configure none, from 1s to 365d.
+    #[arg(long, default_value = "10m", value_parser = poll_interval)]
+    pub(crate) interval: Duration,
+    /// Store an uncompressed all.json too, for static file servers that cannot decompress. Default: true on S3.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) identity: Option<bool>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RegistryArgs {
+    /// Credential file, as `podman login --authfile` writes it. May be repeated.
+    /// Default: REGISTRY_AUTH_FILE, else the files of podman and docker.
+    #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
+    pub(crate) auth_file: Vec<PathBuf>,
+    /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
+    #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
+    pub(crate) ca_file: Vec<PathBuf>,
+    /// Registry without TLS. May be repeated.
+    #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]", value_parser = host_and_port)]
+    pub(crate) plain_http: Vec<String>,
+    /// Host on a private or loopback address to which redirects and token realms of other registries may lead.
+    /// May be repeated.
+    #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]", value_parser = host_and_port)]
+    pub(crate) internal_host: Vec<String>,
+    /// Platform of the image to read from a multi-platform index. Default: linux/amd64.
+    #[arg(long, help_heading = REGISTRIES, value_name = "OS/ARCH")]
+    pub(crate) platform: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Address to listen on.
+    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// PEM chain of certificates for TLS. Reloaded when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM private key of --tls-cert.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Answer only to the users in this file. One a line: NAME:$2y$... (htpasswd -B) or NAME:sha256:HEX.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) readers: Option<PathBuf>,
+    /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(0..=CACHE_MIB_MAX))]
+    pub(crate) cache_size: u64,
+}
+
+/// Keys of a mirror that publishes.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct KeyArgs {
+    /// Private key that signs publications. May be repeated: each key signs.
+    #[arg(long, help_heading = SIGNATURES, value_name = "FILE")]
+    pub(crate) signing_key: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+}
+
+/// Keys that verify what others have published.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TrustArgs {
+    /// Public key. Publications must be signed by one of these keys. May be repeated.
+    #[arg(long, help_heading = SIGNATURES, value_name = "FILE")]
+    pub(crate) verify_key: Vec<PathBuf>,
+}
+
+/// Report of a command that may publish something.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ReportArgs {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 10 instead of 0 if something was published.
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+}
+
+impl From<&ServerArgs> for ServerConfig {
+    fn from(args: &ServerArgs) -> Self {
+        Self {
+            tls_cert: args.tls_cert.clone(),
+            tls_key: args.tls_key.clone(),
+            readers: args.readers.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<RegistryArgs> for RegistryConfig {
+    fn from(args: RegistryArgs) -> Self {
+        Self {
+            auth_files: args.auth_file,
+            ca_files: args.ca_file,
+            plain_http: args.plain_http,
+            internal_hosts: args.internal_host,
+            platform: args.platform,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Arguments of the commands that read a store.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use config::poll_interval;
+use model::CatalogName;
+
+use super::{RegistryArgs, StoreArgs};
+
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Catalog whose packages are listed, instead of the catalogs.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A state is `previous` (default of OLD), `current` (default of NEW), a serial, or the first digits of a content hash (at \
+least 7). Sources are written as for `render` and need no store.
+
+Exit codes: 0 no differences, 10 differences, 1 failed.")]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+    /// Print the JSON document of `GET /catalogs/{c}/changes` instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Catalog of the store, or the older of two sources, such as dir:before or quay.io/a/b:v1.
+    #[arg(value_name = "NAME|SOURCE")]
+    pub(crate) what: String,
+    /// Older state of the catalog, or the newer source.
+    #[arg(value_name = "OLD|SOURCE")]
+    pub(crate) old: Option<String>,
+    /// Newer state of the catalog. Default: the current one.
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --package and --channel the images of all bundles are listed. oc-mirror v2 takes only heads unless its \
+configuration says `full: true`; --heads-only does the same here.
+
+Exit codes: 0 done, 1 failed, or --check found an image missing or got no answer.")]
+pub(crate) struct ImagesArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+    /// Package whose bundles are listed. May be repeated.
+    #[arg(long = "package", value_name = "PACKAGE")]
+    pub(crate) packages: Vec<String>,
+    /// Channel whose bundles are listed. May be repeated.
+    #[arg(long = "channel", value_name = "CHANNEL")]
+    pub(crate) channels: Vec<String>,
+    /// List only the heads of the channels.
+    #[arg(long)]
+    pub(crate) heads_only: bool,
+    /// Format of the list.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ImagesFormat,
+    /// Ask the registries with HEAD requests if each image exists.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Catalogs to read. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImagesFormat {
+    /// One reference a line, sorted.
+    #[default]
+    List,
+    /// Every image with the packages and bundles that need it.
+    Json,
+    /// A file for `skopeo sync --src yaml`.
+    SkopeoSync,
+    /// An ImageSetConfiguration for oc-mirror v2.
+    Imageset,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Names are the same as those of oc-mirror v2: cc- or cs-, the repository, the tag, with dashes for dots. They do not \
+change with --pin, so that subscriptions and GitOps keep pointing at them.
+
+Exit codes: 0 done, 1 failed.")]
+pub(crate) struct ManifestsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// URL of the mirror for clusters, such as `https://mirror.example:8443`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: String,
+    /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) kind: ManifestKind,
+    /// Name the current image by its digest: clusters do not change until the manifest does.
+    #[arg(long)]
+    pub(crate) pin: bool,
+    /// Time between two polls by clusters, from 1s to 365d. Rounded up to minutes.
+    #[arg(long, default_value = "10m", value_parser = poll_interval)]
+    pub(crate) interval: Duration,
+    /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
+    #[arg(long, default_value = "openshift-marketplace")]
+    pub(crate) namespace: String,
+    /// Catalogs to print manifests for. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ManifestKind {
+    /// Both kinds, for clusters with OLM v0 and v1.
+    #[default]
+    All,
+    /// Only ClusterCatalogs of olm.operatorframework.io/v1.
+    Clustercatalog,
+    /// Only CatalogSources of operators.coreos.com/v1alpha1.
+    Catalogsource,
+}

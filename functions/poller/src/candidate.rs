@@ -1,0 +1,195 @@
+//! Order and due time of the polls, and the time that each of them gets.
+
+use std::time::{Duration, SystemTime};
+
+use model::text::chain;
+use model::{CatalogName, Key, Status};
+use publish::{Catalog, Mirror, PollTimes, backoff};
+use store::{Store, StoreExt};
+
+/// Time that must be left to start the first pull of a catalog. It is ten times what the largest public catalogs need from
+/// S3's region.
+const FIRST_PULL: Duration = Duration::from_secs(30);
+
+/// Share of an interval by which a poll may come early. Schedule events are not exact: one that comes a second too early
+/// would postpone the poll by a whole period.
+const EARLY_SHARE: f64 = 0.1;
+
+/// Configured catalog that an event may poll, with its status from before the event.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) catalog: Catalog,
+    /// `None` if the catalog was never polled, or if the status cannot be read.
+    pub(crate) status: Option<Status>,
+    /// Times of its last polls by this instance of the function. The status may have times that are an hour older.
+    times: Option<PollTimes>,
+}
+
+impl Candidate {
+    /// Reads the status of a catalog. A status that cannot be read is logged and treated as missing.
+    pub(crate) async fn read(store: &dyn Store, mirror: &Mirror, catalog: Catalog) -> Self {
+        let status = store.read_document(&Key::Status(catalog.name.clone())).await;
+        // Only the saving of work depends on the status. Without it the catalog is polled, and polled first.
+        let status = status.unwrap_or_else(|error| {
+            tracing::warn!(catalog = %catalog.name, error = chain(&error), "cannot read the status");
+            None
+        });
+        Self {
+            status: status.map(|(status, _)| status),
+            times: mirror.poll_times(&catalog.name),
+            catalog,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &CatalogName {
+        &self.catalog.name
+    }
+
+    /// Returns true if the interval since the last poll is over, or if the status says nothing about the configured source.
+    pub(crate) fn is_due(&self, now: SystemTime) -> bool {
+        let Some(status) = &self.status else {
+            return true;
+        };
+        // A pinned digest is resolved without a request, and its other configuration may have changed.
+        if self.catalog.source.pinned().is_some() || status.source != self.catalog.source.to_string() {
+            return true;
+        }
+        if status.is_first_poll() {
+            // Its process died, so no poll says when the next is due.
+            return true;
+        }
+        let Some(wait) = self.wait(status) else {
+            return false;
+        };
+        let last = self.last_poll().unwrap_or(status.last_poll);
+        let next = last + wait.mul_f64(1.0 - EARLY_SHARE);
+        // A status from the future was written by a wrong clock. Waiting for that time could take years.
+        now >= next || now < last
+    }
+
+    /// Returns the wait between the last poll and the next; `None` if a success is not followed by another poll.
+    fn wait(&self, status: &Status) -> Option<Duration> {
+        let interval = self.catalog.poll_interval();
+        if status.failures == 0 {
+            return interval;
+        }
+        let failures = status.failures.try_into().unwrap_or(u32::MAX);
+        // An interval of zero would try a failing source at every event, so the backoff has its own first wait.
+        Some(backoff(failures, interval.filter(|interval| !interval.is_zero())))
+    }
+
+    /// Returns the time of the last poll, by which candidates are sorted; `None`, the smallest, if there was none.
+    pub(crate) fn last_poll(&self) -> Option<SystemTime> {
+        // The last attempt and not the last success: a catalog that always fails would take the time of all others.
+        let known = self.times.map(|times| times.last_poll);
+        self.status.as_ref().map(|status| status.last_poll).max(known)
+    }
+
+    /// Returns the time that must be left to start a pull: the duration of the last one, or [`FIRST_PULL`].
+    pub(crate) fn pull_time(&self) -> Duration {
+        let last = self.status.as_ref().and_then(|status| status.pull_ms);
+        last.map_or(FIRST_PULL, Duration::from_millis)
+    }
+
+    /// Returns the time since the last successful poll, changed or not; `None` if there was none.
+    pub(crate) fn success_age(&self, now: SystemTime) -> Option<Duration> {
+        let known = self.times.and_then(|times| times.last_success);
+        let last = self.status.as_ref().and_then(|status| status.last_success).max(known)?;
+        Some(now.duration_since(last).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Availability, Outcome};
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+    const SOURCE: &str = "quay.io/a/b:latest";
+
+    fn candidate(interval: Option<Duration>, failures: u64) -> Candidate {
+        let last_poll = SystemTime::UNIX_EPOCH + MINUTE * 1000;
+        let status = Status {
+            source: SOURCE.into(),
+            last_poll,
+            outcome: Outcome::Unchanged,
+            last_success: Some(last_poll),
+            error: None,
+            failures,
+            duration_ms: 1,
+            pull_ms: None,
+            bytes_pulled: 0,
+            bytes_published: 0,
+            empty_layers: None,
+            open_pulls: None,
+            rejected: None,
+        };
+        let catalog = Catalog {
+            name: "a".parse().unwrap(),
+            source: SOURCE.parse().unwrap(),
+            availability: Availability::Available,
+            interval,
+            policy: None,
+            lookaside: None,
+        };
+        Candidate {
+            catalog,
+            status: Some(status),
+            times: None,
+        }
+    }
+
+    fn is_due(candidate: &Candidate, minutes: u32) -> bool {
+        candidate.is_due(SystemTime::UNIX_EPOCH + MINUTE * (1000 + minutes))
+    }
+
+    #[test]
+    fn is_due_after_nine_tenths_of_the_interval() {
+        let hourly = candidate(Some(MINUTE * 60), 0);
+        assert!(!is_due(&hourly, 53) && is_due(&hourly, 54));
+        assert!(is_due(&candidate(Some(Duration::ZERO), 0), 0));
+        assert!(
+            !is_due(&candidate(None, 0), 100_000),
+            "without an interval a success is the last poll"
+        );
+    }
+
+    #[test]
+    fn is_due_later_after_more_failures() {
+        assert!(!is_due(&candidate(Some(Duration::ZERO), 5), 3) && is_due(&candidate(Some(Duration::ZERO), 5), 4));
+        assert!(!is_due(&candidate(None, 30), 8) && is_due(&candidate(None, 30), 9));
+        assert!(is_due(&candidate(Some(MINUTE), 30), 1));
+    }
+
+    #[test]
+    fn times_of_this_instance_are_newer_than_the_status() {
+        let mut hourly = candidate(Some(MINUTE * 60), 0);
+        let polled = SystemTime::UNIX_EPOCH + MINUTE * 1054;
+        hourly.times = Some(PollTimes {
+            last_poll: polled,
+            last_success: Some(polled),
+        });
+        assert!(!is_due(&hourly, 54) && !is_due(&hourly, 107) && is_due(&hourly, 108));
+        assert_eq!(hourly.success_age(polled + MINUTE), Some(MINUTE));
+        assert_eq!(hourly.last_poll(), Some(polled));
+    }
+
+    #[test]
+    fn is_due_at_once_if_the_process_of_the_first_poll_died() {
+        let mut first = candidate(None, 0);
+        first.status.as_mut().unwrap().outcome = Outcome::Failed;
+        assert!(is_due(&first, 0));
+    }
+
+    #[test]
+    fn is_due_if_source_is_new_or_status_is_missing_or_from_the_future() {
+        let mut moved = candidate(None, 0);
+        moved.catalog.source = "quay.io/a/c:latest".parse().unwrap();
+        assert!(is_due(&moved, 0));
+        moved.status = None;
+        assert!(is_due(&moved, 0));
+        let hourly = candidate(Some(MINUTE * 60), 0);
+        assert!(hourly.is_due(SystemTime::UNIX_EPOCH), "a status from the future");
+    }
+}

@@ -1,0 +1,162 @@
+//! Builds the mirror from `catalogs.yaml`, and caches it until the configuration changes.
+
+use std::{sync::Arc, time::Instant};
+
+use anyhow::Context;
+use config::{Config, ConfigKeys, WebhookConfig};
+use futures_util::future::try_join_all;
+use publish::notify::{Notifier, NotifierSettings, Receiver};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, Retention, SourceLimits};
+use render::{MemoryBudget, RenderSettings};
+use source::{Images, Logins};
+use store::Store;
+use tokio::sync::Mutex;
+use trust::{Signer, SigningKey};
+
+use crate::{ConfigDocument, ConfigLocation, Environment, Services, secrets};
+
+/// Memory in MB below which rendering uses one worker and small buffers.
+const SMALL_MEMORY_MB: u64 = 512;
+/// Maximum size of the compressed shards in memory below [`SMALL_MEMORY_MB`], in bytes. Larger ones go to `/tmp`.
+const SMALL_SHARDS: usize = 4 << 20;
+
+/// Mirror that one version of the configuration describes.
+pub(crate) struct Site {
+    pub(crate) catalogs: Vec<Catalog>,
+    pub(crate) mirror: Mirror,
+    pub(crate) notifier: Notifier,
+    /// Earlier publications that garbage collection keeps.
+    pub(crate) retention: Retention,
+    /// Keys that sign publications; `None` if no key is configured.
+    pub(crate) signer: Option<Signer>,
+    built: Instant,
+}
+
+impl Site {
+    /// Returns true if the signing keys are old enough to be read again.
+    fn is_stale(&self) -> bool {
+        self.signer.is_some() && self.built.elapsed() >= secrets::LIFETIME
+    }
+}
+
+/// Cache of the last [`Site`], built anew when the configuration changes.
+#[derive(Default)]
+pub(crate) struct SiteCache {
+    /// Entity tag of the configuration, and its site.
+    last: Mutex<Option<(Option<String>, Arc<Site>)>>,
+}
+
+/// Parts of a site that do not come from `catalogs.yaml`.
+pub(crate) struct SiteParts<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) store: &'a Arc<dyn Store>,
+    pub(crate) services: &'a dyn Services,
+    pub(crate) logins: Logins,
+}
+
+impl SiteCache {
+    /// Returns the site of the current configuration, which costs one conditional request if it is an object of S3.
+    ///
+    /// # Errors
+    /// If the configuration or a signing key cannot be read or used.
+    pub(crate) async fn site(&self, parts: SiteParts<'_>) -> anyhow::Result<Arc<Site>> {
+        let mut last = self.last.lock().await;
+        last.take_if(|(_, site)| site.is_stale());
+        let known = last.as_ref().and_then(|(tag, _)| tag.clone());
+        let changed = match (&parts.environment.catalogs, &*last) {
+            (ConfigLocation::Text(_), Some((_, site))) => return Ok(site.clone()),
+            (ConfigLocation::Text(text), None) => Some(("CATALOGS".to_owned(), text.clone(), None)),
+            (ConfigLocation::Object { bucket, key }, _) => {
+                let document = parts.services.catalogs(known.as_deref()).await?;
+                document.map(|ConfigDocument { text, tag }| (format!("s3://{bucket}/{key}"), text, tag))
+            }
+        };
+        if let Some((place, text, tag)) = changed {
+            // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm function would hide
+            // the mistake until the next cold start.
+            let config = parts.environment.config(&place, &text)?;
+            let signer = signer(parts.environment, parts.services, &config).await?;
+            let site = parts.build(config, signer)?;
+            *last = Some((tag, Arc::new(site)));
+        }
+        let (_, site) = last
+            .as_ref()
+            .context("the store answered that the configuration is unchanged before it was read")?;
+        Ok(site.clone())
+    }
+}
+
+impl SiteParts<'_> {
+    fn build(self, config: Config, signer: Option<Signer>) -> anyhow::Result<Site> {
+        let mut receivers = webhooks(&config)?;
+        receivers.extend(self.services.bus());
+        let usual = NotifierSettings::default();
+        let notifying = NotifierSettings {
+            source: config.event_source.unwrap_or(usual.source),
+            ..usual
+        };
+        let settings = self.settings(&config.limits, signer.clone());
+        let images = source::SourceSettings {
+            // Shared with the cache of secrets, so that rotated ones reach a cached site.
+            logins: self.logins.clone(),
+            ..config.images
+        };
+        let images = Images::new(images).context("cannot set up the registry client")?;
+        tracing::info!(catalogs = config.catalogs.len(), "loaded the configuration");
+        Ok(Site {
+            catalogs: config.catalogs,
+            mirror: Mirror::new(images, self.store.clone(), settings, PollMetrics::default()),
+            notifier: Notifier::new(self.store.clone(), receivers, notifying),
+            retention: config.retention.unwrap_or_default(),
+            built: Instant::now(),
+            signer,
+        })
+    }
+
+    fn settings(&self, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
+        let environment = self.environment;
+        let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
+        let usual = RenderSettings::default();
+        let render = RenderSettings {
+            workers: if is_small { 1 } else { usual.workers },
+            memory_bytes: if is_small { SMALL_SHARDS } else { usual.memory_bytes },
+            limits: limits.catalog,
+            documents: MemoryBudget::new(limits.memory_bytes),
+            ..usual
+        };
+        MirrorSettings {
+            render,
+            identity: environment.identity,
+            side_by_side: environment.side_by_side,
+            resolves: environment.resolves,
+            signer,
+            ..MirrorSettings::default()
+        }
+    }
+}
+
+/// Returns the webhooks of a configuration.
+fn webhooks(config: &Config) -> anyhow::Result<Vec<Box<dyn Receiver>>> {
+    let receiver = |configured: &WebhookConfig| -> anyhow::Result<Box<dyn Receiver>> {
+        // The loader has reported all problems before, so one is enough here.
+        let webhook = configured.receiver().map_err(|mut problems| problems.remove(0));
+        Ok(Box::new(webhook.with_context(|| configured.place.clone())?))
+    };
+    config.webhooks.iter().map(receiver).collect()
+}
+
+/// Reads the private keys from their secrets, which are PEM texts. The configuration adds the public keys to trust.
+async fn signer(environment: &Environment, services: &dyn Services, config: &Config) -> anyhow::Result<Option<Signer>> {
+    let keys = environment.signing_keys.iter().map(|id| signing_key(id, services));
+    let keys = ConfigKeys {
+        signing: try_join_all(keys).await?,
+        trusted: config.keys.trusted.clone(),
+    };
+    Ok(keys.signer())
+}
+
+async fn signing_key(id: &str, services: &dyn Services) -> anyhow::Result<SigningKey> {
+    let text = services.secret(id).await;
+    let text = text.with_context(|| format!("cannot read the signing key {id}"))?;
+    SigningKey::from_pem(text.as_bytes()).with_context(|| format!("cannot use the signing key {id}"))
+}

@@ -1,0 +1,260 @@
+# Kills, full and read-only disks, missing rights, wrong clocks, and an S3 server that fails or hangs, over small catalogs. Each
+# command ends in success or in a clear error, the published state stays served, and the next run finishes the work.
+# shellcheck shell=bash
+
+# Number of kills of each command. The kills take most of the time of this part.
+KILLS=40
+
+# version NUMBER: a folder with a small catalog; neighbours share most packages.
+version() {
+  local package folder=$WORK/version-$1
+  for package in ant bee cow dog; do
+    mkdir -p "$folder/$package"
+    printf 'schema: olm.package\nname: %s\n---\nschema: olm.bundle\nname: %s.v1\npackage: %s\n' "$package" "$package" \
+      "$package" >"$folder/$package/catalog.yaml"
+  done
+  printf -- '---\nschema: olm.bundle\nname: bee.v%s\npackage: bee\n' "$(($1 + 2))" >>"$folder/bee/catalog.yaml"
+  echo "$folder"
+}
+
+# small_poll STORE VERSION [OPTION...]
+small_poll() { "$CATALOG_MIRROR" poll --detailed-exitcode --store "$1" --catalog "f=dir:$WORK/version-$2" "${@:3}"; }
+verify() { "$CATALOG_MIRROR" verify --store "$1"; }
+serial() { jq .serial "$1/catalogs/f/current.json"; }
+
+# ends_in CODES COMMAND...: succeeds if the command ends with one of the exit codes.
+ends_in() {
+  local code=0
+  "${@:2}" >"$WORK/out" 2>&1 || code=$?
+  [[ " $1 " == *" $code "* ]]
+}
+
+# kills NAME STORE COMMAND...: kills the running command KILLS times. After each kill the store must verify, and its serial must
+# not be lower than before. `{}` in the command is 0 and 1 alternately, so that each run has something to publish.
+kills() {
+  local name=$1 store=$2 hits=0 finished=0 torn=0 before after begin limit round=0 process
+  shift 2
+  begin=$(now_ms)
+  "${@//\{\}/1}" >/dev/null 2>&1 || true
+  limit=$(($(now_ms) - begin + 1))
+  while ((hits < KILLS && finished < 20 * KILLS)); do
+    round=$((round + 1))
+    before=$(serial "$store")
+    "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
+    process=$!
+    sleep "$(random_seconds "$limit")"
+    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)); fi
+    wait "$process" 2>/dev/null || true
+    after=$(serial "$store")
+    if ((after < before)) || ! verify "$store" >"$WORK/verify" 2>&1; then
+      torn=$((torn + 1))
+      not_ok "kill -9 of $name, number $hits" "serial $before, then $after" "$(cat "$WORK/verify")"
+    fi
+  done
+  is "$KILLS times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" \
+    "$KILLS 0"
+  succeeds "the next $name ends well" ends_in 0 "${@//\{\}/0}"
+  succeeds "verify finds nothing wrong after $name" verify "$store"
+}
+
+# The part sync kills sync and import.
+killed_everywhere() {
+  local store=$WORK/killed
+  small_poll "$store" 0 >/dev/null 2>&1 || true
+  kills poll "$store" "$CATALOG_MIRROR" poll --force --store "$store" --catalog "f=dir:$WORK/version-{}"
+  kills rollback "$store" "$CATALOG_MIRROR" rollback --store "$store" f --previous
+  kills gc "$store" "$CATALOG_MIRROR" gc --store "$store"
+}
+
+# Five pollers of one folder at the same time, each with another version.
+many_pollers() {
+  local store=$WORK/many round writer writers
+  for round in 1 2 3 4; do
+    writers=()
+    for writer in 0 1 2 0 1; do
+      small_poll "$store" "$writer" --force >"$WORK/poller-$writer.log" 2>&1 &
+      writers+=($!)
+    done
+    for writer in "${writers[@]}"; do wait "$writer" || true; done
+    succeeds "verify finds nothing wrong after five pollers at once, round $round" verify "$store"
+  done
+  is "no serial is skipped or repeated" \
+    "$(jq -c '[.serial, .previous[].serial] | . == (sort | reverse | unique | reverse)' "$store/catalogs/f/current.json")" true
+}
+
+# A full disk, and a limit on the size of files.
+full_disk() {
+  local disk=$WORK/disk
+  mkdir -p "$disk"
+  if mount -t tmpfs -o size=512k tmpfs "$disk" 2>/dev/null; then
+    small_poll "$disk/store" 0 >/dev/null 2>&1 || true
+    dd if=/dev/zero of="$disk/ballast" bs=4k >/dev/null 2>&1 || true
+    succeeds "on a full disk a poll fails" ends_in 1 small_poll "$disk/store" 1
+    matches "and says why" "$(cat "$WORK/out")" "[Nn]o space"
+    succeeds "what was published is still whole" verify "$disk/store"
+    rm "$disk/ballast"
+    succeeds "with free space again it succeeds" ends_in 10 small_poll "$disk/store" 1
+    succeeds "and all is well" verify "$disk/store"
+    umount "$disk"
+  else
+    say "NOT TRIED: a full disk, as nothing may be mounted here"
+  fi
+  small_poll "$WORK/limited" 0 >/dev/null 2>&1 || true
+  succeeds "where files may not grow a poll fails" ends_in "1 153" bash -c \
+    "ulimit -f 0; exec '$CATALOG_MIRROR' poll --store '$WORK/limited' --catalog 'f=dir:$WORK/version-1'"
+  succeeds "what was published is still whole there" verify "$WORK/limited"
+  succeeds "without the limit it succeeds" ends_in 10 small_poll "$WORK/limited" 1
+}
+
+# A folder that becomes read-only before a poll, and during many polls.
+read_only() {
+  local store=$WORK/read-only process
+  mkdir -p "$store"
+  small_poll "$store" 0 >/dev/null 2>&1 || true
+  mount --bind "$store" "$store" 2>/dev/null || { say "NOT TRIED: a read-only folder, as nothing may be mounted here"; return 0; }
+  mount -o remount,ro,bind "$store"
+  succeeds "on a read-only folder a poll fails" ends_in 1 small_poll "$store" 1
+  matches "and says so" "$(cat "$WORK/out")" "[Rr]ead-only"
+  succeeds "what was published there is still whole" verify "$store"
+  mount -o remount,rw,bind "$store"
+  (for round in 1 0 1 0 1 0; do small_poll "$store" "$round" --force || true; done) >"$WORK/rounds" 2>&1 &
+  process=$!
+  for round in 1 2 3 4; do
+    sleep "0.$((RANDOM % 3 + 1))"
+    # Refused while a file is open for writing: then it is tried again the next time.
+    mount -o remount,ro,bind "$store" 2>/dev/null || true
+    sleep 0.1
+    mount -o remount,rw,bind "$store"
+  done
+  wait "$process"
+  succeeds "verify finds nothing wrong after a folder was read-only now and then" verify "$store"
+  succeeds "and the next poll succeeds" ends_in 10 small_poll "$store" 2
+  umount "$store"
+}
+
+# with_rights_only COMMAND...: runs it without the capabilities by which root ignores file modes.
+with_rights_only() {
+  if ((EUID == 0)); then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi
+}
+
+# File modes that are removed before a poll, and during many polls.
+permissions() {
+  local store=$WORK/rights round process
+  need_debian setpriv=util-linux
+  small_poll "$store" 0 >/dev/null 2>&1 || true
+  chmod a-w "$store/catalogs/f"
+  succeeds "a poll fails that may not write" ends_in 1 with_rights_only "$CATALOG_MIRROR" poll --store "$store" \
+    --catalog "f=dir:$WORK/version-1"
+  matches "and says so" "$(cat "$WORK/out")" "not allowed to"
+  succeeds "what was published before the rights went is whole" verify "$store"
+  chmod u+w "$store/catalogs/f" && chmod 0 "$store/catalogs/f/current.json"
+  succeeds "a pointer that may not be read is none that is missing" ends_in 1 with_rights_only "$CATALOG_MIRROR" poll \
+    --store "$store" --catalog "f=dir:$WORK/version-1"
+  chmod 644 "$store/catalogs/f/current.json"
+  is "its serial is as it was" "$(serial "$store")" 1
+  (for round in 1 0 1 0 1 0; do
+    with_rights_only "$CATALOG_MIRROR" poll --force --store "$store" --catalog "f=dir:$WORK/version-$round" || true
+  done) >"$WORK/rounds" 2>&1 &
+  process=$!
+  while kill -0 "$process" 2>/dev/null; do
+    chmod -R a-w "$store" 2>/dev/null || true
+    sleep "0.0$((RANDOM % 9 + 1))"
+    chmod -R u+w "$store" 2>/dev/null || true
+    sleep "0.$((RANDOM % 3))"
+  done
+  succeeds "verify finds nothing wrong after rights came and went" verify "$store"
+  succeeds "and the next poll succeeds, when it may" ends_in 10 small_poll "$store" 2
+}
+
+# Clocks that jump by a year: the serial still grows, and gc deletes nothing that was just written.
+clocks() {
+  local store=$WORK/clocks
+  need_debian faketime=faketime
+  small_poll "$store" 0 >/dev/null 2>&1 || true
+  succeeds "a poll with a clock of last year publishes" ends_in 10 faketime -f -365d "$CATALOG_MIRROR" poll --detailed-exitcode --store "$store" \
+    --catalog "f=dir:$WORK/version-1"
+  is "the serial goes on" "$(serial "$store")" 2
+  succeeds "and one with a clock of next year" ends_in 10 faketime -f +365d "$CATALOG_MIRROR" poll --detailed-exitcode --store "$store" \
+    --catalog "f=dir:$WORK/version-2"
+  is "the serial goes on again" "$(serial "$store")" 3
+  succeeds "gc removes nothing that was just written" "$CATALOG_MIRROR" gc --store "$store"
+  succeeds "verify finds nothing wrong after the jumps" verify "$store"
+}
+
+# An S3 server that fails one request in four.
+failing_s3() {
+  local port place=s3://faults round code failed=0
+  port=$(free_port)
+  start "$WORK/failing.log" python3 -B "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 4
+  wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
+  for round in $(seq 1 12); do
+    code=0
+    AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port timeout 60 "$CATALOG_MIRROR" poll --force --store "$place" \
+      --s3-path-style --catalog "f=dir:$WORK/version-$((round % 3))" >"$WORK/s3.log" 2>&1 || code=$?
+    ((code == 0 || code == 1)) || not_ok "round $round ends in success or an error" "exit code $code" \
+      "$(cat "$WORK/s3.log")"
+    ((code != 1)) || failed=$((failed + 1))
+    if s3_object "$place" catalogs/f/current.json >/dev/null 2>&1; then
+      "$CATALOG_MIRROR" verify --store "$place" --s3-path-style >"$WORK/verify" 2>&1 ||
+        not_ok "round $round leaves a whole state" "$(cat "$WORK/verify")"
+    fi
+  done
+  ok "12 polls over a failing S3 server end in success or an error ($failed errors) and leave a whole state"
+  succeeds "once it fails no more a poll succeeds" ends_in 0 "$CATALOG_MIRROR" poll --force --store "$place" \
+    --s3-path-style --catalog "f=dir:$WORK/version-0"
+  succeeds "and verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place" --s3-path-style
+}
+
+# hanging_s3 NAME [SECONDS]: polls over an S3 server that accepts connections and answers after SECONDS, or never. Output and exit
+# code are in files of that name.
+hanging_s3() {
+  local name=$1 port server
+  port=$(free_port)
+  start "$WORK/$name.proxy" python3 "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 1000000
+  server=$STARTED_PID
+  wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
+  make_bucket "$name"
+  kill -STOP "$server"
+  [[ -z ${2:-} ]] || start /dev/null bash -c "sleep $2 && kill -CONT $server"
+  AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port start "$WORK/$name.log" ended "$name" timeout 150 "$CATALOG_MIRROR" poll \
+    --store "s3://$name" --s3-path-style --catalog "f=dir:$WORK/version-0"
+  HANGING+=("$STARTED_PID")
+  STOPPED+=("$server")
+}
+
+# ended NAME COMMAND...: writes the exit code to a file.
+ended() {
+  local code=0
+  "${@:2}" || code=$?
+  echo "$code" >"$WORK/$1.code"
+}
+
+# Both polls wait for most of a minute, so they run beside the other checks.
+hanging_begin() {
+  HANGING=() STOPPED=()
+  hanging_s3 late 33
+  hanging_s3 never
+}
+
+hanging_end() {
+  wait "${HANGING[@]}" || true
+  { kill -KILL "${STOPPED[@]}" && wait "${STOPPED[@]}"; } 2>/dev/null || true
+  is "a poll waits for an S3 server that answers after 33 seconds" "$(cat "$WORK/late.code")" 0
+  succeeds "and leaves a whole state" "$CATALOG_MIRROR" verify --store s3://late --s3-path-style
+  is "it gives up one that never answers" "$(cat "$WORK/never.code")" 1
+  matches "and says so" "$(cat "$WORK/never.log")" "did not answer in time"
+}
+
+for number in 0 1 2; do version "$number" >/dev/null; done
+start_moto
+use_s3 "$MOTO_URL"
+make_bucket faults
+hanging_begin
+killed_everywhere
+many_pollers
+full_disk
+read_only
+permissions
+clocks
+failing_s3
+hanging_end

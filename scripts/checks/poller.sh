@@ -1,0 +1,177 @@
+# The poller in the Lambda emulator: moto gives S3, SQS, EventBridge and Secrets Manager, and the registry has TLS and a
+# password. The part minio has the bucket in MinIO instead.
+# shellcheck shell=bash
+
+PLACE=s3://mirror/poller
+SOURCE=$REGISTRY/ns/poller:v1
+EVENTS=$ROOT/functions/poller/tests/events
+
+# aws_json SERVICE TARGET BODY: a signed request in AWS's JSON protocol.
+aws_json() {
+  curl -sSf --aws-sigv4 "aws:amz:us-east-1:$1" --user "$S3_KEY:$S3_SECRET" -H "X-Amz-Target: $2" \
+    -H "Content-Type: application/x-amz-json-${4:-1.1}" -d "$3" "$MOTO_URL/"
+}
+sqs() { aws_json sqs "AmazonSQS.$1" "$2" 1.0; }
+bus() { aws_json events "AWSEvents.$1" "$2"; }
+
+# new_queue NAME: prints its URL.
+new_queue() { sqs CreateQueue "$(jq -n --arg name "$1" '{QueueName: $name} + if $name | endswith(".fifo") then {Attributes: {FifoQueue: "true"}} else {} end')" | jq -r .QueueUrl; }
+messages() { sqs ReceiveMessage "$(jq -n --arg url "$1" '{QueueUrl: $url, MaxNumberOfMessages: 10, VisibilityTimeout: 0}')" | jq -c '[.Messages // [] | .[].Body | fromjson]'; }
+
+# What the function finds around it.
+surroundings() {
+  CLOCK=$WORK/clock
+  printf 0 >"$CLOCK"
+  start_moto "$CLOCK"
+  use_s3 "$MOTO_URL"
+  make_bucket mirror
+  make_bucket config
+  aws_json secretsmanager secretsmanager.CreateSecret \
+    "$(jq -n --rawfile auth "$AUTH_FILE" '{Name: "pull", SecretString: $auth, ClientRequestToken: "00000000-0000-0000-0000-000000000000"}')" >/dev/null
+  QUEUE=$(new_queue changed.fifo)
+  HEARD=$(new_queue heard)
+  bus PutRule '{"Name": "changes", "EventPattern": "{\"source\": [\"catalog-mirror\"]}"}' >/dev/null
+  bus PutTargets '{"Rule": "changes", "Targets": [{"Id": "1", "Arn": "arn:aws:sqs:us-east-1:123456789012:heard"}]}' >/dev/null
+}
+
+# configure NAME...: catalogs.yaml, with each name at the one source.
+configure() {
+  local name
+  {
+    printf 'registries: {caFiles: ["%s"]}\ncatalogs:\n' "$REGISTRY_CA"
+    for name in "$@"; do printf -- '- {name: %s, source: "%s"}\n' "$name" "$SOURCE"; done
+  } >"$WORK/catalogs.yaml"
+  put_config "$WORK/catalogs.yaml"
+}
+put_config() { s3_curl -f -T "$1" /config/catalogs.yaml; }
+
+# start_poller [VARIABLE=VALUE...]: in place of the one before. The emulator hands events only to a program's own name.
+start_poller() {
+  if [[ -n ${FUNCTION_PID:-} ]]; then kill "$FUNCTION_PID" 2>/dev/null && wait "$FUNCTION_PID" || true; fi
+  start_function poller poller STORE="$PLACE" CATALOGS=s3://config/catalogs.yaml PULL_SECRETS=pull AWS_ENDPOINT_URL="$MOTO_URL" \
+    AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET" "$@"
+}
+
+# ask JSON FILTER: invokes with an event, prints what jq finds in the answer.
+ask() {
+  printf '%s' "$1" >"$WORK/event.json"
+  invoke poller "$WORK/event.json" 2>&1 | jq -rc "$2" 2>&1
+}
+event() { cat "$EVENTS/$1.json"; }
+OUTCOMES='[.reports[] | "\(.catalog) \(.outcome)"] | join(", ")'
+current() { s3_object "$PLACE" "catalogs/$1/current.json"; }
+
+directly() {
+  local first second
+  configure good
+  start_poller EVENT_BUS=default
+  is "a schedule event publishes" "$(ask "$(event schedule)" "$OUTCOMES")" "good published"
+  is "the second finds nothing new" "$(ask '{}' "$OUTCOMES")" "good unchanged"
+  first=$(current good | jq -r .contentHash)
+  copy_image "oci:$LAYOUT:step-001" "docker://$SOURCE"
+  is "an update is published" "$(ask "$(event scheduler)" "$OUTCOMES")" "good published"
+  second=$(current good | jq -r .contentHash)
+  [[ $first != "$second" ]] && ok "with another content" || not_ok "with another content" "$first"
+  is "a rollback is a publication" "$(ask "{\"action\":\"rollback\",\"catalogs\":[\"good\"],\"contentHash\":\"${first:0:12}\"}" \
+    '.reports[0] | "\(.outcome) \(.serial) \(.contentHash)"')" "published 3 $first"
+  is "that polls leave alone" "$(ask '{}' "$OUTCOMES") $(current good | jq -r .contentHash)" "good unchanged $first"
+  is "until one is forced" "$(ask "$(event manual-force)" '.reports[0] | "\(.outcome) \(.contentHash)"')" "published $second"
+  is "a check finds nothing wrong" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
+  is "EventBridge heard of every publication" "$(messages "$HEARD" | jq -rc '[.[].detail.data.serial] | sort | join(" ")')" "1 2 3 4"
+  matches "a log line has the request's id" "$(grep '"message":"polled catalog"' "$FUNCTION_LOG" | head -1)" '"request_id":"[0-9a-f-]+"'
+  matches "metrics are log lines" "$(grep -c '"Namespace":"CatalogMirror"' "$FUNCTION_LOG")" '^[4-9]$'
+  if grep -q "$REGISTRY_PASSWORD\|$S3_SECRET" "$FUNCTION_LOG"; then
+    not_ok "no secret is in the log"
+  else
+    ok "no secret is in the log"
+  fi
+}
+
+# Objects that nothing names, as a killed poll leaves them, are condemned in one run and deleted in a later one. moto dates
+# objects by a clock of three days ago at first, so the state of collection is old enough for its next step.
+collecting() {
+  local orphan key keys=()
+  printf -- '-259200' >"$CLOCK"
+  for orphan in one two three; do
+    printf %s "$orphan" >"$WORK/orphan"
+    key=packages/sha256/$(sha256 <"$WORK/orphan").json.zst
+    s3_curl -f -T "$WORK/orphan" "/${PLACE#s3://}/$key"
+    keys+=("$key")
+  done
+  is "a dry run of gc counts the garbage" "$(ask '{"action":"gc","dryRun":true}' '"\(.dryRun) \(.condemned.objects) \(.condemned.bytes)"')" "true 3 11"
+  is "gc condemns it" "$(ask "$(event manual-gc)" '"\(.step) \(.condemned.objects) \(.deleted.objects)"')" "condemn 3 0"
+  succeeds "and deletes nothing yet" s3_object "$PLACE" "${keys[0]}" -o /dev/null
+  printf 0 >"$CLOCK"
+  is "a run more than two hours later deletes it" "$(ask "$(event manual-gc)" '"\(.step) \(.deleted.objects)"')" "delete 3"
+  for key in "${keys[@]}"; do
+    is "${key:16:8} is gone" "$(s3_curl -o /dev/null -w '%{http_code}' "/${PLACE#s3://}/$key")" 404
+  done
+  is "a check finds nothing wrong after it" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
+  is "the next run has nothing left to delete" "$(ask "$(event manual-gc)" .left.objects)" 0
+  matches "its figures are metrics" "$(grep -c '"DeletedObjects":3' "$FUNCTION_LOG")" '^[1-9]'
+}
+
+by_queue() {
+  configure good other
+  start_poller QUEUE_URL="$QUEUE"
+  is "with a queue only the digests are resolved" "$(ask '{}' '"\(.queued | join(" ")); \([.reports[].catalog] | join(" "))"')" "other; good"
+  is "and a message is sent" "$(messages "$QUEUE" | jq -c '[.[].catalog]')" '["other"]'
+  is "which a FIFO queue takes only once" "$(ask '{}' '.queued | join(" ")') $(messages "$QUEUE" | jq -c '[.[].catalog]')" 'other ["other"]'
+  is "a queue event publishes, and reports what failed" \
+    "$(ask "$(event queue | sed 's/no-longer-configured/other/')" '[.batchItemFailures[].itemIdentifier] | join(" ")')" \
+    "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+  is "the others are published" "$(current other | jq -r .serial)" 1
+}
+
+refusals() {
+  local text code=0
+  printf 'catalogs: [{name: A, source: "%s"}, {name: b, source: "dir:/etc"}]\n' "$SOURCE" >"$WORK/broken.yaml"
+  put_config "$WORK/broken.yaml"
+  printf '{}' >"$WORK/event.json"
+  text=$(invoke poller "$WORK/event.json" 2>&1) || code=$?
+  [[ $code != 0 ]] && ok "a broken configuration fails the event" || not_ok "a broken configuration fails the event" "$text"
+  matches "with all problems" "$text" 'catalog A.*catalog b'
+  is "what is published stays" "$(current good | jq -r .serial)" 4
+  code=0
+  start_poller STORE=/tmp CATALOGS="$(cat "$WORK/broken.yaml")" IDENTITY=yes
+  wait "$STARTED_PID" || code=$?
+  is "a broken environment is refused at init" "$code" 1
+  for text in STORE IDENTITY 'catalog A' 'catalog b'; do
+    matches "with the problem of $text" "$(grep 'cannot start' "$FUNCTION_LOG")" "$text"
+  done
+}
+
+# Configuration and objects in MinIO; secrets and events stay with moto.
+over_minio() {
+  local first
+  start_minio
+  use_s3 "$MINIO_URL" "$MINIO_CA"
+  make_bucket mirror
+  make_bucket config
+  copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"
+  configure good
+  start_poller AWS_ENDPOINT_URL_S3="$MINIO_URL" AWS_CA_BUNDLE="$MINIO_CA"
+  is "over MinIO a schedule event publishes" "$(ask "$(event schedule)" "$OUTCOMES")" "good published"
+  is "the next finds nothing new" "$(ask '{}' "$OUTCOMES")" "good unchanged"
+  first=$(current good | jq -r .contentHash)
+  copy_image "oci:$LAYOUT:step-001" "docker://$SOURCE"
+  configure good other
+  is "a queue event publishes an update" \
+    "$(ask "$(event queue)" '[.batchItemFailures[].itemIdentifier] | join(" ")') $(current good | jq -r .serial)" \
+    "7c9e6679-7425-40de-944b-e07fc1f90ae7 2"
+  is "a rollback is a publication" "$(ask "{\"action\":\"rollback\",\"catalogs\":[\"good\"],\"contentHash\":\"$first\"}" \
+    '.reports[0] | "\(.outcome) \(.serial) \(.contentHash)"')" "published 3 $first"
+  is "a check finds nothing wrong" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
+}
+
+copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"
+surroundings
+start_emulator
+if [[ ${S3_SERVER:-moto} == minio ]]; then
+  over_minio
+else
+  directly
+  collecting
+  by_queue
+  refusals
+fi

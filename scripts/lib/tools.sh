@@ -1,0 +1,136 @@
+# Installs the tools that scripts need, each in one fixed version. A tool that cannot be installed is an error: no check is
+# skipped because of it.
+# shellcheck shell=bash
+
+# Rust, C and Go programs of other projects that the checks run beside the mirror.
+CRANE=github.com/google/go-containerregistry/cmd/crane@v0.20.6
+ORAS=oras.land/oras/cmd/oras@v1.2.3
+# The last version that builds without asking the module proxy for a list of versions.
+MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+COSIGN=github.com/sigstore/cosign/v2/cmd/cosign@v2.6.1
+# The checks install all Python tools at once, so that pip finds versions that work together.
+AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1.9.2
+PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 checkov==3.2.459 openapi-spec-validator
+  "$AWS_CLI" "$SAM_CLI" "$CARGO_LAMBDA")
+
+# Installs what scripts/checks/run needs by default. MinIO and cosign take minutes to build and are used by long checks only.
+install_check_tools() {
+  need_check_servers
+  need_debian h2load=nghttp2-client setpriv=util-linux unshare=util-linux systemd-analyze=systemd python3=python3 \
+    gpg=gpg gpg-agent=gpg-agent faketime=faketime file=file
+  need_python_tools
+  need_crane
+  need_oras
+  need_fbc_counter
+}
+
+need_check_servers() {
+  need_debian docker-registry=docker-registry skopeo=skopeo umoci=umoci nginx=nginx-light jq=jq \
+    htpasswd=apache2-utils zstd=zstd curl=curl openssl=openssl
+}
+
+need_python_tools() { need_python checkov "${PYTHON_TOOLS[@]}"; }
+need_crane() { need_go crane "$CRANE"; }
+need_oras() { need_go oras "$ORAS"; }
+need_cosign() { need_go cosign "$COSIGN"; }
+need_minio() { need_go minio "$MINIO"; }
+# Counts packages, channels and bundles as OLM's own module reads them.
+need_fbc_counter() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
+# Lists tar archives as Go's archive/tar reads them.
+need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
+
+# A person who deploys may have these on the path already, in another version, which is then used.
+need_aws() { need_tool aws "$AWS_CLI"; }
+need_sam() { need_tool sam "$SAM_CLI"; }
+need_cargo_lambda() {
+  need_tool cargo-lambda "$CARGO_LAMBDA"
+  # It looks for zig with the first python3 of the path, which is not the one that came with it.
+  [[ $(command -v cargo-lambda) != "${VENV:-none}"/* ]] || export CARGO_ZIGBUILD_PYTHON_PATH=$VENV/bin/python3
+}
+
+# need_rust_target ARCHITECTURE: adds it to the compiler where rustup manages that.
+need_rust_target() {
+  local target=aarch64-unknown-linux-gnu
+  [[ $1 == x86_64 ]] && target=x86_64-unknown-linux-gnu
+  ! command -v rustup >/dev/null || rustup --quiet target add "$target"
+}
+
+as_root() {
+  if ((EUID == 0)); then "$@"; else sudo -n "$@"; fi
+}
+
+# need_debian COMMAND=PACKAGE...: installs the packages whose commands are missing.
+need_debian() {
+  local missing=() pair
+  export PATH=$PATH:/usr/sbin
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null || missing+=("${pair##*=}")
+  done
+  ((${#missing[@]})) || return 0
+  say "installing ${missing[*]}"
+  # Packages must not start their services: the checks start their own servers, on their own ports.
+  as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null || die "package ${pair##*=} is installed, but it has no command ${pair%%=*}"
+  done
+}
+
+# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again.
+need_python() {
+  VENV=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/venv
+  if [[ ! -x $VENV/bin/$1 ]]; then
+    say "installing ${*:2}"
+    [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { need_debian_venv && python3 -m venv --clear "$VENV"; }
+    # Compiling all modules takes a minute of CPU; the few that are used are compiled at their first use.
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}"
+  fi
+  export PATH=$PATH:$VENV/bin
+}
+
+need_debian_venv() {
+  as_root apt-get install -qq -y python3-venv >/dev/null
+}
+
+# need_tool COMMAND PACKAGE: takes the command from the path, or installs the package.
+need_tool() {
+  command -v "$1" >/dev/null || need_python "$@"
+}
+
+# need_go COMMAND PACKAGE@VERSION: builds a program with Go, once.
+need_go() {
+  ! has_go_program "$1" "$2" || return 0
+  say "building $2"
+  # `go install` also asks which other versions exist. Some module proxies do not answer that.
+  GOBIN=$GO_PROGRAMS go install "$2" 2>/dev/null || go_module "$@"
+  echo "$2" >"$GO_PROGRAMS/$1.source"
+}
+
+# need_go_folder COMMAND FOLDER: builds a program from a folder of this tree.
+need_go_folder() {
+  local source
+  source=$(cat "$2"/main.go "$2"/go.* | sha256)
+  ! has_go_program "$1" "$source" || return 0
+  say "building $1"
+  mkdir -p "$GO_PROGRAMS"
+  (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .) || die "$1 cannot be built"
+  echo "$source" >"$GO_PROGRAMS/$1.source"
+}
+
+# has_go_program COMMAND SOURCE: succeeds if the program was built from that source. Makes sure of Go otherwise.
+has_go_program() {
+  GO_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
+  export PATH=$PATH:$GO_PROGRAMS
+  if [[ -x $GO_PROGRAMS/$1 && $(cat "$GO_PROGRAMS/$1.source" 2>/dev/null) == "$2" ]]; then return 0; fi
+  export PATH=$PATH:/usr/local/go/bin
+  need_debian go=golang-go
+  return 1
+}
+
+# go_module COMMAND PACKAGE@VERSION: builds through a module that requires the package.
+go_module() {
+  local module=$WORK/module-$1
+  mkdir -p "$module"
+  (cd "$module" && go mod init tool && go get "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "${2%@*}") >"$module/log" 2>&1 ||
+    die "$2 cannot be built: $(tail -5 "$module/log")"
+}

@@ -1,0 +1,174 @@
+//! `ClusterCatalog` manifests, as `kubectl get -o yaml` prints them.
+
+use std::time::Duration;
+
+use model::Availability;
+use publish::Catalog;
+use serde::Deserialize;
+use serde_json::Value;
+use source::Source;
+
+use super::{ConfigProblems, file::PlacedCatalog, section::deserialize, values::check_poll_interval};
+
+const API_VERSION: &str = "olm.operatorframework.io/v1";
+
+/// A manifest. Fields that a cluster adds (`status`, more `metadata`) are ignored.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    metadata: Metadata,
+    spec: Spec,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Spec {
+    source: CatalogSource,
+    #[serde(default)]
+    availability_mode: Availability,
+    #[expect(
+        dead_code,
+        reason = "known, so that it is not refused; a mirror has no use for the order of catalogs"
+    )]
+    priority: Option<i32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CatalogSource {
+    #[serde(rename = "type")]
+    kind: String,
+    image: Option<ImageSource>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ImageSource {
+    #[serde(rename = "ref")]
+    reference: String,
+    poll_interval_minutes: Option<u64>,
+}
+
+/// Adds a manifest, or all items of a `List` of manifests.
+pub(crate) fn add(manifest: Value, place: &str, catalogs: &mut Vec<PlacedCatalog>, problems: &mut ConfigProblems) {
+    let field = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (field("apiVersion"), field("kind"));
+    if kind == "List" || kind == "ClusterCatalogList" {
+        let Some(items) = manifest.get("items").and_then(Value::as_array) else {
+            return problems.add(place, format!("the {kind} has no items"));
+        };
+        return items
+            .iter()
+            .for_each(|item| add(item.clone(), place, catalogs, problems));
+    }
+    if (version, kind) != (API_VERSION, "ClusterCatalog") {
+        let problem = format!("{kind:?} of {version:?} is not a ClusterCatalog of {API_VERSION:?}");
+        return problems.add(place, problem);
+    }
+    let name = manifest
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let place = format!("{place}, ClusterCatalog {name}");
+    let manifest: Option<Manifest> = deserialize(manifest, &place, problems);
+    let catalog = manifest.and_then(|manifest| manifest.check(&place, problems));
+    catalogs.extend(catalog.map(|catalog| PlacedCatalog { place, catalog }));
+}
+
+impl Manifest {
+    fn check(self, place: &str, problems: &mut ConfigProblems) -> Option<Catalog> {
+        let source = &self.spec.source;
+        if source.kind != "Image" {
+            problems.add(place, format!("spec.source.type must be Image, not {:?}", source.kind));
+        }
+        let Some(image) = &source.image else {
+            problems.add(place, "spec.source.image is missing");
+            return None;
+        };
+        let name = problems.ok(place, self.metadata.name.parse());
+        let source = image.check(place, problems);
+        let minutes = image.poll_interval_minutes;
+        let interval = minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+        Some(Catalog {
+            name: name?,
+            source: source?,
+            availability: self.spec.availability_mode,
+            interval,
+            policy: None,
+            lookaside: None,
+        })
+    }
+}
+
+impl ImageSource {
+    // The rules are those that the API server checks from the CRD.
+    fn check(&self, place: &str, problems: &mut ConfigProblems) -> Option<Source> {
+        let reference = format!("{place}, spec.source.image.ref");
+        let source: Option<Source> = problems.ok(&reference, self.reference.parse());
+        let is_path = source
+            .as_ref()
+            .is_some_and(|source| !matches!(source, Source::Registry { .. }));
+        if is_path {
+            problems.add(reference, format!("{:?} is not an image in a registry", self.reference));
+        }
+        let interval = format!("{place}, spec.source.image.pollIntervalMinutes");
+        match self.poll_interval_minutes {
+            None => {}
+            Some(0) => problems.add(&interval, "must be at least 1"),
+            Some(minutes) => {
+                let checked = check_poll_interval(Duration::from_secs(minutes.saturating_mul(60)));
+                problems.ok(&interval, checked);
+            }
+        }
+        let is_pinned = source.as_ref().is_some_and(|source| source.pinned().is_some());
+        if self.poll_interval_minutes.is_some() && is_pinned {
+            problems.add(interval, "must not be set together with a digest, which never changes");
+        }
+        source
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogs::ConfigLoader;
+
+    #[test]
+    fn cluster_catalog_that_a_cluster_would_refuse_is_a_problem() {
+        let manifest = |image: &str| {
+            format!(
+                "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a}}, \
+                 spec: {{source: {{type: Image, image: {image}}}}}}}"
+            )
+        };
+        for (text, part) in [
+            (
+                manifest("{ref: 'dir:/etc'}"),
+                "spec.source.image.ref: \"dir:/etc\" is not an image",
+            ),
+            (
+                manifest("{ref: 7}"),
+                "ClusterCatalog a, spec.source.image.ref: invalid type",
+            ),
+            (
+                manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 0}"),
+                "at least 1",
+            ),
+            (
+                manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 9000000}"),
+                "out of range",
+            ),
+            ("{apiVersion: v1, kind: List}".to_owned(), "the List has no items"),
+            ("{apiVersion: v1, kind: ConfigMap}".to_owned(), "ConfigMap"),
+        ] {
+            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
+            loader.text("file", &text);
+            let problems = loader.finish().unwrap_err().to_string();
+            assert!(problems.contains(part), "{part} is not in {problems}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `catalogs.yaml`: its documents, and how those of several files are merged.
+
+use std::time::Duration;
+
+use model::Availability;
+use publish::{Catalog, Retention};
+use serde_json::Value;
+
+use super::{
+    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, keys::KeyPlaces, limits::LimitSettings,
+    poll_interval, retention, section::Section, signatures::SignatureRules, webhook::NotifySettings,
+};
+
+/// Settings of all files together. Where only one value is possible, the last file wins.
+#[derive(Debug, Default)]
+pub(crate) struct MergedFiles {
+    pub(crate) store: Option<String>,
+    pub(crate) registries: RegistryConfig,
+    pub(crate) limits: LimitSettings,
+    pub(crate) catalogs: Vec<PlacedCatalog>,
+    pub(crate) notify: NotifySettings,
+    pub(crate) retention: Option<Retention>,
+    pub(crate) server: ServerConfig,
+    pub(crate) keys: KeyPlaces,
+    pub(crate) signatures: SignatureRules,
+}
+
+/// A catalog and the place where it is configured, for problems.
+#[derive(Debug)]
+pub(crate) struct PlacedCatalog {
+    pub(crate) place: String,
+    pub(crate) catalog: Catalog,
+}
+
+impl MergedFiles {
+    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests.
+    pub(crate) fn add_text(&mut self, text: &str, place: &str, interval: Duration, problems: &mut ConfigProblems) {
+        let documents = match serde_saphyr::from_multiple::<Value>(text) {
+            Ok(documents) => documents,
+            Err(error) => {
+                // The default message speaks to programmers, and names options that users do not have.
+                let error = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+                return problems.add(place, format!("is not valid YAML: {error}"));
+            }
+        };
+        for (document, number) in documents.into_iter().zip(1..) {
+            let place = match number {
+                1 => place.to_owned(),
+                _ => format!("{place}, document {number}"),
+            };
+            if document.get("kind").is_some() || document.get("apiVersion").is_some() {
+                cluster_catalog::add(document, &place, &mut self.catalogs, problems);
+            } else if !document.is_null() {
+                let section = Section::new(document, place, problems);
+                section
+                    .into_iter()
+                    .for_each(|section| self.add_document(section, interval));
+            }
+        }
+    }
+
+    fn add_document(&mut self, mut document: Section<'_>, default_interval: Duration) {
+        let interval = document.parsed("interval", poll_interval).unwrap_or(default_interval);
+        self.store = document.field("store").or(self.store.take());
+        if let Some(section) = document.section("registries") {
+            self.registries.extend(RegistryConfig::read(section));
+        }
+        if let Some(section) = document.section("limits") {
+            self.limits.add(section);
+        }
+        if let Some(section) = document.section("notify") {
+            self.notify.add(section);
+        }
+        if let Some(section) = document.section("retention") {
+            self.retention = Some(retention::read(section));
+        }
+        if let Some(section) = document.section("server") {
+            self.server.extend(ServerConfig::read(section));
+        }
+        if let Some(section) = document.section("signing") {
+            self.keys.add_signing(section);
+        }
+        if let Some(section) = document.section("trust") {
+            self.keys.add_trusted(section);
+        }
+        if let Some(rule) = document.value("signature") {
+            self.signatures.set_default(rule, document.place_of("signature"));
+        }
+        document.sections("catalogs", "catalog", |section| self.add_catalog(section, interval));
+        document.finish();
+    }
+
+    fn add_catalog(&mut self, mut section: Section<'_>, interval: Duration) {
+        let place = section.place().to_owned();
+        let name = section.required::<String>("name");
+        let source = section.required::<String>("source");
+        // Both are parsed even if the other one is wrong: all problems are reported at once.
+        let name = name.and_then(|name| section.problems().ok(&place, name.parse()));
+        let source = source.and_then(|source| section.problems().ok(&place, source.parse()));
+        let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
+        let availability: Option<Availability> = section.field("availabilityMode");
+        let signature = section.value("signature");
+        section.finish();
+        let (Some(name), Some(source)) = (name, source) else {
+            return;
+        };
+        if let Some(rule) = signature {
+            self.signatures.set_own(&name, rule, format!("{place}, signature"));
+        }
+        let catalog = Catalog {
+            name,
+            source,
+            availability: availability.unwrap_or_default(),
+            interval: Some(interval),
+            policy: None,
+            lookaside: None,
+        };
+        self.catalogs.push(PlacedCatalog { place, catalog });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogs::ConfigLoader;
+
+    fn problems(text: &str) -> String {
+        let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
+        loader.text("catalogs.yaml", text);
+        loader.finish().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn document_problems_name_their_fields() {
+        let text = "
+interval: 30
+store: [a]
+registries: {plainHttp: ['http://registry.lab:5000'], authFiles: [a, 7]}
+catalogs:
+- {name: a, source: 'quay.io/a/b:v1', interval: 0s, colour: red}
+- {source: 'quay.io/a/b:v1'}
+";
+        let problems = problems(text);
+        for part in [
+            "catalogs.yaml, interval: \"30\" is not a duration",
+            "catalogs.yaml, store: invalid type",
+            "registries, plainHttp: \"http://registry.lab:5000\" is not HOST",
+            "registries, authFiles, [1]: ",
+            "catalog a, interval: 0s is out of range",
+            "catalog a: unknown field colour",
+            "catalog number 2: the field name is missing",
+        ] {
+            assert!(problems.contains(part), "{part} is not in {problems}");
+        }
+    }
+
+    #[test]
+    fn field_without_value_is_refused() {
+        for field in [
+            "trust",
+            "signing",
+            "signature",
+            "server: {readers",
+            "trust: {keys",
+            "catalogs",
+        ] {
+            let close = if field.contains('{') { "}" } else { "" };
+            let problems = problems(&format!("{field}: {close}\n"));
+            assert!(problems.contains("has no value"), "{field}: {problems}");
+        }
+    }
+
+    #[test]
+    fn duplicate_key_message_names_no_option_of_the_parser() {
+        let problems = problems("store: a\nstore: b\n");
+        assert!(problems.contains("store") && !problems.contains("Policy"), "{problems}");
+    }
+}

@@ -1,0 +1,206 @@
+use std::{collections::BTreeMap, fmt::Display, fs, path::Path, str::FromStr, time::Duration};
+
+use model::{Availability, CatalogName};
+use publish::Catalog;
+use source::Source;
+use trust::policy::OpenPgpBackend;
+
+use super::{
+    Config, ConfigProblems, RegistryConfig, ServerConfig,
+    file::{MergedFiles, PlacedCatalog},
+    signatures::KeyContext,
+};
+
+/// Collects a configuration from files, texts and flags, and all of its problems.
+///
+/// ```
+/// use std::time::Duration;
+/// use catalog_mirror_config::ConfigLoader;
+///
+/// let mut loader = ConfigLoader::new(Duration::from_secs(600));
+/// loader.text("catalogs.yaml", "catalogs: [{name: a, source: 'quay.io/a/b:v1'}]");
+/// assert_eq!(loader.finish()?.catalogs[0].name.as_str(), "a");
+///
+/// let mut loader = ConfigLoader::new(Duration::from_secs(600));
+/// loader.text("catalogs.yaml", "{interval: soon, stor: x}");
+/// let problems = loader.finish().unwrap_err().to_string();
+/// assert!(problems.contains("catalogs.yaml, interval: ") && problems.contains("unknown field stor"));
+/// # Ok::<(), catalog_mirror_config::ConfigProblems>(())
+/// ```
+pub struct ConfigLoader {
+    interval: Duration,
+    files: MergedFiles,
+    registries: RegistryConfig,
+    server: ServerConfig,
+    registries_only: bool,
+    problems: ConfigProblems,
+    keyrings: Option<&'static dyn OpenPgpBackend>,
+}
+
+/// A catalog of the command line: `NAME=SOURCE`.
+#[derive(Debug, Clone)]
+pub struct NamedSource {
+    name: CatalogName,
+    source: Source,
+}
+
+impl ConfigLoader {
+    /// Starts with an empty configuration. `interval` is for catalogs that configure none.
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            files: MergedFiles::default(),
+            registries: RegistryConfig::default(),
+            server: ServerConfig::default(),
+            registries_only: false,
+            problems: ConfigProblems::default(),
+            keyrings: None,
+        }
+    }
+
+    /// Sets the default of `limits.memoryBytes`. For AWS Lambda, where all memory is little. Call it before adding files.
+    pub fn memory(&mut self, bytes: usize) {
+        self.files.limits.set_memory(bytes);
+    }
+
+    /// Adds a file of `catalogs.yaml` documents and `ClusterCatalog` manifests.
+    pub fn file(&mut self, path: &Path) {
+        let place = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => self.text(&place, &text),
+            Err(error) => self.problems.add(place, format!("cannot be read: {error}")),
+        }
+    }
+
+    /// Adds a text of documents. `place` names it in problems.
+    pub fn text(&mut self, place: &str, text: &str) {
+        self.files.add_text(text, place, self.interval, &mut self.problems);
+    }
+
+    /// Adds a catalog of the command line.
+    pub fn named_source(&mut self, named: &NamedSource) {
+        let catalog = Catalog {
+            name: named.name.clone(),
+            source: named.source.clone(),
+            availability: Availability::Available,
+            interval: Some(self.interval),
+            policy: None,
+            lookaside: None,
+        };
+        let place = "--catalog".to_owned();
+        self.files.catalogs.push(PlacedCatalog { place, catalog });
+    }
+
+    /// Adds settings of the registry client that win over those of the files.
+    pub fn registries(&mut self, registries: RegistryConfig) {
+        self.registries.extend(registries);
+    }
+
+    /// Adds settings of the HTTP server that win over those of the files.
+    pub fn server(&mut self, server: ServerConfig) {
+        self.server.extend(server);
+    }
+
+    /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere.
+    pub fn registries_only(&mut self) {
+        self.registries_only = true;
+    }
+
+    /// Adds the file of a private key that signs publications. `place` names it in problems.
+    pub fn signing_key(&mut self, place: &str, file: &Path) {
+        self.files.keys.add_signing_file(place, file);
+    }
+
+    /// Adds the file of a public key that is trusted. `place` names it in problems.
+    pub fn verify_key(&mut self, place: &str, file: &Path) {
+        self.files.keys.add_trusted_file(place, file);
+    }
+
+    /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
+    pub fn openpgp(&mut self, keyrings: &'static dyn OpenPgpBackend) {
+        self.keyrings = Some(keyrings);
+    }
+
+    /// Adds a problem that the caller found, so that it is reported with the others.
+    pub fn problem(&mut self, place: &str, problem: impl Display) {
+        self.problems.add(place, problem);
+    }
+
+    /// Returns the configuration.
+    ///
+    /// # Errors
+    /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that do not fit together.
+    pub fn finish(mut self) -> Result<Config, ConfigProblems> {
+        let problems = &mut self.problems;
+        if self.files.store.as_deref() == Some("") {
+            problems.add("store", "the name of the folder or bucket is empty");
+        }
+        if self.registries_only {
+            refuse_paths(&self.files.catalogs, problems);
+        }
+        // Everything below needs the whole configuration: texts may come in any order.
+        let mut catalogs = unique(self.files.catalogs, problems);
+        let keys = KeyContext {
+            no_files: self.registries_only,
+            keyrings: self.keyrings,
+        };
+        self.files.signatures.apply(&mut catalogs, keys, problems);
+        self.files.notify.check(&catalogs, problems);
+        self.files.registries.extend(self.registries);
+        self.files.server.extend(self.server);
+        self.files.server.check(problems);
+        let keys = self.files.keys.read(self.registries_only, problems);
+        let limits = self.files.limits.finish();
+        let images = self.files.registries.settings(limits.image.clone(), problems);
+        self.problems.none_or(Config {
+            store: self.files.store,
+            catalogs,
+            images,
+            limits,
+            webhooks: self.files.notify.webhooks,
+            server: self.files.server,
+            event_source: self.files.notify.source,
+            retention: self.files.retention,
+            keys,
+        })
+    }
+}
+
+fn refuse_paths(catalogs: &[PlacedCatalog], problems: &mut ConfigProblems) {
+    for PlacedCatalog { place, catalog } in catalogs {
+        if !matches!(catalog.source, Source::Registry { .. }) {
+            let problem = format!("the source {} is not an image in a registry", catalog.source);
+            problems.add(place, problem);
+        }
+    }
+}
+
+fn unique(catalogs: Vec<PlacedCatalog>, problems: &mut ConfigProblems) -> Vec<Catalog> {
+    let mut by_name: BTreeMap<CatalogName, PlacedCatalog> = BTreeMap::new();
+    for placed in catalogs {
+        let name = placed.catalog.name.clone();
+        match by_name.get(&name) {
+            Some(first) => {
+                let problem = format!("the catalog {name} is configured in {} already", first.place);
+                problems.add(&placed.place, problem);
+            }
+            None => {
+                by_name.insert(name, placed);
+            }
+        }
+    }
+    by_name.into_values().map(|placed| placed.catalog).collect()
+}
+
+impl FromStr for NamedSource {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once('=');
+        let (name, source) = parts.ok_or_else(|| anyhow::anyhow!("write NAME=SOURCE"))?;
+        Ok(Self {
+            name: name.parse()?,
+            source: source.parse()?,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+mod cluster_catalog;
+mod file;
+mod keys;
+mod limits;
+mod loader;
+mod problems;
+mod registries;
+mod retention;
+mod section;
+mod server;
+mod signatures;
+mod values;
+mod webhook;
+
+use publish::{Catalog, Retention};
+
+pub use keys::ConfigKeys;
+pub use loader::{ConfigLoader, NamedSource};
+pub use problems::ConfigProblems;
+pub use registries::RegistryConfig;
+pub use server::{ServerConfig, ServerLimitsConfig};
+pub use values::{ValueError, byte_size, days, duration, generations, host_and_port, poll_interval, time_limit};
+pub use webhook::WebhookConfig;
+
+/// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command line together.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// The store as it is written: a folder or `s3://BUCKET/PREFIX`. Default: the caller's.
+    pub store: Option<String>,
+    /// Catalogs to mirror, in the order of their names.
+    pub catalogs: Vec<Catalog>,
+    /// Settings of the registry client, with the limits of an image.
+    pub images: source::SourceSettings,
+    /// Limits of images and catalogs. [`Self::images`] has its part of them already.
+    pub limits: publish::SourceLimits,
+    /// Receivers of change events over HTTP.
+    pub webhooks: Vec<WebhookConfig>,
+    /// Settings of the HTTP server: TLS, users and limits.
+    pub server: ServerConfig,
+    /// The `source` of change events. Default: the notifier's.
+    pub event_source: Option<String>,
+    /// Earlier publications to keep. Without it `serve` never removes anything.
+    pub retention: Option<Retention>,
+    /// Keys that sign publications, and keys that are trusted.
+    pub keys: ConfigKeys,
+}

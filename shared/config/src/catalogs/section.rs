@@ -1,0 +1,158 @@
+//! Reading one mapping of `catalogs.yaml`, field by field, so that all of its problems are found at once.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{ConfigProblems, ValueError};
+
+/// A mapping of which fields are taken one by one. Fields that are left over are unknown.
+pub(crate) struct Section<'a> {
+    place: String,
+    fields: Map<String, Value>,
+    known: Vec<&'static str>,
+    problems: &'a mut ConfigProblems,
+}
+
+impl<'a> Section<'a> {
+    /// Starts with a value that must be a mapping. `place` names it in problems.
+    pub(crate) fn new(value: Value, place: String, problems: &'a mut ConfigProblems) -> Option<Self> {
+        let Value::Object(fields) = value else {
+            problems.add(place, format!("{value} is not a mapping of fields"));
+            return None;
+        };
+        Some(Self {
+            place,
+            fields,
+            known: Vec::new(),
+            problems,
+        })
+    }
+
+    /// Returns the place of the section, for problems.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Returns the place of one of its fields, for problems.
+    pub(crate) fn place_of(&self, name: &str) -> String {
+        format!("{}, {name}", self.place)
+    }
+
+    /// Adds a problem of the whole section.
+    pub(crate) fn problem(&mut self, problem: impl std::fmt::Display) {
+        self.problems.add(&self.place, problem);
+    }
+
+    /// Returns all problems, for a reader of parts.
+    pub(crate) fn problems(&mut self) -> &mut ConfigProblems {
+        self.problems
+    }
+
+    /// Takes a field as it is. A field without a value is a problem: an empty variable in a template must not turn off
+    /// verification or authentication.
+    pub(crate) fn value(&mut self, name: &'static str) -> Option<Value> {
+        self.known.push(name);
+        let value = self.fields.remove(name)?;
+        if value.is_null() {
+            let place = self.place_of(name);
+            self.problems
+                .add(place, "has no value: give it one or remove the field");
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Takes a field of some type.
+    pub(crate) fn field<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
+        let value = self.value(name)?;
+        let place = self.place_of(name);
+        deserialize(value, &place, self.problems)
+    }
+
+    /// Takes a field that must be there.
+    pub(crate) fn required<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
+        if !self.fields.contains_key(name) {
+            self.known.push(name);
+            self.problem(format!("the field {name} is missing"));
+            return None;
+        }
+        self.field(name)
+    }
+
+    /// Takes a field by the parser of the flag of the same meaning.
+    pub(crate) fn parsed<T>(&mut self, name: &'static str, parse: impl Fn(&str) -> Result<T, ValueError>) -> Option<T> {
+        let value = self.value(name)?;
+        let place = self.place_of(name);
+        self.problems.ok(place, parse(&text(&value)))
+    }
+
+    /// Takes a field that is a list of texts, each by a parser.
+    pub(crate) fn parsed_list(
+        &mut self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<String, ValueError>,
+    ) -> Vec<String> {
+        let texts: Vec<String> = self.field(name).unwrap_or_default();
+        let place = self.place_of(name);
+        let parsed = texts.iter().map(|text| self.problems.ok(&place, parse(text)));
+        parsed.collect::<Vec<_>>().into_iter().flatten().collect()
+    }
+
+    /// Takes a field that is a mapping itself.
+    pub(crate) fn section(&mut self, name: &'static str) -> Option<Section<'_>> {
+        let value = self.value(name)?;
+        let place = self.place_of(name);
+        Section::new(value, place, self.problems)
+    }
+
+    /// Takes a field that is a list of mappings. Each is named in problems by `kind` and its `name`, or its number.
+    pub(crate) fn sections(&mut self, name: &'static str, kind: &str, mut read: impl FnMut(Section<'_>)) {
+        let values: Vec<Value> = self.field(name).unwrap_or_default();
+        for (value, number) in values.into_iter().zip(1..) {
+            let place = match value.get("name").and_then(Value::as_str) {
+                Some(name) => format!("{}, {kind} {name}", self.place),
+                None => format!("{}, {kind} number {number}", self.place),
+            };
+            if let Some(section) = Section::new(value, place, self.problems) {
+                read(section);
+            }
+        }
+    }
+
+    /// Takes all fields that are left, for a section whose names are looked up elsewhere.
+    pub(crate) fn rest(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.fields)
+    }
+
+    /// Ends the section: fields that were not taken are unknown. They are never ignored, since most are misspelt.
+    pub(crate) fn finish(self) {
+        for name in self.fields.keys() {
+            let known = self.known.join(", ");
+            self.problems
+                .add(&self.place, format!("unknown field {name}, known are {known}"));
+        }
+    }
+}
+
+/// Reads a value as some type. A problem names the path of the field inside of the value.
+pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, problems: &mut ConfigProblems) -> Option<T> {
+    let read = serde_path_to_error::deserialize(value);
+    let error: serde_path_to_error::Error<serde_json::Error> = match read {
+        Ok(value) => return Some(value),
+        Err(error) => error,
+    };
+    let path = error.path().to_string();
+    // The path of the value itself is a dot.
+    let place = if path == "." {
+        place.to_owned()
+    } else {
+        format!("{place}, {path}")
+    };
+    problems.add(place, error.into_inner());
+    None
+}
+
+/// Returns a scalar as it is written, so that `10` and `"10"` are the same value.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}

@@ -1,0 +1,166 @@
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    ConfigProblems,
+    section::Section,
+    values::{self, time_limit},
+};
+
+/// Largest number of connections, and of requests on one of them. Far above any machine's descriptors, and below what
+/// a semaphore can count.
+const COUNT_MAX: u32 = 1_000_000;
+
+/// Settings of the HTTP server, from `server` of `catalogs.yaml` and from flags. The server reads the files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// PEM file with the chain of certificates. Default: no TLS.
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file with the private key of the certificate.
+    pub tls_key: Option<PathBuf>,
+    /// File with the users who may read. Default: no authentication.
+    pub readers: Option<PathBuf>,
+    /// Limits for clients. Those that are absent have the defaults of the server.
+    pub limits: ServerLimitsConfig,
+}
+
+/// Limits for clients. `None` is the default of the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerLimitsConfig {
+    /// Concurrent connections, from 1 to 1,000,000.
+    pub connections: Option<usize>,
+    /// Concurrent requests on an HTTP/2 connection, from 1 to 1,000,000.
+    pub streams: Option<u32>,
+    /// Time for a TLS handshake, from 1 ms.
+    pub handshake: Option<Duration>,
+    /// Time from the connection to the end of the first request's head.
+    pub first_request: Option<Duration>,
+    /// Time between an answer and the next request.
+    pub idle: Option<Duration>,
+    /// Time in which a client must take some bytes of a waiting answer.
+    pub stalled: Option<Duration>,
+    /// Time for running answers when the server stops.
+    pub drain: Option<Duration>,
+}
+
+impl ServerConfig {
+    pub(crate) fn read(mut section: Section<'_>) -> Self {
+        let config = Self {
+            tls_cert: section.field("tlsCert"),
+            tls_key: section.field("tlsKey"),
+            readers: section.field("readers"),
+            limits: section
+                .section("limits")
+                .map(ServerLimitsConfig::read)
+                .unwrap_or_default(),
+        };
+        section.finish();
+        config
+    }
+
+    /// Adds other settings. Those that are set there replace these.
+    pub(crate) fn extend(&mut self, other: Self) {
+        replace(&mut self.tls_cert, other.tls_cert);
+        replace(&mut self.tls_key, other.tls_key);
+        replace(&mut self.readers, other.readers);
+        self.limits.extend(&other.limits);
+    }
+
+    /// Checks that certificate and key are set together, once all files and flags have been read.
+    pub(crate) fn check(&self, problems: &mut ConfigProblems) {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => problems.add("server", "tlsCert is set and tlsKey is missing"),
+            (None, Some(_)) => problems.add("server", "tlsKey is set and tlsCert is missing"),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+}
+
+impl ServerLimitsConfig {
+    fn read(mut section: Section<'_>) -> Self {
+        let limits = Self {
+            connections: section.parsed("connections", |text| values::count(text, 1..=COUNT_MAX as usize)),
+            streams: section.parsed("streams", |text| values::count(text, 1..=COUNT_MAX)),
+            handshake: section.parsed("handshake", time_limit),
+            first_request: section.parsed("firstRequest", time_limit),
+            idle: section.parsed("idle", time_limit),
+            stalled: section.parsed("stalled", time_limit),
+            drain: section.parsed("drain", time_limit),
+        };
+        section.finish();
+        limits
+    }
+
+    fn extend(&mut self, other: &Self) {
+        replace(&mut self.connections, other.connections);
+        replace(&mut self.streams, other.streams);
+        replace(&mut self.handshake, other.handshake);
+        replace(&mut self.first_request, other.first_request);
+        replace(&mut self.idle, other.idle);
+        replace(&mut self.stalled, other.stalled);
+        replace(&mut self.drain, other.drain);
+    }
+}
+
+fn replace<T>(old: &mut Option<T>, new: Option<T>) {
+    if new.is_some() {
+        *old = new;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::catalogs::{ConfigLoader, ConfigProblems, ServerConfig};
+
+    fn read(text: &str) -> Result<ServerConfig, ConfigProblems> {
+        let mut loader = ConfigLoader::new(Duration::from_secs(60));
+        loader.text("catalogs.yaml", text);
+        loader.finish().map(|config| config.server)
+    }
+
+    #[test]
+    fn server_fields_are_read() {
+        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, limits: {connections: 9, stalled: 5s}}";
+        let server = read(text).unwrap();
+        assert_eq!(server.tls_cert.as_deref(), Some("c.pem".as_ref()));
+        assert_eq!(server.limits.connections, Some(9));
+        assert_eq!(server.limits.stalled, Some(Duration::from_secs(5)));
+        assert_eq!(server.limits.idle, None);
+    }
+
+    #[test]
+    fn server_flags_win_over_files() {
+        let mut loader = ConfigLoader::new(Duration::from_secs(60));
+        loader.text("catalogs.yaml", "server: {tlsCert: c.pem, tlsKey: k.pem}");
+        loader.server(ServerConfig {
+            tls_cert: Some("other.pem".into()),
+            ..ServerConfig::default()
+        });
+        let server = loader.finish().unwrap().server;
+        assert_eq!(server.tls_cert.as_deref(), Some("other.pem".as_ref()));
+        assert_eq!(server.tls_key.as_deref(), Some("k.pem".as_ref()));
+    }
+
+    #[test]
+    fn server_problem_names_the_limit() {
+        for (text, part) in [
+            ("server: {tlsCert: c.pem}", "tlsKey is missing"),
+            ("server: {tlsKey: k.pem}", "tlsCert is missing"),
+            (
+                "server: {limits: {connections: 0}}",
+                "server, limits, connections: 0 is out of range",
+            ),
+            ("server: {limits: {streams: many}}", "server, limits, streams: \"many\""),
+            (
+                "server: {limits: {idle: 0s}}",
+                "server, limits, idle: 0s is out of range",
+            ),
+            ("server: {limits: {drain: soon}}", "server, limits, drain: \"soon\""),
+            ("server: {limit: {}}", "unknown field limit"),
+        ] {
+            let problems = read(text).unwrap_err().to_string();
+            assert!(problems.contains(part), "{text}: {problems}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in both and is refused
+//! in both.
+
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
+
+use bytesize::ByteSize;
+use model::PREVIOUS_MAX;
+
+/// Shortest poll interval. More polls than one a second would only burden the registry.
+const POLL_INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// Shortest time limit. Below a millisecond every client would be too slow.
+const TIME_LIMIT_MIN: Duration = Duration::from_millis(1);
+
+/// Longest duration, a year. Far from the overflow of clocks, which a jittered wait of centuries would reach.
+const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Largest size, 1 EiB. `bytesize` turns what overflows into `u64::MAX`, which is above it and so is refused.
+const SIZE_MAX: u64 = 1 << 60;
+
+/// A value that a setting cannot have. The message repeats the value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// Not a number with a unit of time.
+    #[error("{0:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h")]
+    Duration(String),
+    /// Not a number of bytes, with or without a unit.
+    #[error("{0:?} is not a size: write a number of bytes, or one with a unit, such as 700MB or 4GiB")]
+    Size(String),
+    /// Not a whole number without a sign.
+    #[error("{0:?} is not a whole number")]
+    Count(String),
+    /// Not a host with or without a port.
+    #[error("{0:?} is not HOST or HOST:PORT, such as registry.example:5000")]
+    Host(String),
+    /// Not an operating system and an architecture.
+    #[error("{0:?} is not OS/ARCH, such as linux/amd64")]
+    Platform(String),
+    /// A value outside of the range of its setting.
+    #[error("{value} is out of range: it must be from {min} to {max}")]
+    Range {
+        /// The value as it was written.
+        value: String,
+        /// Smallest value that is accepted, in the unit of the setting.
+        min: String,
+        /// Largest value that is accepted, in the unit of the setting.
+        max: String,
+    },
+}
+
+/// Parses the time between two polls, from 1 s to 365 days.
+///
+/// ```
+/// use std::time::Duration;
+/// use catalog_mirror_config::poll_interval;
+///
+/// assert_eq!(poll_interval("10m"), Ok(Duration::from_secs(600)));
+/// assert!(poll_interval("0s").is_err());
+/// ```
+///
+/// # Errors
+/// [`ValueError`] for a text that is not a duration, and for one out of range.
+pub fn poll_interval(text: &str) -> Result<Duration, ValueError> {
+    check_poll_interval(duration(text)?)
+}
+
+/// Checks a time between two polls that was not given as a text.
+pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, ValueError> {
+    let days = |duration: Duration| format!("{}", humantime::format_duration(duration));
+    // The minutes of a ClusterCatalog come here as a duration, not as a text.
+    if (POLL_INTERVAL_MIN..=DURATION_MAX).contains(&interval) {
+        return Ok(interval);
+    }
+    Err(ValueError::Range {
+        value: days(interval),
+        min: "1s".to_owned(),
+        max: "365d".to_owned(),
+    })
+}
+
+/// Parses a limit of time for clients, from 1 ms to 365 days.
+///
+/// # Errors
+/// [`ValueError`] for a text that is not a duration, and for one out of range.
+pub fn time_limit(text: &str) -> Result<Duration, ValueError> {
+    within(duration(text)?, text, TIME_LIMIT_MIN..=DURATION_MAX, "1ms", "365d")
+}
+
+/// Parses a duration of at most 365 days. Zero is a duration.
+///
+/// # Errors
+/// [`ValueError`] for a text that is not a duration, and for one out of range.
+pub fn duration(text: &str) -> Result<Duration, ValueError> {
+    let parsed = humantime::parse_duration(text).map_err(|_| ValueError::Duration(text.to_owned()))?;
+    within(parsed, text, Duration::ZERO..=DURATION_MAX, "0s", "365d")
+}
+
+/// Parses a size in bytes, from 1 B to 1 EiB. `kB`, `MB`, `GB` are powers of 1000, `KiB`, `MiB`, `GiB` of 1024.
+///
+/// ```
+/// use catalog_mirror_config::byte_size;
+///
+/// assert_eq!(byte_size("700MB"), Ok(700_000_000));
+/// assert_eq!(byte_size("4 GiB"), Ok(4 << 30));
+/// assert_eq!(byte_size("512"), Ok(512));
+/// assert!(byte_size("0").is_err());
+/// ```
+///
+/// # Errors
+/// [`ValueError`] for a text that is not a size, and for one out of range.
+pub fn byte_size(text: &str) -> Result<u64, ValueError> {
+    let ByteSize(bytes) = text.parse().map_err(|_| ValueError::Size(text.to_owned()))?;
+    within(bytes, text, 1..=SIZE_MAX, "1B", "1EiB")
+}
+
+/// Parses how many earlier publications of a catalog are kept, from 0 to 16. `current.json` names no more.
+///
+/// # Errors
+/// [`ValueError`] for a text that is not a whole number, and for one out of range.
+pub fn generations(text: &str) -> Result<usize, ValueError> {
+    count(text, 0..=PREVIOUS_MAX)
+}
+
+/// Parses for how many days an earlier publication is kept, from 0 to 36,500.
+///
+/// # Errors
+/// [`ValueError`] for a text that is not a whole number, and for one out of range.
+pub fn days(text: &str) -> Result<u64, ValueError> {
+    count(text, 0..=36_500)
+}
+
+/// Parses a whole number within a range.
+pub(crate) fn count<T>(text: &str, range: RangeInclusive<T>) -> Result<T, ValueError>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits {
+        return Err(ValueError::Count(text.to_owned()));
+    }
+    let (min, max) = (range.start().to_string(), range.end().to_string());
+    let out_of_range = ValueError::Range {
+        value: text.to_owned(),
+        min,
+        max,
+    };
+    // Digits that do not fit the type are a number that is too large.
+    let number = text.parse().map_err(|_| out_of_range.clone())?;
+    if range.contains(&number) {
+        Ok(number)
+    } else {
+        Err(out_of_range)
+    }
+}
+
+/// Checks a registry or another host, `HOST` or `HOST:PORT`, and returns it unchanged.
+///
+/// ```
+/// use catalog_mirror_config::host_and_port;
+///
+/// assert!(host_and_port("registry.lab:5000").is_ok());
+/// assert!(host_and_port("http://registry.lab:5000").is_err());
+/// ```
+///
+/// # Errors
+/// [`ValueError`] for a URL and for anything else that would never match the host of a request.
+pub fn host_and_port(text: &str) -> Result<String, ValueError> {
+    // An IPv6 address stands in brackets where a port may follow.
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)),
+    };
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    if is_host && is_port {
+        Ok(text.to_owned())
+    } else {
+        Err(ValueError::Host(text.to_owned()))
+    }
+}
+
+/// Parses a platform, such as `linux/amd64`.
+pub(crate) fn platform(text: &str) -> Result<source::TargetPlatform, ValueError> {
+    match text.split_once('/') {
+        Some((os, architecture)) if !os.is_empty() && !architecture.is_empty() => Ok(source::TargetPlatform {
+            os: os.to_owned(),
+            architecture: architecture.to_owned(),
+        }),
+        _ => Err(ValueError::Platform(text.to_owned())),
+    }
+}
+
+fn within<T: PartialOrd>(
+    value: T,
+    text: &str,
+    range: RangeInclusive<T>,
+    min: &str,
+    max: &str,
+) -> Result<T, ValueError> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    Err(ValueError::Range {
+        value: text.to_owned(),
+        min: min.to_owned(),
+        max: max.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_size_unit_decides_factor() {
+        for (text, bytes) in [
+            ("10", 10),
+            ("700MB", 700_000_000),
+            ("4GiB", 4 << 30),
+            ("1 KiB", 1024),
+            ("1.5GiB", 3 << 29),
+            ("1EiB", 1 << 60),
+        ] {
+            assert_eq!(byte_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "GiB", "-1", "0", "5XB", "99999999999GiB", "18446744073709551615"] {
+            assert!(byte_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn poll_interval_out_of_range_is_refused() {
+        for (text, is_ok) in [
+            ("1s", true),
+            ("365d", true),
+            ("999ms", false),
+            ("0s", false),
+            ("366d", false),
+        ] {
+            assert_eq!(poll_interval(text).is_ok(), is_ok, "{text}");
+        }
+        let error = poll_interval("0s").unwrap_err().to_string();
+        assert_eq!(error, "0s is out of range: it must be from 1s to 365d");
+        assert_eq!(poll_interval("soon"), Err(ValueError::Duration("soon".to_owned())));
+    }
+
+    #[test]
+    fn count_outside_range_is_refused() {
+        assert_eq!(generations("16"), Ok(16));
+        assert_eq!(generations("0"), Ok(0));
+        for text in ["17", "-1", "2.5", "", "99999999999999999999999"] {
+            assert!(generations(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn host_and_port_url_is_refused() {
+        for text in [
+            "registry.lab",
+            "registry.lab:5000",
+            "10.0.0.1:80",
+            "[::1]:5000",
+            "[::1]",
+        ] {
+            assert!(host_and_port(text).is_ok(), "{text}");
+        }
+        for text in [
+            "",
+            "http://registry.lab:5000",
+            "registry.lab/ns",
+            "registry.lab:",
+            "a:0",
+            "a:70000",
+            "a b",
+        ] {
+            assert!(host_and_port(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Cost of one byte: the memory for a document grows with its size, not faster, and stays below its limit.
+//!
+//! Counts are compared, never times. The short run uses small documents, because CI runs it without optimisation;
+//! `scripts/long-checks cost` runs the large ones.
+
+mod documents;
+
+use std::io::Read;
+
+use allocation_counter::AllocationInfo;
+use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits};
+use documents::{Document, FAMILIES};
+
+/// Largest factor between the costs of a document and of one that is four times larger, in tenths. What is above four is for
+/// buffers that grow in steps.
+const FACTOR_TENTHS: u64 = 44;
+/// Documents below this size, in bytes, may take as much memory as one of this size.
+const SMALL_CHUNK: u64 = 512 << 10;
+/// Size of chunks in bytes. Every document is larger, so that all are read in the same way.
+const CHUNK: usize = 48 << 10;
+
+/// Parses a file as rendering does, which keeps the lines of a chunk. Returns the limit that the file exceeds, if any.
+fn parse(document: &Document) -> Option<&'static str> {
+    let limits = FbcLimits::default();
+    for chunk in Chunks::new(document.reader(), limits, CHUNK) {
+        let mut lines: Vec<u8> = Vec::new();
+        let parsed = chunk.and_then(|chunk| {
+            chunk.metas(&limits, &mut |meta| {
+                let missing = meta.line.len().saturating_sub(lines.capacity() - lines.len());
+                if missing > 0 {
+                    lines.reserve_exact(meta.line.len().max(lines.capacity() / 4));
+                }
+                lines.extend_from_slice(meta.line);
+            })
+        });
+        if let Err(error) = parsed {
+            return match error.kind() {
+                FbcErrorKind::Limit { name, .. } => Some(*name),
+                FbcErrorKind::AliasRatio => Some("ratio of go-yaml"),
+                other => panic!("{error}: {other}"),
+            };
+        }
+    }
+    None
+}
+
+/// Parses documents of each family and of several sizes, each four times the one before.
+fn measure(sizes: &[usize]) {
+    let mut wrong = Vec::new();
+    for family in FAMILIES {
+        let mut before: Option<AllocationInfo> = None;
+        for &size in sizes {
+            let document = family.document(size);
+            let mut exceeded = None;
+            let cost = allocation_counter::measure(|| exceeded = parse(&document));
+            let size = document.len();
+            let place = format!("{}, {size} bytes, {}", family.name, exceeded.unwrap_or("accepted"));
+            let peak = cost.bytes_max / (size as u64 / 10);
+            println!(
+                "{place}: peak {}.{}, {} bytes in {} allocations",
+                peak / 10,
+                peak % 10,
+                cost.bytes_total,
+                cost.count_total
+            );
+            // Small documents may take more for each byte, so that they are refused later.
+            let wrong_end = exceeded.is_some() != family.refused && size as u64 >= SMALL_CHUNK;
+            if wrong_end || cost.bytes_max > 8 * (size as u64).max(SMALL_CHUNK) {
+                wrong.push(format!("{place}: {cost:?}"));
+            }
+            // What is refused is bounded already.
+            if let Some(before) = before.filter(|before| exceeded.is_none() && grew(before, &cost)) {
+                wrong.push(format!("{place}: {cost:?} after {before:?}"));
+            }
+            before = Some(cost);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Returns true if a document cost much more than four times what one of a quarter of its size cost. Below a floor the
+/// constant costs are larger than the others, and are not compared.
+fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
+    let grew = |before: u64, now: u64, floor: u64| now * 10 > before.max(floor) * FACTOR_TENTHS;
+    grew(before.bytes_max, now.bytes_max, 1 << 20)
+        || grew(before.bytes_total, now.bytes_total, 1 << 20)
+        || grew(before.count_total, now.count_total, 200)
+}
+
+#[test]
+fn small_documents_cost_a_bounded_number_of_bytes_each() {
+    measure(&[160 << 10, 640 << 10]);
+}
+
+#[test]
+#[ignore = "takes minutes without optimisation"]
+fn large_documents_cost_a_bounded_number_of_bytes_each() {
+    measure(&[1 << 20, 4 << 20, 16 << 20]);
+}
+
+/// Counts the reads of a file too: a search that starts again for each of them would not be linear.
+#[test]
+fn file_of_one_document_is_read_once() {
+    struct Counting<'a>(&'a [u8], usize);
+    impl Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            self.1 += count;
+            Ok(count)
+        }
+    }
+    let file = [b"{\"v\":\"", "x".repeat(5 << 20).as_bytes(), b"\"}"].concat();
+    let mut reader = Counting(&file, 0);
+    let chunks = Chunks::new(&mut reader, FbcLimits::default(), CHUNK);
+    assert_eq!(
+        chunks.map(|chunk| chunk.unwrap().len()).collect::<Vec<_>>(),
+        [file.len()]
+    );
+    assert_eq!(reader.1, file.len());
+}

@@ -1,0 +1,256 @@
+//! The HTTP client: connections, scopes and redirects.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, Url};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::error::{FailedFetch, FetchError};
+use crate::network::ScopedResolver;
+use crate::redirect::{RedirectRefusal, RedirectTarget, is_redirect, same_origin};
+use crate::request::RequestSpec;
+use crate::response::FetchResponse;
+use crate::scope::AddressScope;
+use crate::settings::{FetchSettings, FetchSettingsError, Proxy};
+use crate::tls;
+
+/// Maximum number of redirects of one request. A CDN in front of a CDN takes two; more is a loop.
+const MAX_REDIRECTS: usize = 5;
+
+/// Sends requests within the rules of its settings. Clones share connections and counters.
+#[derive(Clone)]
+pub struct Fetcher {
+    shared: Arc<SharedClients>,
+    traffic: Arc<TrafficCounter>,
+}
+
+/// Amount of traffic of a [`Fetcher`] so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes of bodies received, without headers.
+    pub bytes: u64,
+    /// Requests sent, redirects and retries included.
+    pub requests: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TrafficCounter {
+    bytes: AtomicU64,
+    requests: AtomicU64,
+}
+
+struct SharedClients {
+    settings: FetchSettings,
+    own_roots: RootCertStore,
+    /// Made on first use: loading the system's CA certificates takes longer than an unchanged poll, and plain HTTP needs
+    /// none of them.
+    tls: OnceLock<ClientConfig>,
+    /// One client for each combination of plain HTTP and nearest scope. A connection pool that is shared between scopes
+    /// would lend a connection to a request that must not go there.
+    clients: Mutex<BTreeMap<(bool, AddressScope), Client>>,
+    /// Proxies of the environment. The HTTP client makes the same decision by itself.
+    environment: Matcher,
+}
+
+impl Fetcher {
+    /// Checks the settings; sends nothing.
+    ///
+    /// # Errors
+    /// CA bundles or proxies that cannot be used.
+    pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
+        let shared = SharedClients {
+            own_roots: tls::roots(&settings.ca_files)?,
+            settings,
+            tls: OnceLock::new(),
+            clients: Mutex::default(),
+            environment: Matcher::from_system(),
+        };
+        // Building one client now finds every error in the settings, so that none is left for later.
+        shared.build(tls::config(RootCertStore::empty())?, AddressScope::Machine)?;
+        Ok(Self {
+            shared: Arc::new(shared),
+            traffic: Arc::default(),
+        })
+    }
+
+    /// Returns the settings that the fetcher was made with.
+    pub fn settings(&self) -> &FetchSettings {
+        &self.shared.settings
+    }
+
+    /// Returns a fetcher on the same connections whose traffic is counted from zero.
+    #[must_use]
+    pub fn with_own_traffic(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            traffic: Arc::default(),
+        }
+    }
+
+    /// Returns the bytes and requests counted so far.
+    pub fn traffic(&self) -> Traffic {
+        Traffic {
+            bytes: self.traffic.bytes.load(Ordering::Relaxed),
+            requests: self.traffic.requests.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Sends one request and returns any answer, redirects included.
+    ///
+    /// # Errors
+    /// Everything that keeps an answer from coming.
+    pub async fn send(&self, target: &RedirectTarget, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
+        self.send_as(target, request, true).await
+    }
+
+    /// Sends a request and follows redirects. Returns any other answer, whatever its status.
+    ///
+    /// # Errors
+    /// Everything that keeps an answer from coming, and redirects that break a rule.
+    pub async fn follow(&self, home: &RedirectTarget, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
+        let mut target = home.clone();
+        // A redirect back to the first server gets no credentials: another server chose that URL.
+        let mut is_home = true;
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.send_as(&target, request, is_home).await?;
+            if !is_redirect(response.status()) {
+                return Ok(response);
+            }
+            let next = target.follow(response.headers(), response.sender, self.settings());
+            target = next.map_err(|error| error.at(response.url()))?;
+            is_home &= same_origin(&home.url, &target.url);
+        }
+        Err(RedirectRefusal::TooMany.error(&target.url).at(&home.url))
+    }
+
+    async fn send_as(
+        &self,
+        target: &RedirectTarget,
+        request: &RequestSpec,
+        is_home: bool,
+    ) -> Result<FetchResponse, FailedFetch> {
+        self.traffic.requests.fetch_add(1, Ordering::Relaxed);
+        let client = self.shared.client(&target.url, target.nearest);
+        let mut builder = client
+            .request(request.method.clone(), target.url.clone())
+            .headers(request.headers.clone());
+        if is_home {
+            builder = builder.headers(request.credentials.clone());
+        }
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        let sent = builder.send().await;
+        let response = sent.map_err(|error| FetchError::from_transport(error).at(&target.url))?;
+        // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
+        let sender = self.shared.sender(&response);
+        let minimum = self.settings().min_throughput;
+        let mut response = FetchResponse::new(response, sender, minimum, Arc::clone(&self.traffic));
+        response.is_home = is_home;
+        Ok(response)
+    }
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("settings", self.settings())
+            .finish_non_exhaustive()
+    }
+}
+
+impl TrafficCounter {
+    pub(crate) fn add_bytes(&self, count: usize) {
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+impl SharedClients {
+    /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
+    fn client(&self, url: &Url, nearest: AddressScope) -> Client {
+        // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
+        let nearest = if self.is_proxied(url) {
+            AddressScope::Machine
+        } else {
+            nearest
+        };
+        let is_plain = url.scheme() == "http";
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = clients.entry((is_plain, nearest)).or_insert_with(|| {
+            let tls = if is_plain {
+                tls::config(RootCertStore::empty())
+            } else {
+                Ok(self.tls().clone())
+            };
+            tls.and_then(|tls| self.build(tls, nearest))
+                .expect("`new` has built a client from these settings")
+        });
+        client.clone()
+    }
+
+    /// Returns the scope that an answer came from. Behind a proxy only the URL tells, and an unknown name counts as far.
+    fn sender(&self, response: &Response) -> AddressScope {
+        let url = response.url();
+        let peer = response.remote_addr().filter(|_| !self.is_proxied(url));
+        peer.map(|address| (self.settings.network.scope)(address.ip()))
+            .or(AddressScope::written_in(url))
+            .unwrap_or(AddressScope::Internet)
+    }
+
+    fn is_proxied(&self, url: &Url) -> bool {
+        match &self.settings.proxy {
+            Proxy::Off => false,
+            Proxy::Url(_) => true,
+            Proxy::Environment => {
+                let uri = url.as_str().parse().ok();
+                uri.is_some_and(|uri| self.environment.intercept(&uri).is_some())
+            }
+        }
+    }
+
+    fn tls(&self) -> &ClientConfig {
+        self.tls.get_or_init(|| {
+            let roots = tls::with_system_roots(self.own_roots.clone());
+            tls::config(roots).expect("`new` has built a configuration from these settings")
+        })
+    }
+
+    fn build(&self, tls: ClientConfig, nearest: AddressScope) -> Result<Client, FetchSettingsError> {
+        let settings = &self.settings;
+        let resolver = ScopedResolver {
+            network: settings.network.clone(),
+            nearest,
+        };
+        let builder = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(&settings.user_agent)
+            .default_headers(identity_encoding())
+            .connect_timeout(settings.connect_timeout)
+            .read_timeout(settings.read_timeout)
+            .dns_resolver(Arc::new(resolver))
+            // `follow` checks each redirect and drops credentials, which the client's own policy does not.
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            // Digests are of the bytes as sent, even if another crate enables the decoders.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate();
+        let builder = match &settings.proxy {
+            Proxy::Environment => builder,
+            Proxy::Off => builder.no_proxy(),
+            Proxy::Url(url) => builder.proxy(reqwest::Proxy::all(url).map_err(FetchSettingsError::Proxy)?),
+        };
+        builder.build().map_err(FetchSettingsError::Client)
+    }
+}
+
+/// Asks for bodies without a content coding. Without the header a server may choose any (RFC 9110, section 12.5.3).
+fn identity_encoding() -> HeaderMap {
+    HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))])
+}

@@ -1,0 +1,223 @@
+//! Errors of outgoing HTTP, and the decision to retry them.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{StatusCode, Url};
+
+use crate::network::ScopeViolation;
+use crate::redirect::{RedirectRefusal, authority};
+use crate::retry::retry_after;
+
+/// A failure of one exchange. No variant prints a URL, because a URL can carry a signature that grants access.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The server answered 429, too many requests, until the last attempt.
+    #[error("429, too many requests{}", retry_after.map_or_else(String::new, |wait| format!(", it asks to wait {} s", wait.as_secs())))]
+    RateLimited {
+        /// The wait that the server asked for.
+        retry_after: Option<Duration>,
+    },
+    /// 408, 500, 502, 503 or 504 until the last attempt.
+    #[error("{status}, it is not available{}", retry_after.map_or_else(String::new, |wait| format!(", it asks to wait {} s", wait.as_secs())))]
+    Unavailable {
+        /// The status that the server sent.
+        status: StatusCode,
+        /// The wait that the server asked for.
+        retry_after: Option<Duration>,
+    },
+    /// Any other status that is not a success.
+    #[error("unexpected answer {0}")]
+    Status(StatusCode),
+    /// No TLS connection to a trusted server.
+    #[error("no TLS connection; {}", tls_advice(.0))]
+    Tls(#[source] reqwest::Error),
+    /// The server answered a TLS handshake in plain HTTP.
+    #[error("it does not speak TLS")]
+    NotTls,
+    /// No connection to any address of the host.
+    #[error("cannot connect")]
+    Connect(#[source] reqwest::Error),
+    /// No byte within the read timeout.
+    #[error("it did not answer in time")]
+    Timeout(#[source] reqwest::Error),
+    /// A connection that broke after the request was sent.
+    #[error("the connection broke")]
+    Broken(#[source] reqwest::Error),
+    /// A body that ended before its declared length.
+    #[error("a body ended after {received} of {expected} bytes")]
+    Truncated {
+        /// Number of bytes received.
+        received: u64,
+        /// Number of bytes that the server declared.
+        expected: u64,
+    },
+    /// The body came below the minimum throughput.
+    #[error("a body came too slowly, {bytes} bytes in {} s", waited.as_secs())]
+    TooSlow {
+        /// Number of bytes received in the period.
+        bytes: u64,
+        /// Time spent waiting for the server in the period.
+        waited: Duration,
+    },
+    /// The body is larger than the caller takes.
+    #[error("a body has more than {limit} bytes")]
+    TooLarge {
+        /// Maximum size that the caller takes, in bytes.
+        limit: u64,
+    },
+    /// A partial answer other than the requested one.
+    #[error("it answered a range request with another range")]
+    Range,
+    /// A redirect or another URL that must not be followed.
+    #[error("it leads to {to}, which is refused: {reason}")]
+    Redirect {
+        /// The host, with its port if one is written.
+        to: String,
+        /// The rule that the URL or the address breaks.
+        reason: RedirectRefusal,
+    },
+    /// A host name that resolves only to addresses that must not be connected to.
+    #[error("it is at an address that is refused: {reason}")]
+    Address {
+        /// The rule that the URL or the address breaks.
+        reason: RedirectRefusal,
+    },
+}
+
+/// A failure with the host at which it happened, which a redirect may have changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{host}")]
+pub struct FailedFetch {
+    /// The host, with its port if one is written.
+    pub host: String,
+    /// The underlying error, which the chain prints after the host.
+    #[source]
+    pub error: FetchError,
+}
+
+impl FetchError {
+    /// Sorts a status that is not a success.
+    pub fn from_status(status: StatusCode, headers: &HeaderMap) -> Self {
+        let retry_after = retry_after(headers);
+        match status.as_u16() {
+            429 => Self::RateLimited { retry_after },
+            408 | 500 | 502 | 503 | 504 => Self::Unavailable { status, retry_after },
+            _ => Self::Status(status),
+        }
+    }
+
+    /// Sorts a transport error by the types of its causes.
+    pub(crate) fn from_transport(error: reqwest::Error) -> Self {
+        // The URL of a CDN can carry a signature that grants access.
+        let error = error.without_url();
+        if let Some(violation) = find_cause::<ScopeViolation>(&error) {
+            return Self::Address {
+                reason: RedirectRefusal::of_scope(violation.scope),
+            };
+        }
+        match find_cause::<rustls::Error>(&error) {
+            Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => Self::NotTls,
+            Some(_) => Self::Tls(error),
+            None if error.is_timeout() => Self::Timeout(error),
+            None if error.is_connect() => Self::Connect(error),
+            None => Self::Broken(error),
+        }
+    }
+
+    /// Returns true if the same request may succeed a little later.
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::Connect(_)
+            | Self::Timeout(_)
+            | Self::Broken(_)
+            | Self::Truncated { .. }
+            | Self::TooSlow { .. } => true,
+            Self::Status(_)
+            | Self::Tls(_)
+            | Self::NotTls
+            | Self::TooLarge { .. }
+            | Self::Range
+            | Self::Redirect { .. }
+            | Self::Address { .. } => false,
+        }
+    }
+
+    /// Returns the wait that the server asked for in `Retry-After`.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Adds the host of `url`, which errors name in place of the URL.
+    pub(crate) fn at(self, url: &Url) -> FailedFetch {
+        FailedFetch {
+            host: authority(url),
+            error: self,
+        }
+    }
+}
+
+/// Returns what a user can do about a server that is not trusted.
+fn tls_advice(error: &reqwest::Error) -> &'static str {
+    use rustls::CertificateError as Certificate;
+    match find_cause::<rustls::Error>(error) {
+        Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
+            "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
+        }
+        Some(rustls::Error::InvalidCertificate(
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+        )) => "its certificate is for another name: use the name in the certificate",
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            "if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle"
+        }
+        _ => "it must speak TLS 1.2 or 1.3",
+    }
+}
+
+/// Returns the first cause of type `T`. Looks into `io::Error` too, which hides the error it wraps from `source`.
+fn find_cause<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(found) = cause.downcast_ref::<T>() {
+            return Some(found);
+        }
+        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = match wrapped {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_is_transient_only_if_server_may_recover() {
+        let transient = |code: u16| {
+            let status = StatusCode::from_u16(code).unwrap();
+            FetchError::from_status(status, &HeaderMap::new()).is_transient()
+        };
+        assert!([408, 429, 500, 502, 503, 504].into_iter().all(transient));
+        assert!(![204, 304, 400, 401, 404, 416, 418, 501].into_iter().any(transient));
+    }
+
+    #[test]
+    fn status_keeps_retry_after_of_overloaded_server() {
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", "7".parse().unwrap());
+        for status in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+            let error = FetchError::from_status(status, &headers);
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+            assert!(error.to_string().contains("asks to wait 7 s"), "{error}");
+        }
+    }
+}

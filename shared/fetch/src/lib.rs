@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod client;
+mod error;
+mod network;
+mod redact;
+mod redirect;
+mod request;
+mod response;
+mod retry;
+mod scope;
+mod settings;
+mod throughput;
+mod tls;
+
+pub use client::{Fetcher, Traffic};
+pub use error::{FailedFetch, FetchError};
+pub use network::{AddressLookup, Network, ScopeViolation};
+pub use redact::{SentSecrets, WITHHELD};
+pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};
+pub use request::RequestSpec;
+pub use response::{FetchResponse, ResumableBody};
+pub use retry::{RetrySchedule, RetryWaits, retry_after};
+pub use scope::AddressScope;
+pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy};

@@ -1,0 +1,301 @@
+//! Targets of redirects and of token realms, and the rules that they must meet.
+
+use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::{StatusCode, Url};
+
+use crate::error::FetchError;
+use crate::scope::AddressScope;
+use crate::settings::FetchSettings;
+
+/// A URL to request, with the nearest address scope that it may resolve to.
+#[derive(Debug, Clone)]
+pub struct RedirectTarget {
+    /// URL to request, with its scheme and host checked.
+    pub url: Url,
+    /// The nearest scope that may be connected to.
+    pub nearest: AddressScope,
+}
+
+/// The reason for which a redirect, a token realm or a next page is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RedirectRefusal {
+    /// The location cannot be parsed as a URL.
+    #[error("the location is not a URL")]
+    NotUrl,
+    /// The scheme is neither `http` nor `https`.
+    #[error("it is not http")]
+    Scheme,
+    /// Plain HTTP to a host for which it is not allowed.
+    #[error("the host is not listed under plainHttp")]
+    PlainHttp,
+    /// From HTTPS to plain HTTP, which would expose the rest of the exchange.
+    #[error("it leads from https to plain http")]
+    Downgrade,
+    /// A user name or password in the URL: credentials come from the configuration only.
+    #[error("the URL carries credentials")]
+    Userinfo,
+    /// A link-local address or a metadata service, [`AddressScope::Forbidden`].
+    #[error("the address is link-local or a metadata service")]
+    LinkLocal,
+    /// An address nearer than the server that sent the redirect.
+    #[error("the address is private")]
+    Private,
+    /// More redirects than one request may take, most likely a loop.
+    #[error("there are too many redirects")]
+    TooMany,
+    /// A next page on another server, which would decide which entries the list has.
+    #[error("the next page of a list has to be on the same server")]
+    OtherServer,
+    /// A next page that was read before: the list is a loop.
+    #[error("that page of the list was read before")]
+    PageLoop,
+}
+
+impl RedirectRefusal {
+    /// Returns the reason to refuse an address that is too near.
+    pub(crate) const fn of_scope(scope: AddressScope) -> Self {
+        match scope {
+            AddressScope::Forbidden => Self::LinkLocal,
+            AddressScope::Internet | AddressScope::Site | AddressScope::Machine => Self::Private,
+        }
+    }
+
+    /// Wraps the reason into an error that names the host of `to`.
+    pub fn error(self, to: &Url) -> FetchError {
+        FetchError::Redirect {
+            to: authority(to),
+            reason: self,
+        }
+    }
+}
+
+impl RedirectTarget {
+    /// Starts at a URL from the configuration. It may be anywhere except in [`AddressScope::Forbidden`].
+    ///
+    /// # Errors
+    /// [`FetchError::Redirect`] for a link-local address or a metadata service.
+    pub fn configured(url: Url) -> Result<Self, FetchError> {
+        let nearest = AddressScope::Machine;
+        match too_near(&url, nearest) {
+            Some(reason) => Err(reason.error(&url)),
+            None => Ok(Self { url, nearest }),
+        }
+    }
+
+    /// Follows the `Location` of an answer that came from within `sender`.
+    ///
+    /// # Errors
+    /// [`FetchError::Redirect`] if the location breaks a rule.
+    pub fn follow(
+        &self,
+        headers: &HeaderMap,
+        sender: AddressScope,
+        settings: &FetchSettings,
+    ) -> Result<Self, FetchError> {
+        let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+        let to = location.and_then(|location| self.url.join(location).ok());
+        let Some(to) = to else {
+            return Err(RedirectRefusal::NotUrl.error(&self.url));
+        };
+        // The listed hosts only: `PlainHttp::Everywhere` is about the configured URL, and its HTTPS redirects must not
+        // be downgraded.
+        if self.url.scheme() == "https" && to.scheme() == "http" && !settings.lists_plain_http(&authority(&to)) {
+            return Err(RedirectRefusal::Downgrade.error(&to));
+        }
+        // A redirect to the same server may stay as near as that server was allowed to be.
+        let sender = if same_origin(&self.url, &to) {
+            self.nearest
+        } else {
+            sender
+        };
+        Self::named_by(to, sender, settings)
+    }
+
+    /// Checks a URL that a server within `sender` named, such as a token realm. It must use TLS or a host that is
+    /// listed for plain HTTP, and must not be nearer than `sender` unless the host is listed as internal.
+    ///
+    /// # Errors
+    /// [`FetchError::Redirect`] if the URL breaks a rule.
+    pub fn named_by(to: Url, sender: AddressScope, settings: &FetchSettings) -> Result<Self, FetchError> {
+        let host = authority(&to);
+        let nearest = if settings.is_internal(&host) {
+            AddressScope::Machine
+        } else {
+            sender
+        };
+        let broken_rule = || match to.scheme() {
+            "http" if !settings.allows_plain_http(&host) => Some(RedirectRefusal::PlainHttp),
+            _ => too_near(&to, nearest),
+        };
+        match unusable(&to).or_else(broken_rule) {
+            Some(reason) => Err(reason.error(&to)),
+            None => Ok(Self { url: to, nearest }),
+        }
+    }
+}
+
+/// Returns the reason to refuse a URL wherever it leads: a scheme other than HTTP, or credentials in it.
+pub fn unusable(to: &Url) -> Option<RedirectRefusal> {
+    match to.scheme() {
+        "https" | "http" => (!to.username().is_empty() || to.password().is_some()).then_some(RedirectRefusal::Userinfo),
+        _ => Some(RedirectRefusal::Scheme),
+    }
+}
+
+/// Compares scheme, host and port. Credentials are sent only to the origin they are configured for.
+pub fn same_origin(a: &Url, b: &Url) -> bool {
+    a.origin() == b.origin()
+}
+
+/// Returns the host of a URL, with the port if one is written.
+///
+/// ```
+/// use catalog_mirror_fetch::authority;
+///
+/// assert_eq!(authority(&"https://quay.io:8443/v2/".parse().unwrap()), "quay.io:8443");
+/// assert_eq!(authority(&"https://quay.io/v2/".parse().unwrap()), "quay.io");
+/// ```
+pub fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or("nowhere");
+    url.port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+pub(crate) fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn too_near(to: &Url, nearest: AddressScope) -> Option<RedirectRefusal> {
+    AddressScope::written_in(to)
+        .filter(|scope| *scope > nearest)
+        .map(RedirectRefusal::of_scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use AddressScope::{Internet, Machine, Site};
+
+    use super::*;
+    use crate::settings::PlainHttp;
+
+    fn settings() -> FetchSettings {
+        FetchSettings {
+            plain_http: PlainHttp::Hosts(vec!["mirror:5000".to_owned()]),
+            internal_hosts: vec!["10.0.0.7".to_owned(), "localhost:9000".to_owned()],
+            ..FetchSettings::default()
+        }
+    }
+
+    fn follow(
+        from: &str,
+        sender: AddressScope,
+        location: &str,
+        settings: &FetchSettings,
+    ) -> Result<AddressScope, RedirectRefusal> {
+        let target = RedirectTarget::configured(Url::parse(from).unwrap()).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(LOCATION, location.parse().unwrap());
+        match target.follow(&headers, sender, settings) {
+            Ok(target) => Ok(target.nearest),
+            Err(FetchError::Redirect { reason, .. }) => Err(reason),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn redirect_from_internet_meets_all_rules() {
+        use RedirectRefusal as R;
+        let from = "https://quay.io/v2/a/blobs/x";
+        for (location, expected) in [
+            ("https://cdn.quay.io/x?sig=1", Ok(Internet)),
+            ("https://s3.amazonaws.com/x?X-Amz-Signature=1", Ok(Internet)),
+            ("/other", Ok(Machine)),
+            ("http://mirror:5000/x", Ok(Internet)),
+            ("http://quay.io/x", Err(R::Downgrade)),
+            ("https://user:pw@quay.io/x", Err(R::Userinfo)),
+            ("https://user@cdn.quay.io/x", Err(R::Userinfo)),
+            ("https://169.254.169.254/latest/meta-data", Err(R::LinkLocal)),
+            ("https://0xa9.254.43518/x", Err(R::LinkLocal)),
+            ("https://[fe80::1]/x", Err(R::LinkLocal)),
+            ("https://[::ffff:169.254.169.254]/x", Err(R::LinkLocal)),
+            ("https://[fd00:ec2::254]/x", Err(R::LinkLocal)),
+            ("https://metadata.google.internal/x", Err(R::LinkLocal)),
+            ("https://127.1/x", Err(R::Private)),
+            ("https://localhost/x", Err(R::Private)),
+            ("https://10.0.0.8/x", Err(R::Private)),
+            ("https://10.0.0.7:8443/x", Ok(Machine)),
+            ("https://localhost:9000/x", Ok(Machine)),
+            ("file:///etc/passwd", Err(R::Scheme)),
+            ("ftp://example.com/x", Err(R::Scheme)),
+            ("data:text/plain,x", Err(R::Scheme)),
+            ("https://:1/", Err(R::NotUrl)),
+        ] {
+            assert_eq!(follow(from, Internet, location, &settings()), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn redirect_reaches_scope_of_its_sender_and_farther() {
+        use RedirectRefusal as R;
+        let settings = settings();
+        let lab = "https://10.0.0.9/v2/a/blobs/x";
+        assert_eq!(follow(lab, Site, "https://10.0.0.8/x", &settings), Ok(Site));
+        assert_eq!(follow(lab, Site, "https://cdn.example.com/x", &settings), Ok(Site));
+        assert_eq!(follow(lab, Site, "https://127.0.0.1/x", &settings), Err(R::Private));
+        let own = "https://127.0.0.1:5000/v2/a/blobs/x";
+        assert_eq!(follow(own, Machine, "https://127.0.0.1:9000/x", &settings), Ok(Machine));
+        assert_eq!(
+            follow(own, Machine, "https://169.254.169.254/x", &settings),
+            Err(R::LinkLocal)
+        );
+    }
+
+    #[test]
+    fn plain_http_everywhere_follows_http_but_never_downgrades() {
+        use RedirectRefusal as R;
+        let settings = FetchSettings {
+            plain_http: PlainHttp::Everywhere,
+            ..FetchSettings::default()
+        };
+        for (from, location, expected) in [
+            (
+                "https://cdn/x",
+                "https://bucket.s3.example/x?X-Amz-Signature=1",
+                Ok(Internet),
+            ),
+            ("https://cdn/x", "/other", Ok(Machine)),
+            ("https://cdn/x", "http://cdn/x", Err(R::Downgrade)),
+            ("http://cdn/x", "http://other/x", Ok(Internet)),
+            ("http://cdn/x", "http://10.0.0.1/x", Err(R::Private)),
+            ("http://cdn/x", "http://metadata.google.internal/x", Err(R::LinkLocal)),
+            (
+                "http://cdn/x",
+                "http://169.254.169.254/latest/meta-data",
+                Err(R::LinkLocal),
+            ),
+        ] {
+            assert_eq!(
+                follow(from, Internet, location, &settings),
+                expected,
+                "{from} -> {location}"
+            );
+        }
+    }
+
+    #[test]
+    fn configured_metadata_service_is_refused() {
+        let configured = |url: &str| RedirectTarget::configured(Url::parse(url).unwrap()).is_ok();
+        assert!(configured("https://127.0.0.1:5000/v2/"));
+        assert!(configured("https://10.0.0.1/v2/") && configured("https://localhost/v2/"));
+        assert!(!configured("https://169.254.169.254/v2/") && !configured("http://[fe80::1]:5000/v2/"));
+    }
+
+    #[test]
+    fn same_origin_compares_scheme_host_and_port() {
+        let same = |a: &str, b: &str| same_origin(&Url::parse(a).unwrap(), &Url::parse(b).unwrap());
+        assert!(same("https://a/x", "https://a:443/y"));
+        assert!(!same("https://a/x", "https://a:444/x"));
+        assert!(!same("https://a/x", "http://a/x"));
+        assert!(!same("https://a/x", "https://b/x"));
+    }
+}

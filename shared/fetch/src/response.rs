@@ -1,0 +1,209 @@
+//! Answers, whose bodies can be read only at the minimum throughput or faster.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE};
+use reqwest::{Response, StatusCode, Url};
+
+use crate::client::TrafficCounter;
+use crate::error::{FailedFetch, FetchError};
+use crate::request::RequestSpec;
+use crate::scope::AddressScope;
+use crate::settings::MinThroughput;
+use crate::throughput::ThroughputGuard;
+
+/// Bytes of progress that earn a fresh set of retries. Less would let a slow server keep a request alive for ever.
+const PROGRESS_BYTES: u64 = 1 << 20;
+
+/// The answer to a request, with its body still to be read.
+#[derive(Debug)]
+pub struct FetchResponse {
+    pub(crate) response: Response,
+    /// True if the answer comes from the first server and not from one that it redirected to.
+    pub is_home: bool,
+    /// Address scope of the server that answered.
+    pub sender: AddressScope,
+    pub(crate) guard: ThroughputGuard,
+    pub(crate) traffic: Arc<TrafficCounter>,
+}
+
+/// A body that is continued where the connection broke.
+///
+/// ```text
+/// response --chunk()--> bytes ... connection breaks
+///     |                              |
+///     |                   request_rest(): Range: bytes=POSITION-, If-Range: "strong tag"
+///     |                              |
+///     +------- continue_with(206: the rest | 200: the whole body again, its start is skipped)
+/// ```
+#[derive(Debug)]
+pub struct ResumableBody {
+    response: FetchResponse,
+    strong_tag: Option<HeaderValue>,
+    position: u64,
+    /// Position at which the last fresh set of retries was earned.
+    earned_at: u64,
+    /// Bytes of the present answer that an earlier answer has already brought.
+    skip: u64,
+}
+
+impl FetchResponse {
+    /// Returns the HTTP status of the answer.
+    pub fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// Returns the headers of the answer.
+    pub fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// Returns the URL that answered, after all redirects.
+    pub fn url(&self) -> &Url {
+        self.response.url()
+    }
+
+    /// Returns the declared length of the body, in bytes.
+    pub fn content_length(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
+    /// Returns the next bytes of the body, or `None` at its end.
+    ///
+    /// # Errors
+    /// A broken connection, the read timeout or a body below the minimum throughput.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
+        let started = Instant::now();
+        let received = self.response.chunk().await.map_err(FetchError::from_transport);
+        let checked = received.and_then(|chunk| {
+            if let Some(bytes) = &chunk {
+                self.traffic.add_bytes(bytes.len());
+                self.guard.record(started.elapsed(), bytes.len() as u64)?;
+            }
+            Ok(chunk)
+        });
+        checked.map_err(|error| error.at(self.response.url()))
+    }
+
+    /// Reads the whole body into memory.
+    ///
+    /// # Errors
+    /// [`FetchError::TooLarge`] for a body of more than `limit` bytes, and all errors of [`Self::chunk`].
+    pub async fn bytes(mut self, limit: u64) -> Result<Bytes, FailedFetch> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            // Counted as it comes: a declared length may be missing or wrong.
+            if (body.len() + chunk.len()) as u64 > limit {
+                return Err(FetchError::TooLarge { limit }.at(self.url()));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+
+    /// Turns the answer into a body that can be continued.
+    pub fn into_resumable(self) -> ResumableBody {
+        ResumableBody {
+            strong_tag: strong_tag(self.headers()),
+            response: self,
+            position: 0,
+            earned_at: 0,
+            skip: 0,
+        }
+    }
+
+    /// Prepares for another body at the same speed limit.
+    pub(crate) fn new(
+        response: Response,
+        sender: AddressScope,
+        minimum: MinThroughput,
+        traffic: Arc<TrafficCounter>,
+    ) -> Self {
+        Self {
+            response,
+            is_home: true,
+            sender,
+            guard: ThroughputGuard::new(minimum),
+            traffic,
+        }
+    }
+}
+
+impl ResumableBody {
+    /// Returns the next new bytes, never an empty chunk, or `None` at the end.
+    ///
+    /// # Errors
+    /// All errors of [`FetchResponse::chunk`]. After a transient one, send [`Self::request_rest`] and [`Self::continue_with`]
+    /// its answer.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
+        while let Some(mut chunk) = self.response.chunk().await? {
+            let skipped = chunk.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+            self.skip -= skipped as u64;
+            let fresh = chunk.split_off(skipped);
+            if !fresh.is_empty() {
+                self.position += fresh.len() as u64;
+                return Ok(Some(fresh));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the number of bytes returned so far.
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Returns the length that the present answer declares.
+    pub fn content_length(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
+    /// Returns true, once for each MiB of progress, if the body has earned a fresh set of retries.
+    pub fn earns_retries(&mut self) -> bool {
+        let earned = self.position >= self.earned_at + PROGRESS_BYTES;
+        if earned {
+            self.earned_at = self.position;
+        }
+        earned
+    }
+
+    /// Adds the headers that ask for the rest of the body to `request`.
+    #[must_use]
+    pub fn request_rest(&self, request: RequestSpec) -> RequestSpec {
+        let mut request = request.from_position(self.position);
+        if let Some(tag) = self.strong_tag.as_ref().filter(|_| self.position > 0) {
+            request.headers.insert(IF_RANGE, tag.clone());
+        }
+        request
+    }
+
+    /// Continues with the answer to the request for the rest.
+    ///
+    /// # Errors
+    /// [`FetchError::Range`] for a partial answer that starts elsewhere.
+    pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
+        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.url()))?;
+        self.response = response;
+        Ok(())
+    }
+}
+
+/// Returns the number of bytes of an answer that are known already: none of a partial one, `position` of a whole one.
+fn known_bytes(response: &FetchResponse, position: u64) -> Result<u64, FetchError> {
+    if response.status() != StatusCode::PARTIAL_CONTENT {
+        return Ok(position);
+    }
+    let range = response.headers().get(CONTENT_RANGE);
+    let range = range.and_then(|value| value.to_str().ok());
+    let starts_there = range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
+    if starts_there { Ok(0) } else { Err(FetchError::Range) }
+}
+
+/// Returns the entity tag if it is strong. A weak tag does not promise equal bytes, and `If-Range` must not carry one
+/// (RFC 9110, section 13.1.5).
+fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
+    let tag = headers.get(ETAG)?;
+    tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
+}

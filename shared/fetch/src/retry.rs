@@ -1,0 +1,217 @@
+//! Attempts of one request and the waits between them.
+
+use std::time::{Duration, SystemTime};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use http::{HeaderMap, header::RETRY_AFTER};
+use tokio::time::Instant;
+
+use crate::error::FetchError;
+
+/// Limits on the attempts of one request. The waits double from `first` to `longest`, with jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetrySchedule {
+    /// Wait after the first attempt. Default: 200 ms.
+    pub first: Duration,
+    /// Longest wait that is chosen here; `Retry-After` can ask for more. Default: 10 s.
+    pub longest: Duration,
+    /// Maximum number of attempts, or `None` if only `total` ends them. Default: 5.
+    pub attempts: Option<usize>,
+    /// Time from the first attempt to the end of the last wait. A longer `Retry-After` is reported, not waited for.
+    /// Default: 60 s.
+    pub total: Duration,
+}
+
+/// The waits between the attempts of one request.
+#[derive(Debug)]
+pub struct RetryWaits {
+    delays: ExponentialBackoff,
+    deadline: Instant,
+}
+
+impl Default for RetrySchedule {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(200),
+            longest: Duration::from_secs(10),
+            attempts: Some(5),
+            total: Duration::from_secs(60),
+        }
+    }
+}
+
+impl RetryWaits {
+    /// Starts the schedule for a request whose first attempt begins now.
+    pub fn new(schedule: &RetrySchedule) -> Self {
+        // Jitter, because clients that failed together would otherwise return together.
+        let delays = ExponentialBuilder::new()
+            .with_jitter()
+            .with_min_delay(schedule.first)
+            .with_max_delay(schedule.longest);
+        let delays = match schedule.attempts {
+            Some(attempts) => delays.with_max_times(attempts.saturating_sub(1)),
+            None => delays.without_max_times(),
+        };
+        Self {
+            delays: delays.build(),
+            deadline: Instant::now() + schedule.total,
+        }
+    }
+
+    /// Returns the end of the schedule.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Returns the wait before the next attempt, or `None` if no attempt is left. `asked` is the value of `Retry-After`.
+    pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        let delay = self.delays.next()?;
+        // Never earlier than the server asked. The extra quarter spreads the clients that were given the same time.
+        let delay = asked.map_or(delay, |asked| asked.saturating_add(delay / 4));
+        // Compared as durations: a server can ask for a wait beyond the range of the clock.
+        (delay <= self.deadline.saturating_duration_since(Instant::now())).then_some(delay)
+    }
+
+    /// Returns the wait before the next attempt after `error`.
+    ///
+    /// # Errors
+    /// Returns `error` if it is permanent or if no attempt is left.
+    pub fn wait_after(&mut self, error: FetchError) -> Result<Duration, FetchError> {
+        if !error.is_transient() {
+            return Err(error);
+        }
+        self.next_wait(error.retry_after()).ok_or(error)
+    }
+}
+
+/// Reads `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date in the past is zero; a value that
+/// cannot be parsed is `None`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let mut headers = http::HeaderMap::new();
+/// headers.insert("retry-after", "120".parse().unwrap());
+/// assert_eq!(catalog_mirror_fetch::retry_after(&headers), Some(Duration::from_secs(120)));
+/// ```
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    const SCHEDULE: RetrySchedule = RetrySchedule {
+        first: SECOND,
+        longest: Duration::from_secs(4),
+        attempts: Some(6),
+        total: Duration::from_secs(60),
+    };
+
+    async fn all_waits(schedule: &RetrySchedule) -> Vec<Duration> {
+        let mut waits = RetryWaits::new(schedule);
+        let mut all = Vec::new();
+        while let Some(wait) = waits.next_wait(None) {
+            tokio::time::sleep(wait).await;
+            all.push(wait);
+        }
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_double_to_longest_for_each_attempt() {
+        let all = all_waits(&SCHEDULE).await;
+        assert_eq!(all.len(), 5, "six attempts have five waits between them");
+        for (wait, least) in all.iter().zip([1, 2, 4, 4, 4]) {
+            let least = least * SECOND;
+            assert!(*wait >= least && *wait <= 2 * least, "{all:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_without_attempt_limit_fill_total_time() {
+        let schedule = RetrySchedule {
+            attempts: None,
+            ..SCHEDULE
+        };
+        let all = all_waits(&schedule).await;
+        let total: Duration = all.iter().sum();
+        // The next wait would take at most eight seconds.
+        assert!(total > 52 * SECOND && total <= schedule.total, "{all:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn retry_after_is_a_lower_bound_within_deadline() {
+        let asked = |seconds| RetryWaits::new(&SCHEDULE).next_wait(Some(seconds));
+        let wait = asked(20 * SECOND).unwrap();
+        assert!(wait >= 20 * SECOND && wait <= 21 * SECOND, "{wait:?}");
+        assert_eq!(asked(61 * SECOND), None);
+        assert_eq!(asked(Duration::MAX), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deadline_counts_from_first_attempt() {
+        let mut waits = RetryWaits::new(&SCHEDULE);
+        let deadline = waits.deadline();
+        assert_eq!(deadline, Instant::now() + SCHEDULE.total);
+        tokio::time::sleep(59 * SECOND).await;
+        assert_eq!(waits.next_wait(None), None);
+        assert_eq!(waits.deadline(), deadline);
+    }
+
+    #[test]
+    fn single_attempt_is_not_repeated() {
+        for attempts in [0, 1] {
+            let attempts = Some(attempts);
+            assert_eq!(
+                RetryWaits::new(&RetrySchedule { attempts, ..SCHEDULE }).next_wait(None),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn wait_after_permanent_error_returns_the_error() {
+        let rate_limited = |seconds: Option<u64>| FetchError::RateLimited {
+            retry_after: seconds.map(Duration::from_secs),
+        };
+        let schedule = RetrySchedule {
+            attempts: Some(3),
+            ..RetrySchedule::default()
+        };
+        let mut waits = RetryWaits::new(&schedule);
+        assert!(waits.wait_after(rate_limited(None)).unwrap() < SECOND);
+        let asked = waits.wait_after(rate_limited(Some(5))).unwrap();
+        assert!(asked >= 5 * SECOND && asked < 9 * SECOND, "{asked:?}");
+        assert!(waits.wait_after(rate_limited(None)).is_err());
+        assert!(RetryWaits::new(&schedule).wait_after(rate_limited(Some(61))).is_err());
+        assert!(
+            RetryWaits::new(&schedule)
+                .wait_after(rate_limited(Some(u64::MAX)))
+                .is_err()
+        );
+        assert!(RetryWaits::new(&schedule).wait_after(FetchError::NotTls).is_err());
+    }
+
+    #[test]
+    fn retry_after_accepts_seconds_and_dates() {
+        let parse = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!(parse("120"), Some(Duration::from_secs(120)));
+        assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        assert!(parse(&soon).unwrap() > Duration::from_secs(90));
+        assert_eq!(parse("soon"), None);
+    }
+}

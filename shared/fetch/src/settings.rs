@@ -1,0 +1,192 @@
+//! Settings of outgoing HTTP, each with its default and the reason for it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::network::Network;
+use crate::retry::RetrySchedule;
+
+/// Settings of a [`Fetcher`](crate::Fetcher). The default suits public servers.
+#[derive(Clone, Debug)]
+pub struct FetchSettings {
+    /// PEM bundles to trust besides the system's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured). Default: none.
+    pub ca_files: Vec<PathBuf>,
+    /// Hosts that may be asked over plain HTTP. Default: none, not even loopback.
+    pub plain_http: PlainHttp,
+    /// Hosts (`host` for any port, or `host:port`) on private or loopback addresses that redirects and token realms may
+    /// lead to. Other hosts may lead only to their own address scope and farther. Default: none.
+    pub internal_hosts: Vec<String>,
+    /// Maximum time to connect, TLS included. Default: 10 s.
+    pub connect_timeout: Duration,
+    /// Maximum time without a byte of the answer. Default: 30 s.
+    pub read_timeout: Duration,
+    /// Attempts of one request and the waits between them.
+    pub retry: RetrySchedule,
+    /// Minimum speed of a body. Default: 1 KiB/s.
+    pub min_throughput: MinThroughput,
+    /// Proxy for all requests. Default: from the environment.
+    pub proxy: Proxy,
+    /// Value of the `User-Agent` header. Default: `catalog-mirror/VERSION`.
+    pub user_agent: String,
+    /// Name resolution. Only tests change it.
+    pub network: Network,
+}
+
+/// Hosts that may be asked over plain HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// These hosts: `host` for any port, or `host:port`.
+    Hosts(Vec<String>),
+    /// Every host, for a client whose configured URL is plain HTTP itself. A redirect from HTTPS to HTTP is still refused.
+    Everywhere,
+}
+
+/// Minimum number of bytes that a body must bring in each period. A slower body is broken off and requested again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinThroughput {
+    /// Bytes for each period. Default: 30 KiB, which is 1 KiB/s.
+    pub bytes: u64,
+    /// Length of a period, counted only while waiting for the server. Default: 30 s.
+    pub period: Duration,
+}
+
+/// Choice of the proxy. Default: from the environment.
+#[derive(Clone, Default)]
+pub enum Proxy {
+    /// The proxies that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name.
+    #[default]
+    Environment,
+    /// No proxy, whatever the environment says.
+    Off,
+    /// The proxy at this URL, for all requests.
+    Url(String),
+}
+
+/// Error of a setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchSettingsError {
+    /// The CA bundle cannot be read or parsed.
+    #[error("cannot read the CA bundle {path}", path = .path.display())]
+    CaFile {
+        /// Path of the file on this machine.
+        path: PathBuf,
+        /// The underlying error, which the chain prints after this one.
+        source: rustls::pki_types::pem::Error,
+    },
+    /// The CA bundle has no certificate.
+    #[error("the CA bundle {path} holds no usable certificate", path = .0.display())]
+    NoCertificate(PathBuf),
+    /// The proxy's URL cannot be parsed.
+    #[error("the proxy is not a URL")]
+    Proxy(#[source] reqwest::Error),
+    /// TLS could not be set up.
+    #[error("cannot set up TLS")]
+    Tls(#[from] rustls::Error),
+    /// The HTTP client could not be built.
+    #[error("cannot set up the HTTP client")]
+    Client(#[source] reqwest::Error),
+}
+
+impl Default for FetchSettings {
+    fn default() -> Self {
+        Self {
+            ca_files: Vec::new(),
+            plain_http: PlainHttp::default(),
+            internal_hosts: Vec::new(),
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(30),
+            retry: RetrySchedule::default(),
+            min_throughput: MinThroughput::default(),
+            proxy: Proxy::default(),
+            user_agent: concat!("catalog-mirror/", env!("CARGO_PKG_VERSION")).to_owned(),
+            network: Network::default(),
+        }
+    }
+}
+
+impl Default for PlainHttp {
+    fn default() -> Self {
+        Self::Hosts(Vec::new())
+    }
+}
+
+impl Default for MinThroughput {
+    fn default() -> Self {
+        Self {
+            bytes: 30 << 10,
+            period: Duration::from_secs(30),
+        }
+    }
+}
+
+impl FetchSettings {
+    /// Returns true if `host` (with its port, if one is written) may be asked over plain HTTP.
+    pub fn allows_plain_http(&self, host: &str) -> bool {
+        self.plain_http == PlainHttp::Everywhere || self.lists_plain_http(host)
+    }
+
+    /// Returns true if `host` is named in the list, which also allows a redirect from HTTPS to it.
+    pub(crate) fn lists_plain_http(&self, host: &str) -> bool {
+        match &self.plain_http {
+            PlainHttp::Hosts(hosts) => is_listed(hosts, host),
+            PlainHttp::Everywhere => false,
+        }
+    }
+
+    /// Returns true if servers may lead to `host` although it has a private address.
+    pub(crate) fn is_internal(&self, host: &str) -> bool {
+        is_listed(&self.internal_hosts, host)
+    }
+}
+
+fn is_listed(list: &[String], host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let matches = |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
+    list.iter().any(matches)
+}
+
+/// Prints the kind only: a proxy's URL may hold a password.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Environment => "Environment",
+            Self::Off => "Off",
+            Self::Url(_) => "Url(<redacted>)",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_allowed_for_listed_hosts_only() {
+        let plain_http = PlainHttp::Hosts(vec!["localhost:5000".to_owned(), "mirror".to_owned()]);
+        let settings = FetchSettings {
+            plain_http,
+            ..FetchSettings::default()
+        };
+        for (host, allowed) in [
+            ("localhost:5000", true),
+            ("localhost:5001", false),
+            ("localhost", false),
+            ("mirror", true),
+            ("mirror:8080", true),
+            ("127.0.0.1:5000", false),
+        ] {
+            assert_eq!(settings.allows_plain_http(host), allowed, "{host}");
+        }
+    }
+
+    #[test]
+    fn debug_output_hides_proxy_password() {
+        let proxy = Proxy::Url("http://user:hunter2@proxy".to_owned());
+        let settings = FetchSettings {
+            proxy,
+            ..FetchSettings::default()
+        };
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+}

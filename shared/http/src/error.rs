@@ -1,0 +1,249 @@
+use http::StatusCode;
+use model::{CatalogNameError, DocumentError, Key, Sha256};
+use store::StoreError;
+use trust::TrustError;
+
+/// Any reason why a request is not answered with what it asks for.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// A catalog name that is not a DNS-1123 subdomain.
+    #[error("the path does not name a catalog")]
+    CatalogName(#[source] CatalogNameError),
+    /// A query parameter that `metas` does not have, as catalogd answers it.
+    #[error("there is no query parameter {0:?} here: only schema, package and name")]
+    Parameter(String),
+    /// A query parameter that `changes` does not have.
+    #[error("there is no query parameter {0:?} here: only since")]
+    SinceParameter(String),
+    /// A `since` that is not a content hash.
+    #[error("the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits")]
+    Since,
+    /// A `since` that the catalog does not remember.
+    #[error(
+        "the state {0} of this catalog is not kept, or was never published: take the whole catalog and its content-hash again"
+    )]
+    UnknownSince(Sha256),
+    /// A path that no route matches.
+    #[error("nothing is served at this path")]
+    UnknownPath,
+    /// A catalog that was never published, or that is unavailable.
+    #[error("no catalog {0:?} is served here")]
+    UnknownCatalog(String),
+    /// A package that the published state does not have.
+    #[error("the catalog has no package {0:?}")]
+    UnknownPackage(String),
+    /// An object that is not stored.
+    #[error("there is no such object")]
+    UnknownObject,
+    /// A method other than GET and HEAD.
+    #[error("only GET and HEAD are answered here")]
+    Method,
+    /// An `Accept-Encoding` that refuses all codings.
+    #[error("none of the content codings that are offered here (zstd, gzip, identity) is acceptable")]
+    NotAcceptable,
+    /// A body above the size that this deployment can send, without an object to redirect to.
+    #[error("in this content coding the answer is too large to be sent from here; ask for another one")]
+    TooLarge,
+    /// An `If-Match` or `If-Unmodified-Since` that does not hold.
+    #[error("the representation is not the one that the request names")]
+    PreconditionFailed,
+    /// A `Range` outside the representation, whose length in bytes this is.
+    #[error("the representation has only {0} bytes")]
+    Range(u64),
+    /// A manifest that the repository does not have.
+    #[error("the catalog has no manifest {0:?}")]
+    UnknownManifest(String),
+    /// A blob that the repository does not have.
+    #[error("the catalog has no such blob")]
+    UnknownBlob,
+    /// An upload: the registry is read-only.
+    #[error("nothing can be uploaded here")]
+    UnknownUpload,
+    /// A digest that does not follow the OCI grammar.
+    #[error("{0:?} is not a digest")]
+    Digest(String),
+    /// A page size that is not a number.
+    #[error("{0:?} is not a number of results")]
+    Page(String),
+    /// Credentials that are missing or wrong.
+    #[error("this mirror answers only with a name and password, or a token")]
+    Unauthorized,
+    /// More password checks at a time than the server allows.
+    #[error("too many passwords are being verified at the moment; try again later")]
+    TooManyLogins,
+    /// A path and query above the server's limit.
+    #[error("the path and the query are too long")]
+    UriTooLong,
+    /// A GET or HEAD with content.
+    #[error("requests have no content here")]
+    Content,
+    /// An HTTP/1.1 request without exactly one valid `Host` field (RFC 9112, section 3.2).
+    #[error("an HTTP/1.1 request needs exactly one Host field, with a host and at most a port")]
+    Host,
+    /// The store failed or cannot be reached.
+    #[error("the store does not answer")]
+    Store(#[source] StoreError),
+    /// A failure to make the URL of a redirect.
+    #[error("the URL of {key} cannot be made")]
+    Locate {
+        /// Key of the object to redirect to.
+        key: Key,
+        /// Failure of [`Locate::locate`](crate::Locate::locate).
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An object that is missing or damaged.
+    #[error("{key} is not as it was published")]
+    Corrupt {
+        /// Key of the missing or damaged object.
+        key: Key,
+        /// Damage that was found, for the log only.
+        source: Corruption,
+    },
+    /// A pointer that fails verification, without an earlier verified state to serve.
+    #[error("the published state of the catalog {catalog} is refused, and no earlier verified state is known")]
+    Untrusted {
+        /// Name of the catalog whose pointer was refused.
+        catalog: String,
+        /// Reason for the refusal, for the log only.
+        source: PointerRefused,
+    },
+}
+
+/// Damage of a stored object, as the log describes it.
+#[derive(Debug, thiserror::Error)]
+pub enum Corruption {
+    /// Another size than its document records.
+    #[error("it has {found} bytes instead of {expected}")]
+    Size {
+        /// Size that the document records, in bytes.
+        expected: u64,
+        /// Size of the stored object, in bytes.
+        found: u64,
+    },
+    /// A hash other than its name.
+    #[error("its hash is wrong")]
+    Hash,
+    /// Bytes that are not one complete frame or stream of their coding.
+    #[error("it cannot be decompressed")]
+    Coding(#[source] std::io::Error),
+    /// A document that cannot be read.
+    #[error("it cannot be read")]
+    Document(#[source] DocumentError),
+    /// A document above the limit for reading into memory, in bytes.
+    #[error("it is larger than {0} bytes, the limit of this program")]
+    TooLarge(u64),
+    /// An object that changed each time it was about to be sent.
+    #[error("it was replaced again and again while it was read")]
+    Replaced,
+    /// A document that contradicts another one.
+    #[error("it does not fit its snapshot")]
+    Mismatch,
+    /// An object that a document names but the store lacks.
+    #[error("a document names it but the store does not have it")]
+    Missing,
+}
+
+/// Reason to refuse a version of a pointer under [`crate::HttpSettings::trust`].
+#[derive(Debug, thiserror::Error)]
+pub enum PointerRefused {
+    /// No valid signature by a trusted key.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A serial below one that was served before: a replay of an old signed pointer.
+    #[error("its serial {found} is lower than {served}, which was served before")]
+    Older {
+        /// Serial of the version that was refused.
+        found: u64,
+        /// Highest serial that this process has served.
+        served: u64,
+    },
+}
+
+/// Answer to an error, in the terms of each of the two APIs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ErrorKind {
+    /// Status that tells a client what to do.
+    pub(crate) status: StatusCode,
+    /// Stable end of the problem's `type` (RFC 9457, section 3.1.1).
+    pub(crate) problem: &'static str,
+    /// Error code below `/v2/` (OCI distribution specification, "Error Codes"). `PAGINATION_NUMBER_INVALID`, `UNAVAILABLE`
+    /// and `UNKNOWN` are those of the CNCF registry.
+    pub(crate) code: &'static str,
+    /// True if a client should try again later.
+    pub(crate) retry: bool,
+}
+
+impl ApiError {
+    /// Returns the answer to the error.
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        let (status, problem, code) = match self {
+            Self::CatalogName(_) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
+            Self::Parameter(_) | Self::SinceParameter(_) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
+            Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
+            Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),
+            Self::Digest(_) => (StatusCode::BAD_REQUEST, "bad-digest", "DIGEST_INVALID"),
+            Self::Page(_) => (StatusCode::BAD_REQUEST, "bad-page", "PAGINATION_NUMBER_INVALID"),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "UNAUTHORIZED"),
+            Self::UnknownPath => (StatusCode::NOT_FOUND, "unknown-path", "UNSUPPORTED"),
+            Self::UnknownCatalog(_) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
+            Self::UnknownPackage(_) => (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN"),
+            Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
+            Self::UnknownManifest(_) => (StatusCode::NOT_FOUND, "unknown-manifest", "MANIFEST_UNKNOWN"),
+            Self::UnknownBlob => (StatusCode::NOT_FOUND, "unknown-blob", "BLOB_UNKNOWN"),
+            Self::UnknownUpload => (StatusCode::NOT_FOUND, "unknown-upload", "BLOB_UPLOAD_UNKNOWN"),
+            // 410 and not 404: the catalog exists, and the client has to start again with the whole of it.
+            Self::UnknownSince(_) => (StatusCode::GONE, "unknown-state", "UNKNOWN"),
+            Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "UNSUPPORTED"),
+            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "not-acceptable", "UNKNOWN"),
+            // 406 and not 413, which is about the request: another content coding may fit.
+            Self::TooLarge => (StatusCode::NOT_ACCEPTABLE, "too-large", "UNKNOWN"),
+            Self::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "precondition-failed", "UNKNOWN"),
+            Self::Content => (StatusCode::PAYLOAD_TOO_LARGE, "content-too-large", "UNSUPPORTED"),
+            Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri-too-long", "UNSUPPORTED"),
+            Self::Range(_) => (
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                "range-not-satisfiable",
+                "RANGE_INVALID",
+            ),
+            Self::TooManyLogins => (StatusCode::TOO_MANY_REQUESTS, "too-many-logins", "TOOMANYREQUESTS"),
+            // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
+            // (`stale-if-error`).
+            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } | Self::Untrusted { .. } => {
+                (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE")
+            }
+        };
+        ErrorKind {
+            retry: matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS),
+            status,
+            problem,
+            code,
+        }
+    }
+
+    /// Returns the text for the client. It repeats what the client sent and tells nothing of the inside of the server.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::CatalogName(source) => source.to_string(),
+            error if error.kind().status.is_server_error() => {
+                "the catalog cannot be read at the moment; try again later".to_owned()
+            }
+            error => error.to_string(),
+        }
+    }
+
+    /// Turns the failed read of an object that a document names into an error: there, a missing object is damage.
+    pub(crate) fn named(key: &Key, error: StoreError) -> Self {
+        if error.is_not_found() {
+            Self::corrupt(key, Corruption::Missing)
+        } else {
+            Self::Store(error)
+        }
+    }
+
+    pub(crate) fn corrupt(key: &Key, source: Corruption) -> Self {
+        Self::Corrupt {
+            key: key.clone(),
+            source,
+        }
+    }
+}

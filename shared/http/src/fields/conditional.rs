@@ -1,0 +1,203 @@
+use std::time::UNIX_EPOCH;
+
+use etag::EntityTag;
+use http::{
+    HeaderMap, HeaderName,
+    header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE},
+};
+
+use super::{Validators, list::elements, validators::Tag};
+
+/// Precondition of the conditions of a GET or HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precondition {
+    /// Answer as if the request had no conditions.
+    Proceed,
+    /// 304: the client has the representation.
+    NotModified,
+    /// 412: the current representation is not the one that the client names.
+    Failed,
+}
+
+/// Evaluates the preconditions in the order of RFC 9110, section 13.2.2. A malformed tag matches nothing; a malformed date
+/// is ignored (sections 13.1.3 and 13.1.4).
+pub(crate) fn evaluate(headers: &HeaderMap, current: Validators<'_>) -> Precondition {
+    if headers.contains_key(IF_MATCH) {
+        if !any_tag(headers, IF_MATCH, current.tag, Comparison::Strong) {
+            return Precondition::Failed;
+        }
+    } else if modified_since(headers, IF_UNMODIFIED_SINCE, current) == Some(true) {
+        return Precondition::Failed;
+    }
+    if headers.contains_key(IF_NONE_MATCH) {
+        if any_tag(headers, IF_NONE_MATCH, current.tag, Comparison::Weak) {
+            return Precondition::NotModified;
+        }
+    } else if modified_since(headers, IF_MODIFIED_SINCE, current) == Some(false) {
+        return Precondition::NotModified;
+    }
+    Precondition::Proceed
+}
+
+/// True if a `Range` may be honoured (RFC 9110, section 13.1.5): always without `If-Range`, else only if that names the
+/// current representation by a strong tag. A date never does: it is not a strong validator (section 8.8.2.2), since two
+/// publications may fall into one second and each coding has the same date. The client then gets all bytes.
+pub(crate) fn if_range_holds(headers: &HeaderMap, current: Validators<'_>) -> bool {
+    let Some(value) = headers.get(IF_RANGE) else {
+        return true;
+    };
+    matches(value.as_bytes(), current.tag, Comparison::Strong)
+}
+
+/// A way to compare tags (RFC 9110, section 8.8.3.2).
+#[derive(Clone, Copy)]
+enum Comparison {
+    Strong,
+    Weak,
+}
+
+fn any_tag(headers: &HeaderMap, name: HeaderName, current: &Tag, comparison: Comparison) -> bool {
+    headers.get_all(name).iter().any(|value| {
+        let field = value.as_bytes();
+        // The usual case, one tag that is equal byte for byte, needs no parser.
+        field == current.header().as_bytes()
+            || field.trim_ascii() == b"*"
+            || elements(field).any(|element| matches(element, current, comparison))
+    })
+}
+
+/// Compares one element of a list. A tag that is too long for [`EntityTag`] matches nothing: no tag of ours is so long.
+fn matches(element: &[u8], current: &Tag, comparison: Comparison) -> bool {
+    let text = std::str::from_utf8(element).ok();
+    let Some(tag) = text.and_then(|text| text.parse::<EntityTag>().ok()) else {
+        return false;
+    };
+    let weak_enough = match comparison {
+        Comparison::Strong => !tag.weak,
+        Comparison::Weak => true,
+    };
+    weak_enough && tag.tag().as_bytes() == current.opaque()
+}
+
+/// True if the representation is newer than the date of the field; `None` without a usable date on either side.
+fn modified_since(headers: &HeaderMap, name: HeaderName, current: Validators<'_>) -> Option<bool> {
+    let modified = current.modified?;
+    let mut values = headers.get_all(name).iter();
+    // Two dates contradict each other, so neither counts.
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    Some(modified.seconds() > seconds(value.as_bytes())?)
+}
+
+fn seconds(date: &[u8]) -> Option<u64> {
+    let time = httpdate::parse_http_date(std::str::from_utf8(date).ok()?).ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use model::Sha256;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::fields::Modified;
+
+    const TAG: &str = "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\"";
+    const WEAK: &str = "W/\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\"";
+    const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
+    const EXACT: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    const AFTER: &str = "Sunday, 06-Nov-94 08:49:38 GMT";
+
+    fn with_current<T>(check: impl FnOnce(Validators<'_>) -> T) -> T {
+        let tag = Tag::of_stored(Sha256::of(b""));
+        let modified = Modified::new(UNIX_EPOCH + Duration::from_secs(784_111_777));
+        check(Validators {
+            tag: &tag,
+            modified: Some(&modified),
+        })
+    }
+
+    fn headers(fields: &[(&str, &str)]) -> HeaderMap {
+        let parse = |&(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        fields.iter().map(parse).collect()
+    }
+
+    #[rstest]
+    #[case::none(&[], Precondition::Proceed)]
+    #[case::match_strong(&[("if-match", TAG)], Precondition::Proceed)]
+    #[case::match_list(&[("if-match", "\"a\", \"b,c\""), ("if-match", TAG)], Precondition::Proceed)]
+    #[case::match_any(&[("if-match", "*")], Precondition::Proceed)]
+    #[case::match_weak_fails(&[("if-match", WEAK)], Precondition::Failed)]
+    #[case::match_other(&[("if-match", "\"a\"")], Precondition::Failed)]
+    #[case::match_hides_unmodified_since(&[("if-match", TAG), ("if-unmodified-since", BEFORE)], Precondition::Proceed)]
+    #[case::unmodified_since(&[("if-unmodified-since", EXACT)], Precondition::Proceed)]
+    #[case::unmodified_since_earlier(&[("if-unmodified-since", BEFORE)], Precondition::Failed)]
+    #[case::unmodified_since_garbage(&[("if-unmodified-since", "yesterday")], Precondition::Proceed)]
+    #[case::none_match(&[("if-none-match", TAG)], Precondition::NotModified)]
+    #[case::none_match_weak(&[("if-none-match", WEAK)], Precondition::NotModified)]
+    #[case::none_match_any(&[("if-none-match", " * ")], Precondition::NotModified)]
+    #[case::none_match_star_tag_is_a_tag(&[("if-none-match", "\"*\"")], Precondition::Proceed)]
+    #[case::none_match_list(&[("if-none-match", "W/\"x,\", , \"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\"")], Precondition::NotModified)]
+    #[case::none_match_other_coding(&[("if-none-match", "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU-gzip\"")], Precondition::Proceed)]
+    #[case::none_match_too_long(&[("if-none-match", "\"0123456789012345678901234567890123456789012345678901234567890123456789\"")], Precondition::Proceed)]
+    #[case::none_match_unquoted(&[("if-none-match", "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU")], Precondition::Proceed)]
+    #[case::none_match_hides_modified_since(&[("if-none-match", "\"a\""), ("if-modified-since", AFTER)], Precondition::Proceed)]
+    #[case::modified_since_exact(&[("if-modified-since", EXACT)], Precondition::NotModified)]
+    #[case::modified_since_later(&[("if-modified-since", AFTER)], Precondition::NotModified)]
+    #[case::modified_since_earlier(&[("if-modified-since", BEFORE)], Precondition::Proceed)]
+    #[case::modified_since_twice(&[("if-modified-since", AFTER), ("if-modified-since", AFTER)], Precondition::Proceed)]
+    #[case::modified_since_garbage(&[("if-modified-since", "784111777")], Precondition::Proceed)]
+    #[case::match_then_none_match(&[("if-match", TAG), ("if-none-match", TAG)], Precondition::NotModified)]
+    #[case::failed_before_not_modified(&[("if-match", "\"a\""), ("if-none-match", TAG)], Precondition::Failed)]
+    fn evaluate_returns(#[case] fields: &[(&str, &str)], #[case] expected: Precondition) {
+        assert_eq!(with_current(|current| evaluate(&headers(fields), current)), expected);
+    }
+
+    #[test]
+    fn evaluate_ignores_dates_without_a_modification_date() {
+        let tag = Tag::of_stored(Sha256::of(b""));
+        let current = Validators {
+            tag: &tag,
+            modified: None,
+        };
+        let fields = [("if-modified-since", AFTER), ("if-unmodified-since", BEFORE)];
+        assert_eq!(evaluate(&headers(&fields), current), Precondition::Proceed);
+        assert!(!if_range_holds(&headers(&[("if-range", EXACT)]), current));
+    }
+
+    #[rstest]
+    #[case::absent(&[], true)]
+    #[case::tag(&[("if-range", TAG)], true)]
+    #[case::weak_tag(&[("if-range", WEAK)], false)]
+    #[case::other_tag(&[("if-range", "\"a\"")], false)]
+    #[case::exact_date(&[("if-range", EXACT)], false)]
+    #[case::later_date(&[("if-range", AFTER)], false)]
+    #[case::garbage(&[("if-range", "*")], false)]
+    fn if_range_holds_for(#[case] fields: &[(&str, &str)], #[case] expected: bool) {
+        assert_eq!(
+            with_current(|current| if_range_holds(&headers(fields), current)),
+            expected
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_field_is_evaluated_without_panic(field in proptest::collection::vec(proptest::prop_oneof![0x20_u8..0x7f, 0x80_u8..=0xff], 0..80)) {
+            let value = http::HeaderValue::from_bytes(&field).unwrap();
+            for name in [IF_MATCH, IF_NONE_MATCH, IF_RANGE, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
+                let headers = HeaderMap::from_iter([(name, value.clone())]);
+                with_current(|current| (evaluate(&headers, current), if_range_holds(&headers, current)));
+            }
+        }
+
+        #[test]
+        fn tag_is_found_anywhere_in_a_list(before in "(\"[!#-~]{0,9}\", ?){0,4}", after in "(, ?W/\"[!#-~]{0,9}\"){0,4}") {
+            let fields = format!("{before}{TAG}{after}");
+            let outcome = with_current(|current| evaluate(&headers(&[("if-none-match", &fields)]), current));
+            proptest::prop_assert_eq!(outcome, Precondition::NotModified);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! RFC 9110 as pure functions of header fields: no store, no async.
+
+mod accept;
+mod conditional;
+mod list;
+mod query;
+mod range;
+mod validators;
+
+pub(crate) use accept::{Coding, negotiate};
+pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
+pub(crate) use query::{Query, decode, since};
+pub(crate) use range::{Ranges, parse_ranges};
+pub(crate) use validators::{Modified, Tag, Validators};

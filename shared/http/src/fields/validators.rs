@@ -1,0 +1,121 @@
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use etag::EntityTag;
+use http::HeaderValue;
+use model::Sha256;
+
+use super::Coding;
+
+/// A strong entity tag (RFC 9110, section 8.8.3), ready to be sent. It names bytes: an object has one tag under all its
+/// URLs, and no two codings of one content share a tag.
+#[derive(Debug, Clone)]
+pub(crate) struct Tag(HeaderValue);
+
+impl Tag {
+    /// Returns a placeholder that is replaced before anything is sent.
+    pub(crate) const fn unset() -> Self {
+        Self(HeaderValue::from_static("\"\""))
+    }
+
+    /// Returns the tag of bytes with this hash.
+    pub(crate) fn of_stored(sha256: Sha256) -> Self {
+        Self::with_suffix(sha256, "")
+    }
+
+    /// Returns the tag of a content that is put into a coding on the fly. Identity leaves the bytes of the content.
+    pub(crate) fn of_made(content: Sha256, coding: Coding) -> Self {
+        Self::with_suffix(content, coding.suffix())
+    }
+
+    /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The hash is written in base64url
+    /// because hex is longer than an [`EntityTag`] can hold.
+    pub(crate) fn with_suffix(content: Sha256, suffix: &str) -> Self {
+        let tag = EntityTag::strong(&format!("{}{suffix}", content.to_base64url()));
+        Self(
+            HeaderValue::from_maybe_shared(Bytes::from(tag.to_string()))
+                .expect("base64url and a word are visible ASCII"),
+        )
+    }
+
+    pub(crate) const fn header(&self) -> &HeaderValue {
+        &self.0
+    }
+
+    /// Returns the opaque part, between the quotes.
+    pub(crate) fn opaque(&self) -> &[u8] {
+        let quoted = self.0.as_bytes();
+        &quoted[1..quoted.len() - 1]
+    }
+}
+
+/// Date of a publication as a modification date (RFC 9110, section 8.8.2), ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Modified {
+    seconds: u64,
+    header: HeaderValue,
+}
+
+impl Modified {
+    pub(crate) fn new(time: SystemTime) -> Self {
+        let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
+        let header = HeaderValue::from_str(&date).expect("an HTTP date is visible ASCII");
+        Self { seconds, header }
+    }
+
+    /// Returns the field value. A publisher's clock may be ahead of this one; a date in the future is replaced by the
+    /// present (RFC 9110, section 8.8.2.1).
+    pub(crate) fn header(&self, now: SystemTime) -> HeaderValue {
+        match now.duration_since(UNIX_EPOCH) {
+            Ok(now) if now.as_secs() < self.seconds => Self::new(UNIX_EPOCH + now).header,
+            _ => self.header.clone(),
+        }
+    }
+
+    /// Returns the publication's own seconds since 1970. They are compared unclamped: a client that was sent an earlier date
+    /// gets the content again, which is the safe side.
+    pub(crate) const fn seconds(&self) -> u64 {
+        self.seconds
+    }
+}
+
+/// Validators of the current representation, for the conditions of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Validators<'a> {
+    pub(crate) tag: &'a Tag,
+    pub(crate) modified: Option<&'a Modified>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_tag_fits_an_entity_tag() {
+        let tag = Tag::with_suffix(Sha256::of(b""), "-changes");
+        assert_eq!(tag.header(), "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU-changes\"");
+        assert_eq!(tag.opaque().len(), 51);
+    }
+
+    #[test]
+    fn tag_of_stored_bytes_is_the_one_that_the_model_promises() {
+        // Copies of a mirror send conditional requests with that tag.
+        let hash = Sha256::of(b"{}");
+        assert_eq!(Tag::of_stored(hash).header(), hash.to_entity_tag().as_str());
+    }
+
+    #[test]
+    fn modified_has_whole_seconds() {
+        let modified = Modified::new(UNIX_EPOCH + Duration::from_millis(1500));
+        assert_eq!(modified.header(SystemTime::now()), "Thu, 01 Jan 1970 00:00:01 GMT");
+    }
+
+    #[test]
+    fn modified_in_the_future_is_sent_as_the_present() {
+        let modified = Modified::new(UNIX_EPOCH + Duration::from_secs(9));
+        let now = UNIX_EPOCH + Duration::from_secs(8);
+        assert_eq!(modified.header(now), "Thu, 01 Jan 1970 00:00:08 GMT");
+        assert_eq!(modified.seconds(), 9);
+    }
+}

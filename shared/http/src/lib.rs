@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+mod app;
+mod cache;
+mod coding;
+mod error;
+mod fields;
+mod host;
+mod index;
+mod lines;
+mod metrics;
+mod multipart;
+mod openapi;
+mod payload;
+mod pointer;
+mod refusal;
+mod respond;
+mod router;
+mod routes;
+mod settings;
+mod stored;
+mod stream;
+
+pub use error::{ApiError, Corruption, PointerRefused};
+pub use host::check_host;
+pub use metrics::HttpMetrics;
+pub use refusal::refuse;
+pub use router::router;
+pub use routes::{is_probe, route_paths};
+pub use settings::{BaseUrl, HttpSettings, Large, Locate, Location};

@@ -1,0 +1,179 @@
+//! Answers to errors: a problem document (RFC 9457), or below `/v2/` an error list as registries send it.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use model::CachePolicy;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    error::{ApiError, ErrorKind},
+    routes::ALLOWED_METHODS,
+    settings::HttpSettings,
+};
+
+/// Field of every answer below `/v2/`, by which clients recognise a registry.
+const API_VERSION: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("docker-distribution-api-version"),
+    HeaderValue::from_static("registry/2.0"),
+);
+
+/// An error as a client reads it (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// The kind of the problem; it never changes its meaning.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:problem-type:catalog-mirror:unknown-catalog")]
+    kind: String,
+    /// The status in words.
+    #[schema(example = "Not Found")]
+    title: &'static str,
+    /// The status of the response.
+    #[schema(example = 404)]
+    status: u16,
+    /// Cause of the error in this request.
+    #[schema(example = "no catalog \"demo\" is served here")]
+    detail: String,
+}
+
+/// Errors in the form of the OCI distribution specification, "Error Codes".
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RegistryErrors {
+    errors: [RegistryErrorEntry; 1],
+}
+
+/// One error of a registry.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RegistryErrorEntry {
+    /// The kind of the error.
+    #[schema(example = "NAME_UNKNOWN")]
+    code: &'static str,
+    /// Cause of the error in this request.
+    message: String,
+}
+
+/// Returns the answer to a request that is refused before the router sees it: by authentication, or by a limit.
+pub fn refuse(method: &Method, path: &str, error: &ApiError) -> Response<Body> {
+    respond(method, path, error, HttpSettings::default().retry_after)
+}
+
+/// Returns the answer to an error, in the form that the path asks for.
+pub(crate) fn respond(method: &Method, path: &str, error: &ApiError, retry_after: Duration) -> Response<Body> {
+    let kind = error.kind();
+    let registry = is_registry(path);
+    let (content_type, body) = match registry {
+        true => ("application/json", registry_errors(error, kind)),
+        false => ("application/problem+json", problem(error, kind)),
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    // A cache that keeps an error would go on sending it after its cause has gone.
+    let no_store = CachePolicy::NoStore.cache_control();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(no_store));
+    add_hints(&mut headers, error, registry);
+    if kind.retry {
+        headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs()));
+    }
+    if registry {
+        mark_registry(&mut headers);
+    }
+    let mut response = Response::new(match *method {
+        Method::HEAD => Body::empty(),
+        _ => Body::from(body),
+    });
+    *response.status_mut() = kind.status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// True if a path belongs to the registry, whose errors have another form.
+pub(crate) fn is_registry(path: &str) -> bool {
+    path == "/v2" || path.starts_with("/v2/")
+}
+
+/// Adds the field by which clients recognise a registry.
+pub(crate) fn mark_registry(headers: &mut HeaderMap) {
+    let (name, value) = API_VERSION;
+    headers.insert(name, value);
+}
+
+fn problem(error: &ApiError, kind: ErrorKind) -> Vec<u8> {
+    let problem = Problem {
+        kind: format!("urn:problem-type:catalog-mirror:{}", kind.problem),
+        title: kind.status.canonical_reason().unwrap_or_default(),
+        status: kind.status.as_u16(),
+        detail: error.detail(),
+    };
+    let mut body = serde_json::to_vec(&problem).expect("a problem is four plain fields");
+    body.push(b'\n');
+    body
+}
+
+fn registry_errors(error: &ApiError, kind: ErrorKind) -> Vec<u8> {
+    let entry = RegistryErrorEntry {
+        code: kind.code,
+        message: error.detail(),
+    };
+    serde_json::to_vec(&RegistryErrors { errors: [entry] }).expect("an error is two plain fields")
+}
+
+/// Adds the fields that tell a client how to ask instead.
+fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
+    if let ApiError::Range(length) = error {
+        let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
+        headers.insert(CONTENT_RANGE, range);
+    }
+    match error.kind().status {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            headers.insert(ALLOW, HeaderValue::from_static(ALLOWED_METHODS));
+        }
+        StatusCode::UNAUTHORIZED => add_challenges(headers, registry),
+        _ => {}
+    }
+}
+
+/// Registry clients take a Bearer challenge for the address of a token service (CNCF distribution, "Token Authentication
+/// Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
+fn add_challenges(headers: &mut HeaderMap, registry: bool) {
+    let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
+    headers.insert(WWW_AUTHENTICATE, basic);
+    if !registry {
+        let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
+        headers.append(WWW_AUTHENTICATE, bearer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unauthorized_registry_clients_are_challenged_with_basic_alone() {
+        for (path, challenges, content_type) in [
+            ("/catalogs", 2, "application/problem+json"),
+            ("/v2/", 1, "application/json"),
+            ("/v2/demo/tags/list", 1, "application/json"),
+        ] {
+            let response = refuse(&Method::GET, path, &ApiError::Unauthorized);
+            assert_eq!(response.status(), 401);
+            let found: Vec<_> = response.headers().get_all(WWW_AUTHENTICATE).iter().collect();
+            assert_eq!(found.len(), challenges, "{path}");
+            assert!(found[0].to_str().unwrap().starts_with("Basic "), "{path}");
+            assert_eq!(response.headers()["content-type"], content_type);
+            assert_eq!(response.headers()["cache-control"], "no-store");
+        }
+    }
+
+    #[test]
+    fn too_many_logins_is_answered_with_a_time_to_wait() {
+        let response = refuse(&Method::HEAD, "/v2/", &ApiError::TooManyLogins);
+        assert_eq!(response.status(), 429);
+        assert!(response.headers().contains_key("retry-after"));
+    }
+}

@@ -1,0 +1,269 @@
+use std::{sync::Arc, time::SystemTime};
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
+    header::{
+        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION,
+        RANGE, VARY,
+    },
+};
+use model::{CachePolicy, Sha256};
+
+use crate::{
+    app::App,
+    error::ApiError,
+    fields::{Coding, Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
+    payload::Payload,
+    routes::{Redirect, Route},
+    settings::{Large, Locate},
+    stream::Chunks,
+};
+
+/// A request whose route is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RoutedRequest<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) route: &'static Route,
+    /// Position of the route in the table, for the metrics.
+    pub(crate) number: usize,
+}
+
+impl RoutedRequest<'_> {
+    fn may_redirect(&self) -> bool {
+        match self.route.redirect {
+            // On such a route only bodies that are no object are too large, and they are refused.
+            Redirect::Never | Redirect::Always => true,
+            Redirect::GetOnly => *self.method == Method::GET,
+        }
+    }
+}
+
+/// The answer to a plain GET (RFC 9110, section 3.2), before anything of its body is read.
+#[derive(Debug)]
+pub(crate) struct Representation {
+    pub(crate) tag: Tag,
+    pub(crate) modified: Option<Modified>,
+    pub(crate) cache: CachePolicy,
+    pub(crate) content_type: &'static str,
+    pub(crate) coding: Coding,
+    /// True if the coding was chosen by `Accept-Encoding`, which makes the answer vary by it.
+    pub(crate) negotiated: bool,
+    /// A field that only some routes have.
+    pub(crate) extra: Option<Box<(HeaderName, HeaderValue)>>,
+    pub(crate) payload: Payload,
+}
+
+impl Representation {
+    /// Returns a JSON document that is in memory.
+    pub(crate) fn document(bytes: Bytes, cache: CachePolicy) -> Self {
+        Self {
+            tag: Tag::of_stored(Sha256::of(&bytes)),
+            payload: Payload::Memory(bytes),
+            ..Self::empty_document(cache)
+        }
+    }
+
+    /// Returns a plain text that is in memory.
+    pub(crate) fn text(bytes: Bytes, cache: CachePolicy) -> Self {
+        Self {
+            content_type: "text/plain; charset=utf-8",
+            ..Self::document(bytes, cache)
+        }
+    }
+
+    /// Returns the defaults of a JSON document. The caller sets tag and payload.
+    pub(crate) fn empty_document(cache: CachePolicy) -> Self {
+        Self {
+            tag: Tag::unset(),
+            modified: None,
+            cache,
+            content_type: "application/json",
+            coding: Coding::Identity,
+            negotiated: false,
+            extra: None,
+            payload: Payload::Memory(Bytes::new()),
+        }
+    }
+
+    /// Returns the fields that answers to conditional requests have in common with the whole one (RFC 9110, section 15.4.5).
+    /// Every value is ready: a 304 formats nothing.
+    fn begin(&self, status: StatusCode) -> Response<Body> {
+        let mut headers = HeaderMap::with_capacity(12);
+        headers.insert(ETAG, self.tag.header().clone());
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache.cache_control()));
+        if self.negotiated {
+            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        if let Some(modified) = &self.modified {
+            headers.insert(LAST_MODIFIED, modified.header(SystemTime::now()));
+        }
+        headers.extend(self.extra.as_deref().cloned());
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
+    }
+
+    fn ok(&self) -> Response<Body> {
+        let mut response = self.begin(StatusCode::OK);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        if let Some(encoding) = self.coding.header() {
+            headers.insert(CONTENT_ENCODING, encoding);
+        }
+        response
+    }
+
+    fn not_modified(&self) -> Response<Body> {
+        let mut response = self.begin(StatusCode::NOT_MODIFIED);
+        // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
+        *response.body_mut() = Body::new(UnknownLength);
+        response
+    }
+
+    const fn validators(&self) -> Validators<'_> {
+        Validators {
+            tag: &self.tag,
+            modified: self.modified.as_ref(),
+        }
+    }
+}
+
+impl App {
+    /// Answers with a representation, as far as the conditions and ranges of the request allow.
+    pub(crate) async fn respond(
+        self: &Arc<Self>,
+        request: RoutedRequest<'_>,
+        representation: Representation,
+    ) -> Result<Response<Body>, ApiError> {
+        match evaluate(request.headers, representation.validators()) {
+            Precondition::Proceed => {}
+            Precondition::NotModified => return Ok(representation.not_modified()),
+            Precondition::Failed => return Err(ApiError::PreconditionFailed),
+        }
+        if let Large::Redirect { above, to } = &self.settings.large
+            && request.may_redirect()
+            && let Some(redirect) = Box::pin(redirect(&representation, *above, to.as_ref())).await?
+        {
+            return Ok(redirect);
+        }
+        // A range of HEAD is ignored (RFC 9110, section 14.2).
+        let ranged = *request.method == Method::GET && if_range_holds(request.headers, representation.validators());
+        let range = request.headers.get(RANGE).filter(|_| ranged);
+        let mut response = representation.ok();
+        let payload = self.load(representation.payload).await?;
+        if request.may_redirect() {
+            self.check_inline(&payload)?;
+        }
+        let Some(length) = payload.length() else {
+            // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
+            return self.whole(request, response, payload).await;
+        };
+        let headers = response.headers_mut();
+        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        match range.map_or(Ranges::Whole, |range| parse_ranges(range.as_bytes(), length)) {
+            Ranges::Whole => self.whole(request, response, payload).await,
+            // The field is optional to honour: sixteen ranges at the end of a compressed catalog would decompress it
+            // sixteen times.
+            Ranges::Parts(parts) if !payload.is_cheap(&parts) => self.whole(request, response, payload).await,
+            Ranges::Parts(parts) => Box::pin(self.partial(request, response, payload, parts)).await,
+            Ranges::Unsatisfiable => Err(ApiError::Range(length)),
+        }
+    }
+
+    async fn whole(
+        self: &Arc<Self>,
+        request: RoutedRequest<'_>,
+        mut response: Response<Body>,
+        payload: Payload,
+    ) -> Result<Response<Body>, ApiError> {
+        if *request.method == Method::GET {
+            *response.body_mut() = match payload {
+                Payload::Memory(bytes) => self.sent(request, bytes),
+                payload => self.streamed(request, Box::pin(self.chunks(&payload)).await?),
+            };
+        } else if !response.headers().contains_key(CONTENT_LENGTH) {
+            // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).
+            *response.body_mut() = Body::new(UnknownLength);
+        }
+        Ok(response)
+    }
+
+    fn check_inline(&self, payload: &Payload) -> Result<(), ApiError> {
+        match &self.settings.large {
+            Large::Redirect { above, .. } if payload.length().is_none_or(|length| length > *above) => {
+                Err(ApiError::TooLarge)
+            }
+            Large::Redirect { .. } | Large::Stream => Ok(()),
+        }
+    }
+
+    fn sent(&self, request: RoutedRequest<'_>, bytes: Bytes) -> Body {
+        self.metrics.bytes(request.number).inc_by(bytes.len() as u64);
+        Body::from(bytes)
+    }
+
+    /// Returns a body of chunks. An error in the middle ends the connection before the announced length, so no client takes
+    /// the body for a complete one. The error is logged here because no status can tell it any more.
+    pub(crate) fn streamed(&self, request: RoutedRequest<'_>, chunks: Chunks) -> Body {
+        let bytes = self.metrics.bytes(request.number).clone();
+        let route = request.route.path;
+        Body::from_stream(
+            chunks
+                .inspect_ok(move |chunk| {
+                    bytes.inc_by(chunk.len() as u64);
+                })
+                .inspect_err(move |error| {
+                    let error: &dyn std::error::Error = error;
+                    tracing::error!(error, route, "cut off a response body");
+                }),
+        )
+    }
+}
+
+/// Returns a redirect for a body above the limit, if an object has exactly its bytes.
+async fn redirect(
+    representation: &Representation,
+    above: u64,
+    to: &dyn Locate,
+) -> Result<Option<Response<Body>>, ApiError> {
+    let large = representation.payload.length().is_some_and(|length| length > above);
+    let Some(object) = representation.payload.object().filter(|_| large) else {
+        return Ok(None);
+    };
+    let unknown = |source| ApiError::Locate {
+        key: object.key(),
+        source,
+    };
+    let location = to.locate(&object.key()).await.map_err(unknown)?;
+    let url = HeaderValue::try_from(location.url).map_err(|source| unknown(source.into()))?;
+    let max_age = match location.max_age.as_secs() {
+        0 => HeaderValue::from_static("no-store"),
+        seconds => HeaderValue::try_from(format!("public, max-age={seconds}")).expect("digits are visible ASCII"),
+    };
+    // 307 and not 301 or 308: the next publication has another object.
+    let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT);
+    response.headers_mut().insert(LOCATION, url);
+    response.headers_mut().insert(CACHE_CONTROL, max_age);
+    Ok(Some(response))
+}
+
+/// An empty body that does not announce its length.
+struct UnknownLength;
+
+impl http_body::Body for UnknownLength {
+    type Data = bytes::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
+        std::task::Poll::Ready(None)
+    }
+}

@@ -1,0 +1,54 @@
+use bytes::Bytes;
+use model::{CachePolicy, Key};
+
+use super::{BodyType, DOCUMENT, Route, RouteCall};
+use crate::{error::ApiError, respond::Representation};
+
+pub(super) const HEALTH: Route = Route {
+    path: "/healthz",
+    handler: |_| Box::pin(async { Ok(ok()) }),
+    id: "getHealth",
+    summary: "Answers as long as the process lives",
+    body: BodyType::Text,
+    errors: &[],
+    ..DOCUMENT
+};
+
+pub(super) const READINESS: Route = Route {
+    path: "/readyz",
+    handler: |call| Box::pin(readiness(call)),
+    id: "getReadiness",
+    summary: "Answers as long as the store does",
+    body: BodyType::Text,
+    errors: &[503],
+    ..DOCUMENT
+};
+
+pub(super) const CONTRACT: Route = Route {
+    path: "/openapi.json",
+    handler: |_| {
+        Box::pin(async {
+            Ok(Representation::document(
+                crate::openapi::document(),
+                CachePolicy::Pointer,
+            ))
+        })
+    },
+    id: "getContract",
+    summary: "This document",
+    errors: &[],
+    ..DOCUMENT
+};
+
+/// Any answer of the store will do: an empty one has no `catalogs.json` yet.
+async fn readiness(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    match call.app.store.head(&Key::Catalogs).await {
+        Ok(_) => Ok(ok()),
+        Err(error) if error.is_not_found() => Ok(ok()),
+        Err(error) => Err(ApiError::Store(error)),
+    }
+}
+
+fn ok() -> Representation {
+    Representation::text(Bytes::from_static(b"ok\n"), CachePolicy::NoStore)
+}

@@ -1,0 +1,298 @@
+//! The catalogs as container images, to be pulled (OCI distribution specification 1.1, "Pull" and "Content Discovery").
+//! Every catalog is a repository of its name. Nothing can be pushed.
+
+mod images;
+mod names;
+mod page;
+
+use std::{borrow::Cow, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, header::LINK};
+use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Sha256};
+use serde::Serialize;
+
+use self::page::Page;
+pub(crate) use self::{images::EarlierImages, names::unmatched};
+use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
+use crate::{
+    app::App, error::ApiError, fields::Tag, payload::Payload, pointer::ServedCatalog, respond::Representation,
+};
+
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
+const FILTERS_APPLIED: HeaderName = HeaderName::from_static("oci-filters-applied");
+
+const PAGES: &[(&str, &str)] = &[
+    (
+        "n",
+        "Maximum number of results; the answer's Link leads to the next page",
+    ),
+    ("last", "Only results after this one"),
+];
+
+pub(super) const BASE: Route = Route {
+    path: "/v2/",
+    handler: |_| {
+        Box::pin(async {
+            Ok(Representation::document(
+                Bytes::from_static(b"{}"),
+                CachePolicy::Pointer,
+            ))
+        })
+    },
+    id: "getRegistry",
+    summary: "The mark of a registry: OCI distribution specification, as all below /v2/",
+    errors: &[],
+    ..DOCUMENT
+};
+
+pub(super) const BASE_WITHOUT_SLASH: Route = Route {
+    path: "/v2",
+    id: "",
+    ..BASE
+};
+
+pub(super) const REPOSITORIES: Route = Route {
+    path: "/v2/_catalog",
+    handler: |call| Box::pin(repositories(call)),
+    id: "listRepositories",
+    summary: "The catalogs, each a repository of its name",
+    body: BodyType::Json("RepositoryList"),
+    query: PAGES,
+    errors: &[400, 503],
+    ..DOCUMENT
+};
+
+pub(super) const TAGS: Route = Route {
+    path: "/v2/{catalog}/tags/list",
+    handler: |call| Box::pin(tags(call)),
+    id: "listTags",
+    summary: "latest, and the first 12 digits of each content hash that is kept",
+    body: BodyType::Json("TagList"),
+    query: PAGES,
+    ..DOCUMENT
+};
+
+pub(super) const MANIFEST: Route = Route {
+    path: "/v2/{catalog}/manifests/{reference}",
+    handler: |call| Box::pin(manifest(call)),
+    id: "getManifest",
+    summary: "The image index by tag, or the index or a manifest by digest",
+    body: BodyType::Document(oci::media_type::INDEX),
+    ..DOCUMENT
+};
+
+pub(super) const IMAGE_BLOB: Route = Route {
+    path: "/v2/{catalog}/blobs/{digest}",
+    handler: |call| Box::pin(image_blob(call)),
+    id: "getImageBlob",
+    summary: "A part of the catalog's images",
+    body: BodyType::Bytes,
+    redirect: Redirect::GetOnly,
+    ..DOCUMENT
+};
+
+pub(super) const REFERRERS: Route = Route {
+    path: "/v2/{catalog}/referrers/{digest}",
+    handler: |call| Box::pin(referrers(call)),
+    id: "listReferrers",
+    summary: "An empty list: no artifact refers to an image here",
+    body: BodyType::Document(oci::media_type::INDEX),
+    query: &[("artifactType", "Only artifacts of this type")],
+    ..DOCUMENT
+};
+
+/// Not described: pushing clients ask here, and get the error that the specification has for it.
+pub(super) const UPLOADS: Route = Route {
+    path: "/v2/{catalog}/blobs/uploads",
+    handler: |call| Box::pin(upload(call)),
+    ..DOCUMENT
+};
+
+pub(super) const UPLOADS_WITH_SLASH: Route = Route {
+    path: "/v2/{catalog}/blobs/uploads/",
+    ..UPLOADS
+};
+
+pub(super) const UPLOAD: Route = Route {
+    path: "/v2/{catalog}/blobs/uploads/{session}",
+    ..UPLOADS
+};
+
+/// Tag that always names the image of the published state.
+const LATEST: &str = "latest";
+/// Number of hex digits of a content hash in its tag: as many as people know from `git` and `docker`. No two of the at most
+/// 17 contents of a catalog share so many.
+const TAG_DIGITS: usize = 12;
+
+/// Answer of `/v2/_catalog`, one page of it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct RepositoryList {
+    /// The catalogs in byte order of their names.
+    repositories: Vec<String>,
+}
+
+/// Answer of `/v2/{catalog}/tags/list`, one page of it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct TagList {
+    name: String,
+    /// `latest`, and the beginnings of the content hashes that are kept.
+    tags: Vec<String>,
+}
+
+async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let page = Page::parse(call.query)?;
+    let catalogs = call.app.served_catalogs().await?;
+    let (repositories, more) = page.cut(catalogs.iter().map(|served| served.name.to_string()));
+    let link = more.then(|| page.next("/v2/_catalog", repositories.last())).flatten();
+    Ok(listed(&RepositoryList { repositories }, link))
+}
+
+async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let served = repository(call).await?;
+    let page = Page::parse(call.query)?;
+    let image = call.app.image(&served).await?;
+    let earlier = call.app.earlier_images(&served).await?;
+    let contents = image.iter().map(|_| served.current.content_hash);
+    let contents = contents.chain(earlier.iter().map(|(hash, _)| *hash));
+    let mut tags: Vec<String> = contents.map(|hash| tag(&hash)).collect();
+    tags.extend(image.map(|_| LATEST.to_owned()));
+    // In lexical order, as the specification asks.
+    tags.sort_unstable();
+    tags.dedup();
+    let (tags, more) = page.cut(tags.into_iter());
+    let name = served.name.to_string();
+    let path = format!("/v2/{name}/tags/list");
+    let link = more.then(|| page.next(&path, tags.last())).flatten();
+    Ok(listed(&TagList { name, tags }, link))
+}
+
+/// A tag moves, or gets another image of the same content from a newer program; a digest never does.
+async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let name = repository_name(call)?;
+    let reference = call.param("reference");
+    let served = call.app.served(&name).await?;
+    let unknown = || ApiError::UnknownManifest(reference.clone().into_owned());
+    // A tag cannot have a colon, and a digest has one after its algorithm.
+    if !reference.contains(':') {
+        let index = call.app.tagged(&served, &reference).await?.ok_or_else(unknown)?;
+        return Ok(blob(index, oci::media_type::INDEX, CachePolicy::Pointer));
+    }
+    let digest = names::digest(&reference)?.ok_or_else(unknown)?;
+    let find = |image: &CatalogImage| manifest_of(image, digest);
+    let (stored, media_type) = call.app.find_image(&served, find).await?.ok_or_else(unknown)?;
+    Ok(blob(stored, media_type, CachePolicy::Immutable))
+}
+
+/// A repository has only its own catalog's blobs, whatever else the store holds.
+async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let name = repository_name(call)?;
+    let digest = names::digest(&call.param("digest"))?;
+    let served = call.app.served(&name).await?;
+    let digest = digest.ok_or(ApiError::UnknownBlob)?;
+    let find = |image: &CatalogImage| image.blobs().find(|stored| stored.sha256 == digest);
+    let stored = call.app.find_image(&served, find).await?.ok_or(ApiError::UnknownBlob)?;
+    Ok(blob(stored, Kind::Blob.content_type(), CachePolicy::Immutable))
+}
+
+/// The specification wants an empty index, also for a manifest that does not exist.
+async fn referrers(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let name = repository_name(call)?;
+    names::digest(&call.param("digest"))?;
+    call.app.served(&name).await?;
+    let filtered = call.query.split('&').any(|pair| pair.starts_with("artifactType="));
+    let media_type = oci::media_type::INDEX;
+    let empty = format!(r#"{{"schemaVersion":2,"mediaType":"{media_type}","manifests":[]}}"#);
+    let applied = (FILTERS_APPLIED, HeaderValue::from_static("artifactType"));
+    Ok(Representation {
+        content_type: media_type,
+        extra: filtered.then(|| Box::new(applied)),
+        ..Representation::document(empty.into(), CachePolicy::Pointer)
+    })
+}
+
+async fn upload(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    repository(call).await?;
+    Err(ApiError::UnknownUpload)
+}
+
+async fn repository(call: RouteCall<'_>) -> Result<Arc<ServedCatalog>, ApiError> {
+    call.app.served(&repository_name(call)?).await
+}
+
+fn repository_name(call: RouteCall<'_>) -> Result<Cow<'_, str>, ApiError> {
+    let name = call.param("catalog");
+    names::check_repository(&name)?;
+    Ok(name)
+}
+
+impl App {
+    /// Returns the current image, if this content was published with one.
+    async fn image(&self, served: &ServedCatalog) -> Result<Option<CatalogImage>, ApiError> {
+        match served.current.image {
+            // The pointer tells without the Snapshot.
+            None => Ok(None),
+            Some(_) => Ok(self.snapshot(served).await?.image.clone()),
+        }
+    }
+
+    async fn tagged(&self, served: &ServedCatalog, tag: &str) -> Result<Option<ObjectDigest>, ApiError> {
+        let is_tagged = |hash: &Sha256| tag.len() >= TAG_DIGITS && hash.to_string().starts_with(tag);
+        let index = served.current.image.map(|image| image.digest);
+        if tag == LATEST || (index.is_some() && is_tagged(&served.current.content_hash)) {
+            return Ok(index);
+        }
+        let earlier = self.earlier_images(served).await?;
+        let found = earlier.iter().find(|(hash, _)| is_tagged(hash));
+        Ok(found.map(|(_, image)| image.index))
+    }
+
+    /// Searches the current image first: earlier ones are read only if it does not have what is asked for.
+    async fn find_image<T>(
+        &self,
+        served: &ServedCatalog,
+        find: impl Fn(&CatalogImage) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        if let Some(found) = self.image(served).await?.as_ref().and_then(&find) {
+            return Ok(Some(found));
+        }
+        let earlier = self.earlier_images(served).await?;
+        Ok(earlier.iter().find_map(|(_, image)| find(image)))
+    }
+}
+
+fn tag(hash: &Sha256) -> String {
+    let mut digits = hash.to_string();
+    digits.truncate(TAG_DIGITS);
+    digits
+}
+
+fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'static str)> {
+    let index = (image.index, oci::media_type::INDEX);
+    let manifests = image
+        .manifests
+        .iter()
+        .map(|stored| (*stored, oci::media_type::MANIFEST));
+    std::iter::once(index)
+        .chain(manifests)
+        .find(|(stored, _)| stored.sha256 == digest)
+}
+
+fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
+    let digest = HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
+    Representation {
+        tag: Tag::of_stored(stored.sha256),
+        content_type,
+        extra: Some(Box::new((CONTENT_DIGEST, digest))),
+        payload: Payload::Stored(stored.with_kind(Kind::Blob)),
+        ..Representation::empty_document(cache)
+    }
+}
+
+fn listed(list: &impl Serialize, link: Option<HeaderValue>) -> Representation {
+    let bytes = serde_json::to_vec(list).expect("lists hold only plain fields");
+    Representation {
+        extra: link.map(|link| Box::new((LINK, link))),
+        ..Representation::document(bytes.into(), CachePolicy::Pointer)
+    }
+}

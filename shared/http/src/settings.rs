@@ -1,0 +1,94 @@
+use std::{error::Error, fmt::Debug, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use model::Key;
+use trust::Trust;
+
+/// Settings of one deployment of the router.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// Maximum memory for cached bodies, indexes and snapshots together, in bytes. Default 64 MiB: hot shards and the
+    /// compressed catalogs of a dozen real mirrors fit, and it is a fraction of one decoded catalog. Pointers are kept beside
+    /// it, about 20 kB for each catalog.
+    pub cache_bytes: u64,
+    /// Time for which a pointer is served without asking the store again. Default zero: a folder answers in microseconds,
+    /// and a client then never gets a state older than the published one.
+    pub freshness: Duration,
+    /// Answer to requests for bodies that are too large to be sent inline. Default: they are streamed.
+    pub large: Large,
+    /// Value of `Retry-After` after a failure of the store (RFC 9110, section 10.2.3). Default 5 s: a store that restarts is
+    /// back by then.
+    pub retry_after: Duration,
+    /// Keys of which at least one has to have signed each pointer. Default: no signature is required. A pointer without such a
+    /// signature, or with a lower serial than one that was served before, is refused; the last verified state stays served.
+    pub trust: Option<Trust>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 64 << 20,
+            freshness: Duration::ZERO,
+            large: Large::default(),
+            retry_after: Duration::from_secs(5),
+            trust: None,
+        }
+    }
+}
+
+/// Answer to requests for bodies above a size.
+#[derive(Debug, Clone, Default)]
+pub enum Large {
+    /// Stream them like all others: the local server.
+    #[default]
+    Stream,
+    /// Redirect (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes. A body that is
+    /// no stored object is refused (406).
+    Redirect {
+        /// Maximum size of a body that is sent inline, in bytes.
+        above: u64,
+        /// Finds the URL of an object.
+        to: Arc<dyn Locate>,
+    },
+}
+
+/// Finds URLs under which all clients can fetch immutable objects.
+#[async_trait]
+pub trait Locate: Debug + Send + Sync {
+    /// Returns the object's URL.
+    ///
+    /// # Errors
+    /// Any failure to make the URL. The client gets the answer to a failure of the store.
+    async fn locate(&self, key: &Key) -> Result<Location, Box<dyn Error + Send + Sync>>;
+}
+
+/// URL of an object, with the time for which caches may repeat it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// URL or path, as `Location` may have it (RFC 9110, section 10.2.2).
+    pub url: String,
+    /// Time for which caches may repeat the redirect; zero for a URL that is meant for one client.
+    pub max_age: Duration,
+}
+
+/// Objects below one URL, such as a CDN in front of the bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+impl BaseUrl {
+    /// Takes the URL of the mirror's root, with or without a slash at its end.
+    pub fn new(url: &str) -> Self {
+        Self(url.trim_end_matches('/').to_owned())
+    }
+}
+
+#[async_trait]
+impl Locate for BaseUrl {
+    async fn locate(&self, key: &Key) -> Result<Location, Box<dyn Error + Send + Sync>> {
+        Ok(Location {
+            url: format!("{}/{key}", self.0),
+            // As long as a pointer may be cached, because the redirect depends on the published state.
+            max_age: Duration::from_secs(60),
+        })
+    }
+}

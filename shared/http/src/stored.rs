@@ -1,0 +1,193 @@
+//! Immutable objects as they are stored. Every byte that leaves here was hashed and compared with the object's name.
+
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::{TryStreamExt, stream};
+use model::{Hasher, Key, ObjectKey, ObjectRef, Sha256};
+use store::{Get, Version};
+
+use crate::{
+    app::{App, blocking},
+    cache::BodyKey,
+    error::{ApiError, Corruption},
+    stream::{self as chunks, Chunks},
+};
+
+/// Number of attempts to read a part of an object that is being replaced. Nothing replaces an object twice in a row but a
+/// repair that goes wrong.
+const PART_ATTEMPTS: usize = 3;
+
+/// Time after which the bytes of a stored version are hashed again. No store reports what a disk damages later, and one
+/// hash an hour costs nothing.
+const VERIFIED_FOR: Duration = Duration::from_secs(3600);
+
+/// Extent of a read of a stored object.
+#[derive(Debug, Clone)]
+pub(crate) enum Extent {
+    /// All bytes, which the client gets to the end. The last chunk is sent only if the hash is right.
+    Whole,
+    /// All bytes, for a reader that may stop before the end. They are verified before the first one is returned.
+    Prefix,
+    /// The bytes of a range. The whole object is verified before the first one is returned.
+    Part(Range<u64>),
+}
+
+impl App {
+    /// Returns a small object from memory, or reads, verifies and keeps it.
+    pub(crate) async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ApiError> {
+        let entry = BodyKey::Stored(ObjectKey {
+            kind: object.kind,
+            sha256: object.digest.sha256,
+        });
+        if let Some(bytes) = self.caches.bodies.get(&entry) {
+            return Ok(bytes);
+        }
+        Box::pin(self.caches.bodies.get_or_insert_async(&entry, self.read_object(object))).await
+    }
+
+    /// Reads an object into memory and verifies it.
+    pub(crate) async fn read_object(&self, object: &ObjectRef) -> Result<Bytes, ApiError> {
+        let key = object.key();
+        let found = self.get(&key, Get::default()).await;
+        let found = found.map_err(|error| ApiError::named(&key, error))?;
+        check_size(&key, object.digest.size, found.info.size)?;
+        let bytes = self.collect(&key, found).await?;
+        let copy = bytes.clone();
+        match blocking(object.digest.size, move || Sha256::of(&copy)).await == object.digest.sha256 {
+            true => Ok(bytes),
+            false => Err(ApiError::corrupt(&key, Corruption::Hash)),
+        }
+    }
+
+    /// Streams the bytes of an object. Each stored version is hashed once an hour, not on every request.
+    pub(crate) async fn stream_object(&self, object: &ObjectRef, extent: Extent) -> Result<Chunks, ApiError> {
+        let key = object.key();
+        let (range, length) = match &extent {
+            Extent::Whole | Extent::Prefix => (None, object.digest.size),
+            Extent::Part(range) => (Some(range.clone()), range.end - range.start),
+        };
+        for _ in 0..PART_ATTEMPTS {
+            let (version, body) = self.open_object(object, range.clone()).await?;
+            let entry = (key.clone(), version);
+            let verified = self.caches.verified.get(&entry);
+            if verified.is_some_and(|verified| verified.elapsed() < VERIFIED_FOR) {
+                return Ok(chunks::exact(body, length, key));
+            }
+            // Hashed while it is sent: `exact` holds the last chunk back until the hash is known, so that damage ends
+            // the connection.
+            if matches!(extent, Extent::Whole) {
+                return Ok(chunks::exact(self.hashed(body, object, entry.1), length, key));
+            }
+            // The bytes are read twice: nothing may be returned before the last of them was hashed.
+            drop(body);
+            self.verify_version(object, entry.1).await?;
+        }
+        Err(ApiError::corrupt(&key, Corruption::Replaced))
+    }
+
+    /// Reads the object to its end, which remembers the version as verified.
+    async fn verify_version(&self, object: &ObjectRef, version: Version) -> Result<(), ApiError> {
+        let (found, body) = self.open_object(object, None).await?;
+        // Replaced meanwhile. The caller reads the new version from the start.
+        if found != version {
+            return Ok(());
+        }
+        let mut body = chunks::exact(self.hashed(body, object, version), object.digest.size, object.key());
+        while body.try_next().await?.is_some() {}
+        Ok(())
+    }
+
+    async fn open_object(&self, object: &ObjectRef, range: Option<Range<u64>>) -> Result<(Version, Chunks), ApiError> {
+        let key = object.key();
+        let found = self.get(&key, Get { range, unless: None }).await;
+        let found = found.map_err(|error| ApiError::named(&key, error))?;
+        check_size(&key, object.digest.size, found.info.size)?;
+        Ok((found.info.version, chunks::stored(found.body)))
+    }
+
+    /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
+    fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
+        let (key, expected) = (object.key(), object.digest.sha256);
+        let caches = std::sync::Arc::clone(&self.caches);
+        let state = Some((body, Hasher::new()));
+        Box::pin(stream::try_unfold(state, move |state| {
+            let (key, version, caches) = (key.clone(), version.clone(), std::sync::Arc::clone(&caches));
+            async move {
+                let Some((mut body, mut hasher)) = state else {
+                    return Ok(None);
+                };
+                if let Some(chunk) = body.try_next().await? {
+                    hasher.update(&chunk);
+                    return Ok(Some((chunk, Some((body, hasher)))));
+                }
+                if hasher.finish() != expected {
+                    return Err(ApiError::corrupt(&key, Corruption::Hash));
+                }
+                caches.verified.insert((key, version), Instant::now());
+                Ok(None::<(Bytes, _)>)
+            }
+        }))
+    }
+}
+
+fn check_size(key: &Key, expected: u64, found: u64) -> Result<(), ApiError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(ApiError::corrupt(key, Corruption::Size { expected, found })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::{Encoding, Kind, ObjectDigest};
+    use store::{Condition, MemoryStore, Store};
+
+    use super::*;
+    use crate::{metrics::HttpMetrics, settings::HttpSettings};
+
+    async fn stored(bytes: &'static [u8], right: &'static [u8]) -> (App, ObjectRef) {
+        let store = MemoryStore::new();
+        let object = ObjectDigest::of(right).with_kind(Kind::All(Encoding::Identity));
+        store
+            .put(&object.key(), Bytes::from_static(bytes), Condition::Always)
+            .await
+            .unwrap();
+        (
+            App::new(Arc::new(store), HttpSettings::default(), HttpMetrics::default()),
+            object,
+        )
+    }
+
+    async fn read(chunks: Result<Chunks, ApiError>) -> Option<Vec<u8>> {
+        chunks::collect(chunks.ok()?, 0).await.ok()
+    }
+
+    #[tokio::test]
+    async fn stream_object_never_ends_well_with_damaged_bytes() {
+        let (app, object) = stored(b"abce", b"abcd").await;
+        for extent in [Extent::Whole, Extent::Prefix, Extent::Part(0..2)] {
+            assert_eq!(read(app.stream_object(&object, extent).await).await, None);
+        }
+        assert!(app.cached_object(&object).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn stream_object_hashes_a_version_once() {
+        let (app, object) = stored(b"abcd", b"abcd").await;
+        assert_eq!(app.caches.verified.len(), 0);
+        for (extent, expected) in [
+            (Extent::Whole, &b"abcd"[..]),
+            (Extent::Part(1..3), b"bc"),
+            (Extent::Prefix, b"abcd"),
+        ] {
+            assert_eq!(read(app.stream_object(&object, extent).await).await.unwrap(), expected);
+            assert_eq!(app.caches.verified.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Adapters for streams of body chunks. None holds more than a few chunks.
+
+use std::{collections::VecDeque, io, ops::Range};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use model::Key;
+
+use crate::error::{ApiError, Corruption};
+
+/// The bytes of a body, in order.
+pub(crate) type Chunks = BoxStream<'static, Result<Bytes, ApiError>>;
+
+/// Returns the chunks of an object that a store sends.
+pub(crate) fn stored(body: store::Body) -> Chunks {
+    body.map_err(ApiError::Store).boxed()
+}
+
+/// Returns a stream of one chunk.
+pub(crate) fn once(bytes: Bytes) -> Chunks {
+    stream::once(async { Ok(bytes) }).boxed()
+}
+
+/// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a clean end was seen, so
+/// that no client takes a body with an error at its end, such as a wrong hash, for a complete one.
+pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
+    let state = (chunks, Bytes::new(), 0_u64, key);
+    stream::try_unfold(state, move |(mut chunks, mut held, mut found, key)| async move {
+        loop {
+            let Some(chunk) = chunks.try_next().await? else {
+                return match found == expected {
+                    true if held.is_empty() => Ok(None),
+                    true => Ok(Some((held, (stream::empty().boxed(), Bytes::new(), found, key)))),
+                    false => Err(ApiError::corrupt(&key, Corruption::Size { expected, found })),
+                };
+            };
+            found += chunk.len() as u64;
+            if found > expected {
+                return Err(ApiError::corrupt(&key, Corruption::Size { expected, found }));
+            }
+            let ready = std::mem::replace(&mut held, chunk);
+            if !ready.is_empty() {
+                return Ok(Some((ready, (chunks, held, found, key))));
+            }
+        }
+    })
+    .boxed()
+}
+
+/// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them.
+pub(crate) fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chunks {
+    let ranges: VecDeque<Range<u64>> = ranges.into_iter().collect();
+    let state = (chunks, ranges, Bytes::new(), 0_u64);
+    stream::try_unfold(state, |(mut chunks, mut ranges, mut chunk, mut at)| async move {
+        loop {
+            let Some(range) = ranges.front_mut() else {
+                return Ok(None);
+            };
+            if range.is_empty() {
+                ranges.pop_front();
+                continue;
+            }
+            if chunk.is_empty() {
+                match chunks.try_next().await? {
+                    Some(next) => chunk = next,
+                    // The caller counts bytes and notices a stream that is too short.
+                    None => return Ok(None),
+                }
+            }
+            let skipped = (range.start - at).min(chunk.len() as u64);
+            let taken = (range.end - at).min(chunk.len() as u64) - skipped;
+            drop(chunk.split_to(small(skipped)));
+            let piece = chunk.split_to(small(taken));
+            at += skipped + taken;
+            range.start = range.start.max(at);
+            if !piece.is_empty() {
+                return Ok(Some((piece, (chunks, ranges, chunk, at))));
+            }
+        }
+    })
+    .boxed()
+}
+
+/// Converts a length that is at most that of bytes in memory.
+pub(crate) fn small(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
+}
+
+/// Returns a function that turns an error of a compressor into that of the object.
+pub(crate) fn coding(key: &Key) -> impl Fn(io::Error) -> ApiError + '_ {
+    |source| ApiError::corrupt(key, Corruption::Coding(source))
+}
+
+/// Reads a stream of about `length` bytes into memory.
+pub(crate) async fn collect(mut chunks: Chunks, length: u64) -> Result<Vec<u8>, ApiError> {
+    let mut bytes = Vec::with_capacity(small(length));
+    while let Some(chunk) = chunks.try_next().await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "ranges are what is compared")]
+mod tests {
+    use super::*;
+
+    fn chunks(parts: &'static [&'static str]) -> Chunks {
+        stream::iter(parts.iter().map(|part| Ok(Bytes::from_static(part.as_bytes())))).boxed()
+    }
+
+    async fn text(mut chunks: Chunks) -> (String, bool) {
+        let mut text = String::new();
+        loop {
+            match chunks.try_next().await {
+                Ok(Some(chunk)) => text.push_str(std::str::from_utf8(&chunk).unwrap()),
+                Ok(None) => return (text, true),
+                Err(_) => return (text, false),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn exact_fails_unless_all_bytes_came() {
+        for (parts, length, expected) in [
+            (&["ab", "cd"][..], 4, ("abcd", true)),
+            (&["ab", "", "cd", ""], 4, ("abcd", true)),
+            (&[], 0, ("", true)),
+            (&["ab", "cd"], 5, ("ab", false)),
+            (&["ab", "cd"], 3, ("", false)),
+            (&["abcd"], 5, ("", false)),
+        ] {
+            let (found, complete) = text(exact(chunks(parts), length, Key::Catalogs)).await;
+            assert_eq!((found.as_str(), complete), expected, "{parts:?} {length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn exact_holds_the_last_chunk_until_the_end_is_clean() {
+        let broken = stream::iter([Ok(Bytes::from_static(b"ab")), Err(ApiError::NotAcceptable)]).boxed();
+        assert_eq!(text(exact(broken, 2, Key::Catalogs)).await, (String::new(), false));
+    }
+
+    #[tokio::test]
+    async fn pick_takes_ranges_across_chunks() {
+        for (ranges, expected) in [
+            (vec![0..9], "abcdefghi"),
+            (vec![0..1, 1..2, 8..9], "abi"),
+            (vec![1..5], "bcde"),
+            (vec![2..2, 4..5], "e"),
+            (vec![], ""),
+            (vec![7..100], "hi"),
+        ] {
+            let picked = pick(chunks(&["abc", "d", "", "efghi"]), ranges.clone());
+            assert_eq!(text(picked).await, (expected.to_owned(), true), "{ranges:?}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Changes since a state that the client knows.
+
+use catalog_mirror_http::HttpSettings;
+use http::{Method, StatusCode};
+use model::{Key, Kind, Sha256};
+use serde_json::{Value, json};
+use store::Store;
+
+use crate::{
+    fixture::{LINES, Publication, Published, publish},
+    world::World,
+};
+
+/// The next publication of the catalog.
+async fn publish_next(world: &World, lines: &str) -> Published {
+    publish(&world.store, Publication::default(), lines).await
+}
+
+fn path(since: Sha256) -> String {
+    format!("/catalogs/demo/changes?since={since}")
+}
+
+async fn changes_since(world: &World, since: Sha256) -> Value {
+    let answer = world.get(&path(since), &[]).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    serde_json::from_slice(answer.bytes()).unwrap()
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let names = list.as_array().unwrap().iter();
+    names.map(|entry| entry["name"].as_str().unwrap()).collect()
+}
+
+/// Without beta and the global line, with delta, and with another bundle in alpha.
+fn later() -> String {
+    let kept = LINES
+        .split_inclusive('\n')
+        .filter(|line| !line.contains("beta") && !line.contains("note"));
+    let mut lines: String = kept.collect();
+    lines.push_str("{\"name\":\"alpha.v3\",\"package\":\"alpha\",\"schema\":\"olm.bundle\"}\n");
+    lines.push_str("{\"name\":\"delta\",\"schema\":\"olm.package\"}\n");
+    lines
+}
+
+#[tokio::test]
+async fn changes_names_added_removed_and_changed_packages() {
+    for cache_bytes in [0, 64 << 20] {
+        let settings = HttpSettings {
+            cache_bytes,
+            ..HttpSettings::default()
+        };
+        let world = World::with(settings, Publication::default(), LINES).await;
+        publish_next(&world, &later()).await;
+        let changes = changes_since(&world, world.demo.current.content_hash).await;
+        assert_eq!(
+            (&changes["formatVersion"], &changes["complete"]),
+            (&json!(1), &json!(true))
+        );
+        let packages = &changes["packages"];
+        assert_eq!(names(&packages["added"]), ["delta"]);
+        assert_eq!(names(&packages["removed"]), ["beta"]);
+        assert_eq!(names(&packages["changed"]), ["alpha"]);
+        assert_eq!(names(&packages["changed"][0]["bundles"]["added"]), ["alpha.v3"]);
+        assert_eq!(names(&packages["removed"][0]["bundles"]), ["beta.v1"]);
+        assert_eq!(
+            changes["global"]["others"],
+            json!([{"schema": "olm.note", "added": 0, "removed": 1}])
+        );
+    }
+}
+
+/// The answer compares two states, not the steps between them.
+#[tokio::test]
+async fn changes_over_several_states_equal_the_direct_change() {
+    let world = World::new().await;
+    publish_next(&world, "{\"name\":\"omega\",\"schema\":\"olm.package\"}\n").await;
+    publish_next(&world, "{\"name\":\"beta\",\"schema\":\"olm.package\"}\n").await;
+    publish_next(&world, &later()).await;
+    let over_all = world.get(&path(world.demo.current.content_hash), &[]).await;
+    let direct = World::new().await;
+    publish_next(&direct, &later()).await;
+    let at_once = direct.get(&path(direct.demo.current.content_hash), &[]).await;
+    assert_eq!(over_all.text(), at_once.text());
+    assert_eq!(over_all.header("etag"), at_once.header("etag"));
+}
+
+#[tokio::test]
+async fn changes_since_the_published_state_are_empty() {
+    let world = World::new().await;
+    let hash = world.demo.current.content_hash;
+    insta::assert_snapshot!(world.show(&path(hash), &[]).await, @r#"
+    200 OK
+    accept-ranges: bytes
+    cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
+    content-length: 246
+    content-type: application/json
+    etag: "T_VOP9bQor_v6Hle9ePTW_pKf3y1y-HmSxZfyzZLs8E-changes"
+    last-modified: Mon, 21 Sep 2026 14:13:20 GMT
+
+    {"formatVersion":1,"from":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","to":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","complete":true,"packages":{"added":[],"removed":[],"changed":[]},"global":null}
+    "#);
+    // The same holds after an update and a return to the old content.
+    let next = publish_next(&world, &later()).await.current.content_hash;
+    publish_next(&world, LINES).await;
+    assert_eq!(changes_since(&world, hash).await["packages"]["changed"], json!([]));
+    assert_eq!(names(&changes_since(&world, next).await["packages"]["added"]), ["beta"]);
+}
+
+#[tokio::test]
+async fn changes_304_reads_no_shard() {
+    let world = World::new().await;
+    publish_next(&world, &later()).await;
+    let path = path(world.demo.current.content_hash);
+    let answer = world.get(&path, &[]).await;
+    let fresh = World {
+        router: catalog_mirror_http::router(
+            std::sync::Arc::new(world.store.clone()),
+            HttpSettings::default(),
+            catalog_mirror_http::HttpMetrics::default(),
+        ),
+        ..world
+    };
+    // A 304 needs no Shard.
+    for (key, _) in fresh.store.objects() {
+        if matches!(key, Key::Object(Kind::Package, _)) {
+            fresh.store.delete(&key).await.unwrap();
+        }
+    }
+    let known = fresh.get(&path, &[("if-none-match", answer.header("etag"))]).await;
+    assert_eq!(known.status, StatusCode::NOT_MODIFIED);
+    assert_eq!(fresh.get(&path, &[]).await.status, StatusCode::GONE);
+}
+
+#[tokio::test]
+async fn head_of_changes_has_the_headers_of_get() {
+    let world = World::new().await;
+    publish_next(&world, &later()).await;
+    let path = path(world.demo.current.content_hash);
+    let (get, head) = (world.get(&path, &[]).await, world.ask(Method::HEAD, &path, &[]).await);
+    assert_eq!(head.head(), get.head());
+    assert!(head.bytes().is_empty() && head.header("content-length") == get.bytes().len().to_string());
+}
+
+#[tokio::test]
+async fn changes_refuses_bad_and_unknown_states() {
+    let world = World::new().await;
+    let show = async |query: &str| world.show(&format!("/catalogs/demo/changes{query}"), &[]).await;
+    insta::assert_snapshot!(show("").await, @r#"
+    400 Bad Request
+    cache-control: no-store
+    content-length: 203
+    content-type: application/problem+json
+
+    {"type":"urn:problem-type:catalog-mirror:bad-content-hash","title":"Bad Request","status":400,"detail":"the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits"}
+    "#);
+    let upper = format!("?since={}", world.demo.current.content_hash.to_string().to_uppercase());
+    assert!(show(&upper).await.starts_with("400"));
+    let unknown = show("?since=0&package=alpha").await;
+    assert!(
+        unknown.starts_with("400") && unknown.contains("unknown-parameter"),
+        "{unknown}"
+    );
+    let never = show(&format!("?since={}", Sha256::of(b"never"))).await;
+    assert!(never.starts_with("410") && never.contains("unknown-state"), "{never}");
+    assert!(never.contains("take the whole catalog"), "{never}");
+    let unknown = world
+        .get(&format!("/catalogs/other/changes?since={}", Sha256::of(b"")), &[])
+        .await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn changes_refuses_states_of_other_catalogs() {
+    let world = World::new().await;
+    let publication = Publication {
+        name: "other",
+        ..Publication::default()
+    };
+    let other = publish(&world.store, publication, &later()).await.current.content_hash;
+    assert_eq!(world.get(&path(other), &[]).await.status, StatusCode::GONE);
+}
+
+/// Huge Shards are not read, but the answer still says that they differ.
+#[tokio::test]
+async fn changes_omits_details_above_the_limit() {
+    let world = World::new().await;
+    let big = |text: &str| {
+        let filler = text.repeat(40 << 20);
+        format!("{LINES}{{\"name\":\"huge\",\"schema\":\"olm.package\",\"text\":\"{filler}\"}}\n")
+    };
+    let first = publish_next(&world, &big("a")).await;
+    publish_next(&world, &big("b")).await;
+    let changes = changes_since(&world, first.current.content_hash).await;
+    assert_eq!(changes["complete"], false);
+    assert_eq!(changes["packages"]["changed"][0]["name"], "huge");
+    assert_eq!(changes["packages"]["changed"][0]["omitted"], true);
+}

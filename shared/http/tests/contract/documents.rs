@@ -1,0 +1,78 @@
+//! The documents of the store, as they are stored.
+
+use http::StatusCode;
+use model::{Document, Key, Sha256};
+
+use crate::{fixture::put, world::World};
+
+#[tokio::test]
+async fn objects_and_documents_are_served_as_stored() {
+    let world = World::new().await;
+    let status = testkit::StatusBuilder::new().build();
+    put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
+    for (key, stored) in world.store.objects() {
+        let answer = world.get(&format!("/{key}"), &[]).await;
+        assert_eq!(answer.status, StatusCode::OK, "{key}");
+        assert_eq!(answer.bytes(), stored, "{key}");
+        assert_eq!(answer.header("content-type"), key.content_type(), "{key}");
+        assert_eq!(
+            answer.header("content-encoding"),
+            key.encoding().content_encoding().unwrap_or_default(),
+            "{key}"
+        );
+        assert_eq!(
+            answer.header("cache-control"),
+            key.cache_policy().cache_control(),
+            "{key}"
+        );
+        assert_eq!(answer.header("etag"), Sha256::of(&stored).to_entity_tag(), "{key}");
+        let known = world
+            .get(&format!("/{key}"), &[("if-none-match", answer.header("etag"))])
+            .await;
+        assert_eq!(known.status, StatusCode::NOT_MODIFIED, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn tag_of_a_package_names_its_bytes() {
+    let world = World::new().await;
+    for shard in &world.demo.snapshot.packages {
+        for coding in ["identity", "gzip", "zstd"] {
+            let path = format!("/catalogs/demo/packages/{}", shard.name);
+            let answer = world.get(&path, &[("accept-encoding", coding)]).await;
+            assert_eq!(Sha256::of(&answer.decoded()), shard.lines.sha256);
+            let tag = match coding {
+                "zstd" => shard.stored.sha256.to_entity_tag(),
+                "gzip" => format!("\"{}-gzip\"", shard.lines.sha256.to_base64url()),
+                _ => shard.lines.sha256.to_entity_tag(),
+            };
+            assert_eq!(answer.header("etag"), tag);
+        }
+    }
+}
+
+/// A client that was redirected can send its next conditional request to either URL.
+#[tokio::test]
+async fn object_and_answer_with_equal_bytes_have_one_tag() {
+    let world = World::new().await;
+    let all = world.demo.current.all;
+    for (coding, object) in [("gzip", all.gzip), ("zstd", all.zstd)] {
+        let answer = world
+            .get("/catalogs/demo/api/v1/all", &[("accept-encoding", coding)])
+            .await;
+        let object = world.get(&format!("/{}", object.key()), &[]).await;
+        assert_eq!(answer.header("etag"), object.header("etag"));
+        assert_eq!(answer.bytes(), object.bytes());
+    }
+}
+
+#[tokio::test]
+async fn documents_of_publishers_are_never_served() {
+    let world = World::new().await;
+    let garbage = model::ObjectDigest::of(b"list").with_kind(model::Kind::Garbage).key();
+    for key in [Key::Gc, Key::Notified("demo".parse().unwrap()), garbage] {
+        put(&world.store, &key, b"{}".to_vec()).await;
+        let answer = world.get(&format!("/{key}"), &[]).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{key}");
+    }
+}

@@ -1,0 +1,129 @@
+//! Failing stores and damaged objects.
+
+use catalog_mirror_http::HttpSettings;
+use http::StatusCode;
+use model::{Catalogs, Document, Key};
+use store::memory::{Action, Answer, Moment};
+
+use crate::{
+    fixture::{LINES, Publication, publish, put, zstd},
+    world::World,
+};
+
+fn fail(world: &World, action: Action) {
+    world.store.set_hook(move |call, moment| match moment {
+        Moment::Before if call.action == action => Answer::Fail,
+        _ => Answer::GoOn,
+    });
+}
+
+#[tokio::test]
+async fn failing_store_is_answered_with_503() {
+    let world = World::new().await;
+    fail(&world, Action::Get);
+    insta::assert_snapshot!(world.show("/catalogs/demo/api/v1/all", &[]).await, @r#"
+    503 Service Unavailable
+    cache-control: no-store
+    content-length: 173
+    content-type: application/problem+json
+    retry-after: 5
+
+    {"type":"urn:problem-type:catalog-mirror:store-unavailable","title":"Service Unavailable","status":503,"detail":"the catalog cannot be read at the moment; try again later"}
+    "#);
+    fail(&world, Action::Head);
+    assert_eq!(world.get("/readyz", &[]).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(world.get("/healthz", &[]).await.status, StatusCode::OK);
+    world.store.clear_hook();
+    assert_eq!(world.get("/readyz", &[]).await.status, StatusCode::OK);
+}
+
+/// Cached or streamed, damage is an error: a status before the first byte, or an end before the last.
+#[tokio::test]
+async fn corrupt_object_is_never_a_complete_answer() {
+    for cache_bytes in [0, 64 << 20] {
+        for identity in [false, true] {
+            let settings = HttpSettings {
+                cache_bytes,
+                ..HttpSettings::default()
+            };
+            let publication = Publication {
+                identity,
+                ..Publication::default()
+            };
+            let world = World::with(settings, publication, LINES).await;
+            for (key, bytes) in world.store.objects() {
+                if !key.is_immutable() {
+                    continue;
+                }
+                world.store.corrupt(&key, bytes.slice(..bytes.len() - 1));
+            }
+            let gzip = format!("/{}", world.demo.current.all.gzip.key());
+            for path in [
+                "/catalogs/demo/all.json",
+                "/catalogs/demo/packages/alpha",
+                "/catalogs/demo/api/v1/metas?package=alpha",
+                &gzip,
+            ] {
+                for coding in ["identity", "gzip", "zstd"] {
+                    let answer = world.get(path, &[("accept-encoding", coding)]).await;
+                    let refused = answer.status == StatusCode::SERVICE_UNAVAILABLE;
+                    assert!(
+                        refused || answer.body.is_none(),
+                        "{path} {coding} {cache_bytes} {identity}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_content_under_a_key_is_refused() {
+    let world = World::new().await;
+    let shard = world.demo.snapshot.packages[0]
+        .stored
+        .with_kind(model::Kind::Package)
+        .key();
+    world.store.corrupt(&shard, zstd(b"{}\n"));
+    world.store.corrupt(&world.demo.current.all.zstd.key(), zstd(b"{}\n"));
+    for path in ["packages/alpha", "all.json", "api/v1/metas?package=alpha"] {
+        let answer = world
+            .get(&format!("/catalogs/demo/{path}"), &[("accept-encoding", "zstd")])
+            .await;
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{path}");
+    }
+    let direct = world.get(&format!("/{shard}"), &[]).await;
+    assert_eq!(direct.status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn failures_are_not_remembered() {
+    let world = World::new().await;
+    fail(&world, Action::Read);
+    let failed = world.get("/catalogs/demo/packages/alpha", &[]).await;
+    assert_eq!(failed.status, StatusCode::SERVICE_UNAVAILABLE);
+    world.store.clear_hook();
+    assert_eq!(
+        world.get("/catalogs/demo/packages/alpha", &[]).await.status,
+        StatusCode::OK
+    );
+}
+
+#[tokio::test]
+async fn broken_catalog_does_not_hide_the_others() {
+    let world = World::new().await;
+    let other = Publication {
+        name: "other",
+        ..Publication::default()
+    };
+    publish(&world.store, other, LINES).await;
+    let names = ["demo", "other"].map(|name| name.parse().unwrap());
+    put(&world.store, &Key::Catalogs, Catalogs::from_iter(names).to_bytes()).await;
+    world.store.corrupt(&Key::Current("demo".parse().unwrap()), "{}");
+    assert_eq!(
+        world.get("/catalogs/demo/all.json", &[]).await.status,
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    let list = world.get("/catalogs", &[]).await.text();
+    assert!(list.contains("\"other\"") && !list.contains("\"demo\""), "{list}");
+}

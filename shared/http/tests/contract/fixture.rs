@@ -1,0 +1,144 @@
+//! A published catalog, built without the parser and the renderer: this crate knows neither.
+
+use std::{collections::BTreeMap, io::Write};
+
+use flate2::{Compression, write::GzEncoder};
+use model::{
+    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, Sha256, Snapshot,
+};
+use store::{Condition, Store, StoreExt};
+use testkit::{CurrentBuilder, SnapshotBuilder};
+
+/// A publication as it was stored.
+pub(crate) struct Published {
+    /// The whole `all.json`.
+    pub(crate) all: Vec<u8>,
+    pub(crate) current: Current,
+    pub(crate) snapshot: Snapshot,
+}
+
+/// Properties of a publication.
+pub(crate) struct Publication<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) availability: Availability,
+    /// True if `all.json` is stored uncompressed too.
+    pub(crate) identity: bool,
+}
+
+impl Default for Publication<'_> {
+    fn default() -> Self {
+        Self {
+            name: "demo",
+            availability: Availability::Available,
+            identity: false,
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Fields {
+    #[serde(default)]
+    schema: String,
+    #[serde(default)]
+    package: String,
+    #[serde(default)]
+    name: String,
+}
+
+impl Fields {
+    fn group(&self) -> &str {
+        match (self.package.as_str(), self.schema.as_str()) {
+            ("", "olm.package") => &self.name,
+            (package, _) => package,
+        }
+    }
+}
+
+/// Publishes canonical lines, after what is published of the catalog.
+pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lines: &str) -> Published {
+    let name: CatalogName = publication.name.parse().unwrap();
+    let mut groups: BTreeMap<String, String> = BTreeMap::new();
+    for line in lines.split_inclusive('\n') {
+        let fields: Fields = serde_json::from_str(line).unwrap();
+        groups.entry(fields.group().to_owned()).or_default().push_str(line);
+    }
+    let mut builder = SnapshotBuilder::new().image(put_image(store, &groups).await);
+    for (package, lines) in &groups {
+        builder = builder.package(package, lines.as_str());
+    }
+    if publication.identity {
+        builder = builder.identity();
+    }
+    let built = builder.build();
+    for (key, bytes) in &built.objects {
+        put(store, key, bytes.to_vec()).await;
+    }
+    let key = Key::Current(name.clone());
+    let before = store
+        .read_document::<Current>(&key)
+        .await
+        .unwrap()
+        .map(|(current, _)| current);
+    let current = CurrentBuilder::new(&built.snapshot)
+        .after(before.as_ref())
+        .source("registry.example/demo:latest", "sha256:0123")
+        .availability(publication.availability)
+        .build();
+    put(store, &key, current.to_bytes()).await;
+    put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
+    Published {
+        all: built.all,
+        current,
+        snapshot: built.snapshot,
+    }
+}
+
+async fn put_image(store: &dyn Store, groups: &BTreeMap<String, String>) -> CatalogImage {
+    let (mut layer, mut tar) = (oci::Layer::new(), Vec::new());
+    for (name, lines) in groups {
+        tar.extend(layer.before(name, lines.len() as u64));
+        tar.extend_from_slice(lines.as_bytes());
+    }
+    tar.extend(layer.end());
+    let diff_id = Sha256::of(&tar);
+    let layer = put_blob(store, gzip(&tar)).await;
+    let documents = oci::Documents::new(layer, diff_id);
+    let image = documents.image(layer, diff_id);
+    for bytes in documents.into_all() {
+        put_blob(store, bytes).await;
+    }
+    image
+}
+
+async fn put_blob(store: &dyn Store, bytes: Vec<u8>) -> ObjectDigest {
+    let digest = ObjectDigest::of(&bytes);
+    put(store, &digest.with_kind(Kind::Blob).key(), bytes).await;
+    digest
+}
+
+pub(crate) async fn put(store: &dyn Store, key: &Key, bytes: Vec<u8>) {
+    store.put(key, bytes.into(), Condition::Always).await.unwrap();
+}
+
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(bytes, 9).unwrap()
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Three packages, a Meta of no package and one without a schema.
+pub(crate) const LINES: &str = r#"{"schema":"olm.note","text":"of no package"}
+{"defaultChannel":"stable","name":"alpha","schema":"olm.package"}
+{"name":"stable","package":"alpha","schema":"olm.channel"}
+{"name":"alpha.v1","package":"alpha","schema":"olm.bundle"}
+{"package":"alpha","text":"without a schema"}
+{"name":"alpha.v2","package":"alpha","schema":"olm.bundle"}
+{"name":"beta","schema":"olm.package"}
+{"name":"stable","package":"beta","schema":"olm.channel"}
+{"name":"beta.v1","package":"beta","schema":"olm.bundle"}
+{"name":"gamma","schema":"olm.package"}
+"#;

@@ -1,0 +1,152 @@
+//! Objects of the right size with other bytes: no request gets them as a complete answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use catalog_mirror_http::{HttpMetrics, HttpSettings, router};
+use http::StatusCode;
+use model::{Encoding, Key, Kind};
+
+use crate::{
+    fixture::{LINES, Publication, gzip, put, zstd},
+    world::World,
+};
+
+/// From memory, and streamed; with the plain `all.json` and without.
+const WORLDS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
+
+async fn world((cache_bytes, identity): (u64, bool)) -> World {
+    let settings = HttpSettings {
+        cache_bytes,
+        ..HttpSettings::default()
+    };
+    let publication = Publication {
+        identity,
+        ..Publication::default()
+    };
+    World::with(settings, publication, LINES).await
+}
+
+/// Returns the world with empty caches.
+fn restarted(world: World, cache_bytes: u64) -> World {
+    let settings = HttpSettings {
+        cache_bytes,
+        ..HttpSettings::default()
+    };
+    let router = router(Arc::new(world.store.clone()), settings, HttpMetrics::default());
+    World { router, ..world }
+}
+
+/// Returns every path that answers bytes of immutable objects, and the paths of those objects.
+fn paths(world: &World) -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "all.json",
+        "packages/alpha",
+        "api/v1/metas?package=alpha",
+        "api/v1/metas?schema=olm.bundle",
+    ]
+    .map(|path| format!("/catalogs/demo/{path}"))
+    .into();
+    for key in world.store.objects().into_keys().filter(is_forged) {
+        paths.push(match key {
+            Key::Object(Kind::Blob, hash) => format!("/v2/demo/blobs/sha256:{hash}"),
+            key => format!("/{key}"),
+        });
+    }
+    paths
+}
+
+fn is_forged(key: &Key) -> bool {
+    key.is_immutable()
+}
+
+/// Returns the answers to every path in every coding, whole and in parts; `None` for refused or cut-off ones.
+async fn answers(world: &World) -> Vec<(String, Option<Bytes>)> {
+    let mut answers = Vec::new();
+    for path in paths(world) {
+        for coding in ["identity", "gzip", "zstd"] {
+            for range in ["", "bytes=0-9", "bytes=1-3,8-9", "bytes=-5"] {
+                let answer = world.get(&path, &[("accept-encoding", coding), ("range", range)]).await;
+                let body = (answer.status != StatusCode::SERVICE_UNAVAILABLE)
+                    .then_some(answer.body)
+                    .flatten();
+                answers.push((format!("{path} {coding} {range}"), body));
+            }
+        }
+    }
+    answers
+}
+
+/// Turns plain bytes into stored ones.
+type Pack = fn(&[u8]) -> Vec<u8>;
+
+/// Other bytes of the same size, which can be decompressed like the right ones.
+fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
+    let Key::Object(kind, _) = key else { return None };
+    let (plain, pack): (Vec<u8>, Pack) = match kind.encoding() {
+        Encoding::Zstd => (zstd::stream::decode_all(bytes).unwrap(), zstd),
+        Encoding::Gzip => {
+            let mut plain = Vec::new();
+            std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(bytes), &mut plain).unwrap();
+            (plain, gzip)
+        }
+        Encoding::Identity => (bytes.to_vec(), <[u8]>::to_vec),
+    };
+    let altered = (0..plain.len()).flat_map(|at| {
+        let plain = plain.clone();
+        (b'a'..=b'z').map(move |letter| {
+            let mut altered = plain.clone();
+            altered[at] = letter;
+            altered
+        })
+    });
+    let forged = altered
+        .filter(|altered| *altered != plain)
+        // Enough for all but documents of hashes; compressing every candidate would take minutes.
+        .take(300)
+        .map(|altered| pack(&altered));
+    let mut fitting = forged.filter(|forged| forged.len() == bytes.len());
+    Some(fitting.next().unwrap_or_else(|| {
+        // Of documents that hold little but hashes, no other letter compresses to the same size.
+        let mut damaged = bytes.to_vec();
+        damaged[bytes.len() / 2] ^= 1;
+        damaged
+    }))
+}
+
+#[tokio::test]
+async fn forged_object_of_the_right_size_is_never_a_complete_answer() {
+    let mut refused = 0;
+    for settings in WORLDS {
+        let honest = world(settings).await;
+        let expected = answers(&honest).await;
+        assert!(expected.iter().all(|(_, body)| body.is_some()));
+        for (key, bytes) in honest.store.objects() {
+            let Some(forged) = forge(&key, &bytes) else {
+                continue;
+            };
+            let world = restarted(world(settings).await, settings.0);
+            world.store.corrupt(&key, forged);
+            for ((asked, body), (_, right)) in answers(&world).await.into_iter().zip(&expected) {
+                match body {
+                    Some(body) => assert_eq!(Some(&body), right.as_ref(), "{asked} with a forged {key}, {settings:?}"),
+                    None => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 100, "forged objects are noticed: {refused}");
+}
+
+/// A verified object is hashed again when its stored version has changed.
+#[tokio::test]
+async fn part_of_a_replaced_object_is_refused() {
+    let world = world((0, true)).await;
+    let part = [("range", "bytes=0-9")];
+    let path = format!("/{}", world.demo.current.all.identity.unwrap().key());
+    assert_eq!(world.get(&path, &part).await.status, StatusCode::PARTIAL_CONTENT);
+    let key = Key::parse(&path[1..]).unwrap();
+    let forged = forge(&key, &world.demo.all).unwrap();
+    put(&world.store, &key, forged).await;
+    assert_eq!(world.get(&path, &part).await.status, StatusCode::SERVICE_UNAVAILABLE);
+}

@@ -1,0 +1,65 @@
+//! A deployment that can answer only small bodies.
+
+use std::sync::Arc;
+
+use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
+use http::StatusCode;
+
+use crate::{
+    fixture::{LINES, Publication},
+    world::World,
+};
+
+async fn world(above: u64) -> World {
+    let to = Arc::new(BaseUrl::new("https://cdn.example/mirror/"));
+    let settings = HttpSettings {
+        large: Large::Redirect { above, to },
+        ..HttpSettings::default()
+    };
+    World::with(settings, Publication::default(), LINES).await
+}
+
+#[tokio::test]
+async fn large_bodies_are_redirected_to_their_object() {
+    let world = world(100).await;
+    insta::assert_snapshot!(world.show("/catalogs/demo/all.json", &[("accept-encoding", "gzip")]).await, @r#"
+    307 Temporary Redirect
+    cache-control: public, max-age=60
+    content-length: 0
+    etag: "V329zQXYq8Breto9uAPGKXEx1JEEUDrlugEIKrVlUMQ"
+    last-modified: Mon, 21 Sep 2026 14:13:20 GMT
+    location: https://cdn.example/mirror/all/sha256/577dbdcd05d8abc06b7ada3db803c6297131d49104503ae5ba01082ab56550c4.json.gz
+    vary: Accept-Encoding
+    "#);
+    let tag = world
+        .get("/catalogs/demo/all.json", &[("accept-encoding", "gzip")])
+        .await
+        .header("etag")
+        .to_owned();
+    let known = world
+        .get(
+            "/catalogs/demo/all.json",
+            &[("accept-encoding", "gzip"), ("if-none-match", &tag)],
+        )
+        .await;
+    assert_eq!(known.status, StatusCode::NOT_MODIFIED);
+}
+
+#[tokio::test]
+async fn small_bodies_are_answered_inline() {
+    let world = world(1 << 20).await;
+    assert_eq!(world.get("/catalogs/demo/all.json", &[]).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn large_bodies_without_an_object_are_not_acceptable() {
+    let world = world(100).await;
+    insta::assert_snapshot!(world.show("/catalogs/demo/all.json", &[]).await, @r#"
+    406 Not Acceptable
+    cache-control: no-store
+    content-length: 191
+    content-type: application/problem+json
+
+    {"type":"urn:problem-type:catalog-mirror:too-large","title":"Not Acceptable","status":406,"detail":"in this content coding the answer is too large to be sent from here; ask for another one"}
+    "#);
+}

@@ -1,0 +1,20 @@
+//! Every route of the contract, from request to status, headers and body.
+
+mod changes;
+mod documents;
+mod errors;
+mod faults;
+mod fixture;
+mod forgeries;
+mod large;
+mod metas;
+mod openapi;
+mod ranges;
+mod registry;
+mod rows;
+mod sockets;
+mod states;
+mod traversal;
+mod trusted;
+mod whole;
+mod world;

@@ -1,0 +1,118 @@
+//! catalogd's `metas`, compared with a scan of all lines.
+
+use catalog_mirror_http::HttpSettings;
+
+use crate::{
+    fixture::{LINES, Publication},
+    world::World,
+};
+
+/// Returns the answer of catalogd: the lines that match all filters, in order.
+fn expected(all: &[u8], schema: &str, package: &str, name: &str) -> String {
+    let text = std::str::from_utf8(all).unwrap();
+    if schema.is_empty() && package.is_empty() && name.is_empty() {
+        return text.to_owned();
+    }
+    let matches = |line: &&str| {
+        let meta: serde_json::Value = serde_json::from_str(line).unwrap();
+        let is = |field: &str, wanted: &str| wanted.is_empty() || meta[field] == wanted;
+        meta["schema"].is_string() && is("schema", schema) && is("package", package) && is("name", name)
+    };
+    text.split_inclusive('\n').filter(matches).collect()
+}
+
+async fn agrees(world: &World, schema: &str, package: &str, name: &str) {
+    let path = format!("/catalogs/demo/api/v1/metas?schema={schema}&package={package}&name={name}");
+    let answer = world.get(&path, &[]).await;
+    assert_eq!(
+        answer.text(),
+        expected(&world.demo.all, schema, package, name),
+        "{path}"
+    );
+    assert_eq!(answer.header("content-length"), answer.bytes().len().to_string());
+    let coded = world.get(&path, &[("accept-encoding", "gzip, identity;q=0")]).await;
+    assert_eq!(coded.decoded(), answer.bytes());
+    assert_eq!(coded.header("content-encoding"), "gzip");
+    assert_ne!(coded.header("etag"), answer.header("etag"));
+}
+
+#[tokio::test]
+async fn metas_agrees_with_a_scan_for_all_filters() {
+    for cache_bytes in [0, 64 << 20] {
+        let settings = HttpSettings {
+            cache_bytes,
+            ..HttpSettings::default()
+        };
+        let world = World::with(settings, Publication::default(), LINES).await;
+        for schema in ["", "olm.package", "olm.channel", "olm.bundle", "olm.note", "none"] {
+            for package in ["", "alpha", "beta", "gamma", "none"] {
+                for name in ["", "alpha", "stable", "beta.v1", "none"] {
+                    agrees(&world, schema, package, name).await;
+                }
+            }
+        }
+    }
+}
+
+/// So many packages that the whole is read instead of their shards.
+#[tokio::test]
+async fn metas_that_hit_every_package_agree_with_a_scan() {
+    let package = |n| {
+        format!(
+            "{{\"name\":\"p{n:03}\",\"schema\":\"olm.package\"}}\n{{\"name\":\"b\",\"package\":\"p{n:03}\",\"schema\":\"olm.bundle\"}}\n"
+        )
+    };
+    let lines: String = (0..100).map(package).collect();
+    for cache_bytes in [0, 64 << 20] {
+        let settings = HttpSettings {
+            cache_bytes,
+            ..HttpSettings::default()
+        };
+        let world = World::with(settings, Publication::default(), &lines).await;
+        agrees(&world, "olm.bundle", "", "").await;
+        agrees(&world, "olm.package", "", "").await;
+        agrees(&world, "", "", "b").await;
+        agrees(&world, "", "p050", "").await;
+    }
+}
+
+#[tokio::test]
+async fn metas_reads_parameters_as_catalogd() {
+    let world = World::new().await;
+    let text = async |query: &str| {
+        world
+            .get(&format!("/catalogs/demo/api/v1/metas?{query}"), &[])
+            .await
+            .text()
+    };
+    let beta = expected(&world.demo.all, "", "beta", "");
+    assert_eq!(text("package=beta&package=alpha").await, beta);
+    assert_eq!(text("schema=&p%61ckage=bet%61").await, beta);
+    assert_eq!(text("").await, text("schema=&package=&name").await);
+    assert_eq!(text("").await.as_bytes(), world.demo.all);
+}
+
+#[tokio::test]
+async fn tag_of_metas_depends_on_the_query() {
+    let world = World::new().await;
+    let tag = async |query: &str| {
+        let path = format!("/catalogs/demo/api/v1/metas?{query}");
+        world.get(&path, &[]).await.header("etag").to_owned()
+    };
+    assert_eq!(tag("schema=a&name=b").await, tag("name=b&schema=a&package=").await);
+    assert_ne!(tag("schema=a&name=b").await, tag("schema=ab").await);
+    assert_ne!(tag("schema=a").await, tag("package=a").await);
+    assert_eq!(
+        tag("").await,
+        world.get("/catalogs/demo/api/v1/all", &[]).await.header("etag")
+    );
+}
+
+#[tokio::test]
+async fn small_metas_are_not_compressed() {
+    let world = World::new().await;
+    let path = "/catalogs/demo/api/v1/metas?name=gamma";
+    let answer = world.get(path, &[("accept-encoding", "gzip, zstd")]).await;
+    assert_eq!(answer.header("content-encoding"), "");
+    assert_eq!(answer.header("vary"), "Accept-Encoding");
+}

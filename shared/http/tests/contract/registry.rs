@@ -1,0 +1,306 @@
+//! The catalogs as container images, as registries answer.
+
+use std::sync::Arc;
+
+use catalog_mirror_http::{BaseUrl, HttpMetrics, HttpSettings, Large, router};
+use http::{Method, StatusCode};
+use model::{Availability, CatalogImage, Catalogs, Document, Key, Kind, Sha256};
+use store::Store;
+use testkit::Answer;
+
+use crate::{
+    fixture::{LINES, Publication, publish, put},
+    world::World,
+};
+
+const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
+
+/// A catalog with an earlier publication, one that is not kept any more, and another catalog.
+struct Site {
+    world: World,
+    older: CatalogImage,
+    foreign: CatalogImage,
+}
+
+impl Site {
+    async fn new() -> Self {
+        Self::with(HttpSettings::default()).await
+    }
+
+    async fn with(settings: HttpSettings) -> Self {
+        let mut world = World::new().await;
+        let older = publish(&world.store, Publication::default(), OLDER).await;
+        let expired = publish(&world.store, Publication::default(), "{\"schema\":\"olm.expired\"}\n").await;
+        world.store.delete(&expired.current.snapshot.key()).await.unwrap();
+        let other = Publication {
+            name: "other",
+            ..Publication::default()
+        };
+        let foreign = publish(&world.store, other, "{\"schema\":\"olm.note\"}\n").await;
+        world.demo = publish(&world.store, Publication::default(), LINES).await;
+        let names = Catalogs::from_iter(["demo", "other"].map(|name| name.parse().unwrap()));
+        put(&world.store, &Key::Catalogs, names.to_bytes()).await;
+        world.router = router(Arc::new(world.store.clone()), settings, HttpMetrics::default());
+        let image = |published: crate::fixture::Published| published.snapshot.image.unwrap();
+        Self {
+            older: image(older),
+            foreign: image(foreign),
+            world,
+        }
+    }
+
+    fn image(&self) -> &CatalogImage {
+        self.world.demo.snapshot.image.as_ref().unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.world.get(&format!("/v2/{path}"), &[]).await
+    }
+
+    /// Status and code of what is refused.
+    async fn refusal(&self, method: Method, path: &str) -> (u16, String) {
+        let answer = self.world.ask(method, &format!("/v2/{path}"), &[]).await;
+        assert_eq!(
+            answer.header("docker-distribution-api-version"),
+            "registry/2.0",
+            "{path}"
+        );
+        assert_eq!(answer.header("content-type"), "application/json", "{path}");
+        let body: serde_json::Value = serde_json::from_slice(answer.bytes()).unwrap();
+        let entry = &body["errors"][0];
+        assert!(entry["message"].is_string(), "{path}: {body}");
+        (answer.status.as_u16(), entry["code"].as_str().unwrap().to_owned())
+    }
+}
+
+fn digest(hash: Sha256) -> String {
+    format!("sha256:{hash}")
+}
+
+#[tokio::test]
+async fn base_answers_as_a_registry() {
+    let site = Site::new().await;
+    for path in ["/v2/", "/v2"] {
+        let answer = site.world.get(path, &[]).await;
+        assert_eq!((answer.status, answer.text().as_str()), (StatusCode::OK, "{}"));
+        assert_eq!(answer.header("docker-distribution-api-version"), "registry/2.0");
+    }
+    assert_eq!(
+        site.get("_catalog").await.text(),
+        r#"{"repositories":["demo","other"]}"#
+    );
+    let other = site.world.get("/healthz", &[]).await;
+    assert_eq!(other.header("docker-distribution-api-version"), "");
+}
+
+#[tokio::test]
+async fn tags_name_the_stored_contents() {
+    let site = Site::new().await;
+    let hashes = [site.world.demo.current.content_hash, Sha256::of(OLDER.as_bytes())];
+    let mut tags: Vec<String> = hashes.iter().map(|hash| hash.to_string()[..12].to_owned()).collect();
+    tags.sort();
+    tags.push("latest".into());
+    let list = serde_json::json!({"name": "demo", "tags": tags});
+    assert_eq!(site.get("demo/tags/list").await.text(), list.to_string());
+    let first = site.get("demo/tags/list?n=1").await;
+    assert_eq!(
+        first.header("link"),
+        format!("</v2/demo/tags/list?n=1&last={}>; rel=\"next\"", tags[0])
+    );
+    let rest = site.get(&format!("demo/tags/list?n=2&last={}", tags[0])).await;
+    assert_eq!(rest.header("link"), "");
+    assert_eq!(
+        rest.text(),
+        serde_json::json!({"name": "demo", "tags": tags[1..]}).to_string()
+    );
+    let none = site.get("demo/tags/list?n=0").await;
+    assert_eq!(
+        (none.text().as_str(), none.header("link")),
+        (r#"{"name":"demo","tags":[]}"#, "")
+    );
+}
+
+#[tokio::test]
+async fn index_is_found_by_tag_and_by_digest() {
+    let site = Site::new().await;
+    let index = site.image().index;
+    let hash = site.world.demo.current.content_hash.to_string();
+    for tag in ["latest", &hash[..12], &hash] {
+        let answer = site.get(&format!("demo/manifests/{tag}")).await;
+        assert_eq!(Sha256::of(answer.bytes()), index.sha256, "{tag}");
+        assert_eq!(answer.header("content-type"), "application/vnd.oci.image.index.v1+json");
+        assert_eq!(answer.header("docker-content-digest"), digest(index.sha256));
+        assert!(answer.header("cache-control").contains("max-age=60"), "{tag}");
+        let again = [("if-none-match", answer.header("etag"))];
+        let again = site.world.get(&format!("/v2/demo/manifests/{tag}"), &again).await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+        assert_eq!(again.header("docker-content-digest"), digest(index.sha256));
+    }
+    let answer = site.get(&format!("demo/manifests/{}", digest(index.sha256))).await;
+    assert!(answer.header("cache-control").contains("immutable"));
+}
+
+#[tokio::test]
+async fn all_parts_of_an_index_can_be_pulled() {
+    let site = Site::new().await;
+    for image in [site.image(), &site.older] {
+        for stored in &image.manifests {
+            let path = format!("/v2/demo/manifests/{}", digest(stored.sha256));
+            let answer = site.world.get(&path, &[]).await;
+            assert_eq!(
+                answer.header("content-type"),
+                "application/vnd.oci.image.manifest.v1+json"
+            );
+            assert_eq!(Sha256::of(answer.bytes()), stored.sha256);
+            let head = site.world.ask(Method::HEAD, &path, &[]).await;
+            assert_eq!(head.head(), answer.head());
+        }
+        for stored in image.blobs() {
+            let path = format!("/v2/demo/blobs/{}", digest(stored.sha256));
+            let answer = site.world.get(&path, &[]).await;
+            assert_eq!(Sha256::of(answer.bytes()), stored.sha256);
+            assert_eq!(answer.header("docker-content-digest"), digest(stored.sha256));
+            assert_eq!(answer.header("content-type"), "application/octet-stream");
+            assert!(answer.header("cache-control").contains("immutable"));
+            let part = site.world.get(&path, &[("range", "bytes=2-9")]).await;
+            assert_eq!(part.status, StatusCode::PARTIAL_CONTENT);
+            assert_eq!(part.bytes(), &answer.bytes()[2..10]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn referrers_are_empty() {
+    let site = Site::new().await;
+    let path = format!("demo/referrers/{}", digest(Sha256::of(b"")));
+    let answer = site.get(&path).await;
+    assert_eq!(answer.header("content-type"), "application/vnd.oci.image.index.v1+json");
+    assert_eq!(answer.header("oci-filters-applied"), "");
+    let body: serde_json::Value = serde_json::from_slice(answer.bytes()).unwrap();
+    assert_eq!(body["manifests"], serde_json::json!([]));
+    let filtered = site.get(&format!("{path}?artifactType=a%2Fb")).await;
+    assert_eq!(filtered.header("oci-filters-applied"), "artifactType");
+}
+
+#[tokio::test]
+async fn unknown_parts_are_refused_with_the_codes_of_the_specification() {
+    let site = Site::new().await;
+    let none = digest(Sha256::of(b"none"));
+    let foreign = digest(site.foreign.layer.sha256);
+    let foreign_index = digest(site.foreign.index.sha256);
+    for (path, status, code) in [
+        ("nobody/manifests/latest".to_owned(), 404, "NAME_UNKNOWN"),
+        ("ns/demo/tags/list".into(), 404, "NAME_UNKNOWN"),
+        ("ns%2Fdemo/tags/list".into(), 404, "NAME_UNKNOWN"),
+        ("Demo/tags/list".into(), 400, "NAME_INVALID"),
+        ("..%2Fdemo/manifests/latest".into(), 400, "NAME_INVALID"),
+        ("demo/manifests/v1".into(), 404, "MANIFEST_UNKNOWN"),
+        ("demo/manifests/e3b0".into(), 404, "MANIFEST_UNKNOWN"),
+        (format!("demo/manifests/{none}"), 404, "MANIFEST_UNKNOWN"),
+        (format!("demo/manifests/{foreign_index}"), 404, "MANIFEST_UNKNOWN"),
+        ("demo/manifests/sha256:0".into(), 400, "DIGEST_INVALID"),
+        (format!("demo/blobs/{none}"), 404, "BLOB_UNKNOWN"),
+        (format!("demo/blobs/{foreign}"), 404, "BLOB_UNKNOWN"),
+        (format!("demo/blobs/sha512:{}", "a".repeat(128)), 404, "BLOB_UNKNOWN"),
+        ("demo/blobs/sha256:..%2F..%2Fcurrent.json".into(), 400, "DIGEST_INVALID"),
+        ("demo/blobs/latest".into(), 400, "DIGEST_INVALID"),
+        ("demo/referrers/x".into(), 400, "DIGEST_INVALID"),
+        (format!("nobody/referrers/{none}"), 404, "NAME_UNKNOWN"),
+        ("demo/blobs/uploads/1".into(), 404, "BLOB_UPLOAD_UNKNOWN"),
+        ("demo/tags/list?n=x".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("_catalog?n=-1".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("demo".into(), 404, "UNSUPPORTED"),
+    ] {
+        assert_eq!(
+            site.refusal(Method::GET, &path).await,
+            (status, code.to_owned()),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn pushes_and_deletes_are_refused() {
+    let site = Site::new().await;
+    let layer = digest(site.image().layer.sha256);
+    for (method, path) in [
+        (Method::POST, "demo/blobs/uploads/".to_owned()),
+        (Method::POST, format!("demo/blobs/uploads/?mount={layer}&from=other")),
+        (Method::PATCH, "demo/blobs/uploads/1".into()),
+        (Method::PUT, "demo/blobs/uploads/1".into()),
+        (Method::PUT, "demo/manifests/latest".into()),
+        (Method::DELETE, "demo/manifests/latest".into()),
+        (Method::DELETE, format!("demo/blobs/{layer}")),
+    ] {
+        let answer = site.refusal(method.clone(), &path).await;
+        assert_eq!(answer, (405, "UNSUPPORTED".to_owned()), "{method} {path}");
+        let answer = site.world.ask(method, &format!("/v2/{path}"), &[]).await;
+        assert_eq!(answer.header("allow"), "GET, HEAD");
+    }
+}
+
+#[tokio::test]
+async fn unavailable_catalog_is_unknown_to_registry_clients() {
+    let hidden = Publication {
+        availability: Availability::Unavailable,
+        ..Publication::default()
+    };
+    let world = World::with(HttpSettings::default(), hidden, LINES).await;
+    assert_eq!(world.get("/v2/_catalog", &[]).await.text(), r#"{"repositories":[]}"#);
+    for path in ["tags/list", "manifests/latest", "blobs/uploads/"] {
+        let answer = world.get(&format!("/v2/demo/{path}"), &[]).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND);
+        assert!(answer.text().contains("NAME_UNKNOWN"), "{path}");
+    }
+}
+
+/// Nothing above 100 bytes is answered from there.
+async fn small_site() -> Site {
+    let to = Arc::new(BaseUrl::new("https://cdn.example"));
+    let settings = HttpSettings {
+        large: Large::Redirect { above: 100, to },
+        ..HttpSettings::default()
+    };
+    Site::with(settings).await
+}
+
+#[tokio::test]
+async fn large_layer_is_redirected_to_its_blob() {
+    let site = small_site().await;
+    let hash = site.image().layer.sha256;
+    let answer = site.get(&format!("demo/blobs/{}", digest(hash))).await;
+    assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
+    assert_eq!(
+        answer.header("location"),
+        format!("https://cdn.example/blobs/sha256/{hash}")
+    );
+    assert_eq!(answer.header("docker-content-digest"), digest(hash));
+}
+
+/// The method is part of what S3 signs (AWS Signature Version 4, "Create a canonical request"), so it refuses a HEAD of a
+/// URL that is meant for GET.
+#[tokio::test]
+async fn head_of_a_large_layer_is_not_redirected() {
+    let site = small_site().await;
+    let layer = site.image().layer;
+    let path = format!("/v2/demo/blobs/{}", digest(layer.sha256));
+    let answer = site.world.ask(Method::HEAD, &path, &[]).await;
+    assert_eq!(
+        answer.head(),
+        Site::new().await.world.ask(Method::HEAD, &path, &[]).await.head()
+    );
+    assert_eq!((answer.status, answer.bytes()), (StatusCode::OK, &b""[..]));
+    assert_eq!(answer.header("content-length"), layer.size.to_string());
+    assert_eq!(answer.header("docker-content-digest"), digest(layer.sha256));
+}
+
+#[tokio::test]
+async fn damaged_layer_is_refused() {
+    let site = Site::new().await;
+    let hash = site.image().layer.sha256;
+    site.world
+        .store
+        .corrupt(&Key::Object(Kind::Blob, hash), b"damaged".to_vec());
+    let path = format!("demo/blobs/{}", digest(hash));
+    assert_eq!(site.refusal(Method::GET, &path).await, (503, "UNAVAILABLE".to_owned()));
+}

@@ -1,0 +1,94 @@
+//! Catalogs that change while they are read.
+
+use std::time::Duration;
+
+use catalog_mirror_http::HttpSettings;
+use model::Sha256;
+
+use crate::{
+    fixture::{LINES, Publication, publish},
+    world::World,
+};
+
+const CHANGED: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
+
+async fn change(world: &World) {
+    publish(&world.store, Publication::default(), CHANGED).await;
+}
+
+#[tokio::test]
+async fn new_state_is_served_at_once() {
+    let world = World::new().await;
+    let before = world.get("/catalogs/demo/all.json", &[]).await;
+    change(&world).await;
+    let after = world
+        .get("/catalogs/demo/all.json", &[("if-none-match", before.header("etag"))])
+        .await;
+    assert_eq!(after.text(), CHANGED);
+    assert_eq!(world.get("/catalogs/demo/packages/beta", &[]).await.status, 404);
+    assert_eq!(
+        world.get("/catalogs/demo/api/v1/metas?name=alpha", &[]).await.text(),
+        CHANGED
+    );
+}
+
+#[tokio::test]
+async fn fresh_pointer_is_not_read_again() {
+    let settings = HttpSettings {
+        freshness: Duration::from_secs(3600),
+        ..HttpSettings::default()
+    };
+    let world = World::with(settings, Publication::default(), LINES).await;
+    let before = world.get("/catalogs/demo/content-hash", &[]).await.text();
+    let calls = world.store.take_log().len();
+    assert!(calls > 0);
+    change(&world).await;
+    world.store.take_log();
+    assert_eq!(world.get("/catalogs/demo/content-hash", &[]).await.text(), before);
+    assert_eq!(world.store.take_log(), []);
+}
+
+#[tokio::test]
+async fn known_pointer_is_only_revalidated() {
+    let world = World::new().await;
+    for _ in 0..3 {
+        world.get("/catalogs/demo/packages/alpha", &[]).await;
+        world.get("/catalogs/demo/api/v1/metas?package=alpha", &[]).await;
+    }
+    world.store.take_log();
+    world.get("/catalogs/demo/packages/alpha", &[]).await;
+    world.get("/catalogs/demo/api/v1/metas?package=alpha", &[]).await;
+    let keys: Vec<String> = world
+        .store
+        .take_log()
+        .into_iter()
+        .map(|call| call.key.map(|key| key.to_string()).unwrap_or_default())
+        .collect();
+    assert_eq!(keys, ["catalogs/demo/current.json"; 2]);
+}
+
+/// Every answer is wholly of one state: its tag names the bytes that follow, while the pointer moves to and fro.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn states_are_never_mixed() {
+    let world = std::sync::Arc::new(World::new().await);
+    let writer = tokio::spawn({
+        let world = std::sync::Arc::clone(&world);
+        async move {
+            for serial in 2..60 {
+                let lines = if serial % 2 == 0 { CHANGED } else { LINES };
+                publish(&world.store, Publication::default(), lines).await;
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    while !writer.is_finished() {
+        for path in ["/catalogs/demo/all.json", "/catalogs/demo/packages/alpha"] {
+            let answer = world.get(path, &[]).await;
+            let tag = format!("\"{}\"", Sha256::of(answer.bytes()).to_base64url());
+            assert_eq!(answer.header("etag"), tag);
+        }
+        let found = world.get("/catalogs/demo/api/v1/metas?name=alpha", &[]).await.text();
+        assert!(found == CHANGED || found.contains("defaultChannel"), "{found}");
+    }
+    writer.await.unwrap();
+}

@@ -1,0 +1,135 @@
+//! A reader with trusted keys.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use catalog_mirror_http::{HttpMetrics, HttpSettings, router};
+use http::StatusCode;
+use model::{CatalogName, Current, Document, Key};
+use store::{MemoryStore, Store};
+use testkit::{CurrentBuilder, SnapshotBuilder};
+use trust::{Signer, SigningKey, Trust};
+
+use crate::{
+    fixture::{LINES, Publication, publish, put},
+    world::World,
+};
+
+/// A store that holds no caches between requests, and the key that its pointers are signed with.
+struct SignedSite {
+    world: World,
+    signer: Signer,
+}
+
+impl SignedSite {
+    /// Publishes LINES, signed.
+    async fn new() -> Self {
+        let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
+        let store = MemoryStore::new();
+        let demo = publish(&store, Publication::default(), LINES).await;
+        let settings = HttpSettings {
+            cache_bytes: 0,
+            trust: Some(Trust::new(vec![key.public()])),
+            ..HttpSettings::default()
+        };
+        let router = router(Arc::new(store.clone()), settings, HttpMetrics::default());
+        let site = Self {
+            world: World { store, router, demo },
+            signer: Signer::new(vec![key], Vec::new()),
+        };
+        site.put_signed(site.world.demo.current.clone()).await;
+        site
+    }
+
+    async fn put_signed(&self, current: Current) {
+        let signed = self.signer.sign(&name(), current);
+        put(&self.world.store, &Key::Current(name()), signed.to_bytes()).await;
+    }
+
+    async fn serial(&self) -> u64 {
+        let answer = self.world.get("/catalogs/demo/current.json", &[]).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        Current::from_bytes(answer.bytes()).unwrap().serial
+    }
+}
+
+fn name() -> CatalogName {
+    "demo".parse().unwrap()
+}
+
+fn next(site: &SignedSite, serial: u64) -> Current {
+    CurrentBuilder::new(&site.world.demo.snapshot).serial(serial).build()
+}
+
+#[tokio::test]
+async fn lower_signed_serial_is_refused_while_running() {
+    let site = SignedSite::new().await;
+    site.put_signed(next(&site, 2)).await;
+    assert_eq!(site.serial().await, 2);
+    site.put_signed(site.world.demo.current.clone()).await;
+    assert_eq!(site.serial().await, 2);
+    site.put_signed(next(&site, 3)).await;
+    assert_eq!(site.serial().await, 3);
+}
+
+#[tokio::test]
+async fn deleted_pointer_does_not_make_way_for_an_older_one() {
+    let site = SignedSite::new().await;
+    site.put_signed(next(&site, 2)).await;
+    assert_eq!(site.serial().await, 2);
+    site.world.store.delete(&Key::Current(name())).await.unwrap();
+    let answer = site.world.get("/catalogs/demo/current.json", &[]).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    site.put_signed(site.world.demo.current.clone()).await;
+    assert_eq!(site.serial().await, 2);
+}
+
+/// Other catalogs do not push it out of a cache.
+#[tokio::test]
+async fn last_verified_state_is_kept_whatever_else_is_read() {
+    let site = SignedSite::new().await;
+    assert_eq!(site.serial().await, 1);
+    let built = SnapshotBuilder::new().build();
+    for number in 0..200 {
+        let name: CatalogName = format!("other-{number}").parse().unwrap();
+        let signed = site.signer.sign(&name, CurrentBuilder::new(&built.snapshot).build());
+        put(&site.world.store, &Key::Current(name.clone()), signed.to_bytes()).await;
+        let answer = site.world.get(&format!("/catalogs/{name}/content-hash"), &[]).await;
+        assert_eq!(answer.status, StatusCode::OK);
+    }
+    // Unsigned, and with a higher serial.
+    put(&site.world.store, &Key::Current(name()), next(&site, 9).to_bytes()).await;
+    assert_eq!(site.serial().await, 1);
+    assert_eq!(site.world.get("/catalogs/demo/all.json", &[]).await.text(), LINES);
+}
+
+#[tokio::test]
+async fn unsigned_pointer_is_refused_without_an_earlier_state() {
+    let site = SignedSite::new().await;
+    put(&site.world.store, &Key::Current(name()), next(&site, 9).to_bytes()).await;
+    let answer = site.world.get("/catalogs/demo/all.json", &[]).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+/// The publisher's clock may be ahead (RFC 9110, section 8.8.2.1).
+#[tokio::test]
+async fn last_modified_is_never_in_the_future() {
+    let world = World::new().await;
+    let later = SystemTime::now() + Duration::from_secs(24 * 3600);
+    let current = CurrentBuilder::new(&world.demo.snapshot)
+        .serial(2)
+        .published_at(later)
+        .build();
+    put(&world.store, &Key::Current(name()), current.to_bytes()).await;
+    let answer = world.get("/catalogs/demo/content-hash", &[]).await;
+    let date = httpdate::parse_http_date(answer.header("last-modified")).unwrap();
+    assert!(date <= SystemTime::now());
+    // The date that was sent is not taken for that of the content.
+    let again = [("if-modified-since", answer.header("last-modified"))];
+    assert_eq!(
+        world.get("/catalogs/demo/content-hash", &again).await.status,
+        StatusCode::OK
+    );
+}

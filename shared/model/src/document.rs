@@ -1,0 +1,176 @@
+use std::{cmp::Ordering, io};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Kind, decode_zstd};
+
+/// Version of every document format and of the layout of keys. It grows when an older reader would misunderstand.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Compression level of documents that are stored compressed. They are small, so the densest level costs little time,
+/// and every copy of a mirror moves one Snapshot per publication.
+const DOCUMENT_LEVEL: i32 = 19;
+
+/// A document that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The bytes are not JSON, or not the JSON of this document.
+    #[error("not a valid {name} document")]
+    Malformed {
+        /// Name of the expected document, such as `current.json`.
+        name: &'static str,
+        /// The error with its line and column.
+        source: serde_json::Error,
+    },
+    /// The stored bytes cannot be decompressed within the document's limit.
+    #[error("the {name} document cannot be decompressed")]
+    Compressed {
+        /// Name of the expected document, such as `current.json`.
+        name: &'static str,
+        /// The underlying error, which the chain prints after this one.
+        source: io::Error,
+    },
+    /// The document was written by a newer program.
+    #[error("the {name} document has format version {found}; this program reads version {FORMAT_VERSION}: update it")]
+    Newer {
+        /// Name of the document, such as `current.json`.
+        name: &'static str,
+        /// Format version that the document states.
+        found: u32,
+    },
+    /// The document was written by an older program. Format 1 named objects differently, and no program converts it.
+    #[error(
+        "the {name} document has format version {found}, which this program no longer reads: use an empty folder or \
+         bucket prefix and poll again"
+    )]
+    Older {
+        /// Name of the document, such as `current.json`.
+        name: &'static str,
+        /// Format version that the document states.
+        found: u32,
+    },
+}
+
+/// A JSON document of the store, stamped with `formatVersion`.
+pub trait Document: Serialize + DeserializeOwned {
+    /// Name of the document in errors.
+    const NAME: &'static str;
+
+    /// True if people read the document: white space then makes it readable.
+    const INDENTED: bool = true;
+
+    /// Returns the JSON text, ending in a newline. Equal documents give equal bytes.
+    fn to_bytes(&self) -> Vec<u8> {
+        let stamped = Stamped {
+            format_version: FORMAT_VERSION,
+            document: self,
+        };
+        let bytes = if Self::INDENTED {
+            serde_json::to_vec_pretty(&stamped)
+        } else {
+            serde_json::to_vec(&stamped)
+        };
+        let mut bytes = bytes.expect("documents hold only maps with text keys");
+        bytes.push(b'\n');
+        bytes
+    }
+
+    /// Reads JSON text.
+    ///
+    /// # Errors
+    /// [`DocumentError::Newer`] and [`DocumentError::Older`] for another format version, [`DocumentError::Malformed`] for
+    /// anything else that does not fit.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, DocumentError> {
+        let name = Self::NAME;
+        let malformed = |source| DocumentError::Malformed { name, source };
+        // The version first: a document of another format may lack fields, and its error must say so.
+        let Version { format_version: found } = serde_json::from_slice(bytes).map_err(malformed)?;
+        match found.cmp(&FORMAT_VERSION) {
+            Ordering::Less => Err(DocumentError::Older { name, found }),
+            Ordering::Greater => Err(DocumentError::Newer { name, found }),
+            Ordering::Equal => serde_json::from_slice(bytes).map_err(malformed),
+        }
+    }
+}
+
+/// A document that is stored compressed as an immutable object, under the sha256 of its stored bytes.
+pub trait StoredDocument: Document {
+    /// Kind of the objects that hold such documents.
+    const KIND: Kind;
+
+    /// Maximum size of the JSON text, in bytes.
+    const MAX_BYTES: u64;
+
+    /// Returns the stored bytes: one zstd frame. Equal documents give equal bytes under one version of the compressor.
+    ///
+    /// # Errors
+    /// Fails if the compressor cannot allocate its memory.
+    fn to_stored(&self) -> io::Result<Vec<u8>> {
+        zstd::bulk::compress(&self.to_bytes(), DOCUMENT_LEVEL)
+    }
+
+    /// Reads stored bytes, decoding at most [`Self::MAX_BYTES`].
+    ///
+    /// # Errors
+    /// [`DocumentError::Compressed`] if the bytes are not one zstd frame within the limit, else as
+    /// [`Document::from_bytes`].
+    fn from_stored(bytes: &[u8]) -> Result<Self, DocumentError> {
+        let text = decode_zstd(bytes, Self::MAX_BYTES).map_err(|source| DocumentError::Compressed {
+            name: Self::NAME,
+            source,
+        })?;
+        Self::from_bytes(&text)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stamped<'a, T> {
+    format_version: u32,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    format_version: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalogs;
+
+    #[test]
+    fn document_reads_back() {
+        let catalogs = Catalogs::from_iter(["b".parse().unwrap(), "a".parse().unwrap()]);
+        let bytes = catalogs.to_bytes();
+        assert_eq!(
+            String::from_utf8_lossy(&bytes),
+            "{\n  \"formatVersion\": 2,\n  \"serial\": 0,\n  \"catalogs\": [\n    \"a\",\n    \"b\"\n  ]\n}\n"
+        );
+        assert_eq!(Catalogs::from_bytes(&bytes).unwrap(), catalogs);
+    }
+
+    #[test]
+    fn newer_document_is_refused_with_its_version() {
+        let error = Catalogs::from_bytes(br#"{"formatVersion":3,"catalogs":7}"#).unwrap_err();
+        assert!(matches!(error, DocumentError::Newer { found: 3, .. }), "{error}");
+    }
+
+    #[test]
+    fn older_document_is_refused_with_what_to_do() {
+        let error = Catalogs::from_bytes(br#"{"formatVersion":1,"catalogs":[]}"#).unwrap_err();
+        assert!(
+            error.to_string().contains("use an empty folder or bucket prefix"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn document_without_a_version_is_malformed() {
+        let error = Catalogs::from_bytes(br#"{"catalogs":[]}"#).unwrap_err();
+        assert!(matches!(error, DocumentError::Malformed { .. }), "{error}");
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+
+mod catalogs;
+mod current;
+mod document;
+mod encoding;
+mod gc;
+mod hash;
+mod index;
+mod key;
+mod name;
+mod notified;
+mod object;
+mod snapshot;
+mod status;
+pub mod text;
+
+pub use catalogs::Catalogs;
+pub use current::{
+    Availability, Current, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature, SignedBy, SourceRef, Verified,
+};
+pub use document::{Document, DocumentError, FORMAT_VERSION, StoredDocument};
+pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd};
+pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
+pub use hash::{Hasher, ParseSha256Error, Sha256};
+pub use index::{Index, IndexedMeta, IndexedShard};
+pub use key::{CachePolicy, Key, Kind};
+pub use name::{CatalogName, CatalogNameError};
+pub use notified::{Notified, PublicationId};
+pub use object::{Content, ManifestEntry, ObjectDigest, ObjectRef};
+pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, ShardRef, Snapshot};
+pub use status::{EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, Status};

@@ -1,0 +1,109 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a Catalog: a DNS-1123 subdomain, as Kubernetes names a `ClusterCatalog`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CatalogName(String);
+
+/// A text that is not a DNS-1123 subdomain.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a catalog's name is a DNS-1123 subdomain (at most 253 characters: lower-case letters, digits, '-' and '.', \
+     each part starting and ending with a letter or digit), not {0:?}"
+)]
+pub struct CatalogNameError(String);
+
+impl CatalogName {
+    /// The longest name that DNS-1123 allows.
+    pub const MAX_LEN: usize = 253;
+
+    /// Returns the name as a string slice.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CatalogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl AsRef<str> for CatalogName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CatalogName {
+    type Err = CatalogNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let valid = text.len() <= Self::MAX_LEN && text.split('.').all(is_label);
+        if valid {
+            Ok(Self(text.to_owned()))
+        } else {
+            // Cut: the text may come from a request, and errors are logged.
+            Err(CatalogNameError(text.chars().take(Self::MAX_LEN + 1).collect()))
+        }
+    }
+}
+
+/// Kubernetes checks the whole name against 253 characters but no part against DNS's 63.
+fn is_label(part: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = part.as_bytes();
+    bytes.iter().all(|&byte| alphanumeric(byte) || byte == b'-')
+        && bytes.first().copied().is_some_and(alphanumeric)
+        && bytes.last().copied().is_some_and(alphanumeric)
+}
+
+impl TryFrom<String> for CatalogName {
+    type Error = CatalogNameError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<CatalogName> for String {
+    fn from(name: CatalogName) -> Self {
+        name.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_that_is_a_dns_subdomain_is_accepted() {
+        for good in ["a", "operatorhubio", "v4.20", "a-b.c-d", "0", &"a".repeat(253)] {
+            assert!(good.parse::<CatalogName>().is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn name_that_is_not_a_dns_subdomain_is_refused() {
+        for bad in [
+            "",
+            "A",
+            "a_b",
+            "-a",
+            "a-",
+            "a..b",
+            ".",
+            "..",
+            "a/b",
+            "a.",
+            ".a",
+            "ä",
+            "a b",
+            &"a".repeat(254),
+        ] {
+            assert!(bad.parse::<CatalogName>().is_err(), "{bad}");
+        }
+    }
+}

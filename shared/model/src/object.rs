@@ -1,0 +1,129 @@
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::{Key, Kind, Sha256};
+
+/// Hash and size of the stored bytes of an object. The hash is also the object's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ObjectDigest {
+    /// The sha256 of the stored bytes.
+    pub sha256: Sha256,
+    /// Size of the object as it is stored, in bytes.
+    pub size: u64,
+}
+
+/// Hash and size of the content that an object decodes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// The sha256 of the decoded content.
+    pub sha256: Sha256,
+    /// Size of the decoded content, in bytes.
+    pub size: u64,
+}
+
+/// A reference to an immutable object from a mutable document: `{"key": "snapshots/sha256/<hex>.json.zst", "size": 1234}`.
+///
+/// The path is written out so that curl and a static file server can follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// Kind of the object, which decides folder and extension.
+    pub kind: Kind,
+    /// Hash and size of its stored bytes.
+    pub digest: ObjectDigest,
+}
+
+/// One object that a Snapshot names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestEntry {
+    /// Kind, hash and size of the stored bytes.
+    pub object: ObjectRef,
+    /// Decoded content, where a document records it.
+    pub content: Option<Content>,
+}
+
+impl ObjectDigest {
+    /// Returns hash and size of these stored bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            sha256: Sha256::of(bytes),
+            size: bytes.len() as u64,
+        }
+    }
+
+    /// Adds the kind, which makes a reference.
+    pub const fn with_kind(self, kind: Kind) -> ObjectRef {
+        ObjectRef { kind, digest: self }
+    }
+}
+
+impl Content {
+    /// Returns hash and size of this decoded content.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            sha256: Sha256::of(bytes),
+            size: bytes.len() as u64,
+        }
+    }
+}
+
+impl ObjectRef {
+    /// Returns the key of the object.
+    pub const fn key(&self) -> Key {
+        Key::Object(self.kind, self.digest.sha256)
+    }
+}
+
+impl ManifestEntry {
+    /// Returns the key of the object.
+    pub const fn key(&self) -> Key {
+        self.object.key()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenRef {
+    key: String,
+    size: u64,
+}
+
+impl Serialize for ObjectRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = WrittenRef {
+            key: self.key().to_string(),
+            size: self.digest.size,
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let WrittenRef { key, size } = WrittenRef::deserialize(deserializer)?;
+        match Key::parse(&key) {
+            Some(Key::Object(kind, sha256)) => Ok(ObjectDigest { sha256, size }.with_kind(kind)),
+            _ => Err(D::Error::custom(format_args!(
+                "{key:?} is not the key of an immutable object"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_ref_reads_back_and_shows_its_path() {
+        let reference = ObjectDigest::of(b"lines").with_kind(Kind::Package);
+        let text = serde_json::to_string(&reference).unwrap();
+        assert!(text.starts_with(r#"{"key":"packages/sha256/"#), "{text}");
+        assert_eq!(serde_json::from_str::<ObjectRef>(&text).unwrap(), reference);
+    }
+
+    #[test]
+    fn object_ref_refuses_keys_of_mutable_documents() {
+        for key in ["catalogs.json", "catalogs/a/current.json", "gc.json", "../x", ""] {
+            let text = format!(r#"{{"key":{key:?},"size":1}}"#);
+            assert!(serde_json::from_str::<ObjectRef>(&text).is_err(), "{key}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Content, Document, Encoding, Kind, ManifestEntry, ObjectDigest, Sha256, StoredDocument};
+
+/// Version of the canonical form. It grows when the same FBC would give other bytes.
+pub const RENDER_VERSION: u32 = 1;
+
+/// One published state, a function of its content and of the compressors alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// Version of the canonical form. A program with a newer version publishes the source anew.
+    pub render_version: u32,
+    /// The sha256 of the uncompressed canonical `all.json`.
+    pub content_hash: Sha256,
+    /// Size of the uncompressed `all.json`, in bytes.
+    pub size: u64,
+    /// Number of Metas.
+    pub metas: u64,
+    /// The whole catalog in its stored encodings.
+    pub all: AllFormats,
+    /// Hash and size of the index of all Metas.
+    pub index: ObjectDigest,
+    /// The Metas that belong to no Package, if there are any. Their lines come first in `all.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global: Option<ShardRef>,
+    /// All Packages in byte order of their names, which is their order in `all.json`.
+    pub packages: Vec<ShardRef>,
+    /// The catalog as a container image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<CatalogImage>,
+}
+
+/// The whole catalog in its stored encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllFormats<T = ObjectDigest> {
+    /// The encoding under `all/sha256/<hex>.json.zst`.
+    pub zstd: T,
+    /// The encoding under `all/sha256/<hex>.json.gz`.
+    pub gzip: T,
+    /// `all/sha256/<hex>.json`, where the publisher is configured to store it.
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    pub identity: Option<T>,
+}
+
+/// The Shard of one Package, or of the global group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardRef {
+    /// Name of the Package; empty for the global group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The Shard as it is stored.
+    #[serde(flatten)]
+    pub stored: ObjectDigest,
+    /// Hash and size of the uncompressed lines.
+    pub lines: Content,
+    /// Number of Metas.
+    pub metas: u64,
+}
+
+/// The catalog as a container image for several platforms. All its parts are stored as blobs under their digests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CatalogImage {
+    /// The image index, whose digest names the image.
+    pub index: ObjectDigest,
+    /// The manifests, one for each platform, in the order of the index.
+    pub manifests: Vec<ObjectDigest>,
+    /// The configurations, in the same order.
+    pub configs: Vec<ObjectDigest>,
+    /// The one layer, which all platforms share.
+    pub layer: ObjectDigest,
+    /// The sha256 of the layer's uncompressed tar, by which the configurations name it.
+    pub diff_id: Sha256,
+}
+
+impl Document for Snapshot {
+    const NAME: &'static str = "snapshot";
+    const INDENTED: bool = false;
+}
+
+impl StoredDocument for Snapshot {
+    const KIND: Kind = Kind::Snapshot;
+    // 32 MiB: far above a Snapshot of 100,000 packages, far below the smallest machine.
+    const MAX_BYTES: u64 = 32 << 20;
+}
+
+impl Snapshot {
+    /// Returns all Shards in the order in which their lines make up `all.json`.
+    pub fn shards(&self) -> impl Iterator<Item = &ShardRef> {
+        self.global.iter().chain(&self.packages)
+    }
+
+    /// Returns the Shard of a Package.
+    pub fn package(&self, name: &str) -> Option<&ShardRef> {
+        let at = self
+            .packages
+            .binary_search_by(|shard| shard.name.as_str().cmp(name))
+            .ok()?;
+        self.packages.get(at)
+    }
+
+    /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
+    /// the encodings of `all.json`.
+    pub fn objects(&self) -> Vec<ManifestEntry> {
+        let shards = self.shards().map(|shard| ManifestEntry {
+            object: shard.stored.with_kind(Kind::Package),
+            content: Some(shard.lines),
+        });
+        let blobs = self
+            .image
+            .iter()
+            .flat_map(CatalogImage::blobs)
+            .map(|blob| ManifestEntry {
+                object: blob.with_kind(Kind::Blob),
+                content: None,
+            });
+        let index = ManifestEntry {
+            object: self.index.with_kind(Kind::Index),
+            content: None,
+        };
+        let all = Content {
+            sha256: self.content_hash,
+            size: self.size,
+        };
+        let encodings = Encoding::ALL.into_iter().filter_map(|encoding| {
+            Some(ManifestEntry {
+                object: self.all.get(encoding)?.with_kind(Kind::All(encoding)),
+                content: Some(all),
+            })
+        });
+        let mut seen = BTreeSet::new();
+        let entries = shards.chain(blobs).chain([index]).chain(encodings);
+        entries.filter(|entry| seen.insert(entry.key())).collect()
+    }
+}
+
+impl CatalogImage {
+    /// Returns all parts: the layer, the manifests, the configurations, the image index.
+    pub fn blobs(&self) -> impl Iterator<Item = ObjectDigest> {
+        let documents = self.manifests.iter().chain(&self.configs).copied();
+        std::iter::once(self.layer).chain(documents).chain([self.index])
+    }
+}
+
+impl<T: Copy> AllFormats<T> {
+    /// Returns the object of an encoding, if it is stored.
+    pub const fn get(&self, encoding: Encoding) -> Option<T> {
+        match encoding {
+            Encoding::Zstd => Some(self.zstd),
+            Encoding::Gzip => Some(self.gzip),
+            Encoding::Identity => self.identity,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(name: &str, lines: &str) -> ShardRef {
+        ShardRef {
+            name: name.into(),
+            stored: ObjectDigest::of(format!("zstd {lines}").as_bytes()),
+            lines: Content::of(lines.as_bytes()),
+            metas: 3,
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        let digest = |text: &str| ObjectDigest::of(text.as_bytes());
+        Snapshot {
+            render_version: RENDER_VERSION,
+            content_hash: Sha256::of(b"all"),
+            size: 6,
+            metas: 9,
+            all: AllFormats {
+                zstd: digest("zstd"),
+                gzip: digest("gzip"),
+                identity: None,
+            },
+            index: digest("index"),
+            global: Some(shard("", "global")),
+            packages: ["a", "a-b", "a.b", "b"].map(|name| shard(name, "same")).into(),
+            image: Some(CatalogImage {
+                index: digest("image"),
+                manifests: vec![digest("manifest")],
+                configs: vec![digest("config")],
+                layer: digest("layer"),
+                diff_id: Sha256::of(b"tar"),
+            }),
+        }
+    }
+
+    #[test]
+    fn snapshot_reads_back_from_its_stored_bytes() {
+        let stored = snapshot().to_stored().unwrap();
+        assert_eq!(Snapshot::from_stored(&stored).unwrap(), snapshot());
+    }
+
+    #[test]
+    fn package_is_found_by_name() {
+        let snapshot = snapshot();
+        for name in ["a", "a-b", "a.b", "b"] {
+            assert_eq!(snapshot.package(name).unwrap().name, name);
+        }
+        assert_eq!(snapshot.package(""), None);
+        assert_eq!(snapshot.package("c"), None);
+    }
+
+    #[test]
+    fn shards_start_with_the_global_group() {
+        let snapshot = snapshot();
+        let names: Vec<&str> = snapshot.shards().map(|shard| shard.name.as_str()).collect();
+        assert_eq!(names, ["", "a", "a-b", "a.b", "b"]);
+    }
+
+    #[test]
+    fn objects_lists_each_key_once() {
+        let kinds: Vec<Kind> = snapshot().objects().iter().map(|entry| entry.object.kind).collect();
+        let blobs = [Kind::Blob; 4];
+        let mut expected = vec![Kind::Package; 2];
+        expected.extend(blobs);
+        expected.extend([Kind::Index, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)]);
+        assert_eq!(kinds, expected);
+        assert_eq!(
+            snapshot().objects()[0].key(),
+            Key::Object(Kind::Package, Sha256::of(b"zstd global"))
+        );
+    }
+
+    use crate::Key;
+}

@@ -1,0 +1,9 @@
+#![doc = include_str!("README.md")]
+
+mod chain;
+mod error;
+mod line;
+
+pub use chain::chain;
+pub use error::error_line;
+pub use line::{is_unprintable, line};

@@ -1,0 +1,108 @@
+//! Decompression of layers. The first bytes decide about the format, because media types are often wrong; containerd
+//! does the same.
+
+use std::io::{self, BufRead, Cursor, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::error::LayerError;
+use super::limits::LayerMeter;
+
+/// Maximum window of zstd, 128 MiB: the default limit of every decoder.
+const MAX_WINDOW_LOG: u32 = 27;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// Skippable zstd frames start with 0x184D2A50 to 0x184D2A5F, in little endian.
+const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
+const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+const BZIP2: &[u8] = b"BZh";
+
+/// Returns the tar stream inside `raw`.
+pub(crate) fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, LayerError> {
+    let start = first_bytes(raw).map_err(LayerError::Format)?;
+    let start = start.as_slice();
+    let raw = Cursor::new(start.to_owned()).chain(raw);
+    if start.starts_with(GZIP) {
+        Ok(Box::new(MultiGzDecoder::new(raw)))
+    } else if start.starts_with(ZSTD) || start.get(1..4) == Some(ZSTD_SKIPPABLE) {
+        let mut decoder = zstd::Decoder::with_buffer(raw).map_err(LayerError::Format)?;
+        decoder.window_log_max(MAX_WINDOW_LOG).map_err(LayerError::Format)?;
+        Ok(Box::new(decoder))
+    } else if start.starts_with(XZ) {
+        Err(LayerError::Compression("xz"))
+    } else if start.starts_with(BZIP2) {
+        Err(LayerError::Compression("bzip2"))
+    } else {
+        Ok(Box::new(raw))
+    }
+}
+
+/// Takes the first bytes out of the stream. `fill_buf` would not do: a chunk can be shorter than a magic number.
+fn first_bytes(raw: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(8);
+    raw.take(6).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Counts the bytes that a decompressor returns. An exceeded limit ends the stream with the limit as the error.
+pub(crate) struct MeteredReader<'a, R> {
+    inner: R,
+    meter: LayerMeter<'a>,
+}
+
+impl<'a, R> MeteredReader<'a, R> {
+    pub(crate) fn new(inner: R, meter: LayerMeter<'a>) -> Self {
+        Self { inner, meter }
+    }
+}
+
+impl<R: Read> Read for MeteredReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.meter.count_bytes(count as u64).map_err(io::Error::other)?;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::encode_all(bytes, 1).unwrap()
+    }
+
+    #[test]
+    fn stream_of_several_members_is_decompressed_to_its_end() {
+        let skippable = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
+        for stream in [
+            b"hello world".to_vec(),
+            [gzip(b"hello "), gzip(b"world")].concat(),
+            [zstd(b"hello "), zstd(b"world")].concat(),
+            [&skippable[..], &zstd(b"hello world")].concat(),
+        ] {
+            let mut out = String::new();
+            // A buffer of one byte stands for the shortest chunks of a network.
+            let mut raw = io::BufReader::with_capacity(1, stream.as_slice());
+            decompress(&mut raw).unwrap().read_to_string(&mut out).unwrap();
+            assert_eq!(out, "hello world");
+        }
+    }
+
+    #[test]
+    fn unsupported_compression_is_named() {
+        for (start, name) in [(XZ, "xz"), (b"BZh91AY", "bzip2")] {
+            let error = decompress(&mut &start[..]).err().unwrap();
+            assert!(error.to_string().contains(name));
+        }
+    }
+}

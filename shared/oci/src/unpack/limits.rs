@@ -1,0 +1,201 @@
+//! Limits on an image, with the reason for each default, and the counters that enforce them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::digest::{BlobRef, Digest};
+use crate::path::shown;
+
+/// Limits on an image. A value equal to the limit passes, one more is a [`LimitExceeded`].
+///
+/// The largest real catalogs have 200 MB of FBC on a base image, far below all defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// Bytes of a manifest, an index or a token answer. Default: 4 MiB, as registries limit them.
+    pub manifest_bytes: u64,
+    /// Bytes of an image config. Default: 8 MiB; the largest have 100 KiB of history and labels.
+    pub config_bytes: u64,
+    /// Layers of one image. Default: 256; builders stop at 127.
+    pub layers: u64,
+    /// Compressed bytes of all layers, as declared. Default: 8 GiB; index images have hundreds of megabytes.
+    pub compressed_bytes: u64,
+    /// Decompressed bytes of all layers. Default: 32 GiB.
+    pub decompressed_bytes: u64,
+    /// Decompressed bytes of a layer for each compressed byte. Default: 200; FBC packs 12 times with gzip and at most 27
+    /// times with zstd, bombs 1,000 times or more.
+    pub ratio: u64,
+    /// Decompressed bytes of a layer that are exempt from the ratio, so that a few blocks of zeros are no bomb. Default:
+    /// 64 MiB.
+    pub ratio_floor_bytes: u64,
+    /// Tar entries of all layers. Default: 1 million; a base image has about 10,000.
+    pub entries: u64,
+    /// Bytes of a path, a link target or the label that names the FBC root. Default: 4096, as Linux's `PATH_MAX`.
+    pub path_bytes: u64,
+    /// Bytes of the headers before one tar entry (long names, PAX records), held in memory. Default: 1 MiB, as Go's reader.
+    pub header_bytes: u64,
+    /// Signatures of one image and the manifests and pages that list them. Default: 64, far above what key rotation leaves.
+    pub signatures: u64,
+    /// Bytes of one signature with its payload. Default: 4 MiB, as other tools allow.
+    pub signature_bytes: u64,
+    /// Bytes of one file below the FBC root. Default: 4 GiB; files are streamed, so memory does not limit them.
+    pub file_bytes: u64,
+    /// Bytes of all paths and link targets below the FBC root, held in memory. Default: 64 MiB; 10,000 files take 1 MiB.
+    pub tree_bytes: u64,
+    /// Folders and links that are visited when all links are followed. Default: 1 million; catalogs have no links.
+    pub link_steps: u64,
+}
+
+/// A limit that an image exceeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitExceeded {
+    /// Name of the limit, as in `catalogs.yaml`.
+    pub name: &'static str,
+    /// Value of the limit, in bytes or entries.
+    pub limit: u64,
+    /// The part of the image that exceeds it, in words.
+    pub place: String,
+}
+
+/// Counters that all layers of one image share.
+pub struct Budget {
+    pub(crate) limits: ImageLimits,
+    bytes: AtomicU64,
+    entries: AtomicU64,
+}
+
+/// Counts the decompressed bytes of one layer.
+pub(crate) struct LayerMeter<'a> {
+    budget: &'a Budget,
+    layer: &'a BlobRef,
+    bytes: u64,
+}
+
+impl Default for ImageLimits {
+    fn default() -> Self {
+        Self {
+            manifest_bytes: 4 << 20,
+            config_bytes: 8 << 20,
+            layers: 256,
+            compressed_bytes: 8 << 30,
+            decompressed_bytes: 32 << 30,
+            ratio: 200,
+            ratio_floor_bytes: 64 << 20,
+            entries: 1_000_000,
+            path_bytes: 4096,
+            header_bytes: 1 << 20,
+            signatures: 64,
+            signature_bytes: 4 << 20,
+            file_bytes: 4 << 30,
+            tree_bytes: 64 << 20,
+            link_steps: 1_000_000,
+        }
+    }
+}
+
+impl fmt::Display for LimitExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} exceeds the limit {} of {}", self.place, self.name, self.limit)
+    }
+}
+
+/// An error, so that a reader can end a stream with it.
+impl std::error::Error for LimitExceeded {}
+
+impl Budget {
+    /// Creates the counters of one image, all at zero.
+    pub fn new(limits: &ImageLimits) -> Self {
+        Self {
+            limits: limits.clone(),
+            bytes: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn meter<'a>(&'a self, layer: &'a BlobRef) -> LayerMeter<'a> {
+        LayerMeter {
+            budget: self,
+            layer,
+            bytes: 0,
+        }
+    }
+
+    /// Counts decompressed bytes.
+    ///
+    /// # Errors
+    /// More than `decompressedBytes`.
+    pub fn count_bytes(&self, count: u64, place: impl Fn() -> String) -> Result<(), LimitExceeded> {
+        let limit = self.limits.decompressed_bytes;
+        check("decompressedBytes", limit, add(&self.bytes, count), place)
+    }
+
+    /// Counts one entry of an archive or a folder.
+    ///
+    /// # Errors
+    /// More than `entries`.
+    pub fn count_entry(&self, place: impl Fn() -> String) -> Result<(), LimitExceeded> {
+        check("entries", self.limits.entries, add(&self.entries, 1), place)
+    }
+
+    /// Checks the length of a path or of a link's target. `holder` names the layer or folder.
+    ///
+    /// # Errors
+    /// More than `pathBytes`.
+    pub fn check_path(&self, path: &[u8], holder: impl Fn() -> String) -> Result<(), LimitExceeded> {
+        let place = || format!("path {} of {}", shown(path), holder());
+        check("pathBytes", self.limits.path_bytes, path.len() as u64, place)
+    }
+
+    /// Checks the size of a file.
+    ///
+    /// # Errors
+    /// More than `fileBytes`.
+    pub fn check_file(&self, path: &str, size: u64) -> Result<(), LimitExceeded> {
+        let place = || format!("file {}", shown(path.as_bytes()));
+        check("fileBytes", self.limits.file_bytes, size, place)
+    }
+
+    /// Checks the memory that all paths of the catalog take.
+    pub(crate) fn check_tree(&self, bytes: u64, layer: &Digest) -> Result<(), LimitExceeded> {
+        let place = || format!("the paths down to layer {layer}");
+        check("treeBytes", self.limits.tree_bytes, bytes, place)
+    }
+}
+
+impl LayerMeter<'_> {
+    pub(crate) fn count_bytes(&mut self, count: u64) -> Result<(), LimitExceeded> {
+        let place = || format!("layer {}", self.layer.digest);
+        // The whole image first, so that many layers below their own ratio cannot exceed the total.
+        self.budget.count_bytes(count, place)?;
+        self.bytes += count;
+        let limits = &self.budget.limits;
+        let allowed = limits
+            .ratio
+            .saturating_mul(self.layer.size)
+            .max(limits.ratio_floor_bytes);
+        if self.bytes <= allowed {
+            return Ok(());
+        }
+        Err(LimitExceeded {
+            name: "ratio",
+            limit: limits.ratio,
+            place: place(),
+        })
+    }
+}
+
+fn add(counter: &AtomicU64, count: u64) -> u64 {
+    // Relaxed: layers only add, and no other memory depends on the order.
+    counter.fetch_add(count, Ordering::Relaxed).saturating_add(count)
+}
+
+fn check(name: &'static str, limit: u64, used: u64, place: impl Fn() -> String) -> Result<(), LimitExceeded> {
+    if used <= limit {
+        Ok(())
+    } else {
+        Err(LimitExceeded {
+            name,
+            limit,
+            place: place(),
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! Symlinks and hard links, followed inside the complete catalog.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use super::super::limits::LimitExceeded;
+use super::{Depth, NodeKind, Overlay, Root};
+use crate::path::{clean_path, parent, shown};
+
+/// Maximum number of links that one link may lead through, as in Linux.
+const MAX_HOPS: usize = 40;
+
+/// The reason for which a link leads to no file of the catalog.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LinkError {
+    /// A link to a target that does not exist.
+    #[error("its target {0} does not exist")]
+    Broken(String),
+    /// The target is outside the FBC root, where no file is read.
+    #[error("its target {0} lies outside the catalog's directory")]
+    Outside(String),
+    /// A link to a directory. catalogd cannot read such a link either.
+    #[error("its target {0} is a directory")]
+    Directory(String),
+    /// A link that leads to itself, or through too many others.
+    #[error("its target {0} leads in a circle")]
+    Cycle(String),
+    /// A hard link to content that an upper layer hides. That content was not read.
+    #[error("its target {0} was replaced or removed by an upper layer: rebuild the image with fewer layers")]
+    Replaced(String),
+}
+
+/// A link and the file that it leads to.
+type ResolvedLink<'a> = (&'a str, Result<String, LinkError>);
+
+/// Follows the links of one catalog.
+pub(crate) struct LinkResolver<'a> {
+    overlay: &'a Overlay,
+    root: &'a Root,
+    max_steps: u64,
+    steps: Cell<u64>,
+}
+
+impl<'a> LinkResolver<'a> {
+    /// `max_steps` limits the work of all links together, because each may lead through forty others.
+    pub(crate) fn new(overlay: &'a Overlay, root: &'a Root, max_steps: u64) -> Self {
+        Self {
+            overlay,
+            root,
+            max_steps,
+            steps: Cell::new(0),
+        }
+    }
+
+    /// Returns every link with the file that it leads to, in byte order of the links.
+    pub(crate) fn resolve(&self) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
+        let nodes = self.overlay.nodes.iter();
+        let links = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)));
+        let mut links: Vec<&str> = links.map(|(path, _)| path.as_str()).collect();
+        // The order of a hash table is random, and the first broken link is the one that is reported.
+        links.sort_unstable();
+        let resolved = links.into_iter().map(|path| {
+            let target = self.follow(path, path, 0);
+            self.within_bounds(path).map(|()| (path, target))
+        });
+        resolved.collect()
+    }
+
+    fn within_bounds(&self, path: &str) -> Result<(), LimitExceeded> {
+        if self.steps.get() <= self.max_steps {
+            return Ok(());
+        }
+        Err(LimitExceeded {
+            name: "linkSteps",
+            limit: self.max_steps,
+            place: format!("the links up to {}", shown(path.as_bytes())),
+        })
+    }
+
+    fn count_step(&self) {
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    /// Returns the file at `path`, which was reached under the name `link`. A relative symlink starts at the folder of
+    /// `link`, even if a hard link gives it a second name.
+    fn follow(&self, link: &str, path: &str, hops: usize) -> Result<String, LinkError> {
+        self.count_step();
+        let Some(node) = self.overlay.nodes.get(path) else {
+            return Err(LinkError::Broken(shown(path.as_bytes())));
+        };
+        match &node.kind {
+            NodeKind::File => Ok(path.to_owned()),
+            NodeKind::Special => Err(LinkError::Broken(shown(path.as_bytes()))),
+            NodeKind::HardLink(target) | NodeKind::Symlink(target) if hops == MAX_HOPS => {
+                Err(LinkError::Cycle(shown(target.as_bytes())))
+            }
+            NodeKind::HardLink(target) => self.hard(link, target, node.depth, hops + 1),
+            NodeKind::Symlink(target) => self.symbolic(link, target, hops + 1),
+        }
+    }
+
+    /// Follows a hard link. It means the content of its own layer or a lower one, never a newer content.
+    fn hard(&self, link: &str, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
+        let outside = || LinkError::Outside(shown(target.as_bytes()));
+        let path = self
+            .root
+            .relative(&clean_path(target).ok_or_else(outside)?)
+            .ok_or_else(outside)?;
+        match self.overlay.nodes.get(&path) {
+            Some(node) if node.depth >= depth => self.follow(link, &path, hops),
+            None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
+                Err(LinkError::Broken(shown(target.as_bytes())))
+            }
+            Some(_) | None => Err(LinkError::Replaced(shown(target.as_bytes()))),
+        }
+    }
+
+    fn symbolic(&self, link: &str, target: &str, hops: usize) -> Result<String, LinkError> {
+        let mut walk = LinkWalk::from(self.root, parent(link), target);
+        let mut hops = hops;
+        while let Some(part) = walk.ahead.pop_front() {
+            walk.step(part);
+            self.count_step();
+            let Some(path) = self.root.relative(&walk.here) else {
+                // A target such as `/configs/x` passes folders above the root on its way.
+                if self.root.is_above(&walk.here) {
+                    continue;
+                }
+                return Err(LinkError::Outside(shown(target.as_bytes())));
+            };
+            match self.overlay.nodes.get(&path).map(|node| &node.kind) {
+                Some(NodeKind::Symlink(_)) if hops >= MAX_HOPS => {
+                    return Err(LinkError::Cycle(shown(target.as_bytes())));
+                }
+                Some(NodeKind::Symlink(next)) => {
+                    hops += 1;
+                    walk.detour(next);
+                }
+                Some(_) if walk.ahead.is_empty() => return self.follow(&path, &path, hops),
+                None if path.is_empty() || self.overlay.dirs.contains_key(&path) => {}
+                _ => return Err(LinkError::Broken(shown(target.as_bytes()))),
+            }
+        }
+        Err(LinkError::Directory(shown(target.as_bytes())))
+    }
+}
+
+/// A walk along the components of a symlink, inside the image.
+struct LinkWalk {
+    here: Vec<String>,
+    ahead: VecDeque<String>,
+}
+
+impl LinkWalk {
+    fn from(root: &Root, dir: &str, target: &str) -> Self {
+        let dir = dir.split('/').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
+        let mut walk = Self {
+            here: root.parts().to_vec(),
+            ahead: VecDeque::new(),
+        };
+        walk.here.extend(dir);
+        walk.turn(target);
+        walk
+    }
+
+    fn turn(&mut self, target: &str) {
+        if target.starts_with('/') {
+            self.here.clear();
+        }
+        for part in target.rsplit('/').filter(|part| !matches!(*part, "" | ".")) {
+            self.ahead.push_front(part.to_owned());
+        }
+    }
+
+    /// Follows a symlink that the last step has reached.
+    fn detour(&mut self, target: &str) {
+        self.here.pop();
+        self.turn(target);
+    }
+
+    /// Takes one step. The parent of the root is the root, as in Unix.
+    fn step(&mut self, part: String) {
+        if part == ".." {
+            self.here.pop();
+        } else {
+            self.here.push(part);
+        }
+    }
+}

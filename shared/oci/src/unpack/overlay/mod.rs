@@ -1,0 +1,243 @@
+//! The visible paths of an image whose layers arrive from the top down. Sees names only, never bytes.
+
+mod links;
+mod root;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::path::{ancestors, parent};
+
+pub use links::LinkError;
+pub(crate) use links::LinkResolver;
+pub use root::Root;
+pub(crate) use root::{MAX_DEPTH, Touch};
+
+/// Position of a layer in the image, 0 at the top.
+pub type Depth = usize;
+
+/// The paths claimed so far.
+///
+/// A layer hides paths of lower layers only, never its own. So each path is stored with the depth that it came from and
+/// compared with the depth of the layer that asks.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    nodes: HashMap<String, Node>,
+    dirs: HashMap<String, Depth>,
+    gone: HashMap<String, Depth>,
+    opaque: HashMap<String, Depth>,
+    /// Folders in which a layer has a whiteout. As in overlayfs they are folders of that layer, so a file of the same name
+    /// in a lower layer is hidden.
+    cleared: HashMap<String, Depth>,
+    /// Depth below which nothing is visible.
+    floor: Option<Depth>,
+    root: RootState,
+    /// Estimated memory of all stored paths, in bytes.
+    held: u64,
+    /// The last layer with an entry at or below the root.
+    inside: Option<Depth>,
+    /// The last layer with something else in place of the root.
+    blocked: Option<Depth>,
+}
+
+/// A visible entry that is not a directory.
+struct Node {
+    depth: Depth,
+    kind: NodeKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    File,
+    /// A symlink with its target as written.
+    Symlink(String),
+    /// A hard link with its target as written: a path from the image's root.
+    HardLink(String),
+    /// A device, FIFO or socket, which a catalog cannot hold.
+    Special,
+}
+
+/// State of the FBC root after the layers read so far.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RootState {
+    /// No layer has an entry for it.
+    #[default]
+    Missing,
+    /// A directory, with an entry of its own or implied by another.
+    Directory,
+    /// A file, a link or a special file.
+    NotDirectory,
+}
+
+/// Two entries of one layer contradict each other.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction;
+
+impl Overlay {
+    /// Returns true if layers below `depth` cannot contribute anything.
+    pub(crate) fn is_closed_below(&self, depth: Depth) -> bool {
+        self.floor.is_some_and(|floor| floor <= depth)
+    }
+
+    pub(crate) fn root(&self) -> RootState {
+        self.root
+    }
+
+    /// Records that a layer removes, empties or replaces the FBC root or a folder above it.
+    pub(crate) fn close(&mut self, depth: Depth) {
+        // The first layer from the top decides. A lower one cannot open the root again.
+        self.floor.get_or_insert(depth);
+    }
+
+    /// Records that the FBC root is a directory in the layer, with an entry of its own or implied by another.
+    pub(crate) fn claim_root(&mut self, depth: Depth) -> Result<(), Contradiction> {
+        if self.is_closed_above(depth) {
+            return Ok(());
+        }
+        if self.blocked == Some(depth) {
+            return Err(Contradiction);
+        }
+        self.inside = Some(depth);
+        if self.root == RootState::Missing {
+            self.root = RootState::Directory;
+        }
+        Ok(())
+    }
+
+    /// Records that the FBC root, or a folder above it, is not a directory in the layer.
+    pub(crate) fn block(&mut self, depth: Depth, is_root: bool) -> Result<(), Contradiction> {
+        if self.is_closed_above(depth) {
+            return Ok(());
+        }
+        if self.inside == Some(depth) {
+            return Err(Contradiction);
+        }
+        self.blocked = Some(depth);
+        if is_root && self.root == RootState::Missing {
+            self.root = RootState::NotDirectory;
+        }
+        self.close(depth);
+        Ok(())
+    }
+
+    /// Returns true if upper layers hide the whole layer.
+    fn is_closed_above(&self, depth: Depth) -> bool {
+        self.floor.is_some_and(|floor| floor < depth)
+    }
+
+    /// Returns the bytes of all stored paths and link targets.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held
+    }
+
+    pub(crate) fn whiteout(&mut self, depth: Depth, path: String) {
+        self.clear(depth, parent(&path));
+        self.held += note(&mut self.gone, path, depth);
+    }
+
+    pub(crate) fn opaque(&mut self, depth: Depth, path: String) {
+        self.clear(depth, &path);
+        self.held += note(&mut self.opaque, path, depth);
+    }
+
+    fn clear(&mut self, depth: Depth, folder: &str) {
+        // All folders down to the whiteout: overlayfs needs each of them to hold it.
+        for dir in ancestors(folder).chain([folder]).filter(|dir| !dir.is_empty()) {
+            self.held += note(&mut self.cleared, dir.to_owned(), depth);
+        }
+    }
+
+    /// Records a directory. It has no content, but hides files of the same name in lower layers.
+    pub(crate) fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+        if self.is_visible(depth, path) {
+            self.claim_root(depth)?;
+            self.claim_parents(depth, path)?;
+            self.claim_as_dir(depth, path)?;
+        }
+        Ok(())
+    }
+
+    /// Records an entry that is not a directory. Returns true if it is visible.
+    pub(crate) fn claim(&mut self, depth: Depth, path: &str, kind: NodeKind) -> Result<bool, Contradiction> {
+        if !self.is_visible(depth, path) {
+            // Stored although it is hidden: it still hides folders of its name in lower layers.
+            self.held += note(&mut self.gone, path.to_owned(), depth);
+            return Ok(false);
+        }
+        if is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth) {
+            // An upper layer has a directory here, which hides this entry and all below it.
+            self.held += note(&mut self.gone, path.to_owned(), depth);
+            return Ok(false);
+        }
+        if self.dirs.contains_key(path) || self.nodes.contains_key(path) {
+            return Err(Contradiction);
+        }
+        self.claim_root(depth)?;
+        self.claim_parents(depth, path)?;
+        self.held += bytes(path) + kind.bytes();
+        self.nodes.insert(path.to_owned(), Node { depth, kind });
+        Ok(true)
+    }
+
+    fn claim_parents(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+        let nearest = parent(path);
+        if nearest.is_empty() || self.dirs.contains_key(nearest) {
+            return Ok(());
+        }
+        ancestors(path).try_for_each(|dir| self.claim_as_dir(depth, dir))
+    }
+
+    fn claim_as_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+        if self.nodes.contains_key(path) {
+            return Err(Contradiction);
+        }
+        if !self.dirs.contains_key(path) {
+            self.held += note(&mut self.dirs, path.to_owned(), depth);
+        }
+        Ok(())
+    }
+
+    fn is_visible(&self, depth: Depth, path: &str) -> bool {
+        let is_node = |path: &str| self.nodes.get(path).is_some_and(|node| node.depth < depth);
+        let ended = |path: &str| is_above(&self.gone, path, depth) || is_node(path);
+        !self.is_closed_above(depth)
+            && !ended(path)
+            && !ancestors(path).any(|dir| ended(dir) || is_above(&self.opaque, dir, depth))
+    }
+}
+
+/// Returns true if a layer above `depth` has the path in `map`.
+fn is_above(map: &HashMap<String, Depth>, path: &str, depth: Depth) -> bool {
+    map.get(path).is_some_and(|above| *above < depth)
+}
+
+impl NodeKind {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Symlink(target) | Self::HardLink(target) => target.len() as u64,
+            Self::File | Self::Special => 0,
+        }
+    }
+}
+
+/// Memory of a table for each path besides the path itself, estimated.
+const ENTRY_BYTES: u64 = 64;
+
+fn bytes(path: &str) -> u64 {
+    path.len() as u64 + ENTRY_BYTES
+}
+
+/// Stores a path, unless it is stored already. Returns the bytes that this takes.
+fn note(map: &mut HashMap<String, Depth>, path: String, depth: Depth) -> u64 {
+    match map.entry(path) {
+        Entry::Occupied(_) => 0,
+        Entry::Vacant(free) => {
+            let held = bytes(free.key());
+            free.insert(depth);
+            held
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

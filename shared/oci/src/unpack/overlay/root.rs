@@ -1,0 +1,187 @@
+//! The FBC root inside the image, and the effect of a layer's entry on it.
+
+use crate::path::clean_path;
+
+const WHITEOUT: &str = ".wh.";
+const OPAQUE: &str = ".wh..wh..opq";
+
+/// Maximum number of components of a path below the FBC root. Each of them costs look-ups of the path up to there, so a deep
+/// path costs the square of its length. Catalogs have two to four.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// The folder of the image that holds the catalog, as components from the image's root. Empty for the whole image.
+#[derive(Debug, Clone)]
+pub struct Root(Vec<String>);
+
+/// The effect of an entry on the catalog. Paths are relative to the root.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// No effect: the entry is elsewhere.
+    Nothing,
+    /// Hides the root of all lower layers.
+    Closes,
+    /// Replaces a folder above the root by something else.
+    Blocks,
+    /// Is an entry for the root itself.
+    Root,
+    Whiteout(String),
+    Opaque(String),
+    Entry(String),
+    /// Is a whiteout that hides no name, or `.` or `..`.
+    Malformed(String),
+}
+
+impl Touch {
+    /// Returns true for a path of more than [`MAX_DEPTH`] components.
+    pub(crate) fn is_deep(&self) -> bool {
+        match self {
+            Self::Whiteout(path) | Self::Opaque(path) | Self::Entry(path) => path.matches('/').count() >= MAX_DEPTH,
+            Self::Nothing | Self::Closes | Self::Blocks | Self::Root | Self::Malformed(_) => false,
+        }
+    }
+}
+
+impl Root {
+    /// Creates a root from cleaned components.
+    pub fn new(parts: Vec<String>) -> Self {
+        Self(parts)
+    }
+
+    /// Returns the path from the image's root, without a leading slash.
+    pub fn path(&self) -> String {
+        self.0.join("/")
+    }
+
+    /// Returns the components, from the root of the image.
+    pub fn parts(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Returns true if an entry whose name is not UTF-8 could be below the root.
+    pub(crate) fn may_hold(&self, name: &[u8]) -> bool {
+        !matches!(self.touch(&String::from_utf8_lossy(name), true), Touch::Nothing)
+    }
+
+    /// Classifies the entry `name`, a path as a tar archive spells it.
+    pub(crate) fn touch(&self, name: &str, is_dir: bool) -> Touch {
+        // containerd and catalogd also skip paths that climb out of the image.
+        let Some(mut parts) = clean_path(name) else {
+            return Touch::Nothing;
+        };
+        let Some(last) = parts.last().copied() else {
+            return if self.0.is_empty() { Touch::Root } else { Touch::Nothing };
+        };
+        if last == OPAQUE {
+            parts.pop();
+            return self.hides(&parts, Touch::Opaque);
+        }
+        if last.starts_with(".wh..wh.") {
+            // Internal files of aufs.
+            return Touch::Nothing;
+        }
+        if let Some(hidden) = last.strip_prefix(WHITEOUT) {
+            parts.pop();
+            return self.whiteout(parts, hidden, name);
+        }
+        match self.relative(&parts) {
+            Some(path) if path.is_empty() => Touch::Root,
+            Some(path) => Touch::Entry(path),
+            None if self.is_above(&parts) && !is_dir => Touch::Blocks,
+            None => Touch::Nothing,
+        }
+    }
+
+    fn whiteout<'a>(&self, mut parts: Vec<&'a str>, hidden: &'a str, name: &str) -> Touch {
+        if matches!(hidden, "" | "." | "..") {
+            let matters = self.relative(&parts).is_some() || self.is_above(&parts);
+            return if matters {
+                Touch::Malformed(name.to_owned())
+            } else {
+                Touch::Nothing
+            };
+        }
+        parts.push(hidden);
+        self.hides(&parts, Touch::Whiteout)
+    }
+
+    fn hides(&self, parts: &[&str], touch: impl Fn(String) -> Touch) -> Touch {
+        match self.relative(parts) {
+            Some(path) if path.is_empty() => Touch::Closes,
+            Some(path) => touch(path),
+            None if self.is_above(parts) => Touch::Closes,
+            None => Touch::Nothing,
+        }
+    }
+
+    /// Returns `parts` relative to the root if it is the root or below it.
+    pub(crate) fn relative<S: AsRef<str>>(&self, parts: &[S]) -> Option<String> {
+        let (head, rest) = parts.split_at_checked(self.0.len())?;
+        let same = head.iter().zip(&self.0).all(|(a, b)| a.as_ref() == b);
+        same.then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
+    }
+
+    /// Returns true if `parts` is a folder above the root.
+    pub(crate) fn is_above<S: AsRef<str>>(&self, parts: &[S]) -> bool {
+        parts.len() < self.0.len() && parts.iter().zip(&self.0).all(|(a, b)| a.as_ref() == b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(root: &str, name: &str, is_dir: bool) -> Touch {
+        Root::new(clean_path(root).unwrap().into_iter().map(ToOwned::to_owned).collect()).touch(name, is_dir)
+    }
+
+    #[test]
+    fn touch_depends_on_position_of_entry() {
+        let entry = |path: &str| Touch::Entry(path.to_owned());
+        for (root, name, want) in [
+            ("configs", "configs/a/b.yaml", entry("a/b.yaml")),
+            ("configs", "./configs//a", entry("a")),
+            ("configs", "/configs/../configs/a", entry("a")),
+            ("configs", "configs", Touch::Root),
+            ("configs", "configs2/a", Touch::Nothing),
+            ("configs", "../configs/a", Touch::Nothing),
+            ("configs", "configs/../../evil", Touch::Nothing),
+            ("var/lib/fbc", "var/lib", Touch::Blocks),
+            ("var/lib/fbc", "var/tmp", Touch::Nothing),
+            ("var/lib/fbc", "var/.wh.lib", Touch::Closes),
+            ("var/lib/fbc", "var/.wh.tmp", Touch::Nothing),
+            ("configs", ".wh.configs", Touch::Closes),
+            ("configs", ".wh..wh..opq", Touch::Closes),
+            ("configs", "configs/.wh..wh..opq", Touch::Closes),
+            ("configs", "etc/.wh..wh..opq", Touch::Nothing),
+            ("configs", "configs/a/.wh..wh..opq", Touch::Opaque("a".to_owned())),
+            ("configs", "configs/a/.wh.b", Touch::Whiteout("a/b".to_owned())),
+            ("configs", "configs/.wh..wh.plnk", Touch::Nothing),
+            ("configs", "configs/.wh.", Touch::Malformed("configs/.wh.".to_owned())),
+            (
+                "configs",
+                "configs/a/.wh...",
+                Touch::Malformed("configs/a/.wh...".to_owned()),
+            ),
+            ("configs", "etc/.wh.", Touch::Nothing),
+            ("/", "any/thing", entry("any/thing")),
+            ("/", "./", Touch::Root),
+            ("/", ".wh..wh..opq", Touch::Closes),
+        ] {
+            assert_eq!(touch(root, name, false), want, "{root} {name}");
+        }
+    }
+
+    #[test]
+    fn path_of_most_components_is_not_deep() {
+        let path = |folders: usize| format!("configs/{}f", "a/".repeat(folders));
+        assert!(!touch("configs", &path(MAX_DEPTH - 1), false).is_deep());
+        assert!(touch("configs", &path(MAX_DEPTH), false).is_deep());
+        assert!(!touch("other", &path(MAX_DEPTH), false).is_deep());
+    }
+
+    #[test]
+    fn touch_of_folder_above_root_is_nothing() {
+        assert_eq!(touch("var/lib/fbc", "var/lib/", true), Touch::Nothing);
+        assert_eq!(touch("configs", "./", true), Touch::Nothing);
+    }
+}

@@ -1,0 +1,159 @@
+//! One layer's tar stream, entry by entry.
+
+use std::io::{self, BufRead};
+use std::sync::Arc;
+
+use super::decompress::{MeteredReader, decompress};
+use super::error::{LayerError, UnpackError};
+use super::limits::{Budget, LimitExceeded};
+use super::overlay::{Depth, NodeKind, Root, Touch};
+use super::sink::FileSink;
+use super::state::{EntryKind, LayerEntry, OverlayState};
+use super::tar::{TarEntry, TarError, TarReader, kind};
+use crate::digest::BlobRef;
+use crate::path::shown;
+
+/// Reads one layer of an image.
+pub struct LayerScan {
+    /// Position of the layer, 0 at the top.
+    pub depth: Depth,
+    /// Digest and compressed size of the layer.
+    pub layer: BlobRef,
+    /// FBC root of the image; entries outside of it are skipped.
+    pub root: Root,
+    /// Counters that all layers of the image share.
+    pub budget: Arc<Budget>,
+}
+
+impl LayerScan {
+    /// Reads the layer from `raw`. At the first entry that matters, waits for the upper layers by calling `take_state`,
+    /// which returns `None` if they have failed. Returns the state, or `None` if no entry mattered.
+    ///
+    /// # Errors
+    /// Broken or hostile layers, exceeded limits and errors of the sink.
+    pub fn run<S: FileSink>(
+        &self,
+        raw: &mut impl BufRead,
+        take_state: impl FnOnce() -> Option<OverlayState<S>>,
+    ) -> Result<Option<OverlayState<S>>, UnpackError> {
+        let plain = decompress(raw).map_err(|error| self.error(error))?;
+        let metered = MeteredReader::new(plain, self.budget.meter(&self.layer));
+        let mut archive = TarReader::new(metered, self.budget.limits.header_bytes);
+        let mut take_state = Some(take_state);
+        let mut state = None;
+        loop {
+            let next = archive.next();
+            let Some(entry) = next.map_err(|error| self.tar_error(error, archive.count()))? else {
+                // Not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum of gzip
+                // could follow, and the digest of the layer covers those bytes.
+                return Ok(state);
+            };
+            // Entries outside the root count too, because reading past them costs time as well.
+            self.budget.count_entry(|| self.place())?;
+            let Some(touch) = self.touch(&entry)? else {
+                continue;
+            };
+            // Only now: waiting for the upper layers any earlier would keep base layers from being scanned meanwhile.
+            if let Some(take) = take_state.take() {
+                state = Some(take().ok_or(UnpackError::Abandoned)?);
+            }
+            let layer_entry = LayerEntry {
+                kind: self.kind(&entry)?,
+                size: entry.size,
+                content: &mut archive.content(),
+            };
+            if let Some(state) = &mut state {
+                state.apply(self, touch, layer_entry)?;
+            }
+        }
+    }
+
+    pub(crate) fn error(&self, source: LayerError) -> UnpackError {
+        UnpackError::Layer {
+            layer: self.layer.digest.clone(),
+            source,
+        }
+    }
+
+    /// Reports a stream that failed, or the limit that ended it.
+    pub(crate) fn broken(&self, error: io::Error, source: impl FnOnce(io::Error) -> LayerError) -> UnpackError {
+        match error.downcast::<LimitExceeded>() {
+            Ok(limit) => UnpackError::Limit(limit),
+            Err(error) => self.error(source(error)),
+        }
+    }
+
+    fn tar_error(&self, error: TarError, entries: u64) -> UnpackError {
+        let entry = entries + 1;
+        match error {
+            TarError::Read(error) => self.broken(error, LayerError::Format),
+            TarError::Malformed(what) => self.error(LayerError::Tar { entry, what }),
+            TarError::HeaderBytes => UnpackError::Limit(LimitExceeded {
+                name: "headerBytes",
+                limit: self.budget.limits.header_bytes,
+                place: format!("entry {entry} of {}", self.place()),
+            }),
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("layer {}", self.layer.digest)
+    }
+
+    /// Returns the effect of an entry on the catalog, or `None` if it has none.
+    fn touch(&self, entry: &TarEntry) -> Result<Option<Touch>, UnpackError> {
+        self.budget.check_path(&entry.path, || self.place())?;
+        let touch = self.touch_of_path(&entry.path, entry.kind == kind::DIR)?;
+        let Some(sparse) = &entry.sparse else {
+            return Ok(touch);
+        };
+        // The second name of a sparse file may be the one below the root.
+        let other = sparse.path.as_ref().map(|path| self.touch_of_path(path, false));
+        match (touch, other.transpose()?.flatten()) {
+            (None, None) => Ok(None),
+            _ => Err(self.error(LayerError::Sparse(shown(&entry.path)))),
+        }
+    }
+
+    fn touch_of_path(&self, path: &[u8], is_dir: bool) -> Result<Option<Touch>, UnpackError> {
+        let Ok(name) = std::str::from_utf8(path) else {
+            // Base images have such names elsewhere, and they do not matter there.
+            if self.root.may_hold(path) {
+                return Err(self.error(LayerError::NotUtf8(shown(path))));
+            }
+            return Ok(None);
+        };
+        match self.root.touch(name, is_dir) {
+            Touch::Nothing => Ok(None),
+            _ if name.contains(model::text::is_unprintable) => Err(self.error(LayerError::Unprintable(shown(path)))),
+            touch if touch.is_deep() => Err(self.error(LayerError::Deep(shown(path)))),
+            touch => Ok(Some(touch)),
+        }
+    }
+
+    fn kind(&self, entry: &TarEntry) -> Result<EntryKind, UnpackError> {
+        let link = || -> Result<String, UnpackError> {
+            self.budget.check_path(&entry.target, || self.place())?;
+            let target = String::from_utf8(entry.target.clone());
+            target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
+        };
+        Ok(match entry.kind {
+            kind::DIR => EntryKind::Dir,
+            // Not type 7, which POSIX lets readers take for a file: containerd refuses an image with it.
+            kind::OLD_FILE | kind::FILE => EntryKind::Content(NodeKind::File),
+            kind::SYMLINK => EntryKind::Content(NodeKind::Symlink(link()?)),
+            kind::HARD_LINK => EntryKind::Content(NodeKind::HardLink(link()?)),
+            other => EntryKind::Special(special(other)),
+        })
+    }
+}
+
+/// Returns the type of a special file in words.
+fn special(kind: u8) -> String {
+    match kind {
+        kind::CHARACTER_DEVICE => "a character device".to_owned(),
+        kind::BLOCK_DEVICE => "a block device".to_owned(),
+        kind::FIFO => "a fifo".to_owned(),
+        other => format!("of tar type {:?}", char::from(other)),
+    }
+}

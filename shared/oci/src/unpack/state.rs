@@ -1,0 +1,125 @@
+//! The state that layers change one after the other: the overlay and the sink.
+
+use std::io::Read;
+
+use super::error::{LayerError, UnpackError};
+use super::limits::ImageLimits;
+use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, RootState, Touch};
+use super::scan::LayerScan;
+use super::sink::{ContentReader, FileSink};
+use crate::path::shown;
+
+/// The files found so far and the sink that takes them. Exactly one layer at a time holds it, from the top down.
+pub struct OverlayState<S> {
+    overlay: Overlay,
+    sink: S,
+}
+
+/// The parts of a tar entry that matter to the overlay.
+pub(crate) struct LayerEntry<'a> {
+    pub(crate) kind: EntryKind,
+    pub(crate) size: u64,
+    pub(crate) content: &'a mut dyn Read,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Dir,
+    Content(NodeKind),
+    /// A special file, with its type in words.
+    Special(String),
+}
+
+impl<S: FileSink> OverlayState<S> {
+    /// Creates the state before the top layer: no file is known.
+    pub fn new(sink: S) -> Self {
+        Self {
+            overlay: Overlay::default(),
+            sink,
+        }
+    }
+
+    /// Returns the state of the FBC root.
+    pub fn root(&self) -> RootState {
+        self.overlay.root()
+    }
+
+    /// Returns true if layers below `depth` cannot contribute anything.
+    pub fn is_closed_below(&self, depth: Depth) -> bool {
+        self.overlay.is_closed_below(depth)
+    }
+
+    /// Applies one entry of the layer that holds the state.
+    pub(crate) fn apply(&mut self, scan: &LayerScan, touch: Touch, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
+        self.touch(scan, touch, entry)?;
+        scan.budget.check_tree(self.overlay.held_bytes(), &scan.layer.digest)?;
+        Ok(())
+    }
+
+    fn touch(&mut self, scan: &LayerScan, touch: Touch, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
+        let depth = scan.depth;
+        let twice = |_| scan.error(LayerError::Duplicate(format!("/{}", scan.root.path())));
+        match touch {
+            Touch::Nothing => {}
+            Touch::Closes => self.overlay.close(depth),
+            Touch::Root if entry.kind == EntryKind::Dir => self.overlay.claim_root(depth).map_err(twice)?,
+            Touch::Root => self.overlay.block(depth, true).map_err(twice)?,
+            Touch::Blocks => self.overlay.block(depth, false).map_err(twice)?,
+            Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
+            Touch::Opaque(path) => self.overlay.opaque(depth, path),
+            Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes())))),
+            Touch::Entry(path) => return self.add(scan, &path, entry),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, scan: &LayerScan, path: &str, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
+        let twice = |_| scan.error(LayerError::Duplicate(shown(path.as_bytes())));
+        let (kind, special) = match entry.kind {
+            EntryKind::Dir => return self.overlay.claim_dir(scan.depth, path).map_err(twice),
+            EntryKind::Content(kind) => (kind, None),
+            EntryKind::Special(kind) => (NodeKind::Special, Some(kind)),
+        };
+        let is_file = kind == NodeKind::File;
+        let visible = self.overlay.claim(scan.depth, path, kind).map_err(twice)?;
+        match special {
+            Some(kind) if visible => {
+                let path = shown(path.as_bytes());
+                Err(scan.error(LayerError::Kind { path, kind }))
+            }
+            None if visible && is_file => self.feed(scan, path, entry.size, entry.content),
+            _ => Ok(()),
+        }
+    }
+
+    fn feed(&mut self, scan: &LayerScan, path: &str, size: u64, content: &mut dyn Read) -> Result<(), UnpackError> {
+        scan.budget.check_file(path, size)?;
+        let mut content = ContentReader::new(content, size);
+        let outcome = self.sink.file(path, size, &mut content);
+        // First the content's own error: the sink's error would only repeat it in other words.
+        if let Some(error) = content.take_failure() {
+            let path = shown(path.as_bytes());
+            return Err(scan.broken(error, |source| LayerError::Content { path, source }));
+        }
+        outcome.map_err(UnpackError::Sink)
+    }
+
+    /// Resolves the links and returns the sink. Only after the last layer is it known where a link leads.
+    ///
+    /// # Errors
+    /// Links that lead to no file and that the sink does not exclude, and more than `linkSteps` of work.
+    pub fn finish(self, root: &Root, limits: &ImageLimits) -> Result<S, UnpackError> {
+        let Self { overlay, mut sink } = self;
+        for (path, target) in LinkResolver::new(&overlay, root, limits.link_steps).resolve()? {
+            match target {
+                Ok(target) => sink.link(path, &target).map_err(UnpackError::Sink)?,
+                Err(_) if sink.excludes(path) => {}
+                Err(source) => {
+                    let path = shown(path.as_bytes());
+                    return Err(UnpackError::Link { path, source });
+                }
+            }
+        }
+        Ok(sink)
+    }
+}

@@ -1,0 +1,265 @@
+//! Tar archives, entry by entry, as Go's `archive/tar` reads them.
+//!
+//! The `tar` crate is not used because readers disagree about hostile archives: on the winner of two PAX records, on the
+//! end of a record with a line feed, on the content of a link. Container engines and catalogd are written in Go, so an
+//! image must mean the same here as there. Archives that Go readers do not agree on are refused. Formats: POSIX.1-2017
+//! `pax` and `ustar`, and the long names of GNU tar.
+
+#[cfg(test)]
+mod differential;
+mod header;
+mod pax;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Read};
+
+use header::{BLOCK_BYTES, Header};
+use pax::EntryExtras;
+
+/// Reads entries from a stream without seeking.
+pub(crate) struct TarReader<R> {
+    reader: R,
+    header_bytes: u64,
+    /// Bytes of the last entry's content that were not read yet.
+    left: u64,
+    /// Bytes that fill the last block of that content.
+    padding: u64,
+    /// Number of entries so far, extended headers not counted.
+    count: u64,
+    ended: bool,
+}
+
+/// An entry, with its extended headers applied.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TarEntry {
+    pub(crate) path: Vec<u8>,
+    /// Target of a link; empty for other entries.
+    pub(crate) target: Vec<u8>,
+    pub(crate) kind: u8,
+    pub(crate) size: u64,
+    pub(crate) sparse: Option<SparseFile>,
+}
+
+/// A file with holes, stored as a map and the data between the holes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct SparseFile {
+    /// Real name of the file if it differs from the name of the entry.
+    pub(crate) path: Option<Vec<u8>>,
+}
+
+/// The reason for which there is no next entry.
+#[derive(Debug)]
+pub(crate) enum TarError {
+    /// The stream cannot be read or decompressed.
+    Read(io::Error),
+    /// The archive is broken, or readers could understand it in different ways.
+    Malformed(&'static str),
+    /// The headers before an entry are too long.
+    HeaderBytes,
+}
+
+/// Types of entries (POSIX.1-2017 `pax`, "ustar Interchange Format").
+pub(crate) mod kind {
+    pub(crate) const OLD_FILE: u8 = 0;
+    pub(crate) const FILE: u8 = b'0';
+    pub(crate) const HARD_LINK: u8 = b'1';
+    pub(crate) const SYMLINK: u8 = b'2';
+    pub(crate) const CHARACTER_DEVICE: u8 = b'3';
+    pub(crate) const BLOCK_DEVICE: u8 = b'4';
+    pub(crate) const DIR: u8 = b'5';
+    pub(crate) const FIFO: u8 = b'6';
+    pub(crate) const GNU_SPARSE: u8 = b'S';
+}
+
+impl From<io::Error> for TarError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl<R: Read> TarReader<R> {
+    /// `header_bytes` limits the memory for the headers before one entry.
+    pub(crate) fn new(reader: R, header_bytes: u64) -> Self {
+        Self {
+            reader,
+            header_bytes,
+            left: 0,
+            padding: 0,
+            count: 0,
+            ended: false,
+        }
+    }
+
+    /// Returns the number of entries so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the rest of the last entry's content.
+    pub(crate) fn content(&mut self) -> EntryContent<'_, R> {
+        EntryContent(self)
+    }
+
+    /// Skips the rest of the last entry and returns the next one.
+    pub(crate) fn next(&mut self) -> Result<Option<TarEntry>, TarError> {
+        let mut extras = EntryExtras::default();
+        let mut held = 0;
+        while let Some(header) = self.header()? {
+            if !header.describes_another() {
+                // Extended headers do not count, so that an error names the entry that a user sees.
+                self.count += 1;
+                return self.member(&header, extras, held).map(Some);
+            }
+            let text = self.text(&header, &mut held)?;
+            extras.add(&header, &text).map_err(TarError::Malformed)?;
+        }
+        if extras.is_empty() {
+            Ok(None)
+        } else {
+            Err(TarError::Malformed("an entry is described and does not come"))
+        }
+    }
+
+    fn member(&mut self, header: &Header, extras: EntryExtras, held: u64) -> Result<TarEntry, TarError> {
+        let declared = header.size().map_err(TarError::Malformed)?;
+        // Archives of the time before POSIX mark a directory by a slash at the end of its name.
+        let is_old_dir = |path: &[u8]| header.kind() == kind::OLD_FILE && path.ends_with(b"/");
+        let pax = extras.into_fields().map_err(TarError::Malformed)?;
+        let path = pax.path.unwrap_or_else(|| header.path());
+        let kind = if is_old_dir(&path) { kind::DIR } else { header.kind() };
+        // No content follows these entries, whatever size they declare.
+        let size = match kind {
+            kind::HARD_LINK..=kind::FIFO => 0,
+            // A PAX size overrides the header, which cannot hold more than 8 GiB. Readers that ignored it took content
+            // for headers.
+            _ => pax.size.unwrap_or(declared),
+        };
+        let mut sparse = pax.sparse;
+        if kind == kind::GNU_SPARSE {
+            sparse.get_or_insert_default();
+            self.skip_sparse_map(header, held)?;
+        }
+        self.expect(size)?;
+        Ok(TarEntry {
+            path,
+            // Other entries have no target, whatever a long name or a PAX record says.
+            target: match kind {
+                kind::HARD_LINK | kind::SYMLINK => pax.target.unwrap_or_else(|| header.target()),
+                _ => Vec::new(),
+            },
+            kind,
+            size,
+            sparse,
+        })
+    }
+
+    /// Returns the content of an extended header.
+    fn text(&mut self, header: &Header, held: &mut u64) -> Result<Vec<u8>, TarError> {
+        let size = header.size().map_err(TarError::Malformed)?;
+        self.hold(size.saturating_add(BLOCK_BYTES as u64), held)?;
+        self.expect(size)?;
+        let mut text = Vec::new();
+        self.content().read_to_end(&mut text)?;
+        // A cut name could be the name of another file.
+        if text.len() as u64 == size {
+            Ok(text)
+        } else {
+            Err(TarError::Malformed(
+                "the archive ends inside a long name or PAX records",
+            ))
+        }
+    }
+
+    /// Counts bytes of headers before one entry.
+    fn hold(&self, bytes: u64, held: &mut u64) -> Result<(), TarError> {
+        *held = held.saturating_add(bytes);
+        if *held > self.header_bytes {
+            return Err(TarError::HeaderBytes);
+        }
+        Ok(())
+    }
+
+    /// Skips the extra blocks of an old GNU sparse map.
+    fn skip_sparse_map(&mut self, header: &Header, mut held: u64) -> Result<(), TarError> {
+        // Star has the same type with other fields, so the map would be looked for in the wrong place.
+        if !header.is_gnu() {
+            return Err(TarError::Malformed("a sparse file has no header of GNU"));
+        }
+        let mut goes_on = header.has_more_sparse_map();
+        while goes_on {
+            self.hold(BLOCK_BYTES as u64, &mut held)?;
+            let block = self
+                .block()?
+                .ok_or(TarError::Malformed("the archive ends inside a sparse map"))?;
+            goes_on = header::sparse_map_goes_on(&block);
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, size: u64) -> Result<(), TarError> {
+        let whole = size.checked_next_multiple_of(BLOCK_BYTES as u64);
+        let whole = whole.ok_or(TarError::Malformed("a size is out of range"))?;
+        (self.left, self.padding) = (size, whole - size);
+        Ok(())
+    }
+
+    /// Returns the next header, or `None` at the end. Some tools leave out the blocks that mark the end.
+    fn header(&mut self) -> Result<Option<Header>, TarError> {
+        self.skip()?;
+        if self.ended {
+            return Ok(None);
+        }
+        let Some(block) = self.block()? else {
+            return Ok(None);
+        };
+        if block != [0; BLOCK_BYTES] {
+            return Header::new(block).map(Some).map_err(TarError::Malformed);
+        }
+        self.ended = true;
+        match self.block()? {
+            Some(second) if second != [0; BLOCK_BYTES] => {
+                Err(TarError::Malformed("entries follow a lone block of zeros"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn skip(&mut self) -> Result<(), TarError> {
+        let mut skipped = self.content();
+        io::copy(&mut skipped, &mut io::sink())?;
+        if self.left > 0 {
+            return Err(TarError::Malformed("the archive ends inside an entry"));
+        }
+        // Some tools do not fill the last block.
+        io::copy(&mut self.reader.by_ref().take(self.padding), &mut io::sink())?;
+        self.padding = 0;
+        Ok(())
+    }
+
+    fn block(&mut self) -> Result<Option<[u8; BLOCK_BYTES]>, TarError> {
+        let mut block = [0; BLOCK_BYTES];
+        let mut filled = 0;
+        // A decompressor returns what it has, so one read may give a part of a block.
+        while filled < BLOCK_BYTES {
+            match self.reader.read(&mut block[filled..])? {
+                0 if filled == 0 => return Ok(None),
+                0 => return Err(TarError::Malformed("the archive ends inside a header")),
+                count => filled += count,
+            }
+        }
+        Ok(Some(block))
+    }
+}
+
+/// The rest of an entry's content. Ends early if the stream does.
+pub(crate) struct EntryContent<'a, R>(&'a mut TarReader<R>);
+
+impl<R: Read> Read for EntryContent<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.0.left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let count = self.0.reader.read(&mut buffer[..most])?;
+        self.0.left -= count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,177 @@
+//! Extended headers, which describe the entry that follows them.
+
+use super::SparseFile;
+use super::header::{Header, NEGATIVE, text};
+
+/// The content of all extended headers before an entry.
+#[derive(Default)]
+pub(super) struct EntryExtras {
+    long_path: Option<Vec<u8>>,
+    long_target: Option<Vec<u8>>,
+    pax: Option<PaxHeader>,
+}
+
+/// The fields of a header that PAX records replace. A record with an empty value replaces nothing.
+#[derive(Default)]
+pub(super) struct PaxHeader {
+    pub(super) path: Option<Vec<u8>>,
+    pub(super) target: Option<Vec<u8>>,
+    pub(super) size: Option<u64>,
+    pub(super) sparse: Option<SparseFile>,
+    /// The problem with a number. As in Go, it is an error only when the entry comes.
+    fault: Option<&'static str>,
+}
+
+impl EntryExtras {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pax.is_none() && self.long_path.is_none() && self.long_target.is_none()
+    }
+
+    /// Returns the fields that replace those of the header. A field without a value replaces nothing.
+    pub(super) fn into_fields(self) -> Result<PaxHeader, &'static str> {
+        let mut pax = self.pax.unwrap_or_default();
+        if let Some(fault) = pax.fault {
+            return Err(fault);
+        }
+        // GNU's long names win, whatever the order of the headers. Go ignores empty ones.
+        let long = |name: Option<Vec<u8>>| name.filter(|name| !name.is_empty());
+        pax.path = long(self.long_path).or(pax.path);
+        pax.target = long(self.long_target).or(pax.target);
+        Ok(pax)
+    }
+
+    /// Adds the content of an extended header. Two of a kind are refused, because readers differ in which they use.
+    pub(super) fn add(&mut self, header: &Header, content: &[u8]) -> Result<(), &'static str> {
+        let is_new = match header.kind() {
+            b'g' => {
+                global(content)?;
+                // Go forgets the description here, and other readers apply it to the next entry.
+                return match self.is_empty() {
+                    true => Ok(()),
+                    false => Err("a global header stands between an entry and its description"),
+                };
+            }
+            b'L' => self.long_path.replace(text(content).to_owned()).is_none(),
+            b'K' => self.long_target.replace(text(content).to_owned()).is_none(),
+            _ => self.pax.replace(PaxHeader::parse(content)?).is_none(),
+        };
+        if is_new {
+            Ok(())
+        } else {
+            Err("an entry is described twice")
+        }
+    }
+}
+
+impl PaxHeader {
+    /// Applies PAX records. The last record of a key counts.
+    fn parse(content: &[u8]) -> Result<Self, &'static str> {
+        const NONE: &[u8] = &[];
+        let mut header = Self::default();
+        let (mut path, mut target, mut size) = (NONE, NONE, NONE);
+        let (mut owner, mut group) = (NONE, NONE);
+        let (mut changed, mut accessed, mut created) = (NONE, NONE, NONE);
+        for record in Records(content) {
+            let (key, value) = record?;
+            match key {
+                b"path" => path = value,
+                b"linkpath" => target = value,
+                b"size" => size = value,
+                b"uid" => owner = value,
+                b"gid" => group = value,
+                b"mtime" => changed = value,
+                b"atime" => accessed = value,
+                b"ctime" => created = value,
+                b"GNU.sparse.name" => header.sparse.get_or_insert_default().path = name(value),
+                key if key.starts_with(b"GNU.sparse.") => {
+                    header.sparse.get_or_insert_default();
+                }
+                _ => {}
+            }
+        }
+        // As Go: no cluster could read an image with other owners or times.
+        if !is_integer(owner) || !is_integer(group) || ![changed, accessed, created].into_iter().all(is_time) {
+            header.fault = Some("a PAX record has a malformed number");
+        }
+        match self::size(size) {
+            Ok(size) => header.size = size,
+            Err(fault) => header.fault = Some(fault),
+        }
+        (header.path, header.target) = (name(path), name(target));
+        Ok(header)
+    }
+}
+
+/// Checks a global header. Go ignores its names and sizes and other tools apply them, so those are refused.
+fn global(content: &[u8]) -> Result<(), &'static str> {
+    let matters = |key: &[u8]| matches!(key, b"path" | b"linkpath" | b"size") || key.starts_with(b"GNU.sparse.");
+    for record in Records(content) {
+        if matters(record?.0) {
+            return Err("a global header renames or resizes all entries");
+        }
+    }
+    Ok(())
+}
+
+fn name(value: &[u8]) -> Option<Vec<u8>> {
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn size(value: &[u8]) -> Result<Option<u64>, &'static str> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let size = integer(value).ok_or("a PAX record has a malformed size")?;
+    u64::try_from(size).map(Some).map_err(|_| NEGATIVE)
+}
+
+fn integer(value: &[u8]) -> Option<i64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+fn is_integer(value: &[u8]) -> bool {
+    value.is_empty() || integer(value).is_some()
+}
+
+/// Returns true for seconds since 1970 with an optional fraction, and for an empty value.
+fn is_time(value: &[u8]) -> bool {
+    let mut parts = value.splitn(2, |byte| *byte == b'.');
+    let (seconds, fraction) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    value.is_empty() || integer(seconds).is_some() && fraction.iter().all(u8::is_ascii_digit)
+}
+
+/// Key and value of a PAX record.
+type PaxRecord<'a> = (&'a [u8], &'a [u8]);
+
+/// Splits records of the form `LENGTH KEY=VALUE\n`. The length counts the whole record, so a value may hold line feeds.
+/// An iterator, because a list of the shortest records would take six times their bytes.
+struct Records<'a>(&'a [u8]);
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<PaxRecord<'a>, &'static str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let found = record(self.0);
+        self.0 = found.map_or(&[], |(_, rest)| rest);
+        Some(found.map(|(record, _)| record).ok_or("a PAX record is malformed"))
+    }
+}
+
+fn record(content: &[u8]) -> Option<(PaxRecord<'_>, &[u8])> {
+    let space = content.iter().position(|byte| *byte == b' ')?;
+    let length: usize = std::str::from_utf8(&content[..space]).ok()?.parse().ok()?;
+    // By the length and not by the line feed: a value with a line feed would else start a record of its choice.
+    let (whole, rest) = content.split_at_checked(length)?;
+    let line = whole.get(space + 1..)?.strip_suffix(b"\n")?;
+    let equals = line.iter().position(|byte| *byte == b'=')?;
+    let (key, value) = (&line[..equals], &line[equals + 1..]);
+    // Go cuts no name at a zero byte here, and C programs do.
+    let is_text = match key {
+        b"path" | b"linkpath" | b"uname" | b"gname" => !value.contains(&0),
+        key => !key.is_empty() && !key.contains(&0),
+    };
+    is_text.then_some(((key, value), rest))
+}

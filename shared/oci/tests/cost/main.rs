@@ -1,0 +1,103 @@
+//! Cost of one byte of a layer: memory and allocations grow with its size, not faster.
+//!
+//! Counts are compared, never times. The largest size is 16 MiB, or the first one that a limit refuses.
+
+mod layers;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use allocation_counter::AllocationInfo;
+use catalog_mirror_oci::{BlobRef, Budget, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackError};
+use layers::{FAMILIES, Family};
+
+const SIZES: [usize; 3] = [1 << 20, 4 << 20, 16 << 20];
+
+/// Largest factor between the costs of a layer and of one that is four times larger, in tenths. What is above four is for
+/// tables that grow in steps.
+const FACTOR_TENTHS: u64 = 44;
+
+/// Costs below this many bytes are not compared: constant costs are a large part of them.
+const FLOOR_BYTES: u64 = 1 << 20;
+/// The same for a number of allocations.
+const FLOOR_COUNT: u64 = 1000;
+
+/// Reads every file to its end and forgets it.
+struct Forget;
+
+impl FileSink for Forget {
+    fn file(&mut self, _: &str, _: u64, content: &mut dyn Read) -> io::Result<()> {
+        io::copy(content, &mut io::sink()).map(drop)
+    }
+
+    fn link(&mut self, _: &str, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a layer twice, as the upper and the lower layer of an image, so that the lower one is compared with all of the upper.
+fn read(layer: &[u8]) -> Result<(), UnpackError> {
+    let limits = ImageLimits::default();
+    let budget = Arc::new(Budget::new(&limits));
+    let root = Root::new(vec!["configs".to_owned()]);
+    let mut state = OverlayState::new(Forget);
+    for depth in 0..2 {
+        let scan = LayerScan {
+            depth,
+            layer: BlobRef {
+                digest: Digest::of(b""),
+                size: layer.len() as u64,
+            },
+            root: root.clone(),
+            budget: Arc::clone(&budget),
+        };
+        match scan.run(&mut &*layer, || Some(state))? {
+            Some(next) => state = next,
+            None => return Ok(()),
+        }
+    }
+    state.finish(&root, &limits).map(drop)
+}
+
+fn measure(family: &Family) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut before: Option<AllocationInfo> = None;
+    for size in SIZES {
+        let layer = family.layer(size);
+        let mut outcome = Ok(());
+        let cost = allocation_counter::measure(|| outcome = read(&layer));
+        let place = format!("{}, {size} bytes", family.name);
+        println!(
+            "{place}: {} bytes at most, {} in all, {}",
+            cost.bytes_max, cost.bytes_total, cost.count_total
+        );
+        if cost.bytes_max > family.peak * size as u64 / 10 + FLOOR_BYTES {
+            wrong.push(format!("{place}: {cost:?}"));
+        }
+        match (outcome, before) {
+            (Ok(()), Some(before)) if grew(&before, &cost) => wrong.push(format!("{place}: {cost:?} after {before:?}")),
+            (Ok(()), _) => {}
+            // What exceeds a limit is bounded.
+            (Err(UnpackError::Limit(limit)), Some(_)) if Some(limit.name) == family.limit => return wrong,
+            (Err(error), _) => wrong.push(format!("{place}: {error:?}")),
+        }
+        before = Some(cost);
+    }
+    if family.limit.is_some() {
+        wrong.push(format!("{} exceeds no limit", family.name));
+    }
+    wrong
+}
+
+fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
+    let grew = |before: u64, now: u64, floor: u64| now * 10 > before.max(floor) * FACTOR_TENTHS;
+    grew(before.bytes_max, now.bytes_max, FLOOR_BYTES)
+        || grew(before.bytes_total, now.bytes_total, FLOOR_BYTES)
+        || grew(before.count_total, now.count_total, FLOOR_COUNT)
+}
+
+#[test]
+fn cost_of_layer_is_linear_in_its_bytes() {
+    let wrong: Vec<_> = FAMILIES.iter().flat_map(measure).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

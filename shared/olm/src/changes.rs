@@ -1,0 +1,250 @@
+use model::Sha256;
+use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use utoipa::ToSchema;
+
+/// Version of the document's format. It grows when an older reader would misunderstand a newer document.
+pub const CHANGES_VERSION: u32 = 1;
+
+/// Differences between two Snapshots: a function of their content hashes. All lists are in byte order of their names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct Changes {
+    /// Version of this document's format: 1.
+    pub format_version: u32,
+    /// Content hash of the older state.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub from: Sha256,
+    /// Content hash of the newer state.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub to: Sha256,
+    /// True if every package is described in full. If false, the packages with `omitted` were too large to compare in one
+    /// request: they differ, but the document does not say in what.
+    pub complete: bool,
+    /// Packages that were added, removed or changed.
+    pub packages: PackageChanges,
+    /// Changes of the metas that belong to no package; null if there are none.
+    #[serde(default)]
+    pub global: Option<PackageChange>,
+}
+
+/// Packages that differ between the two states.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct PackageChanges {
+    /// Packages that only the newer state has.
+    pub added: Vec<PackageSummary>,
+    /// Packages that only the older state has.
+    pub removed: Vec<PackageSummary>,
+    /// Packages that both states have, with different content.
+    pub changed: Vec<PackageChange>,
+}
+
+/// Content of a package that was added or removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct PackageSummary {
+    /// Name of the package.
+    pub name: String,
+    /// True if only the name is given, because the package is too large to compare.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub omitted: bool,
+    /// Default channel of the package.
+    #[serde(default)]
+    pub default_channel: Option<String>,
+    /// Channels of the package and their heads.
+    pub channels: Vec<ChannelSummary>,
+    /// Bundles of the package with version and image.
+    pub bundles: Vec<BundleSummary>,
+    /// Deprecations of the package, its channels and its bundles.
+    pub deprecations: Vec<DeprecationSummary>,
+}
+
+/// Changes of a package that both states have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct PackageChange {
+    /// Name of the package; empty for the metas that belong to no package.
+    pub name: String,
+    /// True if only the name is given, because the package is too large to compare.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub omitted: bool,
+    /// True if the `olm.package` itself differs: its default channel, icon or description.
+    pub package: bool,
+    /// Default channel in both states, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_channel: Option<TextChange>,
+    /// Channels of the package that differ.
+    pub channels: ChannelChanges,
+    /// Bundles of the package that differ.
+    pub bundles: BundleChanges,
+    /// Deprecations of the package that differ.
+    pub deprecations: DeprecationChanges,
+    /// Number of metas of other schemas that were added and removed.
+    pub others: Vec<OtherChange>,
+    /// True if the metas are the same, in another order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reordered: bool,
+}
+
+/// Channels of a package that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct ChannelChanges {
+    /// Channels that only the newer state has.
+    pub added: Vec<ChannelSummary>,
+    /// Channels that only the older state has.
+    pub removed: Vec<ChannelSummary>,
+    /// Channels that both states have, with different content.
+    pub changed: Vec<ChannelChange>,
+}
+
+/// Name and heads of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct ChannelSummary {
+    /// Name of the channel.
+    pub name: String,
+    /// Entries that no other entry replaces or skips: exactly one, unless the channel is broken.
+    pub heads: Vec<String>,
+}
+
+/// Changes of a channel that both states have. If neither heads nor entries differ, another field does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct ChannelChange {
+    /// Name of the channel.
+    pub name: String,
+    /// Heads of the channel, if they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<Heads>,
+    /// Entries of the channel that differ.
+    pub entries: EntryChanges,
+}
+
+/// Heads of a channel in both states.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct Heads {
+    /// Heads of the channel in the older state.
+    pub from: Vec<String>,
+    /// Heads of the channel in the newer state.
+    pub to: Vec<String>,
+}
+
+/// Entries of a channel that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct EntryChanges {
+    /// Entries that only the newer state has.
+    pub added: Vec<String>,
+    /// Entries that only the older state has.
+    pub removed: Vec<String>,
+    /// Entries that update other entries than before.
+    pub changed: Vec<String>,
+}
+
+/// Bundles of a package that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct BundleChanges {
+    /// Bundles that only the newer state has.
+    pub added: Vec<BundleSummary>,
+    /// Bundles that only the older state has.
+    pub removed: Vec<BundleSummary>,
+    /// Bundles that both states have, with different content.
+    pub changed: Vec<BundleChange>,
+}
+
+/// Name, version and image of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct BundleSummary {
+    /// Name of the bundle.
+    pub name: String,
+    /// Version of the bundle, if it has one.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Image of the bundle; empty if the catalog holds its content.
+    pub image: String,
+}
+
+/// Changes of a bundle that both states have. If no field below differs, other properties do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct BundleChange {
+    /// Name of the bundle.
+    pub name: String,
+    /// Version of the bundle, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<TextChange>,
+    /// Image of the bundle, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<TextChange>,
+    /// Related images that only the newer bundle has.
+    pub images_added: Vec<String>,
+    /// Related images that only the older bundle has.
+    pub images_removed: Vec<String>,
+}
+
+/// Text that differs between the two states.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct TextChange {
+    /// Text in the older state, if there was one.
+    pub from: Option<String>,
+    /// Text in the newer state, if there is one.
+    pub to: Option<String>,
+}
+
+/// Deprecations of a package that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct DeprecationChanges {
+    /// Deprecations that only the newer state has.
+    pub added: Vec<DeprecationSummary>,
+    /// Deprecations that only the older state has.
+    pub removed: Vec<DeprecationSummary>,
+    /// Deprecations whose message differs.
+    pub changed: Vec<DeprecationChange>,
+}
+
+/// Target and message of a deprecation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct DeprecationSummary {
+    /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
+    pub schema: String,
+    /// Name of the deprecated channel or bundle; empty for the package.
+    pub name: String,
+    /// Message to the user, for example which channel to use instead.
+    pub message: String,
+}
+
+/// Change of a deprecation that both states have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct DeprecationChange {
+    /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
+    pub schema: String,
+    /// Name of the deprecated channel or bundle; empty for the package.
+    pub name: String,
+    /// Message in both states.
+    pub message: TextChange,
+}
+
+/// Number of metas that OLM does not define or that do not fit their schema. A changed meta counts as removed and added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(ToSchema))]
+pub struct OtherChange {
+    /// Schema of the metas; empty for metas without one.
+    pub schema: String,
+    /// Number of metas that were added.
+    pub added: u64,
+    /// Number of metas that were removed.
+    pub removed: u64,
+}

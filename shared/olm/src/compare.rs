@@ -1,0 +1,330 @@
+//! Compares two states of a Package.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Sha256;
+
+use crate::{
+    Bundle, BundleChange, BundleChanges, BundleSummary, CHANGES_VERSION, ChangedShard, Changes, Channel, ChannelChange,
+    ChannelChanges, ChannelSummary, DeprecationChange, DeprecationChanges, DeprecationSummary, DeprecationTarget,
+    EntryChanges, Heads, OtherChange, Package, PackageChange, PackageChanges, PackageSummary, TextChange,
+};
+
+impl Changes {
+    /// Creates a document without changes between two states.
+    pub fn new(from: Sha256, to: Sha256) -> Self {
+        Self {
+            format_version: CHANGES_VERSION,
+            from,
+            to,
+            complete: true,
+            packages: PackageChanges::default(),
+            global: None,
+        }
+    }
+
+    /// Adds the changes of one Package. Call it in the order of [`changed_shards()`](crate::changed_shards()).
+    pub fn add(&mut self, name: &str, old: Option<&Package>, new: Option<&Package>) {
+        // The global group always exists; one without lines has no Shard.
+        let nothing = Package::default();
+        match (old, new) {
+            _ if name.is_empty() => {
+                let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
+                self.global = Some(PackageChange::between(name, old, new));
+            }
+            (Some(old), Some(new)) => self.packages.changed.push(PackageChange::between(name, old, new)),
+            (None, Some(new)) => self.packages.added.push(PackageSummary::new(name, new)),
+            (Some(old), None) => self.packages.removed.push(PackageSummary::new(name, old)),
+            (None, None) => {}
+        }
+    }
+
+    /// Adds a Package that differs but is not compared, for example because it is too large.
+    pub fn omit(&mut self, differing: &ChangedShard<'_>) {
+        self.complete = false;
+        let (name, omitted) = (differing.name.to_owned(), true);
+        let change = |name| PackageChange {
+            name,
+            omitted,
+            ..PackageChange::default()
+        };
+        let summary = |name| PackageSummary {
+            name,
+            omitted,
+            ..PackageSummary::default()
+        };
+        match (differing.old, differing.new) {
+            _ if name.is_empty() => self.global = Some(change(name)),
+            (Some(_), Some(_)) => self.packages.changed.push(change(name)),
+            (None, _) => self.packages.added.push(summary(name)),
+            (Some(_), None) => self.packages.removed.push(summary(name)),
+        }
+    }
+
+    /// Returns true if no change was added.
+    pub fn is_empty(&self) -> bool {
+        self.packages == PackageChanges::default() && self.global.is_none()
+    }
+
+    /// Returns the document as JSON with a newline at the end.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec(self).expect("it holds only lists and texts");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+impl PackageSummary {
+    fn new(name: &str, package: &Package) -> Self {
+        Self {
+            name: name.to_owned(),
+            omitted: false,
+            default_channel: package.default_channel.clone(),
+            channels: summaries(&package.channels, |name, channel| ChannelSummary::new(name, channel)),
+            bundles: summaries(&package.bundles, |name, bundle| BundleSummary::new(name, bundle)),
+            deprecations: summaries(&package.deprecations, |target, message| {
+                DeprecationSummary::new(target, message)
+            }),
+        }
+    }
+}
+
+/// Describes every entry of a map.
+fn summaries<K, V, S>(map: &BTreeMap<K, V>, summary: impl Fn(&K, &V) -> S) -> Vec<S> {
+    map.iter().map(|(key, value)| summary(key, value)).collect()
+}
+
+impl PackageChange {
+    fn between(name: &str, old: &Package, new: &Package) -> Self {
+        let mut change = Self {
+            name: name.to_owned(),
+            package: old.package_lines != new.package_lines,
+            default_channel: TextChange::between(old.default_channel.as_ref(), new.default_channel.as_ref()),
+            channels: ChannelChanges::between(&old.channels, &new.channels),
+            bundles: BundleChanges::between(&old.bundles, &new.bundles),
+            deprecations: DeprecationChanges::between(&old.deprecations, &new.deprecations),
+            others: others(old, new),
+            ..Self::default()
+        };
+        // The bytes of the Shards differ. If no field does, only the order of the lines can.
+        let nothing = Self {
+            name: name.to_owned(),
+            ..Self::default()
+        };
+        change.reordered = change == nothing;
+        change
+    }
+}
+
+/// Differences between two maps with the same kind of entries.
+struct MapDiff<Summary, Change> {
+    added: Vec<Summary>,
+    removed: Vec<Summary>,
+    changed: Vec<Change>,
+}
+
+impl<Summary, Change> MapDiff<Summary, Change> {
+    /// Compares two maps. `summary` describes an entry that only one map has, `change` one whose values differ.
+    fn between<K: Ord, V: PartialEq>(
+        old: &BTreeMap<K, V>,
+        new: &BTreeMap<K, V>,
+        summary: impl Fn(&K, &V) -> Summary,
+        change: impl Fn(&K, &V, &V) -> Change,
+    ) -> Self {
+        let only = |of: &BTreeMap<K, V>, other: &BTreeMap<K, V>| {
+            let entries = of.iter().filter(|(key, _)| !other.contains_key(key));
+            entries.map(|(key, value)| summary(key, value)).collect()
+        };
+        let both = old.iter().filter_map(|(key, value)| Some((key, value, new.get(key)?)));
+        let differ = both.filter(|(_, old, new)| old != new);
+        Self {
+            added: only(new, old),
+            removed: only(old, new),
+            changed: differ.map(|(key, old, new)| change(key, old, new)).collect(),
+        }
+    }
+}
+
+impl ChannelChanges {
+    fn between(old: &BTreeMap<String, Channel>, new: &BTreeMap<String, Channel>) -> Self {
+        let diff = MapDiff::between(
+            old,
+            new,
+            |name, new| ChannelSummary::new(name, new),
+            |name, old, new| ChannelChange::new(name, old, new),
+        );
+        Self {
+            added: diff.added,
+            removed: diff.removed,
+            changed: diff.changed,
+        }
+    }
+}
+
+impl ChannelSummary {
+    fn new(name: &str, channel: &Channel) -> Self {
+        Self {
+            name: name.to_owned(),
+            heads: owned(channel.heads()),
+        }
+    }
+}
+
+impl ChannelChange {
+    fn new(name: &str, old: &Channel, new: &Channel) -> Self {
+        let heads = Heads {
+            from: owned(old.heads()),
+            to: owned(new.heads()),
+        };
+        let entry_name = |name: &String, _: &_| name.clone();
+        let diff = MapDiff::between(&old.entries, &new.entries, entry_name, |name, _, _| name.clone());
+        Self {
+            name: name.to_owned(),
+            heads: Some(heads).filter(|heads| heads.from != heads.to),
+            entries: EntryChanges {
+                added: diff.added,
+                removed: diff.removed,
+                changed: diff.changed,
+            },
+        }
+    }
+}
+
+impl BundleChanges {
+    fn between(old: &BTreeMap<String, Bundle>, new: &BTreeMap<String, Bundle>) -> Self {
+        let diff = MapDiff::between(
+            old,
+            new,
+            |name, new| BundleSummary::new(name, new),
+            |name, old, new| BundleChange::new(name, old, new),
+        );
+        Self {
+            added: diff.added,
+            removed: diff.removed,
+            changed: diff.changed,
+        }
+    }
+}
+
+impl BundleSummary {
+    fn new(name: &str, bundle: &Bundle) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: bundle.version.clone(),
+            image: bundle.image.clone(),
+        }
+    }
+}
+
+impl BundleChange {
+    fn new(name: &str, old: &Bundle, new: &Bundle) -> Self {
+        let references = |bundle: &Bundle| -> BTreeSet<String> {
+            let images = bundle.related_images.iter();
+            images.map(|image| image.reference.clone()).collect()
+        };
+        let (before, after) = (references(old), references(new));
+        Self {
+            name: name.to_owned(),
+            version: TextChange::between(old.version.as_ref(), new.version.as_ref()),
+            // Related images are compared as a set of references: their names and order do not change what is pulled.
+            image: TextChange::between(Some(&old.image), Some(&new.image)),
+            images_added: after.difference(&before).cloned().collect(),
+            images_removed: before.difference(&after).cloned().collect(),
+        }
+    }
+}
+
+impl TextChange {
+    fn between(from: Option<&String>, to: Option<&String>) -> Option<Self> {
+        (from != to).then(|| Self {
+            from: from.cloned(),
+            to: to.cloned(),
+        })
+    }
+}
+
+impl DeprecationChanges {
+    fn between(old: &BTreeMap<DeprecationTarget, String>, new: &BTreeMap<DeprecationTarget, String>) -> Self {
+        let diff = MapDiff::between(
+            old,
+            new,
+            |target, message| DeprecationSummary::new(target, message),
+            |target, old, new| DeprecationChange::new(target, old, new),
+        );
+        Self {
+            added: diff.added,
+            removed: diff.removed,
+            changed: diff.changed,
+        }
+    }
+}
+
+impl DeprecationSummary {
+    fn new(target: &DeprecationTarget, message: &str) -> Self {
+        Self {
+            schema: target.schema.clone(),
+            name: target.name.clone(),
+            message: message.to_owned(),
+        }
+    }
+}
+
+impl DeprecationChange {
+    fn new(target: &DeprecationTarget, old: &str, new: &str) -> Self {
+        Self {
+            schema: target.schema.clone(),
+            name: target.name.clone(),
+            message: TextChange {
+                from: Some(old.to_owned()),
+                to: Some(new.to_owned()),
+            },
+        }
+    }
+}
+
+/// Counts the metas that can only be compared by their bytes: other schemas, and an `olm.deprecations` whose bytes differ
+/// although its entries do not.
+fn others(old: &Package, new: &Package) -> Vec<OtherChange> {
+    let none = Vec::new();
+    let schemas: BTreeSet<&String> = old.others.keys().chain(new.others.keys()).collect();
+    let changes = schemas.into_iter().map(|schema| {
+        let (old, new) = (&old.others, &new.others);
+        other(
+            schema,
+            old.get(schema).unwrap_or(&none),
+            new.get(schema).unwrap_or(&none),
+        )
+    });
+    let mut changes: Vec<OtherChange> = changes.filter(|change| change.added + change.removed > 0).collect();
+    // Equal messages in other bytes, such as another order, would otherwise look like no change at all.
+    if old.deprecations == new.deprecations && old.deprecation_lines != new.deprecation_lines {
+        changes.push(other(
+            "olm.deprecations",
+            &old.deprecation_lines,
+            &new.deprecation_lines,
+        ));
+    }
+    changes
+}
+
+/// Counts the hashes that one list has more often than the other.
+fn other(schema: &str, old: &[Sha256], new: &[Sha256]) -> OtherChange {
+    // Hashes may repeat: a broken catalog can hold the same line several times.
+    let mut counts: BTreeMap<Sha256, i64> = BTreeMap::new();
+    for hash in new {
+        *counts.entry(*hash).or_default() += 1;
+    }
+    for hash in old {
+        *counts.entry(*hash).or_default() -= 1;
+    }
+    let sum = |of: fn(i64) -> i64| counts.values().map(|count| of(*count).max(0).unsigned_abs()).sum();
+    OtherChange {
+        schema: schema.to_owned(),
+        added: sum(|count| count),
+        removed: sum(|count| -count),
+    }
+}
+
+fn owned(names: Vec<&str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
+}

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+mod changed_shards;
+mod changes;
+mod channel;
+mod compare;
+mod meta;
+mod package;
+mod parser;
+mod reference;
+mod required_images;
+
+pub use changed_shards::{ChangedShard, changed_shards};
+pub use changes::{
+    BundleChange, BundleChanges, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelChanges,
+    ChannelSummary, DeprecationChange, DeprecationChanges, DeprecationSummary, EntryChanges, Heads, OtherChange,
+    PackageChange, PackageChanges, PackageSummary, TextChange,
+};
+pub use channel::{Channel, ChannelEntry};
+pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
+pub use parser::PackageParser;
+pub use reference::Reference;
+pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};

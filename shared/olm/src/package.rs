@@ -1,0 +1,68 @@
+use std::collections::BTreeMap;
+
+use model::Sha256;
+
+use crate::Channel;
+
+/// Content of one Package. Several Metas with one schema and name, which OLM refuses, are merged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Package {
+    /// Channel that is used if none is named.
+    pub default_channel: Option<String>,
+    /// Channels of the Package by name.
+    pub channels: BTreeMap<String, Channel>,
+    /// Bundles of the Package by name.
+    pub bundles: BTreeMap<String, Bundle>,
+    /// Messages of the deprecations by their target.
+    pub deprecations: BTreeMap<DeprecationTarget, String>,
+    /// Hash of each line with the schema `olm.package`.
+    pub package_lines: Vec<Sha256>,
+    /// Hash of each line with the schema `olm.deprecations`.
+    pub deprecation_lines: Vec<Sha256>,
+    /// Sorted hashes of all other lines, by schema.
+    pub others: BTreeMap<String, Vec<Sha256>>,
+    /// Lines that do not fit their schema. Their hashes are in `others` too.
+    pub unreadable: Vec<UnreadableMeta>,
+}
+
+/// Bundle of a package: an `olm.bundle`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bundle {
+    /// Version of the bundle, if it has one.
+    pub version: Option<String>,
+    /// Image of the bundle itself; empty if the catalog holds its content.
+    pub image: String,
+    /// Images that the operator runs. Most bundles list their own image too.
+    pub related_images: Vec<RelatedImage>,
+    /// Hash of each line that describes the bundle: one, unless the catalog is broken.
+    pub lines: Vec<Sha256>,
+}
+
+/// Element of `relatedImages` of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RelatedImage {
+    /// Name of the image in the bundle; often empty.
+    pub name: String,
+    /// Image reference as the bundle writes it.
+    pub reference: String,
+}
+
+/// Target of a deprecation: a package, a channel or a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeprecationTarget {
+    /// Schema of the target: `olm.package`, `olm.channel` or `olm.bundle`.
+    pub schema: String,
+    /// Name of the channel or bundle; empty for the package.
+    pub name: String,
+}
+
+/// Line that does not fit its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableMeta {
+    /// Value of `schema` in the line.
+    pub schema: String,
+    /// Value of `name` in the line.
+    pub name: String,
+    /// Error of the JSON parser, for people.
+    pub reason: String,
+}

@@ -1,0 +1,151 @@
+use model::Sha256;
+
+use crate::{
+    Bundle, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta,
+    meta::{MetaHeader, OlmBundle, OlmChannel, OlmDeprecations, OlmEntry, OlmPackage},
+};
+
+/// Parser of the lines of one Shard, which may come in chunks of any size.
+///
+/// It keeps the hash of each line and the few fields that matter, so a Package of any size takes little memory.
+///
+/// ```
+/// use catalog_mirror_olm::PackageParser;
+///
+/// let mut parser = PackageParser::default();
+/// parser.push(b"{\"defaultChannel\":\"stable\",\"na");
+/// parser.push(b"me\":\"db\",\"schema\":\"olm.package\"}\n");
+/// assert_eq!(parser.finish().default_channel.as_deref(), Some("stable"));
+/// ```
+#[derive(Debug, Default)]
+pub struct PackageParser {
+    package: Package,
+    /// Start of a line whose end has not come yet.
+    held: Vec<u8>,
+}
+
+impl PackageParser {
+    /// Parses a whole Shard that is in memory.
+    pub fn parse(lines: &[u8]) -> Package {
+        let mut reader = Self::default();
+        reader.push(lines);
+        reader.finish()
+    }
+
+    /// Adds the next bytes, which may start or end within a line.
+    pub fn push(&mut self, mut chunk: &[u8]) {
+        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
+            // Most lines lie within one chunk and are not copied.
+            if self.held.is_empty() {
+                self.package.line(line);
+            } else {
+                self.held.extend_from_slice(line);
+                self.package.line(&std::mem::take(&mut self.held));
+            }
+            chunk = rest;
+        }
+        self.held.extend_from_slice(chunk);
+    }
+
+    /// Returns the Package. A last line without a newline counts too.
+    pub fn finish(mut self) -> Package {
+        if !self.held.is_empty() {
+            self.package.line(&self.held);
+        }
+        // Sorted, so that the order of lines of other schemas does not count as a change of their content.
+        self.package.others.values_mut().for_each(|lines| lines.sort_unstable());
+        self.package
+    }
+}
+
+impl Package {
+    /// Adds one line. A line that does not fit its schema is kept by its hash, so that no difference is lost.
+    fn line(&mut self, line: &[u8]) {
+        let hash = Sha256::of(line);
+        // A line that is not JSON has an empty header and is kept by its hash.
+        let header: MetaHeader<'_> = serde_json::from_slice(line).unwrap_or_default();
+        let read = match &*header.schema {
+            "olm.package" => self.read_package(line, hash),
+            "olm.channel" => self.read_channel(&header.name, line, hash),
+            "olm.bundle" => self.read_bundle(&header.name, line, hash),
+            "olm.deprecations" => self.read_deprecations(line, hash),
+            _ => {
+                self.other(&header.schema, hash);
+                Ok(())
+            }
+        };
+        if let Err(error) = read {
+            self.other(&header.schema, hash);
+            self.unreadable.push(UnreadableMeta {
+                schema: header.schema.into_owned(),
+                name: header.name.into_owned(),
+                reason: error.to_string(),
+            });
+        }
+    }
+
+    fn other(&mut self, schema: &str, hash: Sha256) {
+        self.others.entry(schema.to_owned()).or_default().push(hash);
+    }
+
+    fn read_package(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+        let read: OlmPackage<'_> = serde_json::from_slice(line)?;
+        // Of several `olm.package`, which OLM refuses, the last one counts.
+        self.default_channel = read.default_channel.map(Into::into);
+        self.package_lines.push(hash);
+        Ok(())
+    }
+
+    fn read_channel(&mut self, name: &str, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+        let read: OlmChannel<'_> = serde_json::from_slice(line)?;
+        let channel = self.channels.entry(name.to_owned()).or_default();
+        channel.lines.push(hash);
+        let entries = read.entries.into_iter().flatten();
+        channel
+            .entries
+            .extend(entries.map(|entry| (entry.name.clone().into_owned(), entry.into())));
+        Ok(())
+    }
+
+    fn read_bundle(&mut self, name: &str, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+        let mut read: OlmBundle<'_> = serde_json::from_slice(line)?;
+        let bundle: &mut Bundle = self.bundles.entry(name.to_owned()).or_default();
+        bundle.lines.push(hash);
+        bundle.version = read.version();
+        bundle.image = read.image.map(Into::into).unwrap_or_default();
+        let images = read.related_images.into_iter().flatten();
+        // A related image without a reference names nothing that could be pulled.
+        bundle.related_images.extend(images.filter_map(|image| {
+            let reference = image.image.filter(|image| !image.is_empty())?.into_owned();
+            let name = image.name.map(Into::into).unwrap_or_default();
+            Some(RelatedImage { name, reference })
+        }));
+        Ok(())
+    }
+
+    fn read_deprecations(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+        let read: OlmDeprecations<'_> = serde_json::from_slice(line)?;
+        self.deprecation_lines.push(hash);
+        for entry in read.entries.into_iter().flatten() {
+            let what = DeprecationTarget {
+                schema: entry.reference.schema.into_owned(),
+                name: entry.reference.name.into_owned(),
+            };
+            self.deprecations
+                .insert(what, entry.message.map(Into::into).unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+impl From<OlmEntry<'_>> for ChannelEntry {
+    fn from(entry: OlmEntry<'_>) -> Self {
+        let text = |text: std::borrow::Cow<'_, str>| (!text.is_empty()).then(|| text.into_owned());
+        Self {
+            replaces: entry.replaces.and_then(text),
+            skips: entry.skips.into_iter().flatten().collect(),
+            skip_range: entry.skip_range.and_then(text),
+        }
+    }
+}

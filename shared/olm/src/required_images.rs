@@ -1,0 +1,207 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bundle, Channel, Package};
+
+/// Selection of bundles of a catalog. The default selects all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BundleSelection {
+    /// Packages to select; all if empty.
+    pub packages: BTreeSet<String>,
+    /// Channels whose bundles are selected; if empty, all bundles are, also those of no channel.
+    pub channels: BTreeSet<String>,
+    /// Selects only the heads of the channels. Default false.
+    pub heads_only: bool,
+}
+
+/// Error of a selection that would leave out images.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SelectionError {
+    /// A Package that was selected by name has none of the selected channels.
+    #[error("package {package} has none of the channels asked for; it has {has:?}")]
+    NoChannel {
+        /// Name of the Package.
+        package: String,
+        /// Names of the channels that the Package has.
+        has: Vec<String>,
+    },
+    /// The channel has no head: another entry replaces or skips every entry.
+    #[error("channel {channel} of package {package} has no head")]
+    NoHead {
+        /// Name of the Package.
+        package: String,
+        /// Name of the channel.
+        channel: String,
+    },
+    /// A channel or bundle does not fit its schema, so its images are unknown.
+    #[error("the {schema} {name:?} of package {package} cannot be read: {reason}")]
+    Unreadable {
+        /// Name of the Package.
+        package: String,
+        /// Schema of the Meta.
+        schema: String,
+        /// Name of the Meta.
+        name: String,
+        /// Error of the JSON parser, for people.
+        reason: String,
+    },
+}
+
+/// Images that the selected bundles need, each once, with all its uses.
+///
+/// ```
+/// use catalog_mirror_olm::{BundleSelection, PackageParser, RequiredImages};
+///
+/// let lines = br#"{"image":"r.example/db:1","name":"db.v1","package":"db","schema":"olm.bundle"}"#;
+/// let package = PackageParser::parse(lines);
+/// let mut images = RequiredImages::default();
+/// images.add("demo", "db", &package, &BundleSelection::default())?;
+/// let (image, uses) = images.iter().next().unwrap();
+/// assert_eq!(image, "r.example/db:1");
+/// assert_eq!(uses.first().unwrap().bundle, "db.v1");
+/// # Ok::<(), catalog_mirror_olm::SelectionError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequiredImages(BTreeMap<String, BTreeSet<ImageUse>>);
+
+/// Use of an image by one bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ImageUse {
+    /// Name of the Catalog.
+    pub catalog: String,
+    /// Name of the Package.
+    pub package: String,
+    /// Name of the bundle.
+    pub bundle: String,
+    /// Name of the image in the bundle; empty for the image of the bundle itself.
+    pub name: String,
+}
+
+impl BundleSelection {
+    /// Returns true if bundles of the Package may be selected.
+    pub fn takes(&self, package: &str) -> bool {
+        self.packages.is_empty() || self.packages.contains(package)
+    }
+
+    /// Returns the selected channels of a Package, or none if all bundles are selected whatever their channel.
+    ///
+    pub fn channels<'a>(
+        &self,
+        name: &str,
+        package: &'a Package,
+    ) -> Result<Vec<(&'a str, &'a Channel)>, SelectionError> {
+        if self.channels.is_empty() && !self.heads_only {
+            return Ok(Vec::new());
+        }
+        let wanted = |channel: &&String| self.channels.is_empty() || self.channels.contains(*channel);
+        let channels = package.channels.iter().filter(|(channel, _)| wanted(channel));
+        let channels: Vec<_> = channels.map(|(name, channel)| (name.as_str(), channel)).collect();
+        if channels.is_empty() && !self.channels.is_empty() && self.packages.contains(name) {
+            let (package, has) = (name.to_owned(), package.channels.keys().cloned().collect());
+            return Err(SelectionError::NoChannel { package, has });
+        }
+        Ok(channels)
+    }
+
+    /// Returns the selected bundles of a Package. Entries of a channel without a bundle are skipped: they have no images.
+    ///
+    /// # Errors
+    /// Fails if a selected image could be left out.
+    pub fn bundles<'a>(&self, name: &str, package: &'a Package) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
+        check_readable(name, package)?;
+        let all = package.bundles.iter().map(|(name, bundle)| (name.as_str(), bundle));
+        if self.channels.is_empty() && !self.heads_only {
+            return Ok(all.collect());
+        }
+        let mut chosen = BTreeSet::new();
+        for (channel_name, channel) in self.channels(name, package)? {
+            if !self.heads_only {
+                chosen.extend(channel.entries.keys().map(String::as_str));
+                continue;
+            }
+            let heads = channel.heads();
+            // A channel without a head is broken. Selecting nothing from it would miss its images silently.
+            if heads.is_empty() && !channel.entries.is_empty() {
+                let (package, channel) = (name.to_owned(), channel_name.to_owned());
+                return Err(SelectionError::NoHead { package, channel });
+            }
+            chosen.extend(heads);
+        }
+        Ok(all.filter(|(name, _)| chosen.contains(name)).collect())
+    }
+}
+
+impl RequiredImages {
+    /// Adds the images of the selected bundles of one Package.
+    ///
+    /// # Errors
+    /// Fails like [`BundleSelection::bundles`].
+    pub fn add(
+        &mut self,
+        catalog: &str,
+        name: &str,
+        package: &Package,
+        choice: &BundleSelection,
+    ) -> Result<(), SelectionError> {
+        for (bundle_name, bundle) in choice.bundles(name, package)? {
+            let need = |image: &str| ImageUse {
+                catalog: catalog.to_owned(),
+                package: name.to_owned(),
+                bundle: bundle_name.to_owned(),
+                name: image.to_owned(),
+            };
+            for image in &bundle.related_images {
+                // Most bundles list their own image among the related ones, without a name or under any.
+                if image.reference != bundle.image {
+                    self.need(&image.reference, need(&image.name));
+                }
+            }
+            if !bundle.image.is_empty() {
+                self.need(&bundle.image, need(""));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the images of another catalog.
+    pub fn merge(&mut self, other: Self) {
+        for (image, needs) in other.0 {
+            self.0.entry(image).or_default().extend(needs);
+        }
+    }
+
+    fn need(&mut self, image: &str, need: ImageUse) {
+        self.0.entry(image.to_owned()).or_default().insert(need);
+    }
+
+    /// Returns the images in byte order, each with its uses.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &BTreeSet<ImageUse>)> {
+        self.0.iter().map(|(image, needs)| (image.as_str(), needs))
+    }
+
+    /// Returns the number of different images.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true if no image is needed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Refuses a Package with a bundle or channel that cannot be parsed: it may need any image, and a missing image is
+/// noticed only in the disconnected cluster.
+fn check_readable(name: &str, package: &Package) -> Result<(), SelectionError> {
+    let matters = |schema: &str| matches!(schema, "olm.bundle" | "olm.channel");
+    match package.unreadable.iter().find(|line| matters(&line.schema)) {
+        None => Ok(()),
+        Some(line) => Err(SelectionError::Unreadable {
+            package: name.to_owned(),
+            schema: line.schema.clone(),
+            name: line.name.clone(),
+            reason: line.reason.clone(),
+        }),
+    }
+}

@@ -1,0 +1,206 @@
+//! `catalogs.json`: the names of all catalogs, kept right by every publication.
+
+use std::time::UNIX_EPOCH;
+
+use futures_util::TryStreamExt;
+use model::{CatalogName, Catalogs, DocumentError, Key};
+use store::{Condition, Listed, ReadError, Store, StoreError, StoreExt};
+
+/// Returns the names of all catalogs. If `catalogs.json` is lost or damaged, the names come from a listing of the
+/// pointers.
+///
+/// # Errors
+/// As [`StoreExt::read_document`] for a document of another format version, and as [`Store::list`].
+pub async fn catalog_names(store: &dyn Store) -> Result<Catalogs, ReadError> {
+    Ok(NameList::read(store).await?.names)
+}
+
+/// Adds a name to `catalogs.json`, if it is absent. A lost or damaged document is made again from the pointers.
+///
+/// # Errors
+/// As [`catalog_names`] and [`Store::put`].
+pub async fn add_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+    edit(store, |names| names.add(name)).await
+}
+
+/// Adds the name of a catalog whose first pointer was just written, and writes `catalogs.json` in any case. A removal of the
+/// catalog that has read the names before, and writes them late, then loses its compare-and-swap.
+pub(crate) async fn add_new_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+    let change = |names: &mut Catalogs| {
+        if !names.add(name) {
+            names.serial = names.serial.saturating_add(1);
+        }
+        true
+    };
+    edit(store, change).await
+}
+
+/// Removes the name of a catalog that has no pointer from `catalogs.json`, if it is present.
+pub(crate) async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+    loop {
+        let mut found = NameList::read(store).await?;
+        // Looked at after the names were read: a first publication writes its pointer, then the names, so that either this
+        // sees the pointer or the compare-and-swap fails. The process may also have been suspended for hours before.
+        match store.head(&Key::Current(name.clone())).await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !found.names.remove(name) {
+            return Ok(());
+        }
+        match store
+            .write_document(&Key::Catalogs, &found.names, found.condition)
+            .await
+        {
+            Err(error) if error.is_conflict() => {}
+            written => return written.map(drop).map_err(Into::into),
+        }
+    }
+}
+
+/// True if `catalogs.json` is there and has a name.
+pub(crate) async fn is_listed(store: &dyn Store, name: &CatalogName) -> Result<bool, ReadError> {
+    let found = NameList::read(store).await?;
+    Ok(!found.is_restored && found.names.catalogs.contains(name))
+}
+
+struct NameList {
+    names: Catalogs,
+    condition: Condition,
+    /// True if the names come from a listing.
+    is_restored: bool,
+}
+
+impl NameList {
+    async fn read(store: &dyn Store) -> Result<Self, ReadError> {
+        let condition = match store.read_document::<Catalogs>(&Key::Catalogs).await {
+            Ok(Some((names, version))) => {
+                return Ok(Self {
+                    names,
+                    condition: Condition::Replace(version),
+                    is_restored: false,
+                });
+            }
+            Ok(None) => Condition::CreateOnly,
+            // A document of a newer or older program is not damaged: it is refused.
+            Err(ReadError::Document {
+                source: DocumentError::Malformed { .. },
+                ..
+            }) => Condition::Replace(store.head(&Key::Catalogs).await?.version),
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            names: from_pointers(store).await?,
+            condition,
+            is_restored: true,
+        })
+    }
+}
+
+/// Every lost race means that another writer changed the names, so the loop ends.
+async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send + Sync) -> Result<(), ReadError> {
+    loop {
+        let mut found = NameList::read(store).await?;
+        let is_changed = change(&mut found.names);
+        if !is_changed && (!found.is_restored || found.names.catalogs.is_empty()) {
+            return Ok(());
+        }
+        match store
+            .write_document(&Key::Catalogs, &found.names, found.condition)
+            .await
+        {
+            Err(error) if error.is_conflict() => {}
+            Ok(_) if found.is_restored && found.names.catalogs.len() > 1 => {
+                tracing::warn!(
+                    catalogs = found.names.catalogs.len(),
+                    "restored catalogs.json from the pointers"
+                );
+                return Ok(());
+            }
+            written => return written.map(drop).map_err(Into::into),
+        }
+    }
+}
+
+async fn from_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
+    let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
+    let newest = listed.iter().map(|object| object.modified).max();
+    let names = listed.into_iter().filter_map(|object| match object.key {
+        Key::Current(name) => Some(name),
+        _ => None,
+    });
+    let mut catalogs = Catalogs::from_iter(names);
+    // The lost serial is not known. The store's time in seconds is larger than any that was counted, so that an old state
+    // never comes back under the same bytes.
+    if !catalogs.catalogs.is_empty() {
+        let since = newest.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        catalogs.serial = since.unwrap_or_default().as_secs();
+    }
+    Ok(catalogs)
+}
+
+#[cfg(test)]
+mod tests {
+    use store::MemoryStore;
+
+    use super::*;
+
+    fn name(text: &str) -> CatalogName {
+        text.parse().unwrap()
+    }
+
+    async fn store_of(pointers: &[&str]) -> MemoryStore {
+        let store = MemoryStore::default();
+        for catalog in pointers {
+            let key = Key::Current(name(catalog));
+            store.put(&key, "{}".into(), Condition::Always).await.unwrap();
+        }
+        store
+    }
+
+    fn names(catalogs: &Catalogs) -> Vec<&str> {
+        catalogs.catalogs.iter().map(CatalogName::as_str).collect()
+    }
+
+    #[tokio::test]
+    async fn lost_names_come_back_from_the_pointers() {
+        let store = store_of(&["a", "b"]).await;
+        assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
+        add_name(&store, &name("a")).await.unwrap();
+        let (read, _) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
+        assert_eq!(names(&read), ["a", "b"]);
+    }
+
+    #[tokio::test]
+    async fn damaged_names_are_replaced() {
+        let store = store_of(&["a"]).await;
+        store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
+        add_name(&store, &name("b")).await.unwrap();
+        assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
+        assert!(is_listed(&store, &name("a")).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn names_of_another_format_are_refused() {
+        let store = store_of(&["a"]).await;
+        let old = r#"{"formatVersion":1,"catalogs":["a"]}"#;
+        store.put(&Key::Catalogs, old.into(), Condition::Always).await.unwrap();
+        let error = add_name(&store, &name("a")).await.unwrap_err();
+        assert!(matches!(error, ReadError::Document { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn add_and_remove_write_only_changes() {
+        let store = store_of(&[]).await;
+        for _ in 0..2 {
+            add_name(&store, &name("a")).await.unwrap();
+        }
+        for _ in 0..2 {
+            remove_name(&store, &name("a")).await.unwrap();
+        }
+        assert_eq!(store.written(), [Key::Catalogs]);
+        let puts = store.count(|action| matches!(action, store::memory::Action::Put(_)));
+        assert_eq!(puts, 2);
+    }
+}

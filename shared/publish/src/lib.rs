@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod catalogs;
+mod env;
+mod gc;
+pub mod notify;
+mod poll;
+mod remove;
+mod report;
+mod rollback;
+mod status;
+mod transaction;
+mod verify;
+
+pub use catalogs::{add_name, catalog_names};
+pub use env::{Env, jittered};
+pub use gc::{GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, gc};
+pub use poll::{
+    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollProgress, PollTimes, ProgressCounts,
+    RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, backoff,
+};
+pub use remove::remove;
+pub use report::{ChangedPackages, ObjectStats, Report};
+pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
+pub use status::{StatusUpdate, record_status};
+pub use transaction::{Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions};
+pub use verify::{Finding, IntegrityCheck, ObjectProblem, ShardError, Verification, load_verified, verify};

@@ -1,0 +1,29 @@
+use std::time::Duration;
+
+use model::{Availability, CatalogName};
+use source::{Lookaside, Source};
+use trust::policy::Policy;
+
+/// Catalog as it is configured: name, source, schedule and policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Catalog {
+    /// Name of the catalog, under which the store and the routes have it.
+    pub name: CatalogName,
+    /// Source that the FBC is read from.
+    pub source: Source,
+    /// Availability to readers, published with the next poll. Default: available.
+    pub availability: Availability,
+    /// Time between two polls. Without one, the catalog is polled once.
+    pub interval: Option<Duration>,
+    /// Policy for the signatures of its image. Without one, none is asked for.
+    pub policy: Option<Policy>,
+    /// Location of its simple signatures, if the policy asks for some.
+    pub lookaside: Option<Lookaside>,
+}
+
+impl Catalog {
+    /// Returns the time between two polls. A pinned digest never changes, so it has none.
+    pub fn poll_interval(&self) -> Option<Duration> {
+        self.interval.filter(|_| self.source.pinned().is_none())
+    }
+}

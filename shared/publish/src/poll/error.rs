@@ -1,0 +1,146 @@
+use std::{collections::BTreeSet, time::Duration};
+
+use model::Outcome;
+use render::RenderError;
+use source::{ImageError, RegistryFault};
+
+use crate::{PublishError, RetryableError, RollbackError, Suspicion};
+
+/// Failure of a poll or rollback. What was published before stays served.
+#[derive(Debug, thiserror::Error)]
+pub enum PollError {
+    /// The signatures of the image cannot be fetched, which counts as none.
+    #[error("cannot fetch the signatures of the image")]
+    Signatures(#[source] source::Error),
+    /// The signatures of the image do not meet the policy.
+    #[error("the image was not published: its signatures are not what the policy of the catalog asks for")]
+    Rejected(#[from] trust::policy::VerifyError),
+    /// The source cannot be resolved or pulled.
+    #[error("cannot pull the catalog")]
+    Image(#[from] source::Error),
+    /// The FBC is not valid, or rendering it failed.
+    #[error("cannot render the catalog")]
+    Render(#[from] RenderError),
+    /// The store cannot be read or written, or the publication cannot be committed.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// The result looks like an accident.
+    #[error("the new content was not published")]
+    Suspicious(#[from] Suspicion),
+    /// The process died each time that it pulled this revision.
+    #[error(
+        "{revision} has failed for good: the process died {deaths} times while it pulled it. Version {program} does not try it again; \
+         another revision is polled as ever, and `poll --force` tries this one again"
+    )]
+    Killer {
+        /// Revision of the source.
+        revision: String,
+        /// Version of the program and of its rendering.
+        program: String,
+        /// Number of pulls that began and did not end.
+        deaths: usize,
+    },
+    /// This revision was pulled before, and the same program would come to the same result.
+    #[error(
+        "{revision} is not pulled again until it, the configuration or the program changes, or `poll --force` asks for it: {error}"
+    )]
+    KnownRevision {
+        /// Revision of the source.
+        revision: String,
+        /// Outcome of the poll that pulled it, failed or refused.
+        outcome: Outcome,
+        /// Error of that poll with its causes.
+        error: String,
+    },
+    /// Other writers published first each time.
+    #[error("gave up after {attempts} attempts: other writers keep publishing this catalog")]
+    Contended {
+        /// Number of attempts, the first included.
+        attempts: u32,
+    },
+    /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
+    #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
+    OutOfTime(Duration),
+    /// An earlier content cannot be published again.
+    #[error("cannot roll back")]
+    Rollback(#[from] RollbackError),
+    /// A blocking task of the poll panicked or was cancelled.
+    #[error("a worker thread failed")]
+    Worker(#[from] tokio::task::JoinError),
+}
+
+impl PollError {
+    /// True if a registry refused the credentials, or wanted some where none were given.
+    pub fn is_refused_login(&self) -> bool {
+        // 403 too: a registry answers it for a valid account that may not pull, and a rotated secret may name another
+        // account.
+        let (Self::Image(source::Error::Registry(error)) | Self::Signatures(source::Error::Registry(error))) = self
+        else {
+            return false;
+        };
+        matches!(
+            error.fault,
+            RegistryFault::Unauthorized { .. } | RegistryFault::Forbidden { .. }
+        )
+    }
+
+    /// Returns the names of the limits that the source or its catalog exceeds, each once.
+    pub fn limits(&self) -> BTreeSet<&'static str> {
+        match self {
+            Self::Render(error) => error.limits(),
+            Self::Image(source::Error::Limit(exceeded)) | Self::Signatures(source::Error::Limit(exceeded)) => {
+                BTreeSet::from([exceeded.name])
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// True if the same revision would come to the same end again: under the same settings, program and published state.
+    pub(crate) const fn is_verdict(&self) -> bool {
+        match self {
+            Self::Render(error) => matches!(error, RenderError::Invalid { .. } | RenderError::Limit(_)),
+            // Layers and manifests are verified by their digests before any of these, so no broken transfer leads here.
+            Self::Image(error) => match error {
+                source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
+                source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
+                _ => false,
+            },
+            Self::Suspicious(_) => true,
+            // Signatures are not: they are pushed after their image and do not change its digest. They are looked for
+            // before the pull, so a refused image costs no download.
+            _ => false,
+        }
+    }
+
+    /// True if the revision is not pulled again by this program with these settings, unless a poll is forced.
+    pub const fn is_final(&self) -> bool {
+        self.is_verdict() || matches!(self, Self::Killer { .. } | Self::KnownRevision { .. })
+    }
+
+    /// True if a published object is missing or damaged and has to be written again.
+    pub(crate) const fn is_damage(&self) -> bool {
+        match self {
+            Self::Render(error) => matches!(error, RenderError::Damaged { .. } | RenderError::Unreadable { .. }),
+            Self::Publish(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+}
+
+impl RetryableError for PollError {
+    fn is_race(&self) -> bool {
+        matches!(self, Self::Publish(error) if error.is_race())
+    }
+}
+
+impl From<store::StoreError> for PollError {
+    fn from(error: store::StoreError) -> Self {
+        Self::Publish(error.into())
+    }
+}
+
+impl From<store::ReadError> for PollError {
+    fn from(error: store::ReadError) -> Self {
+        Self::Publish(error.into())
+    }
+}

@@ -1,0 +1,24 @@
+/// Limits of a catalog's source, in one place.
+///
+/// Exactly a limit passes. One more ends the poll with an error that names the limit, its value and the place; what was
+/// published before stays served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLimits {
+    /// Limits of the image, for [`source::SourceSettings`].
+    pub image: source::ImageLimits,
+    /// Limits of its FBC, for [`render::RenderSettings`].
+    pub catalog: render::RenderLimits,
+    /// Memory for the documents of all catalogs that a process parses at a time, in bytes: the capacity of
+    /// [`render::MemoryBudget`]. Default: 256 MiB.
+    pub memory_bytes: usize,
+}
+
+impl Default for SourceLimits {
+    fn default() -> Self {
+        Self {
+            image: source::ImageLimits::default(),
+            catalog: render::RenderLimits::default(),
+            memory_bytes: render::MemoryBudget::DEFAULT_BYTES,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+use std::{
+    sync::{Arc, OnceLock},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use model::Outcome;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use render::MemoryBudget;
+
+use crate::{PollError, Report};
+
+/// Counters of the polls of all catalogs.
+#[derive(Debug, Clone, Default)]
+pub struct PollMetrics {
+    polls: Family<PollLabels, Counter>,
+    last_success: Family<CatalogLabels, Gauge>,
+    bytes_pulled: Family<CatalogLabels, Counter>,
+    bytes_published: Family<CatalogLabels, Counter>,
+    objects_published: Family<CatalogLabels, Counter>,
+    age: Family<CatalogLabels, Gauge>,
+    failed_for_good: Family<CatalogLabels, Gauge>,
+    limits: Family<LimitLabels, Counter>,
+    documents_taken: Gauge,
+    documents_capacity: Gauge,
+    /// The budget whose use is exported.
+    documents: Arc<OnceLock<MemoryBudget>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    catalog: String,
+    limit: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PollLabels {
+    catalog: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CatalogLabels {
+    catalog: String,
+}
+
+impl PollMetrics {
+    /// Adds the counters to a registry.
+    pub fn register(registry: &mut Registry) -> Self {
+        let this = Self::default();
+        registry.register("polls", "Polls by outcome", this.polls.clone());
+        registry.register(
+            "last_successful_poll_timestamp_seconds",
+            "Time of the last poll that succeeded",
+            this.last_success.clone(),
+        );
+        registry.register(
+            "last_successful_poll_age_seconds",
+            "Time since the last poll that succeeded, when the metrics were read",
+            this.age.clone(),
+        );
+        registry.register(
+            "pulled_bytes",
+            "Bytes pulled from registries",
+            this.bytes_pulled.clone(),
+        );
+        registry.register(
+            "published_bytes",
+            "Bytes written to the store",
+            this.bytes_published.clone(),
+        );
+        registry.register(
+            "published_objects",
+            "Objects written to the store",
+            this.objects_published.clone(),
+        );
+        registry.register(
+            "limit_exceeded",
+            "Polls that failed because the catalog exceeds a limit",
+            this.limits.clone(),
+        );
+        registry.register(
+            "document_memory_taken_bytes",
+            "Memory that the documents being parsed have taken, when the metrics were read",
+            this.documents_taken.clone(),
+        );
+        registry.register(
+            "document_memory_limit_bytes",
+            "Memory that documents may take at a time: limits.memoryBytes",
+            this.documents_capacity.clone(),
+        );
+        registry.register(
+            "failed_for_good",
+            "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0",
+            this.failed_for_good.clone(),
+        );
+        this
+    }
+
+    pub(crate) fn set_documents_memory(&self, budget: &MemoryBudget) {
+        self.documents.get_or_init(|| budget.clone());
+    }
+
+    pub(crate) fn count(&self, report: &Report) {
+        let catalog = CatalogLabels {
+            catalog: report.catalog.to_string(),
+        };
+        let labels = |outcome: Outcome| PollLabels {
+            catalog: report.catalog.to_string(),
+            outcome: outcome.as_str(),
+        };
+        for outcome in Outcome::ALL {
+            // All outcomes exist from the first poll on, so that rates need no special cases.
+            self.polls
+                .get_or_create(&labels(outcome))
+                .inc_by(u64::from(outcome == report.outcome));
+        }
+        self.bytes_pulled.get_or_create(&catalog).inc_by(report.bytes_pulled);
+        self.bytes_published
+            .get_or_create(&catalog)
+            .inc_by(report.bytes_published);
+        self.objects_published
+            .get_or_create(&catalog)
+            .inc_by(report.objects_published);
+        for limit in report.error.iter().flat_map(PollError::limits) {
+            let labels = LimitLabels {
+                catalog: report.catalog.to_string(),
+                limit,
+            };
+            self.limits.get_or_create(&labels).inc();
+        }
+        self.failed_for_good
+            .get_or_create(&catalog)
+            .set(i64::from(report.failed_for_good()));
+        if report.outcome.is_success() {
+            self.last_success.get_or_create(&catalog).set(unix_seconds());
+        }
+    }
+
+    /// Updates the ages, just before the metrics are read.
+    pub fn refresh<'a>(&self, catalogs: impl IntoIterator<Item = &'a str>) {
+        if let Some(budget) = self.documents.get() {
+            let gauge = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+            self.documents_taken.set(gauge(budget.taken()));
+            self.documents_capacity.set(gauge(budget.capacity()));
+        }
+        let now = unix_seconds();
+        for catalog in catalogs {
+            let labels = CatalogLabels {
+                catalog: catalog.to_owned(),
+            };
+            if let Some(last) = self.last_success.get(&labels).map(|last| last.get()) {
+                self.age.get_or_create(&labels).set(now - last);
+            }
+        }
+    }
+}
+
+fn unix_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs().try_into().unwrap_or(i64::MAX)
+}

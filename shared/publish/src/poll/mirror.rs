@@ -1,0 +1,359 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use model::{CatalogName, Outcome, Status};
+use source::Images;
+use store::Store;
+use tokio::{sync::Semaphore, time::timeout};
+use tracing::Instrument;
+use trust::Signer;
+
+use super::{
+    once::{Poll, SourceCheck},
+    open_pull::{OpenPull, PullRecords},
+};
+use crate::{
+    Catalog, Env, PollError, PollMetrics, PollProgress, Report, StatusUpdate, record_status, status::read_status,
+};
+
+/// Time between two looks at the stored objects of an unchanged catalog. Each look is one small request per object: 300
+/// catalogs of 300 packages cost a dollar a day on S3.
+const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Settings of a [`Mirror`], the same for all catalogs.
+#[derive(Debug, Clone)]
+pub struct MirrorSettings {
+    /// Limits, workers and compression levels of rendering.
+    pub render: render::RenderSettings,
+    /// Stores a plain `all.json` as well, for readers that cannot decompress. Default: no.
+    pub identity: bool,
+    /// Maximum number of catalogs that are pulled and rendered at a time: each holds memory. Default: 2.
+    pub side_by_side: usize,
+    /// Maximum number of catalogs whose digests are resolved at a time: each holds a connection. Default: 16.
+    pub resolves: usize,
+    /// Maximum number of attempts of one poll, the first included. Default: 6.
+    pub attempts: u32,
+    /// Maximum duration of one pull with its rendering and publication. Default: 40 minutes, so that the commit comes well
+    /// within the hour that a transaction has.
+    pub attempt_time: Duration,
+    /// Clocks and randomness. Default: the system's.
+    pub env: Env,
+    /// Keys that sign what is published. Default: none, and nothing is signed.
+    pub signer: Option<Signer>,
+}
+
+impl Default for MirrorSettings {
+    fn default() -> Self {
+        Self {
+            render: render::RenderSettings::default(),
+            identity: false,
+            side_by_side: 2,
+            resolves: 16,
+            attempts: 6,
+            attempt_time: Duration::from_secs(40 * 60),
+            env: Env::default(),
+            signer: None,
+        }
+    }
+}
+
+/// Options of one poll. The default polls as a schedule does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PollOptions<'a> {
+    /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and publishes although
+    /// packages are gone. Default: false.
+    pub force: bool,
+    /// Looks at the stored objects of an unchanged catalog, although this process did so within the last hour.
+    pub check_stored: bool,
+    /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time fails. Default: none.
+    pub time: Option<Duration>,
+    /// `status.json`, if the caller has read it already.
+    pub before: Option<&'a Status>,
+}
+
+/// Result of [`Mirror::check_for_update`]: a finished poll, or the digest to pull.
+#[derive(Debug)]
+pub enum UpdateCheck {
+    /// No pull is needed, or the check failed: this is the whole poll.
+    Done(Box<Report>),
+    /// A poll would pull: the digest is new, or stored objects are damaged.
+    Available {
+        /// Digest that the source has now.
+        digest: String,
+    },
+}
+
+/// Polls catalogs and publishes them to one store.
+pub struct Mirror {
+    pub(crate) images: Images,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) settings: MirrorSettings,
+    pub(crate) rendering: Semaphore,
+    pub(crate) resolving: Semaphore,
+    progress: Arc<PollProgress>,
+    metrics: PollMetrics,
+    /// Time since boot of the last look at the stored objects of each catalog.
+    checked: Mutex<HashMap<CatalogName, Duration>>,
+    /// Times of the last polls of this process, which `status.json` may not have yet.
+    polled: Mutex<HashMap<CatalogName, PollTimes>>,
+    pub(crate) pull_records: PullRecords,
+}
+
+/// Times of the last polls of a catalog by one process, by its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PollTimes {
+    /// End of the last poll.
+    pub last_poll: SystemTime,
+    /// End of the last poll that succeeded; `None` if none did.
+    pub last_success: Option<SystemTime>,
+}
+
+/// Parts of a poll that its status records besides the report.
+#[derive(Default)]
+struct PollEnd {
+    empty_layers: Option<model::EmptyLayers>,
+    pull: Option<OpenPull>,
+}
+
+impl Mirror {
+    /// Reads with `images` and publishes to `store`.
+    pub fn new(images: Images, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
+        let rendering = Semaphore::new(settings.side_by_side.max(1));
+        let resolving = Semaphore::new(settings.resolves.max(1));
+        metrics.set_documents_memory(&settings.render.documents);
+        Self {
+            images,
+            store,
+            settings,
+            rendering,
+            resolving,
+            progress: Arc::default(),
+            metrics,
+            checked: Mutex::default(),
+            polled: Mutex::default(),
+            pull_records: PullRecords::default(),
+        }
+    }
+
+    /// Returns the progress of all polls.
+    pub fn progress(&self) -> Arc<PollProgress> {
+        self.progress.clone()
+    }
+
+    /// Polls one catalog, and writes its `status.json`.
+    ///
+    /// Boxed, because the state of a whole poll is large and callers hold many.
+    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions<'a>) -> BoxFuture<'a, Report> {
+        let span = tracing::info_span!("poll", catalog = %catalog.name);
+        self.run_poll(catalog, options).instrument(span).boxed()
+    }
+
+    /// Does the cheap part of a poll: resolves the source and compares. If no pull is needed the poll is complete; else
+    /// nothing is changed, and a poll may pull later and elsewhere. `before` is `status.json`, if it was read already.
+    pub fn check_for_update<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        before: Option<&'a Status>,
+    ) -> BoxFuture<'a, UpdateCheck> {
+        let span = tracing::info_span!("check_for_update", catalog = %catalog.name);
+        self.run_check(catalog, before).instrument(span).boxed()
+    }
+
+    /// Polls all catalogs, several at a time. The reports come in the order of the catalogs.
+    pub async fn poll_all(&self, catalogs: &[Catalog], force: bool) -> Vec<Report> {
+        let options = PollOptions {
+            force,
+            ..PollOptions::default()
+        };
+        let polls = catalogs.iter().enumerate();
+        let polls: Vec<_> = polls
+            .map(|(at, catalog)| self.poll(catalog, options).map(move |report| (at, report)))
+            .collect();
+        // Unordered: finished polls must not wait behind one whose registry hangs.
+        let mut reports: Vec<_> = stream::iter(polls)
+            .buffer_unordered(self.settings.resolves.max(1))
+            .collect()
+            .await;
+        reports.sort_by_key(|(at, _)| *at);
+        reports.into_iter().map(|(_, report)| report).collect()
+    }
+
+    async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
+        let started = Instant::now();
+        self.progress.start();
+        let before = self.status(catalog, options.before).await;
+        let mut report = Report::new(catalog.name.clone());
+        let mut poll = Poll {
+            mirror: self,
+            catalog,
+            force: options.force,
+            check_stored: options.check_stored,
+            empty_layers: before.as_ref().and_then(|before| before.empty_layers.clone()),
+            status: before.as_ref(),
+            pull: None,
+            report: &mut report,
+        };
+        let ended = match options.time {
+            None => poll.run().await,
+            Some(time) => timeout(time, poll.run())
+                .await
+                // Dropping the poll is safe: without its commit nothing is published, and collection removes what it
+                // put.
+                .unwrap_or(Err(PollError::OutOfTime(time))),
+        };
+        let end = PollEnd {
+            empty_layers: poll.empty_layers,
+            pull: poll.pull,
+        };
+        self.progress.end();
+        report.end(ended, started.elapsed());
+        // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
+        self.finish(catalog, before.as_ref(), &report, end).await;
+        report
+    }
+
+    async fn run_check(&self, catalog: &Catalog, before: Option<&Status>) -> UpdateCheck {
+        let started = Instant::now();
+        let before = self.status(catalog, before).await;
+        let mut report = Report::new(catalog.name.clone());
+        let mut poll = Poll {
+            mirror: self,
+            catalog,
+            force: false,
+            check_stored: false,
+            empty_layers: None,
+            status: before.as_ref(),
+            pull: None,
+            report: &mut report,
+        };
+        let ended = match poll.check().await {
+            Ok(SourceCheck::New(_, digest)) => {
+                return UpdateCheck::Available {
+                    digest: digest.to_string(),
+                };
+            }
+            Ok(SourceCheck::Known(outcome)) => Ok(outcome),
+            Err(error) => Err(error),
+        };
+        report.end(ended, started.elapsed());
+        self.finish(catalog, before.as_ref(), &report, PollEnd::default()).await;
+        UpdateCheck::Done(Box::new(report))
+    }
+
+    async fn status(&self, catalog: &Catalog, known: Option<&Status>) -> Option<Status> {
+        match known {
+            Some(known) => Some(known.clone()),
+            None => read_status(&*self.store, &catalog.name).await,
+        }
+    }
+
+    async fn finish(
+        &self,
+        catalog: &Catalog,
+        before: Option<&Status>,
+        report: &Report,
+        PollEnd { empty_layers, pull }: PollEnd,
+    ) {
+        log(catalog, report);
+        self.metrics.count(report);
+        let times = self.note_poll(report);
+        let rejected = report
+            .error
+            .as_ref()
+            .filter(|error| error.is_verdict())
+            .and(pull.as_ref());
+        let rejected = rejected.map(|pull| pull.rejected(report.outcome, report.error_text().unwrap_or_default()));
+        let id = pull.map(|pull| pull.id);
+        let update = StatusUpdate {
+            source: catalog.source.to_string(),
+            outcome: report.outcome,
+            error: report.error_text(),
+            duration: report.duration,
+            pulled: is_pull(report),
+            bytes_pulled: report.bytes_pulled,
+            bytes_published: report.bytes_published,
+            empty_layers,
+            last_success: times.last_success,
+            revision: report.digest.clone(),
+            pull: id.clone(),
+            rejected,
+        };
+        let is_written = record_status(&*self.store, &catalog.name, update, &self.settings.env, before).await;
+        // A record that could not be removed stays known to this process, which does not take it for a death.
+        if let Some(id) = id.filter(|_| is_written) {
+            self.pull_records.forget(&id);
+        }
+    }
+
+    /// Returns the times of the last polls of a catalog by this process; `None` before the first. `status.json` is written at
+    /// most once an hour while nothing else changes.
+    pub fn poll_times(&self, catalog: &CatalogName) -> Option<PollTimes> {
+        let polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
+        polled.get(catalog).copied()
+    }
+
+    fn note_poll(&self, report: &Report) -> PollTimes {
+        let now = (self.settings.env.clock)();
+        let mut polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = polled.get(&report.catalog).and_then(|times| times.last_success);
+        let times = PollTimes {
+            last_poll: now,
+            last_success: if report.outcome.is_success() { Some(now) } else { last },
+        };
+        polled.insert(report.catalog.clone(), times);
+        times
+    }
+
+    /// Returns the number of permits of [`Mirror::rendering`].
+    pub(crate) fn pulls_at_once(&self) -> u32 {
+        self.settings.side_by_side.max(1).try_into().unwrap_or(u32::MAX)
+    }
+
+    /// True if the stored objects of a catalog have not been looked at for an hour by this process.
+    pub(crate) fn is_check_due(&self, catalog: &CatalogName) -> bool {
+        let now = (self.settings.env.since_boot)();
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = checked.get(catalog);
+        last.is_none_or(|last| now.saturating_sub(*last) >= CHECK_INTERVAL)
+    }
+
+    /// Notes that the stored objects of a catalog were all there just now.
+    pub(crate) fn note_check(&self, catalog: &CatalogName) {
+        let now = (self.settings.env.since_boot)();
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.insert(catalog.clone(), now);
+    }
+}
+
+/// A pull that failed says nothing about how long one takes, unless time is what it ran out of.
+fn is_pull(report: &Report) -> bool {
+    match report.outcome {
+        Outcome::Failed => matches!(report.error, Some(PollError::OutOfTime(_))),
+        _ => report.bytes_pulled > 0,
+    }
+}
+
+fn log(catalog: &Catalog, report: &Report) {
+    let duration_ms = report.duration.as_millis();
+    let outcome = report.outcome.as_str();
+    match report.error_text() {
+        Some(error) => {
+            let failed_for_good = report.failed_for_good();
+            tracing::error!(target: "report", source = %catalog.source, outcome, failed_for_good, duration_ms, error, "poll failed");
+        }
+        None => tracing::info!(
+            outcome,
+            duration_ms,
+            digest = report.digest,
+            content_hash = report.content_hash.map(tracing::field::display),
+            serial = report.serial,
+            bytes_pulled = report.bytes_pulled,
+            bytes_published = report.bytes_published,
+            "polled catalog"
+        ),
+    }
+}

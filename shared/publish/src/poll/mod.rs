@@ -1,0 +1,29 @@
+//! Poll: resolve the source, compare, pull, render, publish.
+
+mod catalog;
+mod error;
+mod guard;
+mod limits;
+mod metrics;
+mod mirror;
+mod objects;
+mod once;
+mod open_pull;
+mod process;
+mod progress;
+mod pull;
+mod schedule;
+mod signatures;
+mod stored_shards;
+
+pub use self::{
+    catalog::Catalog,
+    error::PollError,
+    guard::Suspicion,
+    limits::SourceLimits,
+    metrics::PollMetrics,
+    mirror::{Mirror, MirrorSettings, PollOptions, PollTimes, UpdateCheck},
+    progress::{PollProgress, ProgressCounts},
+    pull::RenderSink,
+    schedule::{Schedule, backoff},
+};

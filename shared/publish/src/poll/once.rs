@@ -1,0 +1,318 @@
+//! One poll of one catalog: resolve, compare, pull, publish.
+
+use std::{sync::Arc, time::UNIX_EPOCH};
+
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef, Status};
+use render::{Rendering, StopFlag};
+use source::Digest;
+use tokio::time::timeout;
+
+use super::{
+    guard,
+    objects::ObjectWriter,
+    open_pull::OpenPull,
+    pull::{PullWork, PulledCatalog, StopOnDrop, pull},
+    signatures::verify_source,
+    stored_shards::PublishedShards,
+};
+use crate::{
+    Catalog, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
+    TransactionOptions, verify::stat_objects,
+};
+
+/// Result of the cheap part of a poll.
+pub(crate) enum SourceCheck {
+    /// The digest is known: the poll has ended.
+    Known(Outcome),
+    /// The image has to be pulled.
+    New(Box<Transaction>, Digest),
+}
+
+/// One poll, with what its caller knows and learns.
+pub(crate) struct Poll<'a> {
+    pub(crate) mirror: &'a Mirror,
+    pub(crate) catalog: &'a Catalog,
+    /// Pulls although the digest is known, and publishes although packages are gone.
+    pub(crate) force: bool,
+    /// Looks at the stored objects of an unchanged catalog, although it did so recently.
+    pub(crate) check_stored: bool,
+    /// Layers that need not be fetched; after a pull, those of the new image.
+    pub(crate) empty_layers: Option<EmptyLayers>,
+    /// `status.json` as it was before the poll.
+    pub(crate) status: Option<&'a Status>,
+    /// Pull that this poll has begun, as `status.json` records it.
+    pub(crate) pull: Option<OpenPull>,
+    pub(crate) report: &'a mut Report,
+}
+
+impl Poll<'_> {
+    /// Polls, and starts again when another writer was faster or a published object turns out to be damaged.
+    pub(crate) async fn run(&mut self) -> Result<Outcome, PollError> {
+        let mirror = self.mirror;
+        let mut retries = RaceRetries::new(&mirror.settings.env, mirror.settings.attempts, &self.catalog.name);
+        // A forced poll looks at everything that is stored.
+        let mut recheck = self.force;
+        loop {
+            match self.attempt(recheck).await {
+                // Does not count as an attempt. With `recheck` set, damage counts as a lost race.
+                Err(error) if !recheck && error.is_damage() => {
+                    tracing::warn!(
+                        error = model::text::chain(&error),
+                        "rewriting what is damaged from the source"
+                    );
+                    recheck = true;
+                }
+                Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Does only the cheap part: no image is pulled.
+    pub(crate) async fn check(&mut self) -> Result<SourceCheck, PollError> {
+        let mirror = self.mirror;
+        let mut retries = RaceRetries::new(&mirror.settings.env, mirror.settings.attempts, &self.catalog.name);
+        loop {
+            match self.check_source(false).await {
+                Err(error) if error.is_damage() => {
+                    tracing::warn!(error = model::text::chain(&error), "the published state is damaged");
+                    let transaction = self.begin(true).await?;
+                    return Ok(SourceCheck::New(Box::new(transaction), self.resolve().await?));
+                }
+                Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    async fn retry(&self, retries: &mut RaceRetries<'_>, error: &PollError) -> Result<(), PollError> {
+        match retries.retry(error).await {
+            true => Ok(()),
+            false => Err(PollError::Contended {
+                attempts: self.mirror.settings.attempts,
+            }),
+        }
+    }
+
+    async fn attempt(&mut self, recheck: bool) -> Result<Outcome, PollError> {
+        match self.check_source(recheck).await? {
+            SourceCheck::Known(outcome) => Ok(outcome),
+            SourceCheck::New(transaction, digest) => {
+                let ended = self.pull_and_publish(&transaction, &digest, recheck).await;
+                self.report.add_written(transaction.written());
+                ended
+            }
+        }
+    }
+
+    async fn begin(&self, recheck: bool) -> Result<Transaction, PublishError> {
+        let options = TransactionOptions {
+            signer: self.mirror.settings.signer.clone(),
+            may_unsign: self.force,
+            recheck_existing: recheck,
+            env: self.mirror.settings.env.clone(),
+        };
+        Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await
+    }
+
+    async fn check_source(&mut self, recheck: bool) -> Result<SourceCheck, PollError> {
+        let transaction = self.begin(recheck).await?;
+        let current = transaction.current()?;
+        let digest = self.resolve().await?;
+        self.report.digest = Some(digest.to_string());
+        self.report.describe(current);
+        let known = transaction.base().filter(|base| {
+            // A newer program may render the same image to other lines, so its first poll pulls although the digest is
+            // known.
+            base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !recheck
+        });
+        let Some(base) = known else {
+            self.refuse_known(&transaction, &digest)?;
+            return Ok(SourceCheck::New(Box::new(transaction), digest));
+        };
+        // Verified also if the digest is known: the policy may have changed since the publication.
+        let source = self.verified_source(&transaction, &digest).await?;
+        self.check_stored_objects(&transaction).await?;
+        let rolled_back = base.rolled_back.clone();
+        let updated = self.update_source(&transaction, base, source, rolled_back).await?;
+        Ok(SourceCheck::Known(updated))
+    }
+
+    /// Returns the digest of the source. A pinned digest needs no request.
+    async fn resolve(&self) -> Result<Digest, PollError> {
+        if let Some(pinned) = self.catalog.source.pinned() {
+            return Ok(pinned.clone());
+        }
+        let permit = self.mirror.resolving.acquire().await;
+        let _permit = permit.expect("the semaphore is never closed");
+        Ok(self.mirror.images.resolve(&self.catalog.source).await?)
+    }
+
+    /// Looks for missing and truncated objects of an unchanged catalog, once an hour: a damaged state is otherwise only
+    /// noticed when the source changes.
+    async fn check_stored_objects(&self, transaction: &Transaction) -> Result<(), PollError> {
+        let name = &self.catalog.name;
+        if !self.check_stored && !self.mirror.is_check_due(name) {
+            return Ok(());
+        }
+        let Some(snapshot) = transaction.base_snapshot().await? else {
+            let key = transaction.base().map(|base| base.snapshot.key().to_string());
+            return Err(PublishError::Damaged(key.unwrap_or_default()).into());
+        };
+        match stat_objects(&*self.mirror.store, snapshot).await?.into_iter().next() {
+            Some(finding) => Err(PublishError::Damaged(finding.key.to_string()).into()),
+            None => {
+                self.mirror.note_check(name);
+                Ok(())
+            }
+        }
+    }
+
+    /// Publishes the same content with another source: readers see no change. Nothing is written if the source is the same
+    /// too.
+    async fn update_source(
+        &mut self,
+        transaction: &Transaction,
+        base: &Current,
+        source: SourceRef,
+        rolled_back: Option<RolledBack>,
+    ) -> Result<Outcome, PollError> {
+        let next = Current {
+            source,
+            rolled_back,
+            render_version: RENDER_VERSION,
+            availability: self.catalog.availability,
+            ..base.clone()
+        };
+        self.report.describe(Some(&next));
+        match transaction.commit(next).await? {
+            (_, true) => Ok(Outcome::SourceDigestUpdated),
+            (_, false) => Ok(Outcome::Unchanged),
+        }
+    }
+
+    async fn pull_and_publish(
+        &mut self,
+        transaction: &Transaction,
+        digest: &Digest,
+        recheck: bool,
+    ) -> Result<Outcome, PollError> {
+        // Before the pull: an image that the policy refuses costs no download.
+        let source = self.verified_source(transaction, digest).await?;
+        // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
+        let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
+        let _permit = permit.expect("the semaphore is never closed");
+        let stop = StopOnDrop::default();
+        let limit = self.mirror.settings.attempt_time;
+        // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
+        let work = self.pull_with_permit(transaction, digest, source, recheck, &stop.0);
+        timeout(limit, work).await.unwrap_or(Err(PollError::OutOfTime(limit)))
+    }
+
+    async fn pull_with_permit(
+        &mut self,
+        transaction: &Transaction,
+        digest: &Digest,
+        source: SourceRef,
+        recheck: bool,
+        stop: &StopFlag,
+    ) -> Result<Outcome, PollError> {
+        let previous = transaction.base_snapshot().await?;
+        // After the wait for the permit: a catalog that only waited has not killed the process.
+        self.open_pull(transaction, digest).await?;
+        // A recheck renders without the stored shards, since one of them may be the damaged object.
+        let published = PublishedShards::new(self.mirror.store.clone(), previous.filter(|_| !recheck));
+        let known = self.empty_layers.clone().unwrap_or_default();
+        let pulled = pull(
+            self.mirror,
+            self.catalog,
+            digest,
+            Arc::new(published),
+            &known,
+            PullWork {
+                stop,
+                report: self.report,
+            },
+        )
+        .await?;
+        let PulledCatalog {
+            rendering,
+            empty_layers,
+        } = pulled;
+        self.empty_layers = Some(empty_layers);
+        if let (Some(base), Some(previous)) = (transaction.base(), previous)
+            && !recheck
+            && rendering.equals(previous)
+        {
+            // If the catalog was rolled back, its content is now the source's again.
+            return self.update_source(transaction, base, source, None).await;
+        }
+        if !self.force {
+            // After the comparison above: content that is published already needs no permission.
+            guard::check(&rendering, previous)?;
+        }
+        self.publish(transaction, rendering, source).await
+    }
+
+    /// Returns the number of permits that the pull needs. A revision whose process died is pulled alone: what else was pulled
+    /// then may be the cause, and must not be taken for it twice.
+    fn permits(&self, digest: &Digest) -> u32 {
+        match self.is_suspect(digest) {
+            true => self.mirror.pulls_at_once(),
+            false => 1,
+        }
+    }
+
+    async fn publish(
+        &mut self,
+        transaction: &Transaction,
+        rendering: Rendering,
+        source: SourceRef,
+    ) -> Result<Outcome, PollError> {
+        let writer = ObjectWriter {
+            store: &self.mirror.store,
+            transaction,
+            identity: self.mirror.settings.identity,
+        };
+        let (snapshot, digest) = writer.write(rendering).await?;
+        if let Some(base) = transaction.base()
+            && base.snapshot.digest == digest
+        {
+            // Only damaged objects were written again.
+            self.mirror.note_check(&self.catalog.name);
+            return self.update_source(transaction, base, source, None).await;
+        }
+        self.report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
+        let publication = Publication {
+            snapshot: digest,
+            source,
+            render_version: RENDER_VERSION,
+            // The commit dates it.
+            published_at: UNIX_EPOCH,
+            rolled_back: None,
+            availability: self.catalog.availability,
+        };
+        // Also on an unverified pointer: the serial must be above every serial that readers have seen.
+        let mut next = Current::publish(transaction.current()?, &snapshot, publication);
+        if transaction.base().is_none() {
+            // A history whose signature is not verified must not be signed anew.
+            next.previous.clear();
+        }
+        let (published, _) = transaction.commit(next).await?;
+        // All objects were just put or found.
+        self.mirror.note_check(&self.catalog.name);
+        self.report.describe(Some(&published));
+        Ok(Outcome::Published)
+    }
+
+    /// Returns the source at that digest, with its signatures verified if the catalog has a policy. A forced poll verifies
+    /// again.
+    async fn verified_source(&self, transaction: &Transaction, digest: &Digest) -> Result<SourceRef, PollError> {
+        let known = transaction.base().filter(|_| !self.force).map(|base| &base.source);
+        Ok(SourceRef {
+            reference: self.catalog.source.to_string(),
+            revision: digest.to_string(),
+            verified: verify_source(self.mirror, self.catalog, digest, known).await?,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
+
+use model::EmptyLayers;
+use render::{RenderError, RenderSettings, Renderer, Rendering, StopFlag};
+use source::{Digest, FileSink};
+
+use super::stored_shards::PublishedShards;
+use crate::{Catalog, Mirror, PollError, PollProgress, Report};
+
+/// A rendered image, and what was learned of its layers.
+pub(crate) struct PulledCatalog {
+    pub(crate) rendering: Rendering,
+    pub(crate) empty_layers: EmptyLayers,
+}
+
+/// Pulls and renders one image. Files are rendered as they stream by. `known` are layers that need not be fetched.
+pub(crate) async fn pull(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    digest: &Digest,
+    published: Arc<PublishedShards>,
+    known: &EmptyLayers,
+    work: PullWork<'_>,
+) -> Result<PulledCatalog, PollError> {
+    let PullWork { stop, report } = work;
+    let settings = RenderSettings {
+        stop: stop.clone(),
+        ..mirror.settings.render.clone()
+    };
+    let renderer = Renderer::start(settings, published);
+    let sink = RenderSink::new(renderer, mirror.progress());
+    let (sink, pull) = mirror.images.read(&catalog.source, digest, &parse(known), sink).await?;
+    report.bytes_pulled += pull.bytes;
+    report.layers_fetched += pull.layers_fetched;
+    report.layers_skipped += pull.layers_skipped;
+    // Layers of earlier images are forgotten, so the list never grows beyond one image's.
+    let empty = pull.empty_layers.digests.iter().map(ToString::to_string);
+    Ok(PulledCatalog {
+        empty_layers: EmptyLayers {
+            root: pull.empty_layers.root.clone(),
+            empty: empty.collect(),
+        },
+        rendering: tokio::task::spawn_blocking(move || sink.finish()).await??,
+    })
+}
+
+/// Report of a pull and the flag that ends its work.
+pub(crate) struct PullWork<'a> {
+    pub(crate) stop: &'a StopFlag,
+    pub(crate) report: &'a mut Report,
+}
+
+/// Ends work on other threads when it is dropped, as a future is whose time is over. Threads would go on without it, and hold
+/// memory that the next poll needs.
+#[derive(Debug, Default)]
+pub(crate) struct StopOnDrop(pub(crate) StopFlag);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Renders the files of an image as they stream by.
+pub struct RenderSink {
+    renderer: Renderer,
+    progress: Arc<PollProgress>,
+}
+
+impl RenderSink {
+    /// Feeds `renderer`, and counts files and bytes in `progress`.
+    pub const fn new(renderer: Renderer, progress: Arc<PollProgress>) -> Self {
+        Self { renderer, progress }
+    }
+
+    /// Returns the rendering, once the image was read to its end.
+    ///
+    /// # Errors
+    /// As [`Renderer::finish`].
+    pub fn finish(self) -> Result<Rendering, RenderError> {
+        self.renderer.finish()
+    }
+}
+
+impl FileSink for RenderSink {
+    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
+        self.progress.file(size);
+        #[cfg(feature = "testing")]
+        abort_on_marker(path);
+        self.renderer.file(path, content)
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        self.renderer.link(path, target);
+        Ok(())
+    }
+
+    fn excludes(&self, path: &str) -> bool {
+        self.renderer.excludes(path)
+    }
+}
+
+/// Kills the process at a file whose path contains the text of `CATALOG_MIRROR_TEST_ABORT`, as an unknown fault of a parser
+/// would.
+#[cfg(feature = "testing")]
+fn abort_on_marker(path: &str) {
+    if std::env::var("CATALOG_MIRROR_TEST_ABORT").is_ok_and(|marker| path.contains(&marker)) {
+        std::process::abort();
+    }
+}
+
+fn parse(known: &EmptyLayers) -> source::SkippableLayers {
+    // A digest that cannot be parsed is left out: at worst its layer is fetched again.
+    let digests = known.empty.iter().filter_map(|digest| digest.parse().ok()).collect();
+    source::SkippableLayers {
+        root: known.root.clone(),
+        digests,
+    }
+}

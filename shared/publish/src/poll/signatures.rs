@@ -1,0 +1,88 @@
+//! Verifies the signatures of an image before any of it is pulled.
+
+use model::{SourceRef, Verified};
+use source::{Digest, Images};
+use trust::policy::{CosignSignature, ImageSignatures, Policy, VerifyError};
+
+use crate::{Catalog, Mirror, PollError};
+
+/// Verifies the signatures of an image, if the catalog has a policy. Signatures that were verified under the same policy are
+/// not fetched again: `known` is the source as it was published.
+pub(crate) async fn verify_source(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    digest: &Digest,
+    known: Option<&SourceRef>,
+) -> Result<Option<Verified>, PollError> {
+    let Some(policy) = &catalog.policy else {
+        return Ok(None);
+    };
+    let known = known.filter(|known| known.revision == digest.as_str());
+    let known = known.and_then(|known| known.verified.as_ref());
+    if let Some(verified) = known.filter(|verified| verified.policy == policy.hash()) {
+        return Ok(Some(verified.clone()));
+    }
+    let verified = match verify(mirror, catalog, policy, digest).await {
+        // `policy.json` asks for a signature of the manifest that is pulled, which the index need not have. A signature
+        // of the index is tried first, since it covers every platform.
+        Err(PollError::Rejected(rejection)) if policy.accepts_manifests() && !rejection.is_final() => {
+            verify_manifest(mirror, catalog, policy, digest, rejection).await?
+        }
+        verified => verified?,
+    };
+    for by in &verified.by {
+        let (method, key) = (&by.method, &by.key);
+        tracing::info!(catalog = %catalog.name, %digest, method, key, "verified the image's signature");
+    }
+    Ok(Some(verified))
+}
+
+async fn verify(mirror: &Mirror, catalog: &Catalog, policy: &Policy, digest: &Digest) -> Result<Verified, PollError> {
+    let found = find(&mirror.images, catalog, policy, digest).await;
+    Ok(policy.verify(digest.as_str(), &found.map_err(PollError::Signatures)?)?)
+}
+
+/// Verifies the manifest that will be pulled, which the index names by its digest. The error is about the signatures of the
+/// index, if it has any.
+async fn verify_manifest(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    policy: &Policy,
+    index: &Digest,
+    rejection: VerifyError,
+) -> Result<Verified, PollError> {
+    let manifest = mirror.images.of_platform(&catalog.source, index).await;
+    let Some(manifest) = manifest.map_err(PollError::Signatures)? else {
+        return Err(rejection.into());
+    };
+    match verify(mirror, catalog, policy, &manifest).await {
+        Err(PollError::Rejected(_)) if matches!(rejection, VerifyError::Invalid { .. }) => Err(rejection.into()),
+        verified => verified,
+    }
+}
+
+async fn find(
+    images: &Images,
+    catalog: &Catalog,
+    policy: &Policy,
+    digest: &Digest,
+) -> Result<ImageSignatures, source::Error> {
+    let mut found = ImageSignatures::default();
+    if policy.signature_kinds().cosign {
+        let signatures = images.signatures(&catalog.source, digest).await?;
+        found.attached = signatures.attached.into_iter().map(attached).collect();
+        found.bundles = signatures.bundles.into_iter().map(Into::into).collect();
+    }
+    if let (true, Some(lookaside)) = (policy.signature_kinds().simple, &catalog.lookaside) {
+        let signatures = images.simple_signatures(&catalog.source, digest, lookaside).await?;
+        found.simple = signatures.into_iter().map(Into::into).collect();
+    }
+    Ok(found)
+}
+
+fn attached(found: source::Attached) -> CosignSignature {
+    CosignSignature {
+        payload: found.payload.into(),
+        signature: found.signature,
+    }
+}

@@ -1,0 +1,184 @@
+use std::time::Duration;
+
+use model::{CatalogName, Current, Outcome, Sha256, Snapshot};
+use serde::{Serialize, Serializer};
+
+use crate::PollError;
+
+/// Result of one poll or rollback of one catalog.
+#[derive(Debug)]
+pub struct Report {
+    /// Name of the catalog that was polled, rolled back or copied.
+    pub catalog: CatalogName,
+    /// Outcome; [`Outcome::Failed`] and [`Outcome::Refused`] come with an error.
+    pub outcome: Outcome,
+    /// Error, if the outcome is not a success.
+    pub error: Option<PollError>,
+    /// Revision that the source resolved to, such as a digest.
+    pub digest: Option<String>,
+    /// Content hash that is published now, if anything is.
+    pub content_hash: Option<Sha256>,
+    /// Serial of the published state; `None` if there is none.
+    pub serial: Option<u64>,
+    /// Packages that differ from the previous publication. Empty unless the outcome is [`Outcome::Published`].
+    pub changes: ChangedPackages,
+    /// Bytes received from the source over the network.
+    pub bytes_pulled: u64,
+    /// Number of layers that were fetched.
+    pub layers_fetched: usize,
+    /// Layers that were not fetched because they are known to hold no FBC.
+    pub layers_skipped: usize,
+    /// Number of immutable objects written to the store.
+    pub objects_published: u64,
+    /// Stored bytes of these objects.
+    pub bytes_published: u64,
+    /// Duration of the poll, waits between its attempts included.
+    pub duration: Duration,
+}
+
+/// Packages that a publication added, removed and changed, in byte order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ChangedPackages {
+    /// Names of packages that only the new state has.
+    pub added: Vec<String>,
+    /// Names of packages that only the old state had.
+    pub removed: Vec<String>,
+    /// Names of packages whose lines differ.
+    pub changed: Vec<String>,
+}
+
+/// Number and total size of some objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ObjectStats {
+    /// Number of objects, each counted once.
+    pub objects: u64,
+    /// Total size of their stored bytes.
+    pub bytes: u64,
+}
+
+impl ObjectStats {
+    /// Adds one object of `bytes` stored bytes.
+    pub const fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes += bytes;
+    }
+}
+
+impl Report {
+    pub(crate) fn new(catalog: CatalogName) -> Self {
+        Self {
+            catalog,
+            outcome: Outcome::Failed,
+            error: None,
+            digest: None,
+            content_hash: None,
+            serial: None,
+            changes: ChangedPackages::default(),
+            bytes_pulled: 0,
+            layers_fetched: 0,
+            layers_skipped: 0,
+            objects_published: 0,
+            bytes_published: 0,
+            duration: Duration::ZERO,
+        }
+    }
+
+    /// Records the state that is published now.
+    pub(crate) fn describe(&mut self, current: Option<&Current>) {
+        self.content_hash = current.map(|current| current.content_hash);
+        self.serial = current.map(|current| current.serial);
+    }
+
+    /// Adds the objects that a transaction wrote.
+    pub(crate) const fn add_written(&mut self, written: ObjectStats) {
+        self.objects_published += written.objects;
+        self.bytes_published += written.bytes;
+    }
+
+    /// Records the outcome and the duration.
+    pub(crate) fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
+        (self.outcome, self.error) = match ended {
+            Ok(outcome) => (outcome, None),
+            Err(error @ (PollError::Suspicious(_) | PollError::Rejected(_))) => (Outcome::Refused, Some(error)),
+            Err(error @ PollError::KnownRevision { outcome, .. }) => (outcome, Some(error)),
+            Err(error) => (Outcome::Failed, Some(error)),
+        };
+        self.duration = duration;
+    }
+
+    /// Returns true if the revision failed, and this program does not pull it again with these settings unless a poll is
+    /// forced. A refused revision has not failed.
+    pub fn failed_for_good(&self) -> bool {
+        let is_final = self.error.as_ref().is_some_and(PollError::is_final);
+        is_final && self.outcome == Outcome::Failed
+    }
+
+    /// Returns the error and its causes on one line.
+    pub fn error_text(&self) -> Option<String> {
+        self.error.as_ref().map(|error| model::text::error_line(error))
+    }
+}
+
+/// A report as programs read it: one shape for the command line and the poller.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportJson<'a> {
+    catalog: &'a str,
+    outcome: Outcome,
+    error: Option<String>,
+    digest: Option<&'a str>,
+    content_hash: Option<Sha256>,
+    serial: Option<u64>,
+    changes: &'a ChangedPackages,
+    layers_fetched: usize,
+    layers_skipped: usize,
+    bytes_pulled: u64,
+    objects_published: u64,
+    bytes_published: u64,
+    duration_ms: u128,
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = ReportJson {
+            catalog: self.catalog.as_str(),
+            outcome: self.outcome,
+            error: self.error_text(),
+            digest: self.digest.as_deref(),
+            content_hash: self.content_hash,
+            serial: self.serial,
+            changes: &self.changes,
+            layers_fetched: self.layers_fetched,
+            layers_skipped: self.layers_skipped,
+            bytes_pulled: self.bytes_pulled,
+            objects_published: self.objects_published,
+            bytes_published: self.bytes_published,
+            duration_ms: self.duration.as_millis(),
+        };
+        json.serialize(serializer)
+    }
+}
+
+impl ChangedPackages {
+    /// Compares two Snapshots package by package. Without `before`, every package is new.
+    pub fn between(before: Option<&Snapshot>, after: &Snapshot) -> Self {
+        let mut changes = Self::default();
+        for shard in &after.packages {
+            match before.and_then(|before| before.package(&shard.name)) {
+                None => changes.added.push(shard.name.clone()),
+                // The lines decide: another compressor gives the same content other stored bytes.
+                Some(old) if old.lines != shard.lines => changes.changed.push(shard.name.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.into_iter().flat_map(|before| &before.packages);
+        let gone = gone.filter(|shard| after.package(&shard.name).is_none());
+        changes.removed = gone.map(|shard| shard.name.clone()).collect();
+        changes
+    }
+
+    /// Returns true if no package was added, removed or changed.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+}

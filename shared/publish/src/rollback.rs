@@ -1,0 +1,295 @@
+use std::{sync::Arc, time::Instant};
+
+use model::{CatalogName, Current, Kind, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
+use store::{Store, read_stored};
+use tracing::Instrument;
+use trust::Signer;
+
+use crate::{
+    ChangedPackages, Env, Finding, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
+    TransactionOptions, verify::stat_objects,
+};
+
+/// Maximum number of attempts of one rollback, as of a poll.
+const ATTEMPTS: u32 = 6;
+
+/// Earlier content that a rollback publishes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RollbackTarget {
+    /// The newest content that is not the current one.
+    Previous,
+    /// The content whose hash starts so. It is looked up in the history of `current.json`.
+    Hash(String),
+}
+
+/// Target, signer and checks of a rollback.
+#[derive(Debug, Clone)]
+pub struct RollbackOptions {
+    /// Earlier content that is published again.
+    pub target: RollbackTarget,
+    /// Publishes the content also if its signatures were not verified under the policy of the source. Default: no.
+    pub unverified: bool,
+    /// Keys that sign the new pointer. Required if the old one is signed.
+    pub signer: Option<Signer>,
+    /// Clocks and randomness. Default: the system's.
+    pub env: Env,
+}
+
+impl RollbackOptions {
+    /// Returns the options for `target`. The other options have their defaults.
+    pub fn new(target: RollbackTarget) -> Self {
+        Self {
+            target,
+            unverified: false,
+            signer: None,
+            env: Env::default(),
+        }
+    }
+}
+
+/// An earlier content that cannot be published again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RollbackError {
+    /// The store has no such catalog.
+    #[error("the store has no catalog {0}")]
+    NoCatalog(CatalogName),
+    /// The history has no other content.
+    #[error("there is no earlier publication")]
+    NoPrevious,
+    /// No content hash of the history starts so.
+    #[error("no remembered publication has a content hash that starts with {0:?}")]
+    Unknown(String),
+    /// Several content hashes of the history start so.
+    #[error("{count} publications have content hashes that start with {prefix:?}")]
+    Ambiguous {
+        /// First digits of the hash, as they were given.
+        prefix: String,
+        /// Number of content hashes that start with it.
+        count: usize,
+    },
+    /// The content is not stored any more.
+    #[error("the content {0} is not stored any more")]
+    Gone(Sha256),
+    /// The pointer is not signed by one of the keys, so its history must not be signed anew.
+    #[error("what is published is not signed by one of the keys; poll the catalog with them first")]
+    Untrusted,
+    /// The published content is verified, and this one is not, or under another policy.
+    #[error(
+        "{content_hash} {how}, unlike what is published now: to publish it all the same ask for it as `unverified`"
+    )]
+    Unverified {
+        /// Content hash of the publication that was asked for.
+        content_hash: Sha256,
+        /// State of its verification, in words.
+        how: &'static str,
+    },
+    /// Objects of the content are missing or truncated.
+    #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
+    Incomplete {
+        /// Content hash of the publication that was asked for.
+        content_hash: Sha256,
+        /// Number of objects that are missing or truncated.
+        count: usize,
+        /// Key and problem of the first of them.
+        first: String,
+    },
+}
+
+/// Publishes an earlier content of a catalog again, under a new serial, after a look at every object that it names.
+///
+/// The source stays the one that was last seen, so the next poll finds it known and leaves the rollback in place until the
+/// source changes or a poll is forced. `status.json` stays too, because nothing was polled.
+pub async fn rollback(store: &Arc<dyn Store>, catalog: &CatalogName, options: &RollbackOptions) -> Report {
+    let started = Instant::now();
+    let mut report = Report::new(catalog.clone());
+    let rollback = Rollback {
+        store,
+        catalog,
+        options,
+    };
+    let span = tracing::info_span!("rollback", %catalog);
+    let ended = rollback.run(&mut report).instrument(span).await;
+    report.end(ended, started.elapsed());
+    log(&report);
+    report
+}
+
+struct Rollback<'a> {
+    store: &'a Arc<dyn Store>,
+    catalog: &'a CatalogName,
+    options: &'a RollbackOptions,
+}
+
+impl Rollback<'_> {
+    async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        let mut retries = RaceRetries::new(&self.options.env, ATTEMPTS, self.catalog);
+        loop {
+            match self.attempt(report).await {
+                Err(error) if error.is_race() => {
+                    if !retries.retry(&error).await {
+                        return Err(PollError::Contended { attempts: ATTEMPTS });
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn attempt(&self, report: &mut Report) -> Result<Outcome, PollError> {
+        let transaction = self.begin().await?;
+        let found = transaction.current()?;
+        let current = found.ok_or_else(|| RollbackError::NoCatalog(self.catalog.clone()))?;
+        if transaction.base().is_none() {
+            return Err(RollbackError::Untrusted.into());
+        }
+        report.digest = Some(current.source.revision.clone());
+        report.describe(Some(current));
+        let content_hash = self.options.target.find(current)?;
+        if content_hash == current.content_hash {
+            return Ok(Outcome::Unchanged);
+        }
+        let (snapshot, object) = self.snapshot(&transaction, current, content_hash).await?;
+        let verified = self.verified(current, content_hash)?;
+        report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
+        let publication = Publication {
+            snapshot: object.digest,
+            // The source keeps its last revision. With the revision of the old content the next poll would see a
+            // change, and undo the rollback.
+            source: current.source.clone(),
+            render_version: current.render_version,
+            // The commit dates it.
+            published_at: current.published_at,
+            rolled_back: Some(RolledBack { verified }),
+            availability: current.availability,
+        };
+        let next = Current::publish(Some(current), &snapshot, publication);
+        let (published, _) = transaction.commit(next).await?;
+        report.describe(Some(&published));
+        Ok(Outcome::Published)
+    }
+
+    async fn begin(&self) -> Result<Transaction, PublishError> {
+        let options = TransactionOptions {
+            signer: self.options.signer.clone(),
+            env: self.options.env.clone(),
+            ..TransactionOptions::default()
+        };
+        Transaction::begin(self.store.clone(), self.catalog, options).await
+    }
+
+    /// Reads the newest stored Snapshot of the content, and looks at all objects that it names. They are claimed before:
+    /// only a history names them, so collection may have condemned them.
+    async fn snapshot(
+        &self,
+        transaction: &Transaction,
+        current: &Current,
+        content_hash: Sha256,
+    ) -> Result<(Snapshot, ObjectRef), PollError> {
+        for object in current.snapshots_of(content_hash) {
+            transaction.claim([object]).await?;
+            let snapshot = match read_stored::<Snapshot>(&**self.store, &object.digest).await {
+                Ok(snapshot) => snapshot,
+                // The content may have been published several times. Another Snapshot of it, by another compressor, may
+                // still be stored.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(unusable(content_hash, &object, error)),
+            };
+            transaction
+                .claim(snapshot.objects().into_iter().map(|entry| entry.object))
+                .await?;
+            // Sizes only: hashing every object would read the whole catalog. `verify` does that.
+            self.check(&snapshot).await?;
+            return Ok((snapshot, object));
+        }
+        Err(RollbackError::Gone(content_hash).into())
+    }
+
+    /// Returns the verification of the content, which must be under the policy that is now asked of the source. Of several
+    /// publications of the content, one that fits counts, else the newest.
+    fn verified(&self, current: &Current, content_hash: Sha256) -> Result<Option<Verified>, RollbackError> {
+        let asked = current.source.verified.as_ref().map(|verified| verified.policy);
+        let same = current
+            .previous
+            .iter()
+            .filter(|previous| previous.content_hash == content_hash);
+        let known: Vec<_> = same.filter_map(|previous| previous.verified.as_ref()).collect();
+        let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
+        let found = fitting.or(known.first()).map(|verified| (*verified).clone());
+        if asked.is_none() || fitting.is_some() || self.options.unverified {
+            return Ok(found);
+        }
+        let how = match found {
+            Some(_) => "was verified under another policy",
+            None => "was not verified when it was published, as far as is known",
+        };
+        Err(RollbackError::Unverified { content_hash, how })
+    }
+
+    async fn check(&self, snapshot: &Snapshot) -> Result<(), PollError> {
+        let findings = stat_objects(&**self.store, snapshot).await?;
+        let Some(Finding { key, problem }) = findings.first() else {
+            return Ok(());
+        };
+        Err(RollbackError::Incomplete {
+            content_hash: snapshot.content_hash,
+            count: findings.len(),
+            first: format!("{key}, which {problem}"),
+        }
+        .into())
+    }
+}
+
+/// A damaged Snapshot of an earlier publication cannot be written again, so it is not worth another attempt.
+fn unusable(content_hash: Sha256, object: &ObjectRef, error: store::ObjectError) -> PollError {
+    debug_assert_eq!(object.kind, Kind::Snapshot);
+    if !error.is_damage() {
+        return PublishError::from(error).into();
+    }
+    RollbackError::Incomplete {
+        content_hash,
+        count: 1,
+        first: model::text::chain(&error),
+    }
+    .into()
+}
+
+impl RollbackTarget {
+    fn find(&self, current: &Current) -> Result<Sha256, RollbackError> {
+        let earlier = current.previous.iter().map(|previous| previous.content_hash);
+        match self {
+            Self::Previous => earlier
+                .into_iter()
+                .find(|hash| *hash != current.content_hash)
+                .ok_or(RollbackError::NoPrevious),
+            Self::Hash(prefix) => unique(prefix, earlier.chain([current.content_hash])),
+        }
+    }
+}
+
+fn unique(prefix: &str, hashes: impl Iterator<Item = Sha256>) -> Result<Sha256, RollbackError> {
+    let mut fitting: Vec<_> = hashes.filter(|hash| hash.to_string().starts_with(prefix)).collect();
+    fitting.sort_unstable();
+    fitting.dedup();
+    match fitting[..] {
+        [hash] => Ok(hash),
+        [] => Err(RollbackError::Unknown(prefix.to_owned())),
+        _ => Err(RollbackError::Ambiguous {
+            prefix: prefix.to_owned(),
+            count: fitting.len(),
+        }),
+    }
+}
+
+fn log(report: &Report) {
+    let (catalog, outcome) = (&report.catalog, report.outcome.as_str());
+    match report.error_text() {
+        Some(error) => tracing::error!(target: "report", %catalog, outcome, error, "rollback failed"),
+        None => tracing::info!(
+            %catalog,
+            outcome,
+            content_hash = report.content_hash.map(tracing::field::display),
+            serial = report.serial,
+            "rolled back"
+        ),
+    }
+}

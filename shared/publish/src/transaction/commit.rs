@@ -1,0 +1,160 @@
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use model::{Current, Document, Key};
+use store::{Condition, DOCUMENT_MAX, StoreExt};
+use tokio::time::timeout;
+
+use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
+use crate::{
+    PublishError,
+    catalogs::{add_name, add_new_name, is_listed},
+    env::whole_seconds,
+};
+
+impl Transaction {
+    /// Replaces the pointer by `next`, if it is still the one that was read. Everything that was put is durable before. A
+    /// new serial is dated by the store's clock, at least one second after the publication before. The pointer is signed,
+    /// and the catalog's name is in `catalogs.json` afterwards. A pointer that says nothing new is not written. Returns the
+    /// pointer as it is published, and true if it was written.
+    ///
+    /// # Errors
+    /// [`PublishError::Store`] with a conflict if another writer was faster, [`PublishError::Expired`],
+    /// [`PublishError::CommitTimeout`], [`PublishError::NoKey`]. Nothing was published then, except that after a time-out the
+    /// write may still happen.
+    pub async fn commit(&self, next: Current) -> Result<(Current, bool), PublishError> {
+        // A pointer must never be durable before the objects that it names, or a power cut leaves a catalog without its
+        // objects.
+        self.store.flush().await?;
+        let before = self.current()?;
+        let is_new = before.is_none_or(|before| before.serial != next.serial);
+        let next = match is_new {
+            true => {
+                let date = self.check_time().await?;
+                let published_at = self.publication_date(date);
+                self.sign(Current { published_at, ..next })?
+            }
+            false => {
+                let signed = match &self.options.signer {
+                    // Unchanged, it keeps the signatures that it has.
+                    None if before == Some(&next) => next,
+                    _ => self.sign(next)?,
+                };
+                // Ed25519 signatures are deterministic, so the same key and content give the same pointer, and nothing
+                // is written.
+                if before == Some(&signed) {
+                    // A poll without changes commits nothing, so a name that was lost would stay lost.
+                    self.restore_name().await?;
+                    return Ok((signed, false));
+                }
+                self.check_time().await?;
+                signed
+            }
+        };
+        self.replace_pointer(next.to_bytes().into()).await?;
+        Ok((next, true))
+    }
+
+    /// Replaces the pointer by that of another mirror, byte for byte: it is neither dated nor signed here. Equal bytes are
+    /// not written. Returns true if the pointer was written.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub async fn commit_copy(&self, bytes: Bytes, next: &Current) -> Result<bool, PublishError> {
+        self.store.flush().await?;
+        if self.pointer.as_ref().is_some_and(|pointer| pointer.bytes == bytes) {
+            self.restore_name().await?;
+            return Ok(false);
+        }
+        self.check_time().await?;
+        tracing::debug!(serial = next.serial, "replacing the pointer by a copy");
+        self.replace_pointer(bytes).await?;
+        Ok(true)
+    }
+
+    /// Puts the catalog's name back into `catalogs.json` if it or the whole document is lost. Does nothing for a catalog
+    /// without a pointer.
+    ///
+    /// # Errors
+    /// [`PublishError::Read`].
+    pub async fn restore_name(&self) -> Result<(), PublishError> {
+        if self.pointer.is_none() || is_listed(&*self.store, &self.catalog).await? {
+            return Ok(());
+        }
+        Ok(add_name(&*self.store, &self.catalog).await?)
+    }
+
+    /// Returns the store's date, if the commit comes soon enough after the reading of `gc.json`.
+    async fn check_time(&self) -> Result<SystemTime, PublishError> {
+        // The date of the store and not of this machine: all writers of a store then share one clock.
+        let date = self.store.stat(&Key::Current(self.catalog.clone())).await?.date;
+        let age = self.gc.get().map(|gc| gc.age(&self.options.env, date));
+        match age {
+            // A publication that put and found no objects has not read `gc.json`, and may take any time.
+            Some(age) if age > TRANSACTION_MAX => Err(PublishError::Expired),
+            _ => Ok(date),
+        }
+    }
+
+    /// Dates never go back and never repeat, whatever the clock says: readers compare them (RFC 9110, section 8.8.2).
+    fn publication_date(&self, date: SystemTime) -> SystemTime {
+        let date = whole_seconds(date);
+        // Only a verified pointer counts: a forged one with a date far ahead would push all later dates there.
+        let after = self.base().map(|base| base.published_at + Duration::from_secs(1));
+        after.map_or(date, |after| after.max(date))
+    }
+
+    fn sign(&self, next: Current) -> Result<Current, PublishError> {
+        if let Some(signer) = &self.options.signer {
+            return Ok(signer.sign(&self.catalog, next));
+        }
+        // Readers that verify would stay at the signed pointer, without a word about the reason.
+        if self.current()?.is_some_and(|before| !before.signatures.is_empty()) && !self.options.may_unsign {
+            return Err(PublishError::NoKey);
+        }
+        Ok(Current {
+            signatures: Vec::new(),
+            ..next
+        })
+    }
+
+    async fn replace_pointer(&self, bytes: Bytes) -> Result<(), PublishError> {
+        let condition = match &self.pointer {
+            Some(pointer) => Condition::Replace(pointer.version.clone()),
+            None => {
+                // Before the commit: a name without a catalog is harmless, a catalog without a name is not found.
+                add_name(&*self.store, &self.catalog).await?;
+                Condition::CreateOnly
+            }
+        };
+        let key = Key::Current(self.catalog.clone());
+        let put = self.store.put(&key, bytes.clone(), condition);
+        match timeout(COMMIT_TIMEOUT, put).await {
+            // A write that the store has accepted may still land. It is counted as a race, and the next attempt reads
+            // what was published.
+            Err(_) => return Err(PublishError::CommitTimeout),
+            // The first answer may have been lost, and the client's own retry refused.
+            Ok(Err(error)) if error.is_conflict() && self.is_published(&key, &bytes).await? => {}
+            Ok(put) => drop(put?),
+        }
+        // Again after the commit: a removal at the same time may have taken the name away. The publication stands, so this
+        // only warns; the next poll restores the name.
+        let named = match self.pointer {
+            Some(_) => add_name(&*self.store, &self.catalog).await,
+            None => add_new_name(&*self.store, &self.catalog).await,
+        };
+        if let Err(error) = named {
+            let catalog = &self.catalog;
+            tracing::warn!(%catalog, error = model::text::chain(&error), "cannot look after catalogs.json");
+        }
+        Ok(())
+    }
+
+    async fn is_published(&self, key: &Key, bytes: &Bytes) -> Result<bool, PublishError> {
+        match self.store.read_all(key, DOCUMENT_MAX).await {
+            Ok((found, _)) => Ok(found == *bytes),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! One publication of one catalog: read, put what is new, commit. Poll, rollback, sync and import all use it.
+
+mod commit;
+mod condemned;
+mod error;
+mod put;
+mod retries;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
+use store::{DOCUMENT_MAX, Store, StoreExt, Version, read_stored};
+use tokio::sync::OnceCell;
+use trust::Signer;
+
+use self::condemned::GcView;
+pub use self::{
+    error::PublishError,
+    retries::{RaceRetries, RetryableError},
+};
+use crate::{Env, ObjectStats};
+
+/// Longest time from reading `gc.json` to the commit. What is condemned meanwhile is deleted after two hours at the
+/// earliest, and the collector marks again before: half of that leaves an hour for slow commits.
+const TRANSACTION_MAX: Duration = Duration::from_secs(3600);
+
+/// Longest wait for the answer to a commit. The hour of [`TRANSACTION_MAX`] is checked just before the commit is sent.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Options of a [`Transaction`]. The default signs nothing and relies on what is published.
+#[derive(Debug, Clone, Default)]
+pub struct TransactionOptions {
+    /// Keys that sign the new pointer and verify the published one. Default: none, and nothing is signed.
+    pub signer: Option<Signer>,
+    /// Lets an unsigned pointer follow a signed one. Default: no.
+    pub may_unsign: bool,
+    /// Hashes every stored object before it is relied on, also what the published Snapshot names. Default: no.
+    pub recheck_existing: bool,
+    /// Clocks and randomness. Default: the system's.
+    pub env: Env,
+}
+
+/// `current.json` as a transaction read it.
+#[derive(Debug)]
+pub struct Pointer {
+    /// The bytes as they are stored.
+    pub bytes: Bytes,
+    /// The document; `None` if it is not a valid one of this format.
+    pub current: Option<Current>,
+    /// Version of the stored bytes, the condition of the commit.
+    pub version: Version,
+    /// True if one of the signer's keys signed it, or if there is no signer. An unverified pointer is neither built on nor
+    /// compared with.
+    pub signature_verified: bool,
+}
+
+/// One publication of one catalog. Everything that it puts or finds is safe from garbage collection until it commits.
+#[derive(Debug)]
+pub struct Transaction {
+    store: Arc<dyn Store>,
+    catalog: CatalogName,
+    options: TransactionOptions,
+    pointer: Option<Pointer>,
+    base: OnceCell<BaseSnapshot>,
+    gc: OnceCell<GcView>,
+    changes: Mutex<StoreChanges>,
+}
+
+/// The Snapshot that the published pointer names.
+#[derive(Debug, Default)]
+struct BaseSnapshot {
+    snapshot: Option<Snapshot>,
+    /// Its keys. The commit fails if the pointer has changed, so collection sees them named until then.
+    named: HashSet<ObjectKey>,
+}
+
+#[derive(Debug, Default)]
+struct StoreChanges {
+    written: ObjectStats,
+    replaced: Vec<Key>,
+}
+
+impl Transaction {
+    /// Reads the pointer of a catalog with its version, and verifies its signature. `gc.json` is read later, once, before
+    /// the first object is put or found: a poll that finds nothing new needs neither.
+    ///
+    /// # Errors
+    /// [`PublishError::Read`]. A pointer that is not a valid document is not an error here.
+    pub async fn begin(
+        store: Arc<dyn Store>,
+        catalog: &CatalogName,
+        options: TransactionOptions,
+    ) -> Result<Self, PublishError> {
+        // The version is read first: whatever another writer publishes after this makes the commit fail.
+        let pointer = Pointer::read(&*store, catalog, options.signer.as_ref()).await?;
+        Ok(Self {
+            store,
+            catalog: catalog.clone(),
+            options,
+            pointer,
+            base: OnceCell::new(),
+            gc: OnceCell::new(),
+            changes: Mutex::default(),
+        })
+    }
+
+    /// Returns the pointer as it was read; `None` if the catalog has none.
+    pub const fn pointer(&self) -> Option<&Pointer> {
+        self.pointer.as_ref()
+    }
+
+    /// Returns the published pointer, verified or not; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`PublishError::Read`] if it is not a valid document.
+    pub fn current(&self) -> Result<Option<&Current>, PublishError> {
+        match self.pointer.as_ref().map(|pointer| &pointer.current) {
+            None => Ok(None),
+            Some(Some(current)) => Ok(Some(current)),
+            // Parsed again for its error: it is rare.
+            Some(None) => {
+                let bytes = self.pointer.as_ref().map(|pointer| &pointer.bytes[..]);
+                let read = Current::from_bytes(bytes.unwrap_or_default());
+                let key = Key::Current(self.catalog.clone());
+                read.map(|_| None)
+                    .map_err(|source| PublishError::unreadable(&key, source))
+            }
+        }
+    }
+
+    /// Returns the published pointer if it is readable and its signature is verified: only that may be built on.
+    pub fn base(&self) -> Option<&Current> {
+        let pointer = self.pointer.as_ref().filter(|pointer| pointer.signature_verified)?;
+        pointer.current.as_ref()
+    }
+
+    /// Returns the Snapshot that [`Transaction::base`] names. `None` if there is none, or if it is missing or damaged,
+    /// which is logged.
+    ///
+    /// # Errors
+    /// [`PublishError::Read`] if the store fails.
+    pub async fn base_snapshot(&self) -> Result<Option<&Snapshot>, PublishError> {
+        Ok(self.read_base().await?.snapshot.as_ref())
+    }
+
+    async fn read_base(&self) -> Result<&BaseSnapshot, PublishError> {
+        let read = async || match self.base() {
+            Some(current) => BaseSnapshot::read(&*self.store, current).await,
+            None => Ok(BaseSnapshot::default()),
+        };
+        self.base.get_or_try_init(read).await
+    }
+
+    /// Makes sure that collection deletes none of these objects before the commit. To be called for many objects at once
+    /// before they are put, or relied on after they were found; `put_verified`, `put_staged` and `find` do it for theirs.
+    ///
+    /// # Errors
+    /// [`PublishError::Deferred`] if one is being deleted right now.
+    pub async fn claim(&self, objects: impl IntoIterator<Item = ObjectRef>) -> Result<(), PublishError> {
+        let named = &self.read_base().await?.named;
+        let keys = objects.into_iter().map(|object| object_key(&object));
+        let keys: Vec<ObjectKey> = keys.filter(|key| !named.contains(key)).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let read = || GcView::read(&*self.store, &self.options.env);
+        self.gc.get_or_try_init(read).await?.claim(&*self.store, &keys).await
+    }
+
+    /// Returns the number and size of the objects that were written.
+    pub fn written(&self) -> ObjectStats {
+        self.changes().written
+    }
+
+    /// Returns the keys of damaged objects that were overwritten.
+    pub fn replaced(&self) -> Vec<Key> {
+        self.changes().replaced.clone()
+    }
+
+    fn changes(&self) -> MutexGuard<'_, StoreChanges> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pointer {
+    async fn read(
+        store: &dyn Store,
+        catalog: &CatalogName,
+        signer: Option<&Signer>,
+    ) -> Result<Option<Self>, PublishError> {
+        let (bytes, info) = match store.read_all(&Key::Current(catalog.clone()), DOCUMENT_MAX).await {
+            Ok(found) => found,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let verified = signer.map_or(Ok(()), |signer| signer.trust().verify(catalog, &bytes).map(drop));
+        if let Err(error) = &verified {
+            tracing::warn!(%catalog, error = model::text::chain(error), "ignored the published state: its signature is not verified");
+        }
+        Ok(Some(Self {
+            // A damaged pointer is kept with its version, so that a copy from another mirror can replace it.
+            current: Current::from_bytes(&bytes).ok(),
+            signature_verified: verified.is_ok(),
+            version: info.version,
+            bytes,
+        }))
+    }
+}
+
+impl BaseSnapshot {
+    async fn read(store: &dyn Store, current: &Current) -> Result<Self, PublishError> {
+        let snapshot = match read_stored::<Snapshot>(store, &current.snapshot.digest).await {
+            Ok(snapshot) => snapshot,
+            // A lost or damaged Snapshot must not stop the publication that replaces it.
+            Err(error) if error.is_not_found() || error.is_damage() => {
+                tracing::warn!(key = %current.snapshot.key(), error = model::text::chain(&error), "the published snapshot is unusable");
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+        let named = objects.chain([current.snapshot]).map(|object| object_key(&object));
+        Ok(Self {
+            named: named.collect(),
+            snapshot: Some(snapshot),
+        })
+    }
+}
+
+const fn object_key(object: &ObjectRef) -> ObjectKey {
+    ObjectKey {
+        kind: object.kind,
+        sha256: object.digest.sha256,
+    }
+}

@@ -1,0 +1,179 @@
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError, mpsc::Receiver},
+};
+
+use model::Content;
+use model::text::chain;
+use zstd::bulk::Compressor;
+
+use crate::{
+    RenderError, RenderSettings, StoredShards,
+    error::shown,
+    fragment::{Fragment, FragmentBody, Lines, PackageLines},
+    memory::MemoryShare,
+    scratch::{Scratch, ScratchBuffer},
+    usage::Usage,
+};
+
+/// One chunk of one file, for any worker.
+pub(crate) struct ChunkJob {
+    pub(crate) path: Arc<str>,
+    pub(crate) part: usize,
+    /// True if the chunk is its whole file.
+    pub(crate) sole: bool,
+    pub(crate) chunk: fbc::Chunk,
+    /// Memory for the chunk, its parser and its lines.
+    pub(crate) memory: MemoryShare,
+}
+
+/// State that the workers share.
+pub(crate) struct RenderContext {
+    pub(crate) settings: RenderSettings,
+    pub(crate) stored: Arc<dyn StoredShards>,
+    pub(crate) scratch: Scratch,
+    pub(crate) results: Mutex<WorkerResults>,
+    pub(crate) usage: Usage,
+}
+
+#[derive(Default)]
+pub(crate) struct WorkerResults {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) failures: Vec<FileFailure>,
+    pub(crate) scratch_error: Option<io::Error>,
+}
+
+/// A file that is not FBC. It is reported unless an ignore file excludes it.
+pub(crate) struct FileFailure {
+    pub(crate) path: Arc<str>,
+    pub(crate) part: usize,
+    pub(crate) reason: String,
+    /// Limit that the file exceeds, if that is the reason.
+    pub(crate) limit: Option<&'static str>,
+}
+
+impl FileFailure {
+    /// Returns the failure as one of another file.
+    pub(crate) fn at(&self, path: &Arc<str>) -> Self {
+        Self {
+            path: path.clone(),
+            part: self.part,
+            reason: self.reason.clone(),
+            limit: self.limit,
+        }
+    }
+}
+
+impl RenderContext {
+    pub(crate) fn results(&self) -> std::sync::MutexGuard<'_, WorkerResults> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if the caller has stopped the work.
+    pub(crate) fn check_stop(&self) -> Result<(), RenderError> {
+        match self.settings.stop.is_stopped() {
+            true => Err(RenderError::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    /// Records the problem of a file, which counts as one document.
+    pub(crate) fn fail(&self, path: &Arc<str>, part: usize, error: &fbc::FbcError) {
+        self.usage.add(path, 1, 0);
+        self.results().failures.push(FileFailure {
+            path: path.clone(),
+            part,
+            reason: shown(&chain(error)),
+            limit: match error.kind() {
+                fbc::FbcErrorKind::Limit { name, .. } => Some(*name),
+                _ => None,
+            },
+        });
+    }
+
+    /// Renders chunks until the queue is closed.
+    pub(crate) fn work(&self, jobs: &Mutex<Receiver<ChunkJob>>) -> io::Result<()> {
+        let mut compressor = Compressor::new(self.settings.shard_level)?;
+        compressor.include_checksum(true)?;
+        while let Some(job) = next(jobs) {
+            if self.usage.is_exceeded() || self.settings.stop.is_stopped() {
+                continue;
+            }
+            let (path, part) = (job.path.clone(), job.part);
+            match self.render(job, &mut compressor) {
+                Ok(fragments) => self.results().fragments.extend(fragments),
+                Err(ChunkError::Fbc(error)) => self.fail(&path, part, &error),
+                Err(ChunkError::Scratch(error)) => self.results().scratch_error = Some(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> Result<Vec<Fragment>, ChunkError> {
+        let mut packages = PackageLines::default();
+        job.chunk
+            .metas(&self.settings.limits.document, &mut |meta| packages.push(&meta))
+            .map_err(ChunkError::Fbc)?;
+        // The lines are compressed in the memory of the chunk.
+        drop(job.chunk);
+        let place = FragmentPlace {
+            path: job.path,
+            part: job.part,
+            sole: job.sole,
+        };
+        packages
+            .0
+            .values()
+            .for_each(|lines| self.usage.lines(&place.path, lines));
+        let fragments = packages
+            .0
+            .into_iter()
+            .map(|(group, lines)| self.fragment(&place, group, lines, compressor));
+        let fragments = fragments.collect::<io::Result<_>>().map_err(ChunkError::Scratch);
+        drop(job.memory);
+        fragments
+    }
+
+    fn fragment(
+        &self,
+        job: &FragmentPlace,
+        group: String,
+        lines: Lines,
+        compressor: &mut Compressor<'_>,
+    ) -> io::Result<Fragment> {
+        let content = Content::of(&lines.bytes);
+        let body = match self.stored.stored(&content.sha256) {
+            Some(stored) if job.sole => FragmentBody::Stored(stored),
+            _ if job.sole => FragmentBody::Whole(self.keep(&lines.bytes, compressor)?),
+            _ => FragmentBody::Part(self.keep(&lines.bytes, compressor)?),
+        };
+        Ok(Fragment {
+            path: job.path.clone(),
+            part: job.part,
+            group: group.into(),
+            metas: lines.metas.into(),
+            lines: content,
+            body,
+        })
+    }
+
+    fn keep(&self, lines: &[u8], compressor: &mut Compressor<'_>) -> io::Result<Arc<ScratchBuffer>> {
+        self.scratch.keep(compressor.compress(lines)?).map(Arc::new)
+    }
+}
+
+/// The chunk that a fragment comes from.
+struct FragmentPlace {
+    path: Arc<str>,
+    part: usize,
+    sole: bool,
+}
+
+enum ChunkError {
+    Fbc(fbc::FbcError),
+    Scratch(io::Error),
+}
+
+fn next(jobs: &Mutex<Receiver<ChunkJob>>) -> Option<ChunkJob> {
+    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}

@@ -1,0 +1,97 @@
+//! A Rendering of published Shards: everything that is made from FBC files can be made from the Shards again.
+
+use std::{
+    io::Read,
+    sync::{Arc, Mutex},
+};
+
+use fbc::Chunks;
+use model::{Content, IndexedMeta, ShardRef, Snapshot};
+
+use crate::{
+    RenderError, RenderSettings, Rendering, Shard, StoredShards,
+    context::RenderContext,
+    scratch::Scratch,
+    shard::{ShardBody, load},
+    usage::Usage,
+};
+
+impl Rendering {
+    /// Creates a Rendering from a Snapshot instead of FBC files; `shards` reads its Shards. [`Rendering::write_all`] then
+    /// writes the same bytes as before, if the compressors are the same. It counts no Metas before
+    /// [`Rendering::read_metas`].
+    pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
+        let scratch = Scratch::new(settings.memory_bytes, settings.scratch_dir.clone());
+        let usage = Usage::new(&settings.limits);
+        Self {
+            shards: snapshot.shards().map(Shard::of_ref).collect(),
+            context: Arc::new(RenderContext {
+                settings,
+                stored: shards,
+                scratch,
+                usage,
+                results: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Reads the Metas of all Shards, so that [`Rendering::take_index`] returns the index again.
+    ///
+    /// # Errors
+    /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for Shards that cannot be used.
+    pub fn read_metas(&mut self) -> Result<(), RenderError> {
+        let context = &self.context;
+        self.shards.iter_mut().try_for_each(|shard| {
+            let damaged = || RenderError::Damaged {
+                sha256: shard.stored.sha256,
+            };
+            let compressed = load(&*context.stored, &shard.stored)?;
+            let lines = zstd::Decoder::with_buffer(&compressed[..]).map_err(|_| damaged())?;
+            shard.metas = index_lines(lines, shard.lines).ok_or_else(damaged)?;
+            Ok(())
+        })
+    }
+}
+
+/// Returns the position and the names of each Meta in the canonical lines of a Shard. `None` if they are not canonical
+/// FBC of the expected size.
+pub fn index_lines(mut lines: impl Read, expected: Content) -> Option<Vec<IndexedMeta>> {
+    // Whatever limits the publisher had: a line is at most as long as its Shard.
+    let limits = fbc::FbcLimits {
+        document_bytes: usize::try_from(expected.size).ok()?.max(1),
+        memory_bytes: usize::MAX,
+        ..fbc::FbcLimits::default()
+    };
+    let mut metas = Vec::new();
+    let mut offset = 0;
+    // Canonical lines are FBC, and their canonical form is the lines themselves.
+    for chunk in Chunks::new(&mut lines, limits, RenderSettings::default().chunk_bytes) {
+        let indexed = chunk.and_then(|chunk| {
+            chunk.metas(&limits, &mut |meta| {
+                let length = meta.line.len() as u64;
+                metas.push(IndexedMeta {
+                    schema: meta.schema.to_owned(),
+                    package: meta.package.to_owned(),
+                    name: meta.name.to_owned(),
+                    offset,
+                    length,
+                });
+                offset += length;
+            })
+        });
+        indexed.ok()?;
+    }
+    (offset == expected.size).then_some(metas)
+}
+
+impl Shard {
+    fn of_ref(shard: &ShardRef) -> Self {
+        Self {
+            name: shard.name.clone(),
+            lines: shard.lines,
+            stored: shard.stored,
+            metas: Vec::new(),
+            body: ShardBody::Stored,
+        }
+    }
+}

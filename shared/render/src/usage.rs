@@ -1,0 +1,93 @@
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use crate::{ExceededLimit, RenderLimits, error::shown, fragment::Lines};
+
+/// Counts documents and bytes of a catalog. Once a limit is exceeded, no more files are taken in.
+pub(crate) struct Usage {
+    limits: RenderLimits,
+    documents: AtomicU64,
+    content_bytes: AtomicU64,
+    name_bytes: AtomicU64,
+    ignore_bytes: AtomicU64,
+    exceeded: Mutex<Option<ExceededLimit>>,
+}
+
+impl Usage {
+    pub(crate) fn new(limits: &RenderLimits) -> Self {
+        Self {
+            limits: *limits,
+            documents: AtomicU64::new(0),
+            content_bytes: AtomicU64::new(0),
+            name_bytes: AtomicU64::new(0),
+            ignore_bytes: AtomicU64::new(0),
+            exceeded: Mutex::default(),
+        }
+    }
+
+    /// Counts lines of a file.
+    pub(crate) fn lines(&self, path: &str, lines: &Lines) {
+        let names = lines
+            .metas
+            .iter()
+            .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());
+        self.add(path, lines.metas.len() as u64, lines.bytes.len() as u64);
+        let used = add(&self.name_bytes, names.sum::<usize>() as u64);
+        self.check("nameBytes", self.limits.name_bytes, used, path);
+    }
+
+    /// Counts documents that a file has because it is a link.
+    pub(crate) fn add(&self, path: &str, documents: u64, bytes: u64) {
+        let used = add(&self.documents, documents);
+        self.check("documents", self.limits.documents, used, path);
+        let used = add(&self.content_bytes, bytes);
+        self.check("contentBytes", self.limits.content_bytes, used, path);
+    }
+
+    /// Counts bytes of an ignore file.
+    pub(crate) fn ignore_bytes(&self, path: &str, bytes: u64) {
+        let used = add(&self.ignore_bytes, bytes);
+        self.check("ignoreBytes", self.limits.ignore_bytes, used, path);
+    }
+
+    /// Checks the number of Packages; `last` is the one that came last.
+    pub(crate) fn packages(&self, count: u64, last: &str) {
+        self.check("packages", self.limits.packages, count, last);
+    }
+
+    /// Checks the steps of comparing paths with patterns, and the number of patterns. Returns false for another error.
+    pub(crate) fn ignore_limit(&self, place: &str, error: &fbc::FbcError) -> bool {
+        let fbc::FbcErrorKind::Limit { name, limit } = error.kind() else {
+            return false;
+        };
+        self.check(name, *limit as u64, u64::MAX, place);
+        true
+    }
+
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Returns the first limit that was exceeded.
+    pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
+        self.lock().clone()
+    }
+
+    /// Records limit `name` as exceeded at `place` if `used` is above `limit`. Only the first one is kept.
+    fn check(&self, name: &'static str, limit: u64, used: u64, place: &str) {
+        if used > limit {
+            let place = shown(place);
+            self.lock().get_or_insert(ExceededLimit { name, limit, place });
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<ExceededLimit>> {
+        self.exceeded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn add(counter: &AtomicU64, count: u64) -> u64 {
+    counter.fetch_add(count, Ordering::Relaxed).saturating_add(count)
+}

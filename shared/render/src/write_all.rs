@@ -1,0 +1,279 @@
+use std::{
+    io::{self, Write},
+    mem,
+    num::NonZero,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::{self, Scope, ScopedJoinHandle},
+};
+
+use model::{Hasher, ObjectDigest, Sha256};
+
+use crate::{
+    RenderError, Rendering, Shard,
+    deflate::{self, Lanes},
+    gzip::{self, LayerFacts},
+    hashing::HashingWriter,
+    shard::{copy_lines, encoder},
+};
+
+/// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members depend on the borders.
+pub(crate) type Block = Vec<u8>;
+
+/// A block on its way to the compressors.
+#[derive(Clone)]
+pub(crate) struct Piece {
+    /// Tar header that goes before it in the layer.
+    pub(crate) frame: Vec<u8>,
+    pub(crate) block: Arc<Block>,
+    /// True for the first block of a Shard.
+    pub(crate) begins: bool,
+}
+
+/// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that a dictionary of 32 kB
+/// costs little.
+const BLOCK_BYTES: usize = 512 << 10;
+
+/// Destinations of one pass over the catalog. An encoding without a sink is not made.
+#[derive(Default)]
+pub struct Sinks {
+    /// For `all.json.zst`.
+    pub zstd: Option<Box<dyn Write + Send>>,
+    /// For `all.json.gz`.
+    pub gzip: Option<Box<dyn Write + Send>>,
+    /// For `all.json`.
+    pub identity: Option<Box<dyn Write + Send>>,
+    /// For the layer of the catalog's image: a tar archive in one gzip member.
+    pub layer: Option<Box<dyn Write + Send>>,
+}
+
+/// Hashes and sizes that one pass over the whole catalog found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllFacts {
+    /// The sha256 of `all.json`.
+    pub content_hash: Sha256,
+    /// Size of `all.json`, in bytes.
+    pub size: u64,
+    /// Number of Metas of each Shard, in their order.
+    pub metas: Vec<u64>,
+    /// `all.json.zst` as it was written.
+    pub zstd: Option<ObjectDigest>,
+    /// `all.json.gz` as it was written.
+    pub gzip: Option<ObjectDigest>,
+    /// `all.json` as it was written.
+    pub identity: Option<ObjectDigest>,
+    /// The layer of the catalog's image as it was written.
+    pub layer: Option<LayerFacts>,
+}
+
+impl Rendering {
+    /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a sink, on threads of its own.
+    ///
+    /// # Errors
+    /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for stored Shards that cannot be used,
+    /// [`RenderError::Sink`], [`RenderError::Scratch`].
+    pub fn write_all(&self, sinks: Sinks) -> Result<AllFacts, RenderError> {
+        let size = self.shards.iter().map(|shard| shard.lines.size).sum();
+        thread::scope(|scope| {
+            let mut fan_out = FanOut::default();
+            let zstd = sinks.zstd.map(|sink| self.spawn_zstd(scope, &mut fan_out, size, sink));
+            let framed = sinks.layer.is_some();
+            let gzip = self.spawn_gzip(scope, &mut fan_out, sinks.gzip, sinks.layer);
+            let identity = sinks.identity.map(|sink| spawn_identity(scope, &mut fan_out, sink));
+            let read = match self.feed(fan_out, framed) {
+                // The writers then ended too soon: their errors are a consequence.
+                Err(error @ (RenderError::Damaged { .. } | RenderError::Unreadable { .. })) => return Err(error),
+                read => read,
+            };
+            // A writer that failed made the reading stop: its error is the cause.
+            let zstd = join(zstd, "all.json.zst")?;
+            let gzip = gzip.map_or_else(|| Ok(gzip::GzipDigests::default()), finish)?;
+            let identity = join(identity, "all.json")?;
+            let metas = self.shards.iter().map(|shard| shard.metas.len() as u64).collect();
+            Ok(AllFacts {
+                content_hash: read?,
+                size,
+                metas,
+                zstd,
+                gzip: gzip.all,
+                identity,
+                layer: gzip.layer,
+            })
+        })
+    }
+
+    fn feed(&self, fan_out: FanOut, framed: bool) -> Result<Sha256, RenderError> {
+        let mut blocks = BlockWriter {
+            hasher: Hasher::new(),
+            layer: framed.then(oci::Layer::new),
+            frame: Vec::new(),
+            begins: true,
+            block: Vec::with_capacity(BLOCK_BYTES),
+            fan_out,
+        };
+        for shard in &self.shards {
+            self.context.check_stop()?;
+            blocks.begin(shard);
+            self.feed_shard(shard, &mut blocks)?;
+            blocks.send().map_err(RenderError::Scratch)?;
+        }
+        blocks.end().map_err(RenderError::Scratch)
+    }
+
+    /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
+    fn feed_shard(&self, shard: &Shard, blocks: &mut BlockWriter) -> Result<(), RenderError> {
+        let compressed = shard.compressed(&self.context)?;
+        if !shard.is_stored() {
+            return copy_lines(&compressed, |lines| blocks.add(lines)).map_err(RenderError::Scratch);
+        }
+        let mut check = Hasher::new();
+        let copied = copy_lines(&compressed, |lines| {
+            check.update(lines);
+            blocks.add(lines)
+        });
+        if copied.is_err() || check.finish() != shard.lines.sha256 {
+            return Err(RenderError::Damaged {
+                sha256: shard.stored.sha256,
+            });
+        }
+        Ok(())
+    }
+
+    fn spawn_zstd<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        fan_out: &mut FanOut,
+        size: u64,
+        sink: Box<dyn Write + Send>,
+    ) -> Writer<'scope> {
+        let blocks = fan_out.add_plain();
+        let level = self.context.settings.zstd_level;
+        scope.spawn(move || {
+            let encoder = encoder(HashingWriter::new(sink), level, size)?;
+            write_blocks(blocks, encoder)?.finish()?.finish()
+        })
+    }
+
+    fn spawn_gzip<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        fan_out: &mut FanOut,
+        all: Option<Box<dyn Write + Send>>,
+        layer: Option<Box<dyn Write + Send>>,
+    ) -> Option<ScopedJoinHandle<'scope, Result<gzip::GzipDigests, RenderError>>> {
+        if all.is_none() && layer.is_none() {
+            return None;
+        }
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let (lanes, segments) = deflate::lanes(scope, threads, self.context.settings.gzip_level);
+        fan_out.gzip = Some(lanes);
+        Some(scope.spawn(move || gzip::write(&segments, all, layer)))
+    }
+}
+
+type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<ObjectDigest>>;
+
+fn spawn_identity<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    fan_out: &mut FanOut,
+    sink: Box<dyn Write + Send>,
+) -> Writer<'scope> {
+    let blocks = fan_out.add_plain();
+    scope.spawn(move || write_blocks(blocks, HashingWriter::new(sink))?.finish())
+}
+
+fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Result<W> {
+    for block in blocks {
+        sink.write_all(&block)?;
+    }
+    Ok(sink)
+}
+
+fn join(writer: Option<Writer<'_>>, part: &'static str) -> Result<Option<ObjectDigest>, RenderError> {
+    let Some(writer) = writer else { return Ok(None) };
+    finish(writer)
+        .map(Some)
+        .map_err(|source| RenderError::Sink { part, source })
+}
+
+fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
+    writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Sends each block to all writers.
+#[derive(Default)]
+struct FanOut {
+    plain: Vec<SyncSender<Arc<Block>>>,
+    gzip: Option<Lanes>,
+}
+
+impl FanOut {
+    fn add_plain(&mut self) -> Receiver<Arc<Block>> {
+        let (writer, blocks) = sync_channel(1);
+        self.plain.push(writer);
+        blocks
+    }
+
+    fn send(&mut self, piece: Piece) -> io::Result<()> {
+        let plain = self.plain.iter().all(|writer| writer.send(piece.block.clone()).is_ok());
+        if plain && self.gzip.as_mut().is_none_or(|lanes| lanes.send(piece)) {
+            return Ok(());
+        }
+        Err(io::Error::other("a writer has stopped"))
+    }
+}
+
+/// Collects lines into blocks.
+struct BlockWriter {
+    hasher: Hasher,
+    /// The tar archive around the lines, if the layer has a sink.
+    layer: Option<oci::Layer>,
+    frame: Vec<u8>,
+    begins: bool,
+    block: Block,
+    fan_out: FanOut,
+}
+
+impl BlockWriter {
+    fn begin(&mut self, shard: &Shard) {
+        self.begins = true;
+        if let Some(layer) = &mut self.layer {
+            self.frame.extend(layer.before(&shard.name, shard.lines.size));
+        }
+    }
+
+    fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
+        self.hasher.update(lines);
+        while !lines.is_empty() {
+            let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - self.block.len()));
+            self.block.extend_from_slice(now);
+            lines = later;
+            if self.block.len() == BLOCK_BYTES {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<Sha256> {
+        if let Some(layer) = self.layer.take() {
+            self.frame.extend(layer.end());
+        }
+        self.send()?;
+        Ok(self.hasher.finish())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        if self.block.is_empty() && self.frame.is_empty() {
+            return Ok(());
+        }
+        let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
+        self.fan_out.send(Piece {
+            frame: mem::take(&mut self.frame),
+            block: Arc::new(block),
+            begins: mem::replace(&mut self.begins, false),
+        })
+    }
+}

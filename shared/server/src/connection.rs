@@ -1,0 +1,142 @@
+//! One connection, from the TLS handshake to its end.
+
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+
+use http::Request;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::{MissedTickBehavior, interval, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    body::WatchedBody,
+    limits::ServerLimits,
+    metrics::{CloseReason, ServerMetrics},
+    reload::ReloadedFiles,
+    request::RequestFilter,
+    socket::WatchedSocket,
+    watch::{ConnectionWatch, Verdict},
+};
+
+/// Bytes that HTTP/2 buffers for one stream.
+const HTTP2_SEND_BUFFER: usize = 64 << 10;
+
+/// Streams that the server may reset because of a client's mistakes. hyper's own default.
+const LOCAL_RESETS: usize = 1024;
+
+/// Limits, files and router that all connections share.
+#[derive(Debug)]
+pub(crate) struct SharedParts {
+    pub(crate) filter: RequestFilter,
+    pub(crate) limits: Arc<ServerLimits>,
+    pub(crate) http: auto::Builder<TokioExecutor>,
+    pub(crate) tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
+    pub(crate) metrics: ServerMetrics,
+    /// Cancelled when running answers should finish.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled when connections must end at once.
+    pub(crate) kill: CancellationToken,
+}
+
+/// Returns the settings of both HTTP versions.
+pub(crate) fn http_builder(limits: &ServerLimits) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    // hyper answers 431 when the buffer for a head is full. It accepts no buffer below 8 KiB.
+    let head = usize::try_from(limits.head).unwrap_or(usize::MAX);
+    http.http1()
+        .max_buf_size(head.max(8 << 10))
+        // A client that has sent its request may close its side, as `nc -N` does, and still gets the whole answer.
+        .half_close(true)
+        // The watch limits this time, for both versions.
+        .header_read_timeout(None::<Duration>);
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(limits.head)
+        .max_pending_accept_reset_streams(limits.resets)
+        .max_local_error_reset_streams(LOCAL_RESETS)
+        // A peer that vanished keeps its connection no longer than one that does not read.
+        .keep_alive_interval(limits.stalled)
+        .keep_alive_timeout(limits.stalled)
+        .max_send_buf_size(HTTP2_SEND_BUFFER);
+    http
+}
+
+/// Serves a connection until the client closes it, a limit is exceeded or the server stops.
+pub(crate) async fn serve(shared: Arc<SharedParts>, watch: Arc<ConnectionWatch>, stream: TcpStream) {
+    // A small answer must not wait for the acknowledgement of the one before.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    let stream = WatchedSocket::new(stream, Arc::clone(&watch));
+    let Some(tls) = &shared.tls else {
+        return drive(&shared, &watch, stream).await;
+    };
+    let handshake = TlsAcceptor::from(Arc::clone(&*tls.current())).accept(stream);
+    let handshake = timeout(shared.limits.handshake, handshake);
+    match shared.stop.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => drive(&shared, &watch, stream).await,
+        Some(_) => shared.metrics.count_closed(CloseReason::Handshake),
+        None => {}
+    }
+}
+
+async fn drive<S>(shared: &Arc<SharedParts>, watch: &Arc<ConnectionWatch>, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    watch.connected();
+    let service = service_fn(|request: Request<Incoming>| {
+        let (shared, ticket, version) = (Arc::clone(shared), watch.begin_request(), request.version());
+        async move {
+            let response = shared.filter.answer(request).await;
+            Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, ticket, version)))
+        }
+    });
+    let mut connection = pin!(shared.http.serve_connection(TokioIo::new(stream), service));
+    let mut checks = interval(shared.limits.check_interval());
+    // A burst of missed checks would repeat the same decision.
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ending = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(error, "connection ended with an error");
+                }
+                return;
+            }
+            _ = checks.tick() => match watch.verdict() {
+                Verdict::Healthy => {}
+                Verdict::CloseIdle if ending => {}
+                Verdict::CloseIdle => {
+                    shared.metrics.count_closed(CloseReason::Idle);
+                    ending = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                // Counted already at the graceful shutdown.
+                Verdict::Close(CloseReason::Idle) if ending => return,
+                Verdict::Close(reason) => return shared.metrics.count_closed(reason),
+            },
+            () = watch.replaced.cancelled(), if !ending => {
+                shared.metrics.count_closed(CloseReason::Replaced);
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = shared.stop.cancelled(), if !ending => {
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = shared.kill.cancelled() => return shared.metrics.count_closed(CloseReason::Drained),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The open connections, and room for new ones.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use crate::watch::ConnectionWatch;
+
+/// Shortest idle time of a connection that makes room for a new one. A client that sends its next request at once does not
+/// meet the close of its connection.
+const IDLE_MIN: Duration = Duration::from_millis(500);
+
+/// Longest wait for the end of the connection that makes room. Closing an idle connection takes a round trip at most.
+const ROOM_WAIT: Duration = Duration::from_secs(2);
+
+/// Open connections, at most a fixed number of them.
+///
+/// A server with thousands of clients that ask every ten minutes is full of idle connections. Refusing new clients because
+/// of them would be wrong, so the connection that has been idle for longest is closed for a new one.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    permits: Arc<Semaphore>,
+    open: Mutex<OpenConnections>,
+}
+
+#[derive(Debug, Default)]
+struct OpenConnections {
+    /// Number of the next connection.
+    next: u64,
+    watches: HashMap<u64, Arc<ConnectionWatch>>,
+}
+
+/// Place of one connection. It is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionPlace {
+    connections: Arc<Connections>,
+    number: u64,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Place that is free at once, or soon.
+#[derive(Debug)]
+pub(crate) enum Room {
+    Free(OwnedSemaphorePermit),
+    /// An idle connection was told to end.
+    Soon,
+}
+
+impl Connections {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            permits: Arc::new(Semaphore::new(limit)),
+            open: Mutex::default(),
+        })
+    }
+
+    /// Finds room for one more connection. `None` if the server is full and no connection is idle.
+    pub(crate) fn find_room(&self) -> Option<Room> {
+        match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => Some(Room::Free(permit)),
+            Err(_) => self.close_idle().then_some(Room::Soon),
+        }
+    }
+
+    /// Takes the place that [`Connections::find_room`] has found. `None` if it does not become free in time.
+    pub(crate) async fn take(self: Arc<Self>, room: Room, watch: Arc<ConnectionWatch>) -> Option<ConnectionPlace> {
+        let permit = match room {
+            Room::Free(permit) => permit,
+            Room::Soon => {
+                let free = timeout(ROOM_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
+                free.ok()?.ok()?
+            }
+        };
+        let number = {
+            let mut open = self.open();
+            open.next += 1;
+            let number = open.next;
+            open.watches.insert(number, watch);
+            number
+        };
+        Some(ConnectionPlace {
+            connections: self,
+            number,
+            _permit: permit,
+        })
+    }
+
+    /// Ends the connection that has been idle for longest. Returns false if none is idle.
+    fn close_idle(&self) -> bool {
+        let open = self.open();
+        let idle = open
+            .watches
+            .values()
+            .filter_map(|watch| Some((watch.idle_for()?, watch)));
+        match idle.max_by_key(|(idle, _)| *idle) {
+            Some((idle, watch)) if idle >= IDLE_MIN => {
+                watch.replaced.cancel();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ConnectionPlace {
+    fn drop(&mut self) {
+        self.connections.open().watches.remove(&self.number);
+    }
+}

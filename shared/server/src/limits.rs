@@ -1,0 +1,77 @@
+use std::time::Duration;
+
+/// Limits for clients. Nothing in the server waits without one of them.
+///
+/// The number of header fields is limited by hyper, to 100.
+///
+/// ```
+/// use catalog_mirror_server::ServerLimits;
+///
+/// let limits = ServerLimits { connections: 64, ..ServerLimits::default() };
+/// assert_eq!(limits.idle.as_secs(), 75);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Concurrent connections. Default: 1,024. One more takes the place of the connection that has been idle for longest. If
+    /// none is idle, it is answered with 503 and closed.
+    pub connections: usize,
+    /// Concurrent requests on an HTTP/2 connection. Default: 100.
+    pub streams: u32,
+    /// HTTP/2 streams that a client may reset before they were handled. Default: 20. One more closes the connection.
+    pub resets: usize,
+    /// Size of a request's head in bytes. Default: 32 KiB, at least 8 KiB. A larger one is answered with 431.
+    pub head: u32,
+    /// Length of path and query in bytes. Default: 8,000. A longer one is answered with 414.
+    pub uri: usize,
+    /// Time for a TLS handshake. Default: 10 s.
+    pub handshake: Duration,
+    /// Time from the connection, or its TLS handshake, to the end of the first request's head. Default: 10 s.
+    pub first_request: Duration,
+    /// Time from the end of an answer to the head of the next request. Default: 75 s.
+    pub idle: Duration,
+    /// Time in which a client must take some bytes of a waiting answer. Default: 30 s.
+    ///
+    /// A client that takes less than about 4 kB a second may seem to take nothing: the kernel reports free space in
+    /// pieces of about 100 kB.
+    pub stalled: Duration,
+    /// Time for running answers after the server was asked to stop. Default: 20 s.
+    pub drain: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            // With all that a connection may buffer these take less than 256 MB. A mirror serves thousands of clusters
+            // that come now and then.
+            connections: 1024,
+            // The smallest number that RFC 9113, section 6.5.2, recommends.
+            streams: 100,
+            // Browsers reset a few streams, a rapid reset attack (CVE-2023-44487) resets all.
+            resets: 20,
+            // Twice what other servers accept.
+            head: 32 << 10,
+            // The smallest length that RFC 9110, section 4.1, recommends.
+            uri: 8000,
+            // Enough for a client on a bad line.
+            handshake: Duration::from_secs(10),
+            first_request: Duration::from_secs(10),
+            // Longer than the 60 s for which proxies keep idle connections, so that the proxy closes them: a request
+            // that crosses the server's close would fail.
+            idle: Duration::from_secs(75),
+            stalled: Duration::from_secs(30),
+            // Within the 30 s that Kubernetes and systemd units give.
+            drain: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Checks of a connection within its shortest limit. A limit may be exceeded by a quarter.
+const CHECKS: u32 = 4;
+
+impl ServerLimits {
+    /// Returns the time between two checks of a connection, from 10 ms to 1 s.
+    pub(crate) fn check_interval(&self) -> Duration {
+        let shortest = self.first_request.min(self.idle).min(self.stalled);
+        (shortest / CHECKS).clamp(Duration::from_millis(10), Duration::from_secs(1))
+    }
+}

@@ -1,0 +1,129 @@
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+/// Label of a metric, with one of its values.
+type Label = [(&'static str, &'static str); 1];
+
+/// Metrics of connections, logins and reloaded files.
+#[derive(Debug, Clone, Default)]
+pub struct ServerMetrics {
+    pub(crate) open: Gauge,
+    closed: Family<Label, Counter>,
+    logins: Family<Label, Counter>,
+    broken: Family<Label, Gauge>,
+}
+
+/// Reason for which the server refused or closed a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CloseReason {
+    /// The limit of connections was reached (503).
+    Full,
+    /// The TLS handshake failed or took too long.
+    Handshake,
+    /// The first request did not come in time.
+    Silent,
+    /// The next request did not come in time.
+    Idle,
+    /// The connection was idle when a new one needed its place.
+    Replaced,
+    /// The client took too little of its answer.
+    Stalled,
+    /// The server stopped, and the answer was not finished in time.
+    Drained,
+}
+
+/// Result of checking the credentials of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoginOutcome {
+    /// The credentials are right, and the user may read.
+    Accepted,
+    /// The credentials are missing or wrong (401).
+    Refused,
+    /// Too many passwords are being verified (429).
+    Busy,
+}
+
+/// Kind of files that are reloaded together, the `file` label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// The certificate chain and its private key.
+    Certificate,
+    /// User list of `--readers`: names with hashes of passwords or tokens.
+    Users,
+}
+
+impl CloseReason {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Handshake => "handshake",
+            Self::Silent => "silent",
+            Self::Idle => "idle",
+            Self::Replaced => "replaced",
+            Self::Stalled => "stalled",
+            Self::Drained => "drained",
+        }
+    }
+}
+
+impl LoginOutcome {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Refused => "refused",
+            Self::Busy => "busy",
+        }
+    }
+}
+
+impl FileKind {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Certificate => "certificate",
+            // The flag is --readers.
+            Self::Users => "readers",
+        }
+    }
+}
+
+impl ServerMetrics {
+    /// Adds the metrics of the server to a registry.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register("connections", "Connections that are open", metrics.open.clone());
+        registry.register(
+            "connections_closed",
+            "Connections that the server closed or refused, by reason",
+            metrics.closed.clone(),
+        );
+        registry.register(
+            "logins",
+            "Requests by the result of checking their credentials",
+            metrics.logins.clone(),
+        );
+        registry.register(
+            "file_broken",
+            "1 while a changed file cannot be used and its previous content is in use",
+            metrics.broken.clone(),
+        );
+        metrics
+    }
+
+    pub(crate) fn count_closed(&self, reason: CloseReason) {
+        let reason = reason.as_str();
+        tracing::debug!(reason, "closed connection");
+        self.closed.get_or_create(&[("reason", reason)]).inc();
+    }
+
+    pub(crate) fn count_login(&self, outcome: LoginOutcome) {
+        self.logins.get_or_create(&[("outcome", outcome.as_str())]).inc();
+    }
+
+    pub(crate) fn set_broken(&self, file: FileKind, broken: bool) {
+        self.broken
+            .get_or_create(&[("file", file.as_str())])
+            .set(i64::from(broken));
+    }
+}

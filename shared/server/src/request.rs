@@ -1,0 +1,118 @@
+//! Checks of a request before the router sees it, and of the caching of its answer.
+
+use std::sync::Arc;
+
+use axum::{Router, body::Body};
+use http::{
+    HeaderValue, Method, Request, Response, Version,
+    header::{CACHE_CONTROL, CONNECTION},
+    request::Parts,
+};
+use http_api::{ApiError, check_host, is_probe, refuse};
+use hyper::body::Incoming;
+use tower::ServiceExt;
+
+use crate::{limits::ServerLimits, users::Authenticator};
+
+/// Checks length, content and credentials of a request, and passes it to the router.
+#[derive(Debug)]
+pub(crate) struct RequestFilter {
+    pub(crate) router: Router,
+    pub(crate) limits: Arc<ServerLimits>,
+    pub(crate) authenticator: Option<Arc<Authenticator>>,
+}
+
+impl RequestFilter {
+    /// Answers a request: by the router, or with the reason for which it is denied.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let has_content = !hyper::body::Body::is_end_stream(request.body());
+        // No route accepts content, so it is not read.
+        let (request, _) = request.into_parts();
+        let version = request.version;
+        let mut response = match self.refusal(&request, has_content).await {
+            Some(error) => refuse(&request.method, request.uri.path(), &error),
+            None => self.pass(request).await,
+        };
+        if has_content && version < Version::HTTP_2 {
+            // The next request begins after the content, which was not read.
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn refusal(&self, request: &Parts, has_content: bool) -> Option<ApiError> {
+        // Before authentication: a request that proxies and servers read differently is refused for every user.
+        if let Err(error) = check_host(request) {
+            return Some(error);
+        }
+        let uri = &request.uri;
+        let target = uri.path_and_query();
+        if target.is_some_and(|target| target.as_str().len() > self.limits.uri) {
+            return Some(ApiError::UriTooLong);
+        }
+        // Content of a GET may hide another request from a proxy (RFC 9110, section 9.3.1). Other methods get 405.
+        if has_content && matches!(request.method, Method::GET | Method::HEAD) {
+            return Some(ApiError::Content);
+        }
+        match &self.authenticator {
+            Some(authenticator) if !is_probe(uri.path()) => authenticator.refusal(&request.headers).await,
+            _ => None,
+        }
+    }
+
+    async fn pass(&self, request: Parts) -> Response<Body> {
+        let Ok(mut response) = self
+            .router
+            .clone()
+            .oneshot(Request::from_parts(request, Body::empty()))
+            .await;
+        if self.authenticator.is_some() {
+            make_private(&mut response);
+        }
+        response
+    }
+}
+
+/// Replaces `public` by `private` in the cache policy of an answer.
+fn make_private(response: &mut Response<Body>) {
+    // `public` would let a shared cache give the answer to users without credentials (RFC 9111, section 3.5).
+    let policy = response.headers().get(CACHE_CONTROL);
+    let rest = policy.and_then(|policy| policy.to_str().ok()?.strip_prefix("public"));
+    if let Some(rest) = rest {
+        let private = HeaderValue::try_from(format!("private{rest}")).expect("the rest was part of a field value");
+        response.headers_mut().insert(CACHE_CONTROL, private);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn make_private_replaces_public_only() {
+        for (before, after) in [
+            ("public, max-age=60", "private, max-age=60"),
+            ("no-store", "no-store"),
+            ("private", "private"),
+        ] {
+            let mut response = Response::new(Body::empty());
+            response
+                .headers_mut()
+                .insert(CACHE_CONTROL, HeaderValue::from_static(before));
+            make_private(&mut response);
+            assert_eq!(response.headers()[CACHE_CONTROL], after);
+        }
+    }
+
+    /// `make_private` looks for the first word only, so no policy may be written in another order.
+    #[test]
+    fn cache_policies_begin_with_public_or_are_no_store() {
+        use model::CachePolicy;
+        for policy in [CachePolicy::Immutable, CachePolicy::Pointer, CachePolicy::NoStore] {
+            let text = policy.cache_control();
+            assert!(text.starts_with("public, ") || text == "no-store", "{text}");
+        }
+    }
+}

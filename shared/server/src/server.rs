@@ -1,0 +1,230 @@
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
+
+use axum::Router;
+use rustls::ServerConfig;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::sleep,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument;
+
+use crate::{
+    connection::{self, SharedParts},
+    connections::Connections,
+    descriptors,
+    error::FileError,
+    limits::ServerLimits,
+    metrics::{CloseReason, FileKind, ServerMetrics},
+    overload::OverloadResponder,
+    reload::{CHECK_INTERVAL, ReloadedFiles},
+    request::RequestFilter,
+    tls,
+    users::Authenticator,
+    watch::ConnectionWatch,
+};
+
+/// Wait after an accept that failed for lack of a resource, such as file descriptors, which other connections free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Bytes that the kernel buffers for a connection before the network takes them.
+///
+/// The kernel's default is megabytes. A client that reads a few kB a second would then seem to take nothing for a
+/// minute. Bytes on their way through the network are not limited by this.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES: u32 = 128 << 10;
+
+/// An HTTP server that is configured and not running yet.
+///
+/// Files are read when they are added, so that a mistake shows before the server runs.
+#[derive(Debug)]
+pub struct Server {
+    limits: Arc<ServerLimits>,
+    tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
+    authenticator: Option<Arc<Authenticator>>,
+    metrics: ServerMetrics,
+}
+
+impl Server {
+    /// Returns a server without TLS and without authentication.
+    pub fn new(limits: ServerLimits, metrics: ServerMetrics) -> Self {
+        Self {
+            limits: Arc::new(limits),
+            tls: None,
+            authenticator: None,
+            metrics,
+        }
+    }
+
+    /// Adds TLS with a chain of certificates and its key, both PEM. Plain HTTP is no longer answered.
+    ///
+    /// # Errors
+    /// [`FileError`] for files that cannot be used.
+    pub fn with_tls(mut self, certificate: PathBuf, key: PathBuf) -> Result<Self, FileError> {
+        let metrics = self.metrics.clone();
+        let files = ReloadedFiles::new(FileKind::Certificate, vec![certificate, key], tls::parse, metrics)?;
+        self.tls = Some(Arc::new(files));
+        Ok(self)
+    }
+
+    /// Adds authentication by a user list. `/healthz` and `/readyz` stay open.
+    ///
+    /// A line is `NAME:$2y$...`, a password as `htpasswd -B` writes it, or `NAME:sha256:HEX`, the hash of a token.
+    ///
+    /// # Errors
+    /// [`FileError`] for a list that cannot be used.
+    pub fn with_users(mut self, path: PathBuf) -> Result<Self, FileError> {
+        self.authenticator = Some(Arc::new(Authenticator::new(path, self.metrics.clone())?));
+        Ok(self)
+    }
+
+    /// Serves until `stop` is cancelled, then finishes running answers within [`ServerLimits::drain`].
+    pub async fn run(self, listener: TcpListener, router: Router, stop: CancellationToken) {
+        let fit = descriptors::raise_limit(self.limits.connections);
+        if fit < self.limits.connections {
+            tracing::warn!(
+                connections = fit,
+                "the limit of open files (RLIMIT_NOFILE) allows fewer connections than configured"
+            );
+        }
+        limit_unsent(&listener);
+        let reloading = tokio::spawn(reload(self.tls.clone(), self.authenticator.clone()));
+        let shared = Arc::new(SharedParts {
+            filter: RequestFilter {
+                router,
+                limits: Arc::clone(&self.limits),
+                authenticator: self.authenticator,
+            },
+            http: connection::http_builder(&self.limits),
+            tls: self.tls,
+            metrics: self.metrics,
+            stop,
+            kill: CancellationToken::new(),
+            limits: self.limits,
+        });
+        let connections = TaskTracker::new();
+        accept(&listener, &shared, &connections, fit).await;
+        // Closed before the drain: a new connection would wait in the backlog, and be reset at the end.
+        drop(listener);
+        drain(&shared, &connections).await;
+        reloading.abort();
+    }
+}
+
+// Accepted connections inherit the option.
+#[cfg(target_os = "linux")]
+fn limit_unsent(listener: &TcpListener) {
+    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_BYTES) {
+        tracing::debug!(%error, "cannot set TCP_NOTSENT_LOWAT");
+    }
+}
+
+// Other systems have no such option.
+#[cfg(not(target_os = "linux"))]
+fn limit_unsent(_: &TcpListener) {}
+
+async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: &TaskTracker, fit: usize) {
+    let (places, overload) = (Connections::new(fit), OverloadResponder::new());
+    let mut full = false;
+    while let Some(accepted) = shared.stop.run_until_cancelled(listener.accept()).await {
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                pause_after(&error).await;
+                continue;
+            }
+        };
+        // Accepted and refused, not left in the backlog: a client in the backlog waits without an answer until it times
+        // out.
+        let Some(room) = places.find_room() else {
+            if !std::mem::replace(&mut full, true) {
+                tracing::warn!(connections = fit, "too many connections, refusing new ones");
+            }
+            refuse(shared, &overload, stream);
+            continue;
+        };
+        full = false;
+        let (shared, places, overload) = (Arc::clone(shared), Arc::clone(&places), overload.clone());
+        let span = tracing::debug_span!("connection", %peer);
+        let serving = async move {
+            let watch = ConnectionWatch::new(Arc::clone(&shared.limits));
+            let Some(place) = places.take(room, Arc::clone(&watch)).await else {
+                return refuse(&shared, &overload, stream);
+            };
+            let open = OpenGauge::new(&shared.metrics);
+            connection::serve(shared, watch, stream).await;
+            drop((open, place));
+        };
+        connections.spawn(serving.instrument(span));
+    }
+}
+
+async fn pause_after(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    // The client was gone before its connection was accepted. The next one may be waiting.
+    if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        tracing::error!(%error, "cannot accept connection");
+        sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+fn refuse(shared: &SharedParts, overload: &OverloadResponder, stream: TcpStream) {
+    shared.metrics.count_closed(CloseReason::Full);
+    // With TLS the connection is only closed: the handshake would cost more than serving the request.
+    if shared.tls.is_none() {
+        overload.answer(stream);
+    }
+}
+
+async fn drain(shared: &SharedParts, connections: &TaskTracker) {
+    connections.close();
+    let drain = shared.limits.drain;
+    if tokio::time::timeout(drain, connections.wait()).await.is_err() {
+        let cut_off = connections.len();
+        tracing::warn!(
+            drain_s = drain.as_secs(),
+            connections = cut_off,
+            "cut off answers that did not finish in time"
+        );
+        shared.kill.cancel();
+        connections.wait().await;
+    }
+}
+
+/// Checks the files for changes, for ever.
+async fn reload(tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>, authenticator: Option<Arc<Authenticator>>) {
+    if tls.is_none() && authenticator.is_none() {
+        return;
+    }
+    loop {
+        sleep(CHECK_INTERVAL).await;
+        let (tls, authenticator) = (tls.clone(), authenticator.clone());
+        let checked = tokio::task::spawn_blocking(move || {
+            if let Some(files) = tls {
+                files.check();
+            }
+            if let Some(authenticator) = authenticator {
+                authenticator.users.check();
+            }
+        });
+        if let Err(error) = checked.await {
+            tracing::error!(%error, "cannot check files for changes");
+        }
+    }
+}
+
+/// Counts a connection while it is open.
+struct OpenGauge(ServerMetrics);
+
+impl OpenGauge {
+    fn new(metrics: &ServerMetrics) -> Self {
+        metrics.open.inc();
+        Self(metrics.clone())
+    }
+}
+
+impl Drop for OpenGauge {
+    fn drop(&mut self) {
+        self.0.open.dec();
+    }
+}

@@ -1,0 +1,165 @@
+use std::fmt;
+
+use model::Sha256;
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::{error::FileError, users::verified::VerifiedLogins};
+
+/// Highest bcrypt cost that is accepted. 2^14 rounds take a second. With more, one request could occupy a processor for
+/// minutes.
+pub(crate) const COST_MAX: u32 = 14;
+
+/// Users with the hashes of their tokens and passwords.
+///
+/// A name may occur twice, while its secret is being replaced.
+pub(crate) struct UserList {
+    tokens: Vec<(String, Sha256)>,
+    passwords: Vec<(String, String)>,
+    /// Passwords that were verified since the list was read.
+    pub(crate) verified: VerifiedLogins,
+}
+
+/// Password hashes to verify for a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PasswordHashes {
+    pub(crate) hashes: Vec<String>,
+    /// False if the name has no password. The hashes are then another user's, and no password is right.
+    pub(crate) is_known: bool,
+}
+
+/// Parses a user list. One user a line; empty lines and lines that begin with `#` are ignored.
+pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<UserList, FileError> {
+    let text = texts.first().map(Vec::as_slice).unwrap_or_default();
+    let text = std::str::from_utf8(text).map_err(|_| FileError::UserEncoding)?;
+    UserList::parse(text)
+}
+
+impl UserList {
+    fn parse(text: &str) -> Result<Self, FileError> {
+        let mut users = Self {
+            tokens: Vec::new(),
+            passwords: Vec::new(),
+            verified: VerifiedLogins::default(),
+        };
+        let lines = text.lines().map(str::trim).zip(1..);
+        for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#')) {
+            users.add(line, number)?;
+        }
+        match users.tokens.is_empty() && users.passwords.is_empty() {
+            true => Err(FileError::NoUsers),
+            false => Ok(users),
+        }
+    }
+
+    fn add(&mut self, line: &str, number: usize) -> Result<(), FileError> {
+        let wrong = || FileError::UserLine(number);
+        let (name, secret) = line.split_once(':').ok_or_else(wrong)?;
+        if name.is_empty() {
+            return Err(wrong());
+        }
+        let name = name.to_owned();
+        if let Some(hex) = secret.strip_prefix("sha256:") {
+            self.tokens.push((name, hex.parse().map_err(|_| wrong())?));
+            return Ok(());
+        }
+        match secret.parse::<bcrypt::HashParts>() {
+            Err(_) => Err(wrong()),
+            Ok(parts) if parts.get_cost() > COST_MAX => Err(FileError::UserCost(number)),
+            Ok(_) => {
+                self.passwords.push((name, secret.to_owned()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns true if the token is in the list, and belongs to `name` if one is given.
+    pub(crate) fn has_token(&self, name: Option<&str>, token: &[u8]) -> bool {
+        let hash = Sha256::of(token);
+        let matches = |(owner, secret): &(String, Sha256)| {
+            let named = name.map_or(Choice::from(1), |name| owner.as_bytes().ct_eq(name.as_bytes()));
+            named & secret.as_bytes().ct_eq(hash.as_bytes())
+        };
+        // All are compared, in constant time, so that the duration of a request tells nothing.
+        self.tokens
+            .iter()
+            .fold(Choice::from(0), |found, entry| found | matches(entry))
+            .into()
+    }
+
+    /// Returns the password hashes of a name.
+    pub(crate) fn passwords(&self, name: &str) -> PasswordHashes {
+        let own = |(owner, hash): &(String, String)| (owner == name).then(|| hash.clone());
+        let own: Vec<_> = self.passwords.iter().filter_map(own).collect();
+        if !own.is_empty() {
+            return PasswordHashes {
+                hashes: own,
+                is_known: true,
+            };
+        }
+        // An unknown name costs as much time as a wrong password, so that the duration does not tell which names exist.
+        let decoy = self.passwords.first().map(|(_, hash)| hash.clone());
+        PasswordHashes {
+            hashes: decoy.into_iter().collect(),
+            is_known: false,
+        }
+    }
+}
+
+impl fmt::Debug for UserList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UserList(<{} redacted>)", self.tokens.len() + self.passwords.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_list_finds_tokens_and_passwords() {
+        let hash = bcrypt::hash("pass", 4).unwrap();
+        let token = Sha256::of(b"token");
+        let text = format!("# users\n\nalice:{hash}\n  robot:sha256:{token}\nalice:{hash}\n");
+        let users = UserList::parse(&text).unwrap();
+        let (alice, unknown) = (users.passwords("alice"), users.passwords("unknown"));
+        assert_eq!((alice.hashes, alice.is_known), (vec![hash.clone(), hash.clone()], true));
+        assert_eq!((unknown.hashes, unknown.is_known), (vec![hash.clone()], false));
+        for (name, token, expected) in [
+            (None, "token", true),
+            (Some("robot"), "token", true),
+            (Some("alice"), "token", false),
+            (None, "other", false),
+            (None, "", false),
+        ] {
+            assert_eq!(users.has_token(name, token.as_bytes()), expected, "{name:?} {token}");
+        }
+        let debug = format!("{users:?}");
+        assert!(!debug.contains(&hash) && !debug.contains("alice"), "{debug}");
+    }
+
+    #[test]
+    fn user_list_bad_line_is_refused_and_not_quoted() {
+        let costly = bcrypt::hash("pass", 4).unwrap().replacen("$04$", "$15$", 1);
+        for (text, expected) in [
+            ("", "names no users"),
+            ("# comment\n", "names no users"),
+            ("alice", "line 1 of the user list is neither"),
+            ("\nalice:plain", "line 2 of the user list is neither"),
+            (":$2y$05$x", "line 1 of the user list is neither"),
+            ("alice:$apr1$x$y", "line 1 of the user list is neither"),
+            (
+                "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=",
+                "line 1 of the user list is neither",
+            ),
+            ("robot:sha256:abc", "line 1 of the user list is neither"),
+            (
+                &format!("alice:{costly}"),
+                "line 1 of the user list has a bcrypt hash of a cost above 14",
+            ),
+        ] {
+            let error = UserList::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+            assert!(!error.contains("alice"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The format of `auth.json` and `config.json`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+
+use crate::auth::paths::CredentialFile;
+use crate::auth::{CredentialsError, Secret};
+
+/// Names of Docker Hub that share one login in docker.
+const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
+
+pub(crate) struct AuthDocument {
+    /// File or secret that holds the document, for errors.
+    origin: String,
+    content: AuthContent,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct AuthContent {
+    auths: Option<BTreeMap<String, AuthEntry>>,
+    cred_helpers: Option<BTreeMap<String, String>>,
+    creds_store: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AuthEntry {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+}
+
+/// The credentials of a repository in a document.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FoundLogin {
+    Secret(Secret),
+    /// A helper program to ask, and the name of the server for it.
+    Helper {
+        helper: String,
+        server: String,
+    },
+}
+
+impl AuthDocument {
+    pub(crate) fn open(file: &CredentialFile) -> Result<Option<Self>, CredentialsError> {
+        let path = file.path.clone();
+        match fs::read(&path) {
+            Ok(bytes) => Self::parse(path.display().to_string(), &bytes).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound && !file.is_required => Ok(None),
+            Err(source) => Err(CredentialsError::Read { path, source }),
+        }
+    }
+
+    pub(crate) fn parse(origin: String, bytes: &[u8]) -> Result<Self, CredentialsError> {
+        // Only the position, because serde's message may quote a secret.
+        let why = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
+        match serde_json::from_slice(bytes) {
+            Ok(content) => Ok(Self { origin, content }),
+            Err(error) => Err(CredentialsError::Format {
+                origin,
+                why: why(error),
+            }),
+        }
+    }
+
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Finds the longest key that fits: `quay.io/ns/repo`, then `quay.io/ns`, then `quay.io`. A helper of a key wins over its
+    /// entry. The credential store is last.
+    pub(crate) fn find(&self, registry: &str, repository: &str) -> Result<Option<FoundLogin>, CredentialsError> {
+        for key in keys(registry, repository) {
+            if let Some(helper) = self.helper(&key) {
+                return Ok(Some(FoundLogin::Helper { helper, server: key }));
+            }
+            if let Some(entry) = self.entry(&key)
+                && let Some(secret) = self.secret(&key, entry)?
+            {
+                return Ok(Some(FoundLogin::Secret(secret)));
+            }
+        }
+        let store = self.content.creds_store.as_deref().filter(|name| !name.is_empty());
+        let server = if is_docker_hub(registry) {
+            "https://index.docker.io/v1/"
+        } else {
+            registry
+        };
+        Ok(store.map(|name| FoundLogin::Helper {
+            helper: program(name),
+            server: server.to_owned(),
+        }))
+    }
+
+    fn helper(&self, key: &str) -> Option<String> {
+        let name = self.content.cred_helpers.as_ref()?.get(key)?;
+        Some(name).filter(|name| !name.is_empty()).map(|name| program(name))
+    }
+
+    fn entry(&self, key: &str) -> Option<&AuthEntry> {
+        let auths = self.content.auths.as_ref()?;
+        // Old docker wrote URLs as keys.
+        let same = |written: &str| !key.contains('/') && host_of(written) == key;
+        auths
+            .get(key)
+            .or_else(|| auths.iter().find(|(written, _)| same(written)).map(|(_, entry)| entry))
+    }
+
+    fn secret(&self, key: &str, entry: &AuthEntry) -> Result<Option<Secret>, CredentialsError> {
+        if let Some(token) = entry.identitytoken.as_ref().filter(|token| !token.is_empty()) {
+            return Ok(Some(Secret::IdentityToken(token.clone())));
+        }
+        if let Some(auth) = entry.auth.as_ref().filter(|auth| !auth.is_empty()) {
+            let why = || format!("`auth` of {key} is not base64 of user:password");
+            let decoded = decode(auth);
+            return decoded.map(Some).ok_or_else(|| CredentialsError::Format {
+                origin: self.origin.clone(),
+                why: why(),
+            });
+        }
+        Ok(match (&entry.username, &entry.password) {
+            (Some(user), Some(password)) => Some(Secret::Password {
+                user: user.clone(),
+                password: password.clone(),
+            }),
+            // docker writes an empty entry when the credentials are in the store.
+            _ => None,
+        })
+    }
+}
+
+fn keys(registry: &str, repository: &str) -> Vec<String> {
+    let whole = format!("{registry}/{repository}");
+    let mut keys: Vec<_> = whole.match_indices('/').map(|(at, _)| whole[..at].to_owned()).collect();
+    if is_docker_hub(registry) {
+        keys.splice(0..1, DOCKER_HUB.iter().rev().map(|host| (*host).to_owned()));
+    }
+    keys.push(whole);
+    keys.reverse();
+    keys
+}
+
+fn is_docker_hub(registry: &str) -> bool {
+    DOCKER_HUB.contains(&registry)
+}
+
+fn host_of(key: &str) -> &str {
+    let stripped = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://"));
+    stripped.map_or(key, |rest| rest.split('/').next().unwrap_or(rest))
+}
+
+fn program(name: &str) -> String {
+    format!("docker-credential-{name}")
+}
+
+fn decode(auth: &str) -> Option<Secret> {
+    let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let bytes = GeneralPurpose::new(&STANDARD, lenient).decode(auth.trim()).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Some(Secret::Password {
+        user: user.to_owned(),
+        password: password.trim_end_matches('\0').to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{
+        "auths": {
+            "quay.io": {"auth": "aG9zdDpwdw=="},
+            "quay.io/ns": {"auth": "bnM6cHc"},
+            "quay.io/ns/repo": {"username": "repo", "password": "p:w"},
+            "https://index.docker.io/v1/": {"auth": "aHViOnB3"},
+            "token.io": {"auth": "PHRva2VuPjo=", "identitytoken": "idt"},
+            "stored.io": {},
+            "broken.io": {"auth": "%%%"}
+        },
+        "credHelpers": {"ecr.aws": "ecr-login"},
+        "credsStore": "desktop"
+    }"#;
+
+    fn find(registry: &str, repository: &str) -> Result<String, CredentialsError> {
+        let document = AuthDocument::parse("auth.json".to_owned(), FILE.as_bytes())?;
+        Ok(match document.find(registry, repository)?.unwrap() {
+            FoundLogin::Secret(Secret::Password { user, password }) => format!("{user}:{password}"),
+            FoundLogin::Secret(Secret::IdentityToken(token)) => format!("identity {token}"),
+            FoundLogin::Helper { helper, server } => format!("{helper} for {server}"),
+        })
+    }
+
+    #[test]
+    fn find_prefers_longest_key_then_store() {
+        for (registry, repository, want) in [
+            ("quay.io", "ns/repo", "repo:p:w"),
+            ("quay.io", "ns/repo/deeper", "repo:p:w"),
+            ("quay.io", "ns/repo2", "ns:pw"),
+            ("quay.io", "ns2", "host:pw"),
+            ("docker.io", "library/x", "hub:pw"),
+            ("token.io", "x", "identity idt"),
+            ("ecr.aws", "x/y", "docker-credential-ecr-login for ecr.aws"),
+            ("stored.io", "x", "docker-credential-desktop for stored.io"),
+            ("other.io", "x", "docker-credential-desktop for other.io"),
+            ("quay.io:8443", "ns/repo", "docker-credential-desktop for quay.io:8443"),
+        ] {
+            assert_eq!(find(registry, repository).unwrap(), want, "{registry}/{repository}");
+        }
+    }
+
+    #[test]
+    fn error_of_broken_file_quotes_no_secret() {
+        assert!(find("broken.io", "x").unwrap_err().to_string().contains("broken.io"));
+        let error = AuthDocument::parse(
+            "a".to_owned(),
+            br#"{"auths": {"x": {"auth": 5, "password": "hunter2"}}}"#,
+        );
+        let error = error.err().unwrap().to_string();
+        assert!(error.contains("line 1") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn open_missing_file_fails_only_if_required() {
+        let file = |is_required| CredentialFile {
+            path: std::path::PathBuf::from("/nonexistent/auth.json"),
+            is_required,
+        };
+        assert!(AuthDocument::open(&file(false)).unwrap().is_none());
+        assert!(matches!(
+            AuthDocument::open(&file(true)),
+            Err(CredentialsError::Read { .. })
+        ));
+    }
+}

@@ -1,0 +1,116 @@
+//! Credentials, from the files and helpers of podman, skopeo and docker.
+
+mod document;
+mod helper;
+mod logins;
+mod paths;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::auth::document::{AuthDocument, FoundLogin};
+pub use crate::auth::logins::Logins;
+
+/// Credentials for one repository and their origin.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    pub(crate) secret: Secret,
+    /// Origin for error messages: a file, or a helper named in it.
+    pub(crate) origin: String,
+}
+
+/// A secret for a registry or its token service.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Secret {
+    Password { user: String, password: String },
+    IdentityToken(String),
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Password { .. } => "Password(<redacted>)",
+            Self::IdentityToken(_) => "IdentityToken(<redacted>)",
+        })
+    }
+}
+
+/// A failure to read configured credentials. No message quotes a file or a helper, because that may be the secret.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// A credential file that cannot be read.
+    #[error("cannot read the credentials file {path}", path = .path.display())]
+    Read {
+        /// Path of the file on this machine.
+        path: PathBuf,
+        /// The underlying error, which the chain prints after this one.
+        source: std::io::Error,
+    },
+    /// A document of another format than `podman login` writes.
+    #[error("the credentials in {origin} are not valid: {why}")]
+    Format {
+        /// The file, or the name of a document in memory.
+        origin: String,
+        /// The position of the problem, without a quote.
+        why: String,
+    },
+    /// A credential helper that cannot be started.
+    #[error("cannot run the credential helper {helper}")]
+    Run {
+        /// Name of the program, `docker-credential-` and its short name.
+        helper: String,
+        /// The underlying error, which the chain prints after this one.
+        source: std::io::Error,
+    },
+    /// A credential helper that failed, timed out or answered nonsense.
+    #[error("the credential helper {helper} failed: {why}")]
+    Helper {
+        /// Name of the program, `docker-credential-` and its short name.
+        helper: String,
+        /// The cause in words, without any output of the helper.
+        why: String,
+    },
+}
+
+/// Finds the credentials for a repository: in the documents in memory, then in `files`, which must all be readable. The
+/// default files are read only if there are neither.
+pub(crate) async fn find(
+    held: &Logins,
+    files: &[PathBuf],
+    registry: &str,
+    repository: &str,
+) -> Result<Option<Login>, CredentialsError> {
+    let held = held.documents();
+    for document in held.iter() {
+        if let Some(login) = ask(document, registry, repository).await? {
+            return Ok(Some(login));
+        }
+    }
+    if files.is_empty() && !held.is_empty() {
+        return Ok(None);
+    }
+    for file in paths::credential_files(files, |name| std::env::var_os(name)) {
+        let Some(document) = AuthDocument::open(&file)? else {
+            continue;
+        };
+        if let Some(login) = ask(&document, registry, repository).await? {
+            return Ok(Some(login));
+        }
+    }
+    Ok(None)
+}
+
+async fn ask(document: &AuthDocument, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
+    let origin = document.origin();
+    Ok(match document.find(registry, repository)? {
+        Some(FoundLogin::Secret(secret)) => Some(Login {
+            secret,
+            origin: origin.to_owned(),
+        }),
+        Some(FoundLogin::Helper { helper, server }) => helper::get(&helper, &server).await?.map(|secret| Login {
+            secret,
+            origin: format!("{helper} (named in {origin})"),
+        }),
+        None => None,
+    })
+}

@@ -1,0 +1,174 @@
+//! The two places that hold an image's bytes, a registry and a layout on disk, behind one interface.
+
+use bytes::Bytes;
+use fetch::Traffic;
+use oci::{BlobRef, Digest, DigestHasher, ImageLimits};
+use tokio::sync::mpsc::Sender;
+
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::registry::Session;
+
+/// A place that holds manifests and blobs.
+pub(crate) enum BlobSource {
+    Registry(Session),
+    Layout(Layout),
+}
+
+/// The end of a stream that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// All bytes were sent and their digest is right.
+    Verified,
+    /// The receiver was dropped before the end of the layer.
+    Unwanted,
+}
+
+impl BlobSource {
+    /// Returns the manifest or index `digest`, verified.
+    pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
+        match self {
+            Self::Registry(session) => session.manifest(digest).await,
+            Self::Layout(layout) => layout.manifest(digest).await,
+        }
+    }
+
+    /// Returns the bytes of the image config, which hash to its digest.
+    pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
+        match self {
+            Self::Registry(session) => session.config(blob).await,
+            Self::Layout(layout) => layout.config(blob).await,
+        }
+    }
+
+    /// Streams a blob into `to` and verifies it on the way.
+    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
+        match self {
+            Self::Registry(session) => session.stream(blob, to).await,
+            Self::Layout(layout) => layout.stream(blob, to).await,
+        }
+    }
+
+    /// Returns the traffic so far. Reading a disk is none.
+    pub(crate) fn traffic(&self) -> Traffic {
+        match self {
+            Self::Registry(session) => session.traffic(),
+            Self::Layout(_) => Traffic::default(),
+        }
+    }
+
+    /// Replaces an error whose text repeats a secret that was sent.
+    pub(crate) fn redact(&self, error: Error) -> Error {
+        match self {
+            Self::Registry(session) => error.without(&session.sent_secrets()),
+            Self::Layout(_) => error,
+        }
+    }
+}
+
+/// A limit of the settings, by its name in the configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedLimit {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: u64,
+}
+
+impl NamedLimit {
+    pub(crate) const fn manifest(limits: &ImageLimits) -> Self {
+        Self {
+            name: "manifestBytes",
+            bytes: limits.manifest_bytes,
+        }
+    }
+
+    pub(crate) const fn config(limits: &ImageLimits) -> Self {
+        Self {
+            name: "configBytes",
+            bytes: limits.config_bytes,
+        }
+    }
+
+    pub(crate) const fn signature(limits: &ImageLimits) -> Self {
+        Self {
+            name: "signatureBytes",
+            bytes: limits.signature_bytes,
+        }
+    }
+}
+
+/// Returns `bytes` if their digest is `expected`.
+pub(crate) fn verify(expected: &Digest, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
+    let mut hasher = expected.hasher();
+    hasher.update(&bytes);
+    let actual = hasher.finish();
+    if actual == *expected {
+        return Ok(bytes);
+    }
+    Err(Error::Digest {
+        what,
+        expected: expected.clone(),
+        actual,
+    })
+}
+
+/// Compares bytes that stream by with a declared size and digest.
+pub(crate) struct BlobCheck<'a> {
+    blob: &'a BlobRef,
+    what: &'static str,
+    hasher: DigestHasher,
+    seen: u64,
+}
+
+impl<'a> BlobCheck<'a> {
+    pub(crate) fn new(what: &'static str, blob: &'a BlobRef) -> Self {
+        Self {
+            blob,
+            what,
+            hasher: blob.digest.hasher(),
+            seen: 0,
+        }
+    }
+
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.seen == self.blob.size
+    }
+
+    /// Takes the next bytes. Refuses the first byte beyond the declared size.
+    pub(crate) fn update(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.seen += bytes.len() as u64;
+        if self.seen > self.blob.size {
+            return Err(self.wrong_size());
+        }
+        self.hasher.update(bytes);
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        if !self.is_complete() {
+            return Err(self.wrong_size());
+        }
+        let (expected, actual) = (self.blob.digest.clone(), self.hasher.finish());
+        if actual == expected {
+            Ok(())
+        } else {
+            Err(Error::Digest {
+                what: self.what,
+                expected,
+                actual,
+            })
+        }
+    }
+
+    fn wrong_size(&self) -> Error {
+        Error::Size {
+            what: self.what,
+            digest: self.blob.digest.clone(),
+            declared: self.blob.size,
+            actual: self.seen,
+        }
+    }
+}

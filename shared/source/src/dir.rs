@@ -1,0 +1,191 @@
+//! A folder of FBC files as a source, for people who write catalogs.
+
+use std::fs::File;
+use std::io::{self, Read, Take};
+use std::path::{Path, PathBuf};
+
+use oci::{Budget, ContentReader, Digest, DigestHasher, FileSink, ImageLimits, LinkError};
+use walkdir::{DirEntry, WalkDir};
+
+use crate::error::{Error, ImageError};
+
+/// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
+pub(crate) fn digest(dir: &Path, limits: &ImageLimits) -> Result<Digest, Error> {
+    FolderWalk::new(dir, limits)?.run(&mut HashOnly)
+}
+
+/// Passes the files of a folder to `sink`. Fails if the folder does not have the digest `expected`.
+pub(crate) fn read<S: FileSink>(dir: &Path, expected: &Digest, limits: &ImageLimits, mut sink: S) -> Result<S, Error> {
+    if FolderWalk::new(dir, limits)?.run(&mut sink)? == *expected {
+        Ok(sink)
+    } else {
+        Err(ImageError::Changed(dir.to_owned()).into())
+    }
+}
+
+/// Takes nothing. Only the digest is wanted, so broken links do not matter yet.
+struct HashOnly;
+
+impl FileSink for HashOnly {
+    fn file(&mut self, _: &str, _: u64, _: &mut dyn Read) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn link(&mut self, _: &str, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn excludes(&self, _: &str) -> bool {
+        true
+    }
+}
+
+struct FolderWalk {
+    root: PathBuf,
+    links: Vec<String>,
+    hasher: DigestHasher,
+    budget: Budget,
+}
+
+impl FolderWalk {
+    fn new(dir: &Path, limits: &ImageLimits) -> Result<Self, Error> {
+        let root = dir.canonicalize().map_err(|source| io_error(dir, source))?;
+        // A walk over a file finds nothing in it, and an empty catalog would replace the published one.
+        if !root.is_dir() {
+            return Err(io_error(dir, io::Error::from(io::ErrorKind::NotADirectory)));
+        }
+        Ok(Self {
+            root,
+            links: Vec::new(),
+            hasher: DigestHasher::default(),
+            budget: Budget::new(limits),
+        })
+    }
+
+    fn run(mut self, sink: &mut impl FileSink) -> Result<Digest, Error> {
+        for entry in WalkDir::new(&self.root).min_depth(1).sort_by_file_name() {
+            let entry = entry.map_err(|error| self.walk_error(error))?;
+            self.entry(&entry, sink)?;
+        }
+        for link in &self.links {
+            match self.resolve(link) {
+                Ok(target) => sink.link(link, &target).map_err(Error::Sink)?,
+                Err(_) if sink.excludes(link) => {}
+                Err(source) => {
+                    return Err(Error::Link {
+                        path: link.clone(),
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(self.hasher.finish())
+    }
+
+    fn walk_error(&self, error: walkdir::Error) -> Error {
+        let path = error.path().unwrap_or(&self.root).to_owned();
+        Error::Io {
+            path,
+            source: error.into(),
+        }
+    }
+
+    fn entry(&mut self, entry: &DirEntry, sink: &mut impl FileSink) -> Result<(), Error> {
+        self.budget.count_entry(|| self.place())?;
+        let kind = entry.file_type();
+        if kind.is_dir() {
+            return Ok(());
+        }
+        let path = self.relative(entry.path())?;
+        self.budget.check_path(path.as_bytes(), || self.place())?;
+        if kind.is_symlink() {
+            let target = entry.path().read_link();
+            let target = target.map_err(|source| io_error(entry.path(), source))?;
+            self.hash_entry(b'l', &path, &Digest::of(target.as_os_str().as_encoded_bytes()));
+            self.links.push(path);
+            return Ok(());
+        }
+        if !kind.is_file() {
+            let source = io::Error::other("not a file, directory or link");
+            return Err(io_error(entry.path(), source));
+        }
+        let content = self.feed(entry.path(), &path, sink)?;
+        self.hash_entry(b'f', &path, &content);
+        Ok(())
+    }
+
+    /// Reads one file through the hash into the sink. Also hashes what the sink leaves unread.
+    fn feed(&self, file: &Path, path: &str, sink: &mut impl FileSink) -> Result<Digest, Error> {
+        let failed = |source| io_error(file, source);
+        let opened = File::open(file).map_err(failed)?;
+        let size = opened.metadata().map_err(failed)?.len();
+        self.budget.check_file(path, size)?;
+        self.budget.count_bytes(size, || self.place())?;
+        let mut hashing = HashingFile {
+            // A file that grows must not bring more bytes than were counted.
+            file: opened.take(size),
+            hasher: DigestHasher::default(),
+        };
+        let mut content = ContentReader::new(&mut hashing, size);
+        let outcome = sink.file(path, size, &mut content);
+        if let Some(source) = content.take_failure() {
+            return Err(failed(source));
+        }
+        outcome.map_err(Error::Sink)?;
+        drop(content);
+        io::copy(&mut hashing, &mut io::sink()).map_err(failed)?;
+        Ok(hashing.hasher.finish())
+    }
+
+    fn place(&self) -> String {
+        format!("folder {}", self.root.display())
+    }
+
+    fn hash_entry(&mut self, kind: u8, path: &str, content: &Digest) {
+        self.hasher.update(&[kind]);
+        // The length goes in, so that no two folders give the same bytes.
+        self.hasher.update(&(path.len() as u64).to_le_bytes());
+        self.hasher.update(path.as_bytes());
+        self.hasher.update(content.as_str().as_bytes());
+    }
+
+    fn resolve(&self, link: &str) -> Result<String, LinkError> {
+        let path = self.root.join(link);
+        let target = path
+            .read_link()
+            .map_or_else(|_| String::new(), |target| target.display().to_string());
+        let Ok(real) = path.canonicalize() else {
+            return Err(LinkError::Broken(target));
+        };
+        if real.is_dir() {
+            return Err(LinkError::Directory(target));
+        }
+        self.relative(&real).map_err(|_| LinkError::Outside(target))
+    }
+
+    fn relative(&self, path: &Path) -> Result<String, Error> {
+        let inside = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
+        let inside = inside.ok_or_else(|| io_error(path, io::Error::other("the path is not UTF-8")))?;
+        Ok(inside.to_owned())
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> Error {
+    Error::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+struct HashingFile {
+    file: Take<File>,
+    hasher: DigestHasher,
+}
+
+impl Read for HashingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.hasher.update(&buffer[..count]);
+        Ok(count)
+    }
+}

@@ -1,0 +1,251 @@
+//! The entry point: a source to its digest, and a digest to its files.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use oci::{Digest, FileSink, ImageLimits, Root};
+use oci_client::Reference;
+use tokio::time::timeout;
+use tracing::Instrument;
+
+use crate::blob_source::BlobSource;
+use crate::dir;
+use crate::error::{Error, ImageError};
+use crate::layers;
+use crate::layout::{Layout, blocking};
+use crate::manifest::{self, ImageDocument, ImageManifest};
+use crate::registry::{RegistryClient, Session};
+use crate::settings::SourceSettings;
+use crate::source::Source;
+
+/// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
+const MAX_INDEXES: usize = 3;
+
+/// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
+#[derive(Clone)]
+pub struct Images {
+    client: RegistryClient,
+    settings: Arc<SourceSettings>,
+}
+
+/// The cost of reading one image.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Pull {
+    /// Bytes of manifests, config and layers received over the network.
+    pub bytes: u64,
+    /// Requests sent, retries and token requests included.
+    pub requests: u64,
+    /// Layers that were read to their end.
+    pub layers_fetched: usize,
+    /// Layers that were not read: they are known to be empty, or upper layers hide them.
+    pub layers_skipped: usize,
+    /// Layers of this image without files below the FBC root, known before or found now.
+    pub empty_layers: SkippableLayers,
+}
+
+/// Layers without files below one FBC root. They may hold files below another root.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct SkippableLayers {
+    /// The root, without a leading slash.
+    pub root: String,
+    /// Digests of the compressed layers, as manifests name them.
+    pub digests: BTreeSet<Digest>,
+}
+
+impl Images {
+    /// Checks the settings; sends nothing.
+    ///
+    /// # Errors
+    /// CA files and proxies that cannot be used.
+    pub fn new(settings: SourceSettings) -> Result<Self, Error> {
+        let settings = Arc::new(settings);
+        Ok(Self {
+            client: RegistryClient::new(Arc::clone(&settings))?,
+            settings,
+        })
+    }
+
+    /// Returns the settings that it was made with.
+    pub fn settings(&self) -> &SourceSettings {
+        &self.settings
+    }
+
+    /// Returns the digest that the source has now: of the top-level manifest or index, or of a folder's files. Sends one
+    /// HEAD for a tag and nothing for a pinned digest. [`Self::read`] verifies the digest.
+    ///
+    /// # Errors
+    /// A source that cannot be read, and [`Error::Timeout`].
+    pub async fn resolve(&self, source: &Source) -> Result<Digest, Error> {
+        if let Some(pinned) = source.pinned() {
+            return Ok(pinned.clone());
+        }
+        let resolving = async {
+            match source {
+                Source::Registry { reference, .. } => {
+                    let session = self.session(reference);
+                    self.in_time(session.resolve(reference)).await
+                }
+                Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
+                Source::Dir(path) => {
+                    let path = path.clone();
+                    let limits = self.settings.limits.clone();
+                    blocking(move || dir::digest(&path, &limits)).await
+                }
+            }
+        };
+        resolving
+            .instrument(tracing::debug_span!("resolve", source = %source))
+            .await
+    }
+
+    /// Returns true if the source exists. Sends one HEAD for an image in a registry, also for a pinned digest, which
+    /// [`Self::resolve`] does not check.
+    ///
+    /// # Errors
+    /// A registry that refuses to answer is an error and does not count as absent.
+    pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
+        match source {
+            Source::Registry { reference, pinned } => {
+                let tag = reference.tag().unwrap_or("latest");
+                let version = pinned.as_ref().map_or(tag, Digest::as_str);
+                let session = self.session(reference);
+                self.in_time(session.exists(version)).await
+            }
+            Source::OciLayout { .. } | Source::Dir(_) => self.resolve(source).await.map(|_| true),
+        }
+    }
+
+    /// Reads the image `digest` and passes each FBC file to `sink` once. Layers in `empty` are not fetched.
+    ///
+    /// # Errors
+    /// After an error the sink is gone, and the caller must drop everything that it has produced: some of it may come
+    /// from bytes that were never verified.
+    pub async fn read<S: FileSink + 'static>(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        empty: &SkippableLayers,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let limit = self.settings.pull_timeout;
+        let reading = self.read_source(source, digest, empty, sink);
+        let reading = reading.instrument(tracing::info_span!("pull", source = %source, %digest));
+        timeout(limit, reading).await.map_err(|_| Error::Timeout(limit))?
+    }
+
+    /// Returns the manifest that [`Self::read`] chooses for the platform if `digest` is an index in a registry.
+    ///
+    /// # Errors
+    /// A manifest that cannot be read, and an index without the platform.
+    pub async fn of_platform(&self, source: &Source, digest: &Digest) -> Result<Option<Digest>, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(None);
+        };
+        let blobs = BlobSource::Registry(self.session(reference));
+        let found = self.in_time(self.image(&blobs, digest)).await;
+        let (chosen, _) = found.map_err(|error| blobs.redact(error))?;
+        Ok(Some(chosen).filter(|chosen| chosen != digest))
+    }
+
+    /// Limits the time of one question. Each request has limits of its own, but redirects, tokens and retries add up.
+    pub(crate) async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let limit = self.settings.resolve_timeout;
+        timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
+    }
+
+    async fn read_source<S: FileSink + 'static>(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        empty: &SkippableLayers,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let blobs = match source {
+            Source::Registry { reference, .. } => BlobSource::Registry(self.session(reference)),
+            Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
+            Source::Dir(path) => {
+                let (path, digest) = (path.clone(), digest.clone());
+                let limits = self.settings.limits.clone();
+                let sink = blocking(move || dir::read(&path, &digest, &limits, sink)).await?;
+                return Ok((sink, Pull::default()));
+            }
+        };
+        let read = self.read_image(&blobs, digest, empty, sink).await;
+        read.map_err(|error| blobs.redact(error))
+    }
+
+    async fn read_image<S: FileSink + 'static>(
+        &self,
+        blobs: &BlobSource,
+        digest: &Digest,
+        empty: &SkippableLayers,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let (_, image) = self.image(blobs, digest).await?;
+        let config = blobs.config(&image.config).await?;
+        let root = Root::new(manifest::root(&image.config.digest, &config, &self.settings.limits)?);
+        let path = root.path();
+        let none = BTreeSet::new();
+        // A layer without files below one root may have some below another.
+        let empty = if empty.root == path { &empty.digests } else { &none };
+        let (sink, mut pull) = layers::read(blobs, &image, root, empty, sink, &self.settings).await?;
+        let traffic = blobs.traffic();
+        (pull.bytes, pull.requests) = (traffic.bytes, traffic.requests);
+        pull.empty_layers.root = path;
+        Ok((sink, pull))
+    }
+
+    /// Follows indexes down to the image for the platform.
+    async fn image(&self, blobs: &BlobSource, digest: &Digest) -> Result<(Digest, ImageManifest), Error> {
+        let (mut digest, mut declared) = (digest.clone(), None);
+        for _ in 0..=MAX_INDEXES {
+            let body = blobs.manifest(&digest).await?;
+            // The digest fits already. A wrong size is refused all the same, because container engines refuse it.
+            let actual = body.len() as u64;
+            if let Some(declared) = declared.filter(|declared| *declared != actual) {
+                let what = "manifest";
+                return Err(Error::Size {
+                    what,
+                    digest,
+                    declared,
+                    actual,
+                });
+            }
+            match manifest::parse(&digest, &body, &self.settings.limits)? {
+                ImageDocument::Image(image) => return Ok((digest, image)),
+                ImageDocument::Index(index) => {
+                    let chosen = manifest::choose(&index, &digest, &self.settings.platform)?;
+                    (digest, declared) = (chosen.digest, Some(chosen.size));
+                }
+            }
+        }
+        Err(ImageError::Nested(digest).into())
+    }
+
+    pub(crate) fn session(&self, reference: &Reference) -> Session {
+        self.client.session(reference)
+    }
+
+    pub(crate) fn limits(&self) -> &ImageLimits {
+        &self.settings.limits
+    }
+
+    fn layout(&self, dir: &Path) -> Layout {
+        Layout::new(dir, &self.settings.limits)
+    }
+}
+
+impl Pull {
+    pub(crate) fn skip(&mut self, layer: &Digest) {
+        self.layers_skipped += 1;
+        self.empty_layers.digests.insert(layer.clone());
+    }
+
+    pub(crate) fn note(&mut self, layer: &Digest, is_empty: bool) {
+        self.layers_fetched += 1;
+        if is_empty {
+            self.empty_layers.digests.insert(layer.clone());
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The layers of one image, fetched concurrently and applied from the top down.
+//!
+//! ```text
+//! top    fetch -> scan ----- state -----> next layer
+//! middle fetch -> scan up to the first entry that matters, then wait for the state
+//! base   fetch -> scan ...
+//! ```
+//!
+//! The state (overlay and sink) passes from each verified layer to the next lower one. So base layers are fetched and
+//! scanned while upper ones are still being read, and the order is strict all the same.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read};
+use std::mem::replace;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use oci::{BlobRef, Budget, Depth, Digest, FileSink, LayerScan, OverlayState, Root, RootState, UnpackError, shown};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
+use tracing::Instrument;
+
+use crate::blob_source::{BlobSource, StreamEnd};
+use crate::error::{Error, ImageError};
+use crate::images::Pull;
+use crate::manifest::ImageManifest;
+use crate::settings::SourceSettings;
+
+/// Chunks between a fetch and its scan. A few keep both busy; each may have some hundred KiB.
+const CHUNKS_AHEAD: usize = 4;
+
+/// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
+pub(crate) async fn read<S: FileSink + 'static>(
+    blobs: &BlobSource,
+    image: &ImageManifest,
+    root: Root,
+    empty: &BTreeSet<Digest>,
+    sink: S,
+    settings: &SourceSettings,
+) -> Result<(S, Pull), Error> {
+    let budget = Arc::new(Budget::new(&settings.limits));
+    let (first, mut above) = oneshot::channel();
+    let mut pull = Pull::default();
+    let mut turns = Vec::new();
+    for (depth, layer) in from_the_top(image).into_iter().enumerate() {
+        if empty.contains(&layer.digest) {
+            pull.skip(&layer.digest);
+            continue;
+        }
+        let (below, next) = oneshot::channel();
+        let scan = LayerScan {
+            depth,
+            layer: layer.clone(),
+            root: root.clone(),
+            budget: Arc::clone(&budget),
+        };
+        turns.push(LayerTurn {
+            scan,
+            above: replace(&mut above, next),
+            below,
+        });
+    }
+    let count = turns.len();
+    first.send(OverlayState::new(sink)).ok();
+    // Collected first: a closure inside the stream would keep the whole future from being `Send`.
+    let turns: Vec<_> = turns.into_iter().map(|turn| turn.run(blobs)).collect();
+    let mut done = stream::iter(turns).buffered(settings.side_by_side.max(1));
+    let mut last = None;
+    while let Some(read) = done.try_next().await? {
+        pull.note(&read.layer, read.is_empty);
+        if read.last.is_some() {
+            last = read.last;
+            break;
+        }
+    }
+    // Ends the fetches of layers that cannot matter any more.
+    drop(done);
+    pull.layers_skipped += count - pull.layers_fetched;
+    let state = match last {
+        Some(state) => state,
+        None => above
+            .await
+            .map_err(|_| ImageError::NoRoot(shown(root.path().as_bytes())))?,
+    };
+    let sink = finish(state, root, settings).await?;
+    Ok((sink, pull))
+}
+
+/// Returns the layers from the top. A layer that occurs twice is read once, at its upper place, because that hides all of
+/// the lower one.
+fn from_the_top(image: &ImageManifest) -> Vec<&BlobRef> {
+    let mut seen = BTreeSet::new();
+    let layers = image.layers.iter().rev();
+    layers.filter(|layer| seen.insert(&layer.digest)).collect()
+}
+
+/// Checks the root and resolves the links.
+async fn finish<S: FileSink + 'static>(
+    state: OverlayState<S>,
+    root: Root,
+    settings: &SourceSettings,
+) -> Result<S, Error> {
+    let path = || shown(root.path().as_bytes());
+    match state.root() {
+        RootState::Directory => {}
+        RootState::Missing if root.parts().is_empty() => {}
+        RootState::Missing => return Err(ImageError::NoRoot(path()).into()),
+        RootState::NotDirectory => return Err(ImageError::RootNotDirectory(path()).into()),
+    }
+    let limits = settings.limits.clone();
+    let finished = spawn_blocking(move || state.finish(&root, &limits));
+    Ok(finished.await.map_err(Error::Task)??)
+}
+
+/// One layer of an image, and the channels to the layers above and below it.
+struct LayerTurn<S> {
+    scan: LayerScan,
+    above: oneshot::Receiver<OverlayState<S>>,
+    below: oneshot::Sender<OverlayState<S>>,
+}
+
+/// A layer that was read and verified.
+struct LayerRead<S> {
+    layer: Digest,
+    is_empty: bool,
+    /// The state, if nothing below can matter.
+    last: Option<OverlayState<S>>,
+}
+
+/// The result of a scan: the state, or the channel that it will come from if the layer did not need it.
+enum Scanned<S> {
+    Empty(oneshot::Receiver<OverlayState<S>>),
+    Changed(Box<OverlayState<S>>),
+}
+
+impl<S: FileSink + 'static> LayerTurn<S> {
+    async fn run(self, blobs: &BlobSource) -> Result<LayerRead<S>, Error> {
+        let span = tracing::debug_span!("layer", layer = %self.scan.layer.digest, bytes = self.scan.layer.size);
+        self.read(blobs).instrument(span).await
+    }
+
+    async fn read(self, blobs: &BlobSource) -> Result<LayerRead<S>, Error> {
+        let (to, from) = mpsc::channel(CHUNKS_AHEAD);
+        let (layer, depth) = (self.scan.layer.clone(), self.scan.depth);
+        let (scan, above) = (self.scan, self.above);
+        let scanner = spawn_blocking(move || scan_layer(&scan, ChannelReader::new(from), above));
+        let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
+        let scanned = settle(fetched, scanned.map_err(Error::Task)?)?;
+        let is_empty = matches!(scanned, Scanned::Empty(_));
+        tracing::debug!(empty = is_empty, "read a layer");
+        let state = match scanned {
+            Scanned::Changed(state) => *state,
+            Scanned::Empty(above) => above.await.map_err(|_| Error::Abandoned)?,
+        };
+        let last = pass_on(state, depth, self.below);
+        Ok(LayerRead {
+            layer: layer.digest,
+            is_empty,
+            last,
+        })
+    }
+}
+
+/// Scans one layer on a blocking thread.
+fn scan_layer<S: FileSink>(
+    scan: &LayerScan,
+    mut raw: ChannelReader,
+    above: oneshot::Receiver<OverlayState<S>>,
+) -> Result<Scanned<S>, UnpackError> {
+    let mut above = Some(above);
+    let scanned = scan.run(&mut raw, || above.take()?.blocking_recv().ok());
+    if !matches!(scanned, Err(UnpackError::Abandoned)) {
+        // To the end of the stream, because a wrong digest there explains the failure better.
+        raw.drain();
+    }
+    match (scanned?, above) {
+        (Some(state), _) => Ok(Scanned::Changed(Box::new(state))),
+        (None, Some(above)) => Ok(Scanned::Empty(above)),
+        (None, None) => Err(UnpackError::Abandoned),
+    }
+}
+
+fn pass_on<S: FileSink>(
+    state: OverlayState<S>,
+    depth: Depth,
+    below: oneshot::Sender<OverlayState<S>>,
+) -> Option<OverlayState<S>> {
+    if state.is_closed_below(depth) {
+        return Some(state);
+    }
+    // The receiver is the next turn or `read`. Both outlive this turn unless the whole pull has failed.
+    below.send(state).ok();
+    None
+}
+
+/// Chooses between two errors: a failed fetch explains a failed scan, not the other way round.
+fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, UnpackError>) -> Result<T, Error> {
+    match (fetched, scanned) {
+        (Err(error), _) => Err(error),
+        (Ok(_), Err(error)) => Err(error.into()),
+        (Ok(StreamEnd::Verified), Ok(scanned)) => Ok(scanned),
+        (Ok(StreamEnd::Unwanted), Ok(_)) => Err(Error::Abandoned),
+    }
+}
+
+/// The chunks of a fetch as one stream for a blocking thread. Ends where the fetch ends; the fetch reports its failure.
+struct ChannelReader {
+    from: mpsc::Receiver<Bytes>,
+    chunk: Bytes,
+}
+
+impl ChannelReader {
+    fn new(from: mpsc::Receiver<Bytes>) -> Self {
+        Self {
+            from,
+            chunk: Bytes::new(),
+        }
+    }
+
+    /// Reads and drops the rest, so that the fetch can verify it.
+    fn drain(&mut self) {
+        while self.from.blocking_recv().is_some() {}
+    }
+}
+
+impl BufRead for ChannelReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.chunk.is_empty() {
+            match self.from.blocking_recv() {
+                Some(chunk) => self.chunk = chunk,
+                None => break,
+            }
+        }
+        Ok(&self.chunk)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.chunk.advance(count);
+    }
+}
+
+impl Read for ChannelReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let count = ready.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&ready[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}

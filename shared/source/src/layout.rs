@@ -1,0 +1,155 @@
+//! An OCI image layout on disk.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use oci::{BlobRef, Digest, ImageLimits, LimitExceeded, shown};
+use oci_client::manifest::OciImageIndex;
+use tokio::sync::mpsc::Sender;
+use tokio::task::spawn_blocking;
+
+use crate::blob_source::{BlobCheck, NamedLimit, StreamEnd, verify};
+use crate::error::{Error, ImageError};
+use crate::manifest::{child, json};
+
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
+
+/// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
+const CHUNK_BYTES: usize = 128 * 1024;
+
+/// A folder with `index.json` and `blobs`.
+pub(crate) struct Layout {
+    dir: PathBuf,
+    limits: ImageLimits,
+}
+
+impl Layout {
+    pub(crate) fn new(dir: &Path, limits: &ImageLimits) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            limits: limits.clone(),
+        }
+    }
+
+    /// Returns the digest that `index.json` has for `tag`, or its only digest.
+    pub(crate) async fn resolve(&self, tag: Option<&str>) -> Result<Digest, Error> {
+        let path = self.dir.join("index.json");
+        let limit = NamedLimit::manifest(&self.limits);
+        let body = blocking(move || read_file(&path, limit)).await?;
+        let digest = Digest::of(&body);
+        let index: OciImageIndex = json("index.json", &digest, &body)?;
+        Ok(choose(&index, tag, &digest)?)
+    }
+
+    pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
+        let body = self.blob(digest, NamedLimit::manifest(&self.limits)).await?;
+        verify(digest, "manifest", body)
+    }
+
+    pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
+        let body = self.blob(&blob.digest, NamedLimit::config(&self.limits)).await?;
+        let mut check = BlobCheck::new("config", blob);
+        check.update(&body)?;
+        check.finish().map(|()| body)
+    }
+
+    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
+        let (path, blob) = (self.path(&blob.digest), blob.clone());
+        blocking(move || stream_file(&path, &blob, &to)).await
+    }
+
+    async fn blob(&self, digest: &Digest, limit: NamedLimit) -> Result<Bytes, Error> {
+        let path = self.path(digest);
+        blocking(move || read_file(&path, limit)).await
+    }
+
+    fn path(&self, digest: &Digest) -> PathBuf {
+        self.dir.join("blobs").join(digest.algorithm()).join(digest.hex())
+    }
+}
+
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    spawn_blocking(work).await.map_err(Error::Task)?
+}
+
+/// Reads a small file into memory.
+pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> {
+    let failed = |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut body = Vec::new();
+    let file = open_file(path).map_err(failed)?;
+    let mut file = file.take(limit.bytes.saturating_add(1));
+    file.read_to_end(&mut body).map_err(failed)?;
+    if body.len() as u64 > limit.bytes {
+        return Err(Error::Limit(LimitExceeded {
+            name: limit.name,
+            limit: limit.bytes,
+            place: path.display().to_string(),
+        }));
+    }
+    Ok(body.into())
+}
+
+fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<StreamEnd, Error> {
+    let failed = |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = open_file(path).map_err(failed)?;
+    let mut check = BlobCheck::new("layer", blob);
+    loop {
+        let chunk = next_chunk(&mut file).map_err(failed)?;
+        if chunk.is_empty() {
+            return check.finish().map(|()| StreamEnd::Verified);
+        }
+        check.update(&chunk)?;
+        if to.blocking_send(chunk).is_err() {
+            return Ok(StreamEnd::Unwanted);
+        }
+    }
+}
+
+/// Opens a regular file. A FIFO is refused before it is opened, because opening it waits for a writer for ever.
+fn open_file(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    File::open(path)
+}
+
+fn next_chunk(file: &mut File) -> io::Result<Bytes> {
+    let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+    file.take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+    Ok(chunk.into())
+}
+
+fn choose(index: &OciImageIndex, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
+    let name = |at: usize| {
+        let annotations = index.manifests[at].annotations.as_ref()?;
+        annotations.get(REF_NAME).map(String::as_str)
+    };
+    let fits = |at: &usize| tag.is_none() || name(*at) == tag;
+    let fitting: Vec<_> = (0..index.manifests.len()).filter(fits).collect();
+    let [at] = fitting.as_slice() else {
+        let tags: Vec<_> = (0..index.manifests.len())
+            .map(|at| name(at).unwrap_or("(no tag)"))
+            .collect();
+        let found = if tags.is_empty() {
+            "none".to_owned()
+        } else {
+            shown(tags.join(", ").as_bytes())
+        };
+        let wanted = tag.map_or_else(
+            || "without a tag that is the only one".to_owned(),
+            |tag| format!("tagged {tag}"),
+        );
+        return Err(ImageError::NoTag { wanted, found });
+    };
+    Ok(child(digest, &index.manifests[*at])?.digest)
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+mod auth;
+mod blob_source;
+mod dir;
+mod error;
+mod grammar;
+mod images;
+mod layers;
+mod layout;
+mod lookaside;
+mod manifest;
+mod registry;
+mod settings;
+mod signatures;
+mod source;
+
+pub use crate::auth::{CredentialsError, Logins};
+pub use crate::error::{Error, ImageError};
+pub use crate::images::{Images, Pull, SkippableLayers};
+pub use crate::lookaside::{Lookaside, LookasideError};
+pub use crate::registry::{RegistryFailure, RegistryFault};
+pub use crate::settings::{SourceSettings, TargetPlatform};
+pub use crate::signatures::{Attached, Signatures};
+pub use crate::source::{Source, SourceError};
+// Parts of this crate's interface that other crates define.
+pub use fetch::{
+    FetchError, FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule,
+};
+pub use oci::{Digest, DigestError, FileSink, ImageLimits, LayerError, LimitExceeded, LinkError};

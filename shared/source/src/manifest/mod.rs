@@ -1,0 +1,287 @@
+//! Manifests, indexes and configs: parsing and choosing, without requests.
+
+mod config;
+mod platform;
+
+use oci::{BlobRef, Digest, ImageLimits, LimitExceeded, shown};
+use oci_client::manifest::{ImageIndexEntry, OciDescriptor, OciImageIndex, OciImageManifest};
+use serde::Deserialize;
+
+use crate::error::{Error, ImageError};
+
+pub(crate) use config::root;
+pub(crate) use platform::choose;
+
+/// Media types of an index, of OCI and of Docker.
+const INDEX_TYPES: [&str; 2] = [
+    oci::media_type::INDEX,
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+];
+/// Media types of an image manifest, of OCI and of Docker.
+const IMAGE_TYPES: [&str; 2] = [
+    oci::media_type::MANIFEST,
+    "application/vnd.docker.distribution.manifest.v2+json",
+];
+
+/// Manifest or index, whichever a digest names.
+#[derive(Debug)]
+pub(crate) enum ImageDocument {
+    Index(OciImageIndex),
+    Image(ImageManifest),
+}
+
+/// An image manifest with valid digests and sizes.
+#[derive(Debug)]
+pub(crate) struct ImageManifest {
+    pub(crate) config: BlobRef,
+    /// Layers from the bottom up, as in the manifest.
+    pub(crate) layers: Vec<BlobRef>,
+}
+
+/// The fields that tell the kind of a manifest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ManifestOutline {
+    schema_version: Option<u64>,
+    media_type: Option<String>,
+    artifact_type: Option<String>,
+    manifests: Option<serde::de::IgnoredAny>,
+    config: Option<serde::de::IgnoredAny>,
+    layers: Option<serde::de::IgnoredAny>,
+    fs_layers: Option<serde::de::IgnoredAny>,
+}
+
+/// Parses the manifest or index `digest`. The media type may be missing, because umoci leaves it out.
+pub(crate) fn parse(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<ImageDocument, Error> {
+    let outline: ManifestOutline = json("manifest", digest, body)?;
+    if outline.schema_version == Some(1) || outline.fs_layers.is_some() {
+        return Err(ImageError::Schema1(digest.clone()).into());
+    }
+    // Another version may give its fields another meaning. A missing one is accepted, as container engines accept it.
+    if let Some(version) = outline.schema_version.filter(|version| *version != 2) {
+        let digest = digest.clone();
+        return Err(ImageError::SchemaVersion { digest, version }.into());
+    }
+    if outline.is_ambiguous() {
+        return Err(ImageError::Ambiguous(digest.clone()).into());
+    }
+    match (outline.manifests.is_some(), outline.layers.is_some()) {
+        (true, _) => Ok(ImageDocument::Index(json("index", digest, body)?)),
+        (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
+        _ => Err(unknown(digest, outline).into()),
+    }
+}
+
+impl ManifestOutline {
+    /// Returns true if one reader could take the document for an index and another one for an image, by its fields or by
+    /// its media type (CVE-2021-41190): then what was signed or scanned need not be what is read.
+    fn is_ambiguous(&self) -> bool {
+        let says = |types: [&str; 2]| self.media_type.as_deref().is_some_and(|own| types.contains(&own));
+        let is_image = self.layers.is_some() || self.config.is_some() || says(IMAGE_TYPES);
+        let is_index = self.manifests.is_some() || says(INDEX_TYPES);
+        is_image && is_index
+    }
+}
+
+/// Returns the digest and size of the manifest that an index names.
+pub(crate) fn child(index: &Digest, entry: &ImageIndexEntry) -> Result<BlobRef, ImageError> {
+    let digest = entry.digest.parse().map_err(|source| ImageError::Digest {
+        manifest: index.clone(),
+        source,
+    })?;
+    let wrong = |problem: String| ImageError::Descriptor {
+        index: index.clone(),
+        digest: Digest::clone(&digest),
+        problem,
+    };
+    let kind = entry.media_type.as_str();
+    if !kind.is_empty() && !INDEX_TYPES.contains(&kind) && !IMAGE_TYPES.contains(&kind) {
+        return Err(wrong(format!("the media type {}", shown(kind.as_bytes()))));
+    }
+    let size = u64::try_from(entry.size).map_err(|_| wrong(format!("the size {}", entry.size)))?;
+    Ok(BlobRef { digest, size })
+}
+
+fn unknown(digest: &Digest, outline: ManifestOutline) -> ImageError {
+    match outline.artifact_type.or(outline.media_type) {
+        Some(kind) => ImageError::Artifact {
+            digest: digest.clone(),
+            kind: shown(kind.as_bytes()),
+        },
+        None => ImageError::Unknown(digest.clone()),
+    }
+}
+
+fn image(
+    digest: &Digest,
+    outline: &ManifestOutline,
+    body: &[u8],
+    limits: &ImageLimits,
+) -> Result<ImageManifest, Error> {
+    let manifest: OciImageManifest = json("manifest", digest, body)?;
+    if !is_image_config(&manifest.config.media_type) {
+        let kind = outline.artifact_type.clone().unwrap_or(manifest.config.media_type);
+        return Err(ImageError::Artifact {
+            digest: digest.clone(),
+            kind: shown(kind.as_bytes()),
+        }
+        .into());
+    }
+    if manifest.layers.len() as u64 > limits.layers {
+        return Err(limit("layers", limits.layers, digest));
+    }
+    let config = blob(digest, &manifest.config)?;
+    let layers = manifest
+        .layers
+        .iter()
+        .map(|layer| layer_blob(digest, layer))
+        .collect::<Result<Vec<_>, _>>()?;
+    let total = layers.iter().try_fold(0u64, |sum, layer| sum.checked_add(layer.size));
+    if total.is_none_or(|total| total > limits.compressed_bytes) {
+        return Err(limit("compressedBytes", limits.compressed_bytes, digest));
+    }
+    Ok(ImageManifest { config, layers })
+}
+
+fn limit(name: &'static str, limit: u64, digest: &Digest) -> Error {
+    Error::Limit(LimitExceeded {
+        name,
+        limit,
+        place: format!("manifest {digest}"),
+    })
+}
+
+fn is_image_config(media_type: &str) -> bool {
+    media_type.is_empty()
+        || media_type.starts_with("application/vnd.docker.container.image.")
+        || media_type.starts_with("application/vnd.oci.image.config.")
+}
+
+fn layer_blob(manifest: &Digest, layer: &OciDescriptor) -> Result<BlobRef, ImageError> {
+    let blob = blob(manifest, layer)?;
+    if is_layer(&layer.media_type) {
+        Ok(blob)
+    } else {
+        Err(ImageError::LayerType {
+            layer: blob.digest,
+            media_type: shown(layer.media_type.as_bytes()),
+        })
+    }
+}
+
+/// Returns true for tar archives. The compression in the type does not matter, because the bytes decide about it. Foreign
+/// layers are included: they are read if the registry has them.
+fn is_layer(media_type: &str) -> bool {
+    let Some((kind, packed)) = media_type.rsplit_once(".tar") else {
+        return media_type.is_empty();
+    };
+    kind.starts_with("application/vnd.")
+        && !packed.contains("encrypted")
+        && (packed.is_empty() || packed.starts_with(['+', '.']))
+}
+
+fn blob(manifest: &Digest, descriptor: &OciDescriptor) -> Result<BlobRef, ImageError> {
+    let size = u64::try_from(descriptor.size).map_err(|_| ImageError::NegativeSize(manifest.clone()))?;
+    let digest = descriptor.digest.parse();
+    let digest = digest.map_err(|source| ImageError::Digest {
+        manifest: manifest.clone(),
+        source,
+    })?;
+    Ok(BlobRef { digest, size })
+}
+
+pub(crate) fn json<'a, T: Deserialize<'a>>(
+    what: &'static str,
+    digest: &Digest,
+    body: &'a [u8],
+) -> Result<T, ImageError> {
+    serde_json::from_slice(body).map_err(|source| ImageError::Json {
+        what,
+        digest: digest.to_string(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(body: &serde_json::Value) -> Result<ImageDocument, Error> {
+        let body = body.to_string();
+        parse(&Digest::of(body.as_bytes()), body.as_bytes(), &ImageLimits::default())
+    }
+
+    fn manifest(config: &str, layer: &str, size: i64) -> serde_json::Value {
+        let digest = Digest::of(b"x").to_string();
+        json!({
+            "schemaVersion": 2,
+            "config": {"mediaType": config, "digest": digest, "size": 2},
+            "layers": [{"mediaType": layer, "digest": digest, "size": size}],
+        })
+    }
+
+    const OCI: &str = "application/vnd.oci.image.config.v1+json";
+    const DOCKER: &str = "application/vnd.docker.container.image.v1+json";
+    const TAR: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
+
+    #[test]
+    fn parse_accepts_manifests_without_media_type() {
+        for config in [OCI, DOCKER] {
+            assert!(matches!(read(&manifest(config, TAR, 1)), Ok(ImageDocument::Image(_))));
+        }
+        assert!(matches!(
+            read(&json!({"schemaVersion": 2, "manifests": []})),
+            Ok(ImageDocument::Index(_))
+        ));
+    }
+
+    #[test]
+    fn parse_names_kind_of_other_documents() {
+        let helm = "application/vnd.cncf.helm.config.v1+json";
+        for (body, says) in [
+            (json!({"schemaVersion": 1, "fsLayers": []}), "schema 1"),
+            (
+                manifest(helm, TAR, 1),
+                "artifact (application/vnd.cncf.helm.config.v1+json)",
+            ),
+            (manifest(OCI, "application/vnd.in-toto+json", 1), "in-toto"),
+            (
+                manifest(OCI, "application/vnd.oci.image.layer.v1.tar+gzip+encrypted", 1),
+                "encrypted",
+            ),
+            (manifest(OCI, TAR, -1), "negative"),
+            (json!({"schemaVersion": 2}), "neither"),
+            (json!({"schemaVersion": 2, "layers": [], "manifests": []}), "at once"),
+            (json!({"schemaVersion": 2, "config": {}, "manifests": []}), "at once"),
+            (json!({"mediaType": oci::media_type::INDEX, "layers": []}), "at once"),
+            (
+                json!({"mediaType": oci::media_type::MANIFEST, "manifests": []}),
+                "at once",
+            ),
+            (json!({"schemaVersion": 3, "manifests": []}), "schema version 3"),
+            (json!({"schemaVersion": 0, "layers": []}), "schema version 0"),
+            (json!({"schemaVersion": 2, "layers": 1}), "cannot be parsed"),
+        ] {
+            let error = read(&body).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn parse_accepts_exact_limits() {
+        let body = manifest(OCI, TAR, 10).to_string();
+        let digest = Digest::of(body.as_bytes());
+        let limits = |layers, compressed_bytes| ImageLimits {
+            layers,
+            compressed_bytes,
+            ..ImageLimits::default()
+        };
+        assert!(parse(&digest, body.as_bytes(), &limits(1, 10)).is_ok());
+        for (limits, name) in [(limits(0, 10), "layers"), (limits(1, 9), "compressedBytes")] {
+            let error = parse(&digest, body.as_bytes(), &limits).unwrap_err();
+            assert!(matches!(error, Error::Limit(LimitExceeded { name: found, .. }) if found == name));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Layers: large, streamed, continued where the connection broke, verified as a whole.
+
+use bytes::Bytes;
+use fetch::{FetchError, FetchResponse, ResumableBody};
+use oci::BlobRef;
+use reqwest::StatusCode;
+use tokio::sync::mpsc::Sender;
+
+use crate::blob_source::{BlobCheck, StreamEnd};
+use crate::error::Error;
+use crate::registry::Session;
+use crate::registry::exchange::ApiRequest;
+
+impl Session {
+    /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
+    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
+        let mut check = BlobCheck::new("layer", blob);
+        let mut waits = self.retry_waits();
+        if check.is_complete() {
+            return check.finish().map(|()| StreamEnd::Verified);
+        }
+        let mut body = self.request_blob(blob, 0).await?.into_resumable();
+        loop {
+            match self.copy(&mut body, blob, &mut check, &to).await {
+                Ok(StreamEnd::Unwanted) => return Ok(StreamEnd::Unwanted),
+                Ok(StreamEnd::Verified) => return check.finish().map(|()| StreamEnd::Verified),
+                Err(error) => {
+                    // Progress renews the retries: a layer of gigabytes may break more often than a small one.
+                    if body.earns_retries() {
+                        waits = self.retry_waits();
+                    }
+                    self.pause(&mut waits, error).await?;
+                }
+            }
+            // `send` has its own retries. Those here are for bodies that break.
+            let rest = self.request_blob(blob, body.position()).await?;
+            body.continue_with(rest).map_err(|error| self.fetch_failed(error))?;
+        }
+    }
+
+    async fn request_blob(&self, blob: &BlobRef, position: u64) -> Result<FetchResponse, Error> {
+        let what = format!("layer {}", blob.digest);
+        let request = ApiRequest {
+            position,
+            ..ApiRequest::get(format!("blobs/{}", blob.digest), &what)
+        };
+        let response = self.send(&request).await?;
+        let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
+        if is_partial && position == 0 {
+            // Nothing asked for a part, so the rest could be missing.
+            return Err(self.failed_at(response.url(), FetchError::Range.into()));
+        }
+        match response.content_length() {
+            Some(actual) if !is_partial && actual > blob.size => Err(Error::Size {
+                what: "layer",
+                digest: blob.digest.clone(),
+                declared: blob.size,
+                actual,
+            }),
+            _ => Ok(response),
+        }
+    }
+
+    /// Copies to the end of the blob, or to where the connection breaks.
+    async fn copy(
+        &self,
+        body: &mut ResumableBody,
+        blob: &BlobRef,
+        check: &mut BlobCheck<'_>,
+        to: &Sender<Bytes>,
+    ) -> Result<StreamEnd, Error> {
+        while let Some(chunk) = body.chunk().await.map_err(|error| self.fetch_failed(error))? {
+            check.update(&chunk)?;
+            if to.send(chunk).await.is_err() {
+                return Ok(StreamEnd::Unwanted);
+            }
+        }
+        if check.is_complete() {
+            return Ok(StreamEnd::Verified);
+        }
+        Err(self.failed(FetchError::Truncated {
+            received: check.seen(),
+            expected: blob.size,
+        }))
+    }
+}

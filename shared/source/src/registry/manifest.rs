@@ -1,0 +1,153 @@
+//! Manifests and configs: small, in one piece, verified.
+
+use bytes::Bytes;
+use fetch::{FetchError, FetchResponse};
+use oci::{BlobRef, Digest, DigestError};
+use oci_client::Reference;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Url};
+
+use crate::blob_source::{BlobCheck, NamedLimit, verify};
+use crate::error::Error;
+use crate::registry::exchange::ApiRequest;
+use crate::registry::{RegistryFault, Session};
+
+const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, \
+    application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json";
+
+const DIGEST_HEADER: &str = "docker-content-digest";
+
+/// A small document with the URL and the headers it came with.
+pub(crate) struct FetchedDocument {
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Session {
+    /// Returns the digest that a tag has now: one HEAD, or one GET if the registry has no HEAD or no digest header.
+    pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
+        // As podman and docker complete a reference without tag.
+        let tag = reference.tag().unwrap_or("latest");
+        // Remembered for each host: a registry without HEAD would else cost two requests at every poll.
+        if !self.has_no_head() {
+            if let Some(digest) = self.head(tag).await? {
+                return Ok(digest);
+            }
+            self.remember_no_head();
+        }
+        let what = format!("tag {tag}");
+        let response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
+        let promised = self.promised_digest(&response)?;
+        let body = self.body(response, self.manifest_limit(), "manifest").await?;
+        match promised {
+            Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
+            None => Ok(Digest::of(&body)),
+        }
+    }
+
+    /// Returns true if a manifest with that digest or tag exists: one HEAD, or one GET if the registry has no HEAD.
+    pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
+        let what = format!("manifest {version}");
+        let method = if self.has_no_head() { Method::GET } else { Method::HEAD };
+        let found = self.send(&manifest_request(method, version, &what)).await;
+        let Err(Error::Registry(error)) = found else {
+            return found.map(|_| true);
+        };
+        match &error.fault {
+            RegistryFault::NotFound { .. } => Ok(false),
+            fault if refuses_head(fault) && !self.has_no_head() => {
+                self.remember_no_head();
+                Box::pin(self.exists(version)).await
+            }
+            _ => Err(Error::Registry(error)),
+        }
+    }
+
+    async fn head(&self, tag: &str) -> Result<Option<Digest>, Error> {
+        let what = format!("tag {tag}");
+        match self.send(&manifest_request(Method::HEAD, tag, &what)).await {
+            Ok(response) => self.promised_digest(&response),
+            Err(Error::Registry(error)) if refuses_head(&error.fault) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the digest in the header of an answer, not verified.
+    fn promised_digest(&self, response: &FetchResponse) -> Result<Option<Digest>, Error> {
+        let Some(value) = response.headers().get(DIGEST_HEADER) else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let digest = text.parse().map(Some);
+        digest.map_err(|_| {
+            let error = DigestError::of(self.sent_secrets().show(&text));
+            self.failed_at(response.url(), error.into())
+        })
+    }
+
+    /// Returns the manifest or index `digest`. The body must hash to it, whatever a header says.
+    pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
+        let what = format!("manifest {digest}");
+        let request = manifest_request(Method::GET, digest.as_str(), &what);
+        let document = self.whole_document(&request, self.manifest_limit()).await?;
+        verify(digest, "manifest", document.body)
+    }
+
+    /// Returns the bytes of the image config, which hash to its digest.
+    pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
+        let limit = NamedLimit::config(self.limits());
+        self.small_blob("config", blob, limit).await
+    }
+
+    /// Returns a blob in one piece, verified.
+    pub(crate) async fn small_blob(
+        &self,
+        kind: &'static str,
+        blob: &BlobRef,
+        limit: NamedLimit,
+    ) -> Result<Bytes, Error> {
+        let what = format!("{kind} {}", blob.digest);
+        let request = ApiRequest::get(format!("blobs/{}", blob.digest), &what);
+        let body = self.whole_document(&request, limit).await?.body;
+        let mut check = BlobCheck::new(kind, blob);
+        check.update(&body)?;
+        check.finish().map(|()| body)
+    }
+
+    /// Reads a small document. Requests it again if the body breaks.
+    pub(crate) async fn whole_document(
+        &self,
+        request: &ApiRequest<'_>,
+        limit: NamedLimit,
+    ) -> Result<FetchedDocument, Error> {
+        let mut waits = self.retry_waits();
+        loop {
+            let response = self.send(request).await?;
+            let (url, headers) = (response.url().clone(), response.headers().clone());
+            match self.body(response, limit, request.what).await {
+                Ok(body) => return Ok(FetchedDocument { url, headers, body }),
+                Err(error) => self.pause(&mut waits, error).await?,
+            }
+        }
+    }
+}
+
+/// Returns true for the answers of a registry without HEAD.
+fn refuses_head(fault: &RegistryFault) -> bool {
+    match fault {
+        RegistryFault::PlainHttpRefused => true,
+        RegistryFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 501),
+        _ => false,
+    }
+}
+
+fn manifest_request<'a>(method: Method, reference: &str, what: &'a str) -> ApiRequest<'a> {
+    ApiRequest {
+        method,
+        accept: Some(ACCEPT),
+        ..ApiRequest::get(format!("manifests/{reference}"), what)
+    }
+}

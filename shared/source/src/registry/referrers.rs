@@ -1,0 +1,94 @@
+//! Lists of the manifests that refer to a manifest, page by page.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use fetch::{FetchError, RedirectRefusal};
+use oci::Digest;
+use reqwest::Url;
+use reqwest::header::HeaderMap;
+
+use crate::error::Error;
+use crate::registry::exchange::ApiRequest;
+use crate::registry::{RegistryFault, Session, link};
+
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// The progress of reading a list.
+pub(crate) struct ReferrerPages {
+    /// The list in words, for errors.
+    what: String,
+    next: Option<String>,
+    /// Paths of the pages read so far.
+    read: BTreeSet<String>,
+}
+
+impl ReferrerPages {
+    pub(crate) const fn has_more(&self) -> bool {
+        self.next.is_some()
+    }
+}
+
+impl Session {
+    /// Starts the list of a manifest's referrers (OCI Distribution Specification v1.1, "Listing Referrers").
+    pub(crate) fn referrers(&self, digest: &Digest) -> ReferrerPages {
+        ReferrerPages {
+            what: format!("list of referrers of {digest}"),
+            // No filter: a registry may ignore it, and several types matter.
+            next: Some(self.path(&format!("referrers/{digest}"))),
+            read: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the index on the next page. `None` after the last page, or if the registry has no such list at all.
+    pub(crate) async fn next_page(&self, pages: &mut ReferrerPages) -> Result<Option<Bytes>, Error> {
+        let Some(path) = pages.next.take() else {
+            return Ok(None);
+        };
+        let is_first = pages.read.is_empty();
+        // A registry could link pages in a circle.
+        pages.read.insert(path.clone());
+        let request = ApiRequest {
+            accept: Some(INDEX),
+            ..ApiRequest::get(path, &pages.what)
+        };
+        match self.whole_document(&request, self.manifest_limit()).await {
+            Ok(page) => {
+                pages.next = self.next_path(&page.url, &page.headers, &pages.read)?;
+                Ok(Some(page.body))
+            }
+            Err(Error::Registry(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the path that a page links to as the next one. Credentials go there and its entries count, so it must be
+    /// on the registry itself.
+    fn next_path(&self, from: &Url, headers: &HeaderMap, read: &BTreeSet<String>) -> Result<Option<String>, Error> {
+        let Some(target) = link::next(headers) else {
+            return Ok(None);
+        };
+        let Ok(to) = from.join(&target) else {
+            return Err(self.failed(RedirectRefusal::NotUrl.error(from)));
+        };
+        let path = to
+            .query()
+            .map_or_else(|| to.path().to_owned(), |query| format!("{}?{query}", to.path()));
+        let reason = match fetch::unusable(&to) {
+            Some(reason) => reason,
+            None if !fetch::same_origin(&self.home("")?.url, &to) => RedirectRefusal::OtherServer,
+            None if read.contains(&path) => RedirectRefusal::PageLoop,
+            None => return Ok(Some(path)),
+        };
+        Err(self.failed(reason.error(&to)))
+    }
+}
+
+/// Returns true for the answers of a registry without lists of referrers. Older ones do not always say 404.
+fn has_no_referrers(fault: &RegistryFault) -> bool {
+    match fault {
+        RegistryFault::NotFound { .. } | RegistryFault::PlainHttpRefused => true,
+        RegistryFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
+        _ => false,
+    }
+}

@@ -1,0 +1,65 @@
+//! Signatures: manifests under tags, small blobs, and files below a URL beside the registry.
+
+use bytes::Bytes;
+use fetch::{RedirectRefusal, RedirectTarget, RequestSpec};
+use oci::BlobRef;
+use reqwest::{StatusCode, Url};
+
+use crate::blob_source::NamedLimit;
+use crate::error::Error;
+use crate::registry::exchange::ApiRequest;
+use crate::registry::{RegistryFault, Session};
+
+const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json, \
+    application/vnd.oci.image.index.v1+json";
+
+impl Session {
+    /// Returns the manifest or index under a tag, or `None` if there is no such tag.
+    pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
+        let what = format!("tag {tag}");
+        let request = ApiRequest {
+            accept: Some(MANIFESTS),
+            ..ApiRequest::get(format!("manifests/{tag}"), &what)
+        };
+        match self.whole_document(&request, self.manifest_limit()).await {
+            Ok(document) => Ok(Some(document.body)),
+            Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a signed payload or a whole signature, verified against its digest only.
+    pub(crate) async fn signature(&self, blob: &BlobRef) -> Result<Bytes, Error> {
+        self.small_blob("signature", blob, self.signature_limit()).await
+    }
+
+    /// Returns the file at a URL, requested without credentials, or `None` if there is none.
+    pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
+        if url.scheme() == "http" && !self.settings().http.allows_plain_http(&fetch::authority(url)) {
+            return Err(self.failed(RedirectRefusal::PlainHttp.error(url)));
+        }
+        let mut waits = self.retry_waits();
+        loop {
+            match self.try_file_at(url).await {
+                Ok(found) => return Ok(found),
+                Err(error) => self.pause(&mut waits, error).await?,
+            }
+        }
+    }
+
+    async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
+        let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
+        let followed = self.fetcher.follow(&home, &RequestSpec::default()).await;
+        let response = followed.map_err(|error| self.fetch_failed(error))?;
+        match response.status() {
+            StatusCode::NOT_FOUND => Ok(None),
+            StatusCode::OK => self.body(response, self.signature_limit(), url.path()).await.map(Some),
+            status => Err(self.failed(self.status_fault(status, response.headers(), url.path()))),
+        }
+    }
+
+    fn signature_limit(&self) -> NamedLimit {
+        NamedLimit::signature(self.limits())
+    }
+}

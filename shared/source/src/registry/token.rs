@@ -1,0 +1,159 @@
+//! Bearer tokens from a registry's token service.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fetch::{AddressScope, RedirectTarget, RequestSpec};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
+use serde::Deserialize;
+
+use crate::auth::Secret;
+use crate::error::Error;
+use crate::registry::auth_state::BearerToken;
+use crate::registry::{RegistryFault, Session};
+
+/// Lifetime of a token whose answer gives none, in seconds: the default of the token protocol.
+const DEFAULT_LIFETIME_S: u64 = 60;
+
+/// Longest time before the end of a token at which it is renewed. Covers slow clocks and networks.
+const MAX_MARGIN: Duration = Duration::from_secs(10);
+
+/// Maximum size of a token. Real ones have a few KiB, and no server accepts a larger header.
+const MAX_TOKEN_BYTES: usize = 64 << 10;
+
+#[derive(Deserialize)]
+struct TokenAnswer {
+    token: Option<String>,
+    access_token: Option<String>,
+    expires_in: Option<u64>,
+}
+
+/// Requests a token to pull from the session's repository, with its login or anonymously. A server within `sender`
+/// named the realm.
+pub(crate) async fn request(
+    session: &Session,
+    realm: &Url,
+    sender: AddressScope,
+    service: Option<&str>,
+) -> Result<BearerToken, Error> {
+    let wrong = |problem| {
+        let service = fetch::authority(realm);
+        session.failed(RegistryFault::TokenService { service, problem })
+    };
+    let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings().http);
+    let target = target.map_err(|error| session.failed(error))?;
+    // Before the request: the lifetime starts when the service issues the token, not when its answer arrives.
+    let asked = Instant::now();
+    let (target, spec) = token_request(session, target, service).await?;
+    // Not `follow`: the request may carry a password, which is meant for the realm alone.
+    let response = session.fetcher.send(&target, &spec).await;
+    let response = response.map_err(|error| session.fetch_failed(error))?;
+    match response.status() {
+        StatusCode::OK => {}
+        status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
+        // Some services answer a wrong identity token with 400, as OAuth 2 specifies.
+        StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => return Err(session.refused(false).await),
+        StatusCode::FORBIDDEN => return Err(session.refused(true).await),
+        status => {
+            let fault = session.status_fault(status, response.headers(), "token service");
+            return Err(session.failed_at(realm, fault));
+        }
+    }
+    let body = session.body(response, session.manifest_limit(), "token answer").await?;
+    let answer: TokenAnswer =
+        serde_json::from_slice(&body).map_err(|_| wrong("answers something other than a token"))?;
+    usable_token(answer, asked).ok_or_else(|| wrong("answers without a token that can be sent"))
+}
+
+fn usable_token(answer: TokenAnswer, asked: Instant) -> Option<BearerToken> {
+    // Either name is allowed (CNCF distribution, "Token Authentication Specification"), and some services send both. An empty
+    // token counts as none, as in Docker's client.
+    let token = answer.token.filter(|text| !text.is_empty()).or(answer.access_token);
+    let text = token.filter(|text| is_token(text))?;
+    let lifetime = Duration::from_secs(answer.expires_in.filter(|s| *s > 0).unwrap_or(DEFAULT_LIFETIME_S));
+    // A tenth at most: a service may issue tokens of a few seconds, which a fixed margin would make useless.
+    let usable = lifetime - (lifetime / 10).min(MAX_MARGIN);
+    // A lifetime beyond the range of the clock counts as a day.
+    let expires = asked.checked_add(usable).unwrap_or(asked + Duration::from_secs(86_400));
+    Some(BearerToken {
+        text: Arc::from(text),
+        expires,
+    })
+}
+
+/// Returns true if the text can be the value of a header: no spaces, no line ends.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+async fn token_request(
+    session: &Session,
+    target: RedirectTarget,
+    service: Option<&str>,
+) -> Result<(RedirectTarget, RequestSpec), Error> {
+    let scope = format!("repository:{}:pull", session.repository);
+    let mut pairs = vec![("scope", scope.as_str())];
+    pairs.extend(service.map(|service| ("service", service)));
+    let with_query = |pairs: &[(&str, &str)]| RedirectTarget {
+        url: url_with_query(&target.url, pairs),
+        nearest: target.nearest,
+    };
+    Ok(match session.login().await?.map(|login| &login.secret) {
+        None => (with_query(&pairs), RequestSpec::default()),
+        Some(Secret::Password { user, password }) => {
+            pairs.push(("account", user));
+            (
+                with_query(&pairs),
+                RequestSpec::default().with_basic_auth(user, password),
+            )
+        }
+        Some(Secret::IdentityToken(identity)) => {
+            pairs.extend([
+                ("grant_type", "refresh_token"),
+                ("client_id", "catalog-mirror"),
+                ("refresh_token", identity),
+            ]);
+            let mut form = target.url.clone();
+            form.set_query(None);
+            let body = url_with_query(&form, &pairs).query().unwrap_or_default().to_owned();
+            let mut spec = RequestSpec {
+                body: Some(Bytes::from(body)),
+                ..RequestSpec::new(Method::POST)
+            };
+            let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+            spec.headers.insert(CONTENT_TYPE, form_type);
+            (target, spec)
+        }
+    })
+}
+
+fn url_with_query(url: &Url, pairs: &[(&str, &str)]) -> Url {
+    let mut url = url.clone();
+    url.query_pairs_mut().extend_pairs(pairs);
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usable_token_is_token_or_access_token() {
+        let text = |body: &str| {
+            let answer = serde_json::from_str(body).unwrap();
+            usable_token(answer, Instant::now()).map(|token| token.text.to_string())
+        };
+        for (body, want) in [
+            (r#"{"token": "a", "access_token": "b"}"#, Some("a")),
+            (r#"{"access_token": "b"}"#, Some("b")),
+            (r#"{"token": "", "access_token": "b"}"#, Some("b")),
+            (r#"{"token": "a\nb", "access_token": "b"}"#, None),
+            (r#"{"token": "", "access_token": ""}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(text(body).as_deref(), want, "{body}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Settings of this crate, each with its default and the reason for it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fetch::FetchSettings;
+use oci::ImageLimits;
+
+use crate::auth::Logins;
+
+/// Settings for reading images. The default suits a public registry.
+#[derive(Clone, Debug)]
+pub struct SourceSettings {
+    /// Credential files, read again for every pull. Default: none, which means `REGISTRY_AUTH_FILE` if it is set, else
+    /// podman's `auth.json` and docker's `config.json`.
+    pub auth_files: Vec<PathBuf>,
+    /// Credentials in memory, asked before the files. While there are some, the default files are not read.
+    pub logins: Logins,
+    /// Connections: CA files, plain HTTP, proxy, time-outs, retries.
+    pub http: FetchSettings,
+    /// Platform to choose from an index. Default: linux/amd64, because a catalog has the same files for all platforms.
+    pub platform: TargetPlatform,
+    /// Maximum time for one `resolve` or `exists`, all redirects, tokens and retries included. Default: 2 min.
+    pub resolve_timeout: Duration,
+    /// Maximum time for one `read`. Default: 30 min.
+    pub pull_timeout: Duration,
+    /// Number of layers that are fetched at a time. Default: 3, as in docker.
+    pub side_by_side: usize,
+    /// Limits on each image. Default: [`ImageLimits::default`].
+    pub limits: ImageLimits,
+}
+
+/// An operating system and a CPU, as an index names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetPlatform {
+    /// Operating system in Go's words, such as `linux`.
+    pub os: String,
+    /// CPU in Go's words, such as `amd64`.
+    pub architecture: String,
+}
+
+impl Default for SourceSettings {
+    fn default() -> Self {
+        Self {
+            auth_files: Vec::new(),
+            logins: Logins::default(),
+            http: FetchSettings::default(),
+            platform: TargetPlatform::default(),
+            resolve_timeout: Duration::from_secs(2 * 60),
+            pull_timeout: Duration::from_secs(30 * 60),
+            side_by_side: 3,
+            limits: ImageLimits::default(),
+        }
+    }
+}
+
+impl Default for TargetPlatform {
+    fn default() -> Self {
+        Self {
+            os: "linux".to_owned(),
+            architecture: "amd64".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for TargetPlatform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)
+    }
+}

@@ -1,0 +1,201 @@
+//! Signatures that are attached to an image. They are not verified here, because that takes keys.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use oci::{BlobRef, Digest, LimitExceeded};
+use serde::Deserialize;
+
+use crate::error::{Error, ImageError};
+use crate::images::Images;
+use crate::registry::Session;
+use crate::source::Source;
+
+/// Media type of a signed payload (cosign, specs/SIGNATURE_SPEC.md).
+const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+/// Annotation with the signature in base64.
+const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+/// Artifact type of signatures that are referrers of the image (cosign, `COSIGN_EXPERIMENTAL=1 --registry-referrers-mode=oci-1-1`).
+const SIGNATURE_ARTIFACT: &str = "application/vnd.dev.cosign.artifact.sig.v1+json";
+/// Type that cosign 2 writes into the index of a registry without referrers in place of the type of its bundles.
+const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// Start of the media types of Sigstore bundles of all versions.
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
+
+/// Signatures of one image, as found and not verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Signatures {
+    /// Signed payloads, each with its signature.
+    pub attached: Vec<Attached>,
+    /// Sigstore bundles, each a JSON document.
+    pub bundles: Vec<Bytes>,
+}
+
+/// Payload and signature that cosign attaches to an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// The signed bytes: a simple signing document.
+    pub payload: Bytes,
+    /// The signature over the payload, in base64.
+    pub signature: String,
+}
+
+/// The needed part of a manifest.
+#[derive(Debug, Deserialize)]
+struct SignatureManifest {
+    #[serde(default)]
+    layers: Vec<SignatureDescriptor>,
+}
+
+/// The needed part of an index.
+#[derive(Debug, Deserialize)]
+struct SignatureIndex {
+    #[serde(default)]
+    manifests: Vec<SignatureDescriptor>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SignatureDescriptor {
+    #[serde(default)]
+    media_type: String,
+    artifact_type: Option<String>,
+    digest: Digest,
+    size: u64,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+impl Images {
+    /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from the digest and as
+    /// referrers. Sources other than registries have none.
+    ///
+    /// # Errors
+    /// Every failure except the absence of signatures.
+    pub async fn signatures(&self, source: &Source, digest: &Digest) -> Result<Signatures, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(Signatures::default());
+        };
+        let mut found = SignatureSearch {
+            session: self.session(reference),
+            signatures: Signatures::default(),
+            left: self.limits().signatures,
+        };
+        self.in_time(found.all(digest)).await?;
+        Ok(found.signatures)
+    }
+}
+
+/// The collection of the signatures of one image.
+struct SignatureSearch {
+    session: Session,
+    signatures: Signatures,
+    /// Number of documents that may still be fetched.
+    left: u64,
+}
+
+impl SignatureSearch {
+    async fn all(&mut self, digest: &Digest) -> Result<(), Error> {
+        self.by_tag(digest).await?;
+        self.by_referrers(digest).await
+    }
+
+    async fn by_tag(&mut self, digest: &Digest) -> Result<(), Error> {
+        let tag = format!("{}-{}.sig", digest.algorithm(), digest.hex());
+        match self.session.tagged(&tag).await? {
+            Some(body) => self.layers(&tag, &body).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the list of referrers (OCI Distribution Specification v1.1, "Listing Referrers"). A registry without that API
+    /// keeps the list under a tag ("Referrers Tag Schema").
+    async fn by_referrers(&mut self, digest: &Digest) -> Result<(), Error> {
+        let mut pages = self.session.referrers(digest);
+        let Some(first) = self.session.next_page(&mut pages).await? else {
+            let tag = format!("{}-{}", digest.algorithm(), digest.hex());
+            return match self.session.tagged(&tag).await? {
+                Some(body) => self.entries(digest, &body).await,
+                None => Ok(()),
+            };
+        };
+        self.entries(digest, &first).await?;
+        while pages.has_more() {
+            self.take(digest.as_str())?;
+            if let Some(page) = self.session.next_page(&mut pages).await? {
+                self.entries(digest, &page).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the entries of an index that are signatures, even if the registry says that it has filtered the list.
+    async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
+        let index: SignatureIndex = json(digest.as_str(), body)?;
+        for entry in index.manifests.iter().filter(|entry| entry.is_signature()) {
+            self.take(digest.as_str())?;
+            let body = self.session.manifest(&entry.digest).await?;
+            self.layers(entry.digest.as_str(), &body).await?;
+        }
+        Ok(())
+    }
+
+    async fn layers(&mut self, of: &str, body: &[u8]) -> Result<(), Error> {
+        let manifest: SignatureManifest = json(of, body)?;
+        for layer in manifest.layers {
+            let signature = layer.annotations.get(SIGNATURE);
+            let is_attached = layer.media_type == SIMPLE_SIGNING && signature.is_some();
+            if !is_attached && !layer.media_type.starts_with(BUNDLE) {
+                continue;
+            }
+            self.take(of)?;
+            let blob = BlobRef {
+                digest: layer.digest.clone(),
+                size: layer.size,
+            };
+            let payload = self.session.signature(&blob).await?;
+            match signature.filter(|_| is_attached) {
+                Some(signature) => self.signatures.attached.push(Attached {
+                    payload,
+                    signature: signature.clone(),
+                }),
+                None => self.signatures.bundles.push(payload),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, of: &str) -> Result<(), Error> {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(Error::Limit(LimitExceeded {
+                name: "signatures",
+                limit: self.session.limits().signatures,
+                place: format!("what is attached to {of}"),
+            })),
+        }
+    }
+}
+
+impl SignatureDescriptor {
+    /// Returns true if the entry may be a signature. SBOMs and scans refer to images too, and may also be in bundles; only
+    /// the content of a bundle tells.
+    fn is_signature(&self) -> bool {
+        let kind = self.artifact_type.as_deref().unwrap_or(EMPTY);
+        [SIGNATURE_ARTIFACT, EMPTY].contains(&kind) || kind.starts_with(BUNDLE)
+    }
+}
+
+fn json<'a, T: Deserialize<'a>>(of: &str, body: &'a [u8]) -> Result<T, Error> {
+    let parsed = serde_json::from_slice(body);
+    parsed.map_err(|source| {
+        Error::Image(ImageError::Json {
+            what: "signature manifest",
+            digest: of.to_owned(),
+            source,
+        })
+    })
+}

@@ -1,0 +1,250 @@
+//! The source of a catalog.
+//!
+//! A new kind of source is a variant of [`Source`] with its prefix in `FromStr` and `Display`, a module that resolves and
+//! reads it, and an arm in each of the three methods of [`Images`](crate::Images).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use oci::Digest;
+use oci_client::Reference;
+use serde::{Deserialize, Serialize};
+
+use crate::grammar;
+
+/// The source of a catalog, as a user writes it.
+///
+/// ```
+/// use catalog_mirror_source::Source;
+///
+/// let source: Source = "docker://quay.io/operatorhubio/catalog:latest".parse().unwrap();
+/// assert_eq!(source.to_string(), "quay.io/operatorhubio/catalog:latest");
+/// assert!("oci:images/catalog:v1".parse::<Source>().is_ok());
+/// assert!("catalog:latest".parse::<Source>().is_err(), "the registry is missing");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Source {
+    /// `registry/repo:tag` or `registry/repo@sha256:...`, with an optional `docker://` in front.
+    Registry {
+        /// Registry, repository, and tag or digest.
+        reference: Reference,
+        /// The digest, if the reference is pinned to one.
+        pinned: Option<Digest>,
+    },
+    /// `oci:DIR[:TAG]`, an OCI image layout on disk.
+    OciLayout {
+        /// Folder of the layout, which holds `index.json`.
+        dir: PathBuf,
+        /// Tag of the image. Optional for a layout with one image.
+        tag: Option<String>,
+    },
+    /// `dir:PATH`, a folder of FBC files.
+    Dir(PathBuf),
+}
+
+/// The reason for which a text is not a source. Each message says what to write instead.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SourceError {
+    /// An empty text in place of a source.
+    #[error("the source is empty: write registry/repo:tag, oci:DIR[:TAG] or dir:PATH")]
+    Empty,
+    /// No path after `oci:` or `dir:`.
+    #[error("`{0}` names no folder: write oci:DIR[:TAG] or dir:PATH")]
+    NoPath(String),
+    /// A first component that is not a host.
+    #[error("`{0}` names no registry: write it out, such as quay.io/{0} or docker.io/{0}")]
+    NoRegistry(String),
+    /// A reference without tag and digest.
+    #[error("`{0}` has neither tag nor digest: add one, such as {0}:latest")]
+    NoTag(String),
+    /// A malformed digest after the `@`.
+    #[error("the digest of `{text}` is malformed")]
+    Digest {
+        /// The text as the user has written it.
+        text: String,
+        /// The underlying error, which the chain prints after this one.
+        source: oci::DigestError,
+    },
+    /// A scheme other than `docker:`, `oci:` and `dir:`.
+    #[error("`{0}` has an unknown scheme: write docker://, oci: or dir:, or no scheme at all")]
+    Scheme(String),
+    /// A part that the grammar of references does not allow.
+    #[error("`{text}` is not an image reference: {what}")]
+    Grammar {
+        /// The text as the user has written it.
+        text: String,
+        /// The wrong part and the rule for it.
+        what: &'static str,
+    },
+}
+
+impl Source {
+    /// Returns the digest that the source is pinned to. A pinned source never changes, so it need not be polled.
+    pub fn pinned(&self) -> Option<&Digest> {
+        match self {
+            Self::Registry { pinned, .. } => pinned.as_ref(),
+            Self::OciLayout { .. } | Self::Dir(_) => None,
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        if text.is_empty() {
+            Err(SourceError::Empty)
+        } else if let Some(path) = text.strip_prefix("dir:") {
+            Ok(Self::Dir(folder(path, text)?))
+        } else if let Some(rest) = text.strip_prefix("oci:") {
+            layout(rest, text)
+        } else {
+            registry(text.strip_prefix("docker://").unwrap_or(text))
+        }
+    }
+}
+
+fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
+    if path.is_empty() {
+        Err(SourceError::NoPath(text.to_owned()))
+    } else {
+        Ok(PathBuf::from(path))
+    }
+}
+
+fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
+    let (dir, tag) = match rest.rsplit_once(':') {
+        Some((dir, tag)) if has_tag(rest) => (dir, Some(tag).filter(|tag| !tag.is_empty())),
+        _ => (rest, None),
+    };
+    Ok(Source::OciLayout {
+        dir: folder(dir, text)?,
+        tag: tag.map(ToOwned::to_owned),
+    })
+}
+
+/// Returns true if the text after the last colon is a tag or empty. With a slash in it, it belongs to a folder.
+fn has_tag(rest: &str) -> bool {
+    rest.rsplit_once(':').is_some_and(|(_, tag)| !tag.contains('/'))
+}
+
+/// Returns true for a registry on a host named `dir` or `oci`, which needs `docker://` in front.
+fn is_scheme(registry: &str) -> bool {
+    registry.starts_with("dir:") || registry.starts_with("oci:")
+}
+
+fn registry(text: &str) -> Result<Source, SourceError> {
+    if text.contains("://") {
+        return Err(SourceError::Scheme(text.to_owned()));
+    }
+    let (host, path) = text.split_once('/').unwrap_or(("", text));
+    if !(host.contains(['.', ':']) || host == "localhost") {
+        return Err(SourceError::NoRegistry(text.to_owned()));
+    }
+    if !path.contains([':', '@']) {
+        return Err(SourceError::NoTag(text.to_owned()));
+    }
+    let (path, digest) = match path.split_once('@') {
+        Some((path, digest)) => (path, Some(digest)),
+        None => (path, None),
+    };
+    let pinned = digest.map(str::parse).transpose();
+    let pinned = pinned.map_err(|source| SourceError::Digest {
+        text: text.to_owned(),
+        source,
+    })?;
+    let reference = grammar::reference(host, path, digest);
+    let reference = reference.map_err(|what| SourceError::Grammar {
+        text: text.to_owned(),
+        what,
+    })?;
+    Ok(Source::Registry { reference, pinned })
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registry { reference, .. } if is_scheme(reference.registry()) => write!(f, "docker://{reference}"),
+            Self::Registry { reference, .. } => write!(f, "{reference}"),
+            Self::OciLayout { dir, tag: Some(tag) } => write!(f, "oci:{}:{tag}", dir.display()),
+            // A colon at the end, so that a colon in the folder's name does not start a tag.
+            Self::OciLayout { dir, tag: None } if has_tag(&dir.to_string_lossy()) => {
+                write!(f, "oci:{}:", dir.display())
+            }
+            Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
+            Self::Dir(path) => write!(f, "dir:{}", path.display()),
+        }
+    }
+}
+
+impl TryFrom<String> for Source {
+    type Error = SourceError;
+
+    fn try_from(text: String) -> Result<Self, SourceError> {
+        text.parse()
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn display_of_source_is_its_text() {
+        let pinned = format!("quay.io/ns/cat@sha256:{HEX}");
+        let both = format!("quay.io/ns/cat:v1@sha256:{HEX}");
+        for text in [
+            "quay.io/operatorhubio/catalog:latest",
+            "localhost:5000/cat:v4.20",
+            "127.0.0.1:5000/a/b/c:v1",
+            "oci:some/dir",
+            "oci:/some/dir:v1",
+            "oci:a:b/dir",
+            "oci:dir:with-colon:",
+            "oci:dir::",
+            "dir:/configs",
+            "docker://dir:5000/cat:v1",
+            "docker://oci:5000/cat:v1",
+            &pinned,
+            &both,
+        ] {
+            assert_eq!(text.parse::<Source>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn pinned_returns_digest_but_not_tag() {
+        let pinned: Source = format!("docker://quay.io/cat:v1@sha256:{HEX}").parse().unwrap();
+        assert_eq!(pinned.pinned().unwrap().hex(), HEX);
+        assert_eq!("quay.io/cat:v1".parse::<Source>().unwrap().pinned(), None);
+    }
+
+    #[test]
+    fn parse_error_says_what_to_write() {
+        for (text, hint) in [
+            ("", "registry/repo:tag"),
+            ("catalog:latest", "quay.io/catalog:latest"),
+            ("ns/catalog:latest", "docker.io/ns/catalog:latest"),
+            ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
+            ("dir:", "dir:PATH"),
+            ("oci::tag", "oci:DIR"),
+            ("https://quay.io/ns/cat:v1", "docker://"),
+            ("quay.io/ns/cat@sha256:1234", "digest of"),
+            ("quay.io/NS/cat:v1", "not an image reference"),
+            ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "digest of"),
+        ] {
+            let error = text.parse::<Source>().unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+}

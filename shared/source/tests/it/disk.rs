@@ -1,0 +1,165 @@
+//! Layouts and folders.
+
+use std::fs;
+use std::path::Path;
+
+use catalog_mirror_source::{Error, ImageError, Images, LinkError, Source, SourceSettings};
+use tempfile::TempDir;
+use testkit::{Layer, index};
+
+use crate::kit::{Collect, catalog, chain, small};
+
+async fn read(source: &str) -> Result<Vec<String>, Error> {
+    let images = Images::new(SourceSettings::default())?;
+    let source: Source = source.parse().unwrap();
+    let digest = images.resolve(&source).await?;
+    let (sink, pull) = images
+        .read(
+            &source,
+            &digest,
+            &catalog_mirror_source::SkippableLayers::default(),
+            Collect::default(),
+        )
+        .await?;
+    assert_eq!((pull.bytes, pull.requests), (0, 0), "a disk is no wire");
+    Ok(sink.list())
+}
+
+fn layout(dir: &Path) -> String {
+    format!("oci:{}", dir.display())
+}
+
+#[tokio::test]
+async fn layout_is_read_by_tag_or_as_only_image() {
+    let dir = TempDir::new().unwrap();
+    small().write_layout(dir.path(), Some("v1"));
+    assert_eq!(read(&layout(dir.path())).await.unwrap(), ["a.yaml=a"]);
+    let other = catalog([Layer::new().file("configs/b", "b")]);
+    index(&[("linux/amd64", &other)]).write_layout(dir.path(), Some("v2"));
+    assert_eq!(read(&format!("{}:v1", layout(dir.path()))).await.unwrap(), ["a.yaml=a"]);
+    assert_eq!(read(&format!("{}:v2", layout(dir.path()))).await.unwrap(), ["b=b"]);
+    for (tag, says) in [
+        ("", "without a tag that is the only one; it has v1, v2"),
+        (":v3", "tagged v3; it has v1, v2"),
+    ] {
+        let error = read(&format!("{}{tag}", layout(dir.path())))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.ends_with(says), "{error}");
+    }
+}
+
+/// Opening a FIFO waits for a writer for ever, so it must be refused before.
+#[tokio::test]
+async fn fifo_in_layout_is_refused() {
+    for part in ["index.json", "manifest", "layer"] {
+        let dir = TempDir::new().unwrap();
+        let image = small();
+        image.write_layout(dir.path(), None);
+        let blob = |digest: &str| {
+            dir.path()
+                .join("blobs/sha256")
+                .join(digest.trim_start_matches("sha256:"))
+        };
+        let path = match part {
+            "index.json" => dir.path().join("index.json"),
+            "manifest" => blob(&image.digest),
+            _ => blob(&image.layers[0]),
+        };
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let error = read(&layout(dir.path())).await.unwrap_err();
+        assert!(chain(&error).contains("not a regular file"), "{part}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn folder_source_that_is_a_file_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("catalog.yaml");
+    fs::write(&file, "schema: olm.package").unwrap();
+    let error = read(&format!("dir:{}", file.display())).await.unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn damaged_layout_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let image = small();
+    image.write_layout(dir.path(), None);
+    let blob = dir
+        .path()
+        .join("blobs/sha256")
+        .join(image.layers[0].trim_start_matches("sha256:"));
+    let mut bytes = fs::read(&blob).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&blob, bytes).unwrap();
+    assert!(matches!(
+        read(&layout(dir.path())).await,
+        Err(Error::Digest { what: "layer", .. })
+    ));
+    fs::remove_file(&blob).unwrap();
+    assert!(matches!(read(&layout(dir.path())).await, Err(Error::Io { .. })));
+    assert!(matches!(read("oci:/nonexistent").await, Err(Error::Io { .. })));
+}
+
+fn folder() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir_all(dir.path().join("a/b")).unwrap();
+    fs::write(dir.path().join("a/b/c.yaml"), "c").unwrap();
+    fs::write(dir.path().join(".indexignore"), "x").unwrap();
+    dir
+}
+
+#[tokio::test]
+async fn folder_source_reads_all_files() {
+    let dir = folder();
+    let source = format!("dir:{}", dir.path().display());
+    assert_eq!(read(&source).await.unwrap(), [".indexignore=x", "a/b/c.yaml=c"]);
+    assert!(matches!(read("dir:/nonexistent").await, Err(Error::Io { .. })));
+}
+
+#[tokio::test]
+async fn folder_digest_depends_on_paths_and_contents() {
+    let images = Images::new(SourceSettings::default()).unwrap();
+    let (one, two) = (folder(), folder());
+    let source = |dir: &TempDir| Source::Dir(dir.path().to_owned());
+    let digest = images.resolve(&source(&one)).await.unwrap();
+    assert_eq!(digest, images.resolve(&source(&two)).await.unwrap());
+    fs::rename(two.path().join("a/b/c.yaml"), two.path().join("a/c.yaml")).unwrap();
+    assert_ne!(digest, images.resolve(&source(&two)).await.unwrap());
+    let result = images
+        .read(
+            &source(&two),
+            &digest,
+            &catalog_mirror_source::SkippableLayers::default(),
+            Collect::default(),
+        )
+        .await;
+    assert!(matches!(result, Err(Error::Image(ImageError::Changed(_)))));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn folder_links_out_of_root_are_refused() {
+    use std::os::unix::fs::symlink;
+    let dir = folder();
+    let source = format!("dir:{}", dir.path().display());
+    symlink("a/b/c.yaml", dir.path().join("link")).unwrap();
+    assert!(read(&source).await.unwrap().contains(&"link=-> a/b/c.yaml".to_owned()));
+    symlink("/etc/hostname", dir.path().join("out")).unwrap();
+    let error = read(&source).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Link {
+                source: LinkError::Outside(_) | LinkError::Broken(_),
+                ..
+            }
+        ),
+        "{}",
+        chain(&error)
+    );
+}

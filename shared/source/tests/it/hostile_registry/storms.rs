@@ -1,0 +1,108 @@
+//! Registries that say "later", again and again.
+
+use std::time::{Duration, Instant};
+
+use catalog_mirror_source::RetrySchedule;
+use testkit::{Fault, Kind};
+
+use super::{Lab, wanting};
+
+/// Maximum number of attempts for one request.
+const ATTEMPTS: usize = 5;
+/// Maximum duration of all attempts. The waits between them are 5 to 20 ms, or the value of `Retry-After`.
+const SOON: Duration = Duration::from_secs(4);
+
+#[tokio::test]
+async fn repeated_failures_end_after_five_attempts_or_at_once() {
+    let far = "Fri, 31 Dec 9999 23:59:59 GMT";
+    let past = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let rows: Vec<(u16, Option<&str>, &str, usize)> = vec![
+        (429, None, "rate limited", ATTEMPTS),
+        (429, Some("0"), "rate limited", ATTEMPTS),
+        (429, Some(past), "rate limited", ATTEMPTS),
+        (429, Some("-1"), "rate limited", ATTEMPTS),
+        (429, Some("1.5"), "rate limited", ATTEMPTS),
+        (429, Some("soon"), "rate limited", ATTEMPTS),
+        (429, Some("99999999999999999999999999"), "rate limited", ATTEMPTS),
+        (429, Some("1000000000"), "rate limited", 1),
+        (429, Some("18446744073709551615"), "rate limited", 1),
+        (429, Some(far), "rate limited", 1),
+        (503, Some("1000000000"), "unavailable", 1),
+        (500, None, "unavailable", ATTEMPTS),
+        (502, None, "unavailable", ATTEMPTS),
+        (503, None, "unavailable", ATTEMPTS),
+        (504, None, "unavailable", ATTEMPTS),
+        (408, None, "unavailable", ATTEMPTS),
+        (501, None, "read", 1),
+        (505, None, "status", 1),
+    ];
+    for (status, after, want, attempts) in rows {
+        let name = format!("{status} {after:?}");
+        let lab = Lab::new().await;
+        lab.warm().await;
+        (0..50).for_each(|_| {
+            lab.registry
+                .script(Kind::Head, Fault::Status(status, after.map(ToOwned::to_owned)));
+        });
+        let started = Instant::now();
+        lab.expect(&name, want).await;
+        assert!(started.elapsed() < SOON, "{name}: {:?}", started.elapsed());
+        assert_eq!(lab.registry.count(Kind::Head), attempts, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn total_time_of_waits_is_limited() {
+    let retry = RetrySchedule {
+        attempts: Some(1000),
+        first: Duration::from_millis(5),
+        longest: Duration::from_millis(50),
+        total: Duration::from_millis(500),
+    };
+    for (after, most) in [(None, 200), (Some("0".to_owned()), 1000)] {
+        let lab = Lab::with(wanting(), |settings| settings.http.retry = retry).await;
+        lab.warm().await;
+        (0..2000).for_each(|_| lab.registry.script(Kind::Head, Fault::Status(429, after.clone())));
+        let started = Instant::now();
+        lab.expect("a long storm", "rate limited").await;
+        assert!(started.elapsed() < SOON);
+        assert!(
+            lab.registry.count(Kind::Head) <= most,
+            "{}",
+            lab.registry.count(Kind::Head)
+        );
+    }
+}
+
+#[tokio::test]
+async fn mixed_failures_are_limited_in_total() {
+    let lab = Lab::with(wanting(), |settings| {
+        settings.resolve_timeout = Duration::from_millis(800);
+    })
+    .await;
+    lab.warm().await;
+    // Each alone is within its bound: 400 ms of silence are less than 500.
+    (0..50).for_each(|_| {
+        lab.registry
+            .script(Kind::Head, Fault::Redirect("/v2/ns/cat/manifests/v1".to_owned()));
+    });
+    lab.registry.delay(Kind::Head, Duration::from_millis(400));
+    let started = Instant::now();
+    lab.expect("slow redirects", "took too long").await;
+    assert!(started.elapsed() < SOON);
+}
+
+#[tokio::test]
+async fn repeated_failures_within_pull_end() {
+    // Of blobs the config comes first, then the layer.
+    for (kind, before) in [(Kind::Manifest, 0), (Kind::Blob, 0), (Kind::Blob, 1)] {
+        for (status, want) in [(429, "rate limited"), (503, "unavailable")] {
+            let lab = Lab::new().await;
+            lab.warm().await;
+            (0..before).for_each(|_| lab.registry.script(kind, Fault::Pass));
+            (0..50).for_each(|_| lab.registry.script(kind, Fault::Status(status, None)));
+            lab.expect("a storm", want).await;
+            assert_eq!(lab.registry.count(kind), before + ATTEMPTS);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Certificates that are not good enough, and servers that would rather do without.
+
+use std::time::Duration;
+
+use catalog_mirror_source::{PlainHttp, SourceSettings};
+use tempfile::NamedTempFile;
+use testkit::{CertificateFault, Fault, Kind, Registry, RegistryBuilder, Wire};
+
+use super::{Lab, wanting};
+
+/// A lab over TLS that trusts the registry's CA and allows no plain HTTP.
+async fn lab(builder: RegistryBuilder, other: Registry, trusts: bool) -> (Lab, NamedTempFile) {
+    let registry = builder.start().await;
+    let ca = NamedTempFile::new().unwrap();
+    std::fs::write(ca.path(), registry.ca_pem()).unwrap();
+    let host = registry.host().to_owned();
+    let lab = Lab::of(registry, other, &host, |settings: &mut SourceSettings| {
+        settings.http.plain_http = PlainHttp::default();
+        settings.http.ca_files = vec![ca.path().to_owned()];
+        settings.http.ca_files.truncate(usize::from(trusts));
+    });
+    (lab, ca)
+}
+
+#[tokio::test]
+async fn certificate_with_any_fault_is_refused() {
+    let rows = [
+        ("right", wanting().tls(), true, "read", ""),
+        (
+            "another name",
+            wanting().tls_for(&["example.com"]),
+            true,
+            "tls",
+            "is for another name",
+        ),
+        (
+            "expired",
+            wanting().tls_with_fault(CertificateFault::Expired),
+            true,
+            "tls",
+            "has expired",
+        ),
+        (
+            "signed by itself",
+            wanting().tls_with_fault(CertificateFault::SelfSigned),
+            true,
+            "tls",
+            "--ca-file",
+        ),
+        ("an unknown authority", wanting().tls(), false, "tls", "--ca-file"),
+    ];
+    for (name, builder, trusts, want, says) in rows {
+        let (lab, _ca) = lab(builder, Registry::start().await, trusts).await;
+        let text = lab.expect(name, want).await;
+        assert!(text.contains(says), "{name}: {text}");
+        if want == "tls" {
+            assert!(
+                text.starts_with(&format!("registry {}, ", lab.registry.host())),
+                "{text}"
+            );
+            assert_eq!(lab.registry.requests().len(), 0, "{name}: nothing was asked");
+        }
+    }
+}
+
+#[tokio::test]
+async fn error_names_cdn_with_bad_certificate() {
+    let cdn = Registry::builder().tls().start().await;
+    let (lab, _ca) = lab(wanting().tls(), cdn, true).await;
+    lab.warm().await;
+    let to = format!("https://{}/v2/ns/cat/manifests/v1", lab.other.host());
+    lab.script([(Kind::Head, Fault::Redirect(to))]);
+    let text = lab.expect("a CDN of another CA", "tls").await;
+    assert!(
+        text.contains(&format!(", at {}: no TLS connection", lab.other.host())),
+        "{text}"
+    );
+    assert_eq!(lab.other.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn tls_downgrade_is_refused() {
+    // RFC 8446, section 6: fatal alerts `protocol_version` and `handshake_failure`.
+    let alerts = [[21, 3, 1, 0, 2, 2, 70], [21, 3, 3, 0, 2, 2, 40]];
+    let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
+    let rows = [
+        ("too old", alerts[0].to_vec(), "tls"),
+        ("no common cipher", alerts[1].to_vec(), "tls"),
+        ("plain http", plain, "plain http"),
+        ("nothing", Vec::new(), "connect"),
+        ("noise", vec![22, 3, 3, 255, 255, 0, 0], "tls"),
+    ];
+    for (name, says, want) in rows {
+        let wire = Wire::answering(says).await;
+        let (registry, other) = (Registry::start().await, Registry::start().await);
+        let lab = Lab::of(registry, other, wire.host(), |settings| {
+            settings.http.plain_http = PlainHttp::default();
+            settings.http.connect_timeout = Duration::from_secs(2);
+        });
+        lab.expect(name, want).await;
+        for said in wire.requests() {
+            assert!(said.starts_with('\u{16}'), "{name}: only handshakes are sent");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Resolving, manifests, indexes and configs.
+
+use bytes::Bytes;
+use catalog_mirror_source::{Error, ImageError, Images, SourceSettings, TargetPlatform};
+use testkit::{Fault, Format, Image, ImageBuilder, Kind, Layer, Registry, index};
+
+use crate::kit::{Collect, catalog, chain, client, pull, push, read_image, settings, small, source};
+
+#[tokio::test]
+async fn unchanged_poll_sends_one_head() {
+    let registry = Registry::start().await;
+    push(&registry, &small());
+    let images = client(&registry);
+    let first = images.resolve(&source(&registry)).await.unwrap();
+    assert_eq!(first, images.resolve(&source(&registry)).await.unwrap());
+    assert_eq!(first.as_str(), small().digest);
+    let kinds: Vec<_> = registry.requests().iter().map(|request| request.kind).collect();
+    assert_eq!(kinds, [Kind::Head, Kind::Head]);
+}
+
+#[tokio::test]
+async fn pinned_digest_sends_no_request() {
+    let registry = Registry::start().await;
+    let image = small();
+    push(&registry, &image);
+    let source = format!("{}/ns/cat@{}", registry.host(), image.digest).parse().unwrap();
+    let images = client(&registry);
+    let digest = images.resolve(&source).await.unwrap();
+    assert_eq!((digest.as_str(), registry.requests().len()), (image.digest.as_str(), 0));
+    let (sink, _) = images
+        .read(
+            &source,
+            &digest,
+            &catalog_mirror_source::SkippableLayers::default(),
+            Collect::default(),
+        )
+        .await
+        .unwrap();
+    assert_eq!(sink.list(), ["a.yaml=a"]);
+}
+
+#[tokio::test]
+async fn exists_sends_one_head() {
+    let registry = Registry::start().await;
+    let image = small();
+    push(&registry, &image);
+    let images = client(&registry);
+    let at = |version: &str| format!("{}/ns/cat{version}", registry.host()).parse().unwrap();
+    assert!(images.exists(&at(&format!("@{}", image.digest))).await.unwrap());
+    assert!(images.exists(&at(":v1")).await.unwrap());
+    assert!(
+        !images
+            .exists(&at(&format!("@{}", testkit::digest(b"none"))))
+            .await
+            .unwrap()
+    );
+    assert!(!images.exists(&at(":v9")).await.unwrap());
+    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (4, 0));
+}
+
+#[tokio::test]
+async fn exists_without_head_sends_get() {
+    let registry = Registry::builder().without_head().start().await;
+    let image = small();
+    push(&registry, &image);
+    let images = client(&registry);
+    let at = |digest: &str| format!("{}/ns/cat@{digest}", registry.host()).parse().unwrap();
+    for _ in 0..2 {
+        assert!(images.exists(&at(&image.digest)).await.unwrap());
+        assert!(!images.exists(&at(&testkit::digest(b"none"))).await.unwrap());
+    }
+    assert_eq!(registry.count(Kind::Head), 1);
+}
+
+#[tokio::test]
+async fn exists_without_credentials_is_an_error() {
+    let registry = Registry::builder().basic("user", "secret").start().await;
+    push(&registry, &small());
+    let (fault, _) = crate::kit::fault(client(&registry).exists(&source(&registry)).await);
+    assert!(
+        matches!(fault, catalog_mirror_source::RegistryFault::Unauthorized { .. }),
+        "{fault:?}"
+    );
+}
+
+#[tokio::test]
+async fn registry_without_head_is_remembered() {
+    let registry = Registry::builder().without_head().start().await;
+    push(&registry, &small());
+    let images = client(&registry);
+    for _ in 0..3 {
+        assert_eq!(
+            images.resolve(&source(&registry)).await.unwrap().as_str(),
+            small().digest
+        );
+    }
+    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (1, 3));
+}
+
+#[tokio::test]
+async fn missing_digest_header_is_replaced_by_get() {
+    let registry = Registry::start().await;
+    push(&registry, &small());
+    registry.script(Kind::Head, Fault::Digest(String::new()));
+    registry.script(Kind::Manifest, Fault::Digest(String::new()));
+    assert_eq!(
+        client(&registry).resolve(&source(&registry)).await.unwrap().as_str(),
+        small().digest
+    );
+}
+
+#[tokio::test]
+async fn wrong_digest_header_is_refused() {
+    let registry = Registry::builder().without_head().start().await;
+    push(&registry, &small());
+    let lie = testkit::digest(b"lie");
+    registry.script(Kind::Manifest, Fault::Digest(lie.clone()));
+    let error = client(&registry).resolve(&source(&registry)).await.unwrap_err();
+    assert!(matches!(error, Error::Digest { what: "manifest", .. }));
+    registry.script(Kind::Manifest, Fault::Digest("sha256:../../x".to_owned()));
+    let error = client(&registry).resolve(&source(&registry)).await.unwrap_err();
+    assert!(error.to_string().contains("malformed digest"));
+    // A HEAD cannot be checked, but what it names must then exist and match.
+    let registry = Registry::start().await;
+    push(&registry, &small());
+    registry.script(Kind::Head, Fault::Digest(lie));
+    assert!(
+        pull(&client(&registry), &registry)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("404")
+    );
+}
+
+#[tokio::test]
+async fn forged_manifest_or_config_is_refused() {
+    let registry = Registry::start().await;
+    push(&registry, &small());
+    registry.script(Kind::Manifest, Fault::Body("{}".to_owned()));
+    let error = pull(&client(&registry), &registry).await.unwrap_err();
+    assert!(matches!(error, Error::Digest { what: "manifest", .. }));
+    registry.script(Kind::Blob, Fault::Body("{}".to_owned()));
+    let error = pull(&client(&registry), &registry).await.unwrap_err();
+    assert!(matches!(error, Error::Size { what: "config", .. }));
+}
+
+#[tokio::test]
+async fn all_manifest_formats_are_read() {
+    for format in [Format::Oci, Format::Untyped, Format::Docker] {
+        let layer = Layer::new().file("configs/a", "a");
+        let image = ImageBuilder::catalog("/configs").format(format).layer(layer).build();
+        assert_eq!(read_image(&image).await.unwrap(), ["a=a"], "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn index_gives_image_of_platform() {
+    let (amd, arm) = (small(), catalog([Layer::new().file("configs/arm", "arm")]));
+    let both = index(&[("linux/arm64", &arm), ("linux/amd64", &amd), ("unknown/unknown", &arm)]);
+    assert_eq!(read_image(&both).await.unwrap(), ["a.yaml=a"]);
+    assert_eq!(read_image(&index(&[("linux/arm64", &arm)])).await.unwrap(), ["arm=arm"]);
+    assert_eq!(
+        read_image(&index(&[("linux/amd64", &both)])).await.unwrap(),
+        ["a.yaml=a"]
+    );
+    let registry = Registry::start().await;
+    push(&registry, &both);
+    let platform = TargetPlatform {
+        os: "linux".to_owned(),
+        architecture: "s390x".to_owned(),
+    };
+    let images = Images::new(SourceSettings {
+        platform,
+        ..settings(&registry)
+    })
+    .unwrap();
+    let error = pull(&images, &registry).await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("no image for linux/s390x; it has linux/arm64, linux/amd64"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn nested_indexes_are_limited() {
+    let nested = (0..5).fold(small(), |inner, _| index(&[("linux/amd64", &inner)]));
+    assert!(matches!(
+        read_image(&nested).await.unwrap_err(),
+        Error::Image(ImageError::Nested(_))
+    ));
+}
+
+#[tokio::test]
+async fn image_of_other_kind_is_named() {
+    let layer = || Layer::new().file("configs/a", "a");
+    let unlabelled = ImageBuilder::new().layer(layer()).build();
+    let database = "operators.operatorframework.io.index.database.v1";
+    let sqlite = ImageBuilder::new()
+        .label(database, "/database/index.db")
+        .layer(layer())
+        .build();
+    let escaping = ImageBuilder::catalog("../x").layer(layer()).build();
+    let helm = ImageBuilder::new()
+        .config_type("application/vnd.cncf.helm.config.v1+json")
+        .build();
+    let schema1 = Image::of_manifest("application/json", Bytes::from(r#"{"schemaVersion":1,"fsLayers":[]}"#));
+    let foreign = catalog([layer().media_type("application/vnd.wasm.content.layer.v1+wasm")]);
+    for (image, says) in [
+        (unlabelled, "not a file-based catalog"),
+        (sqlite, "sqlite catalog"),
+        (escaping, "leads out of the image: `../x`"),
+        (helm, "artifact (application/vnd.cncf.helm"),
+        (schema1, "schema 1"),
+        (foreign, "media type application/vnd.wasm"),
+    ] {
+        let error = read_image(&image).await.unwrap_err();
+        assert!(
+            matches!(error, Error::Image(_)) && chain(&error).contains(says),
+            "{}",
+            chain(&error)
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! Helpers of all tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use catalog_mirror_source::{
+    Error, FetchSettings, FileSink, Images, PlainHttp, Proxy, Pull, RegistryFault, RetrySchedule, Source,
+    SourceSettings,
+};
+use testkit::{Image, ImageBuilder, Layer, Registry};
+
+/// Keeps all files in memory, by path.
+#[derive(Default, Debug)]
+pub(crate) struct Collect {
+    pub(crate) files: BTreeMap<String, String>,
+    /// Links that may lead nowhere.
+    pub(crate) excluded: BTreeSet<String>,
+}
+
+impl FileSink for Collect {
+    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
+        let mut text = String::new();
+        content.read_to_string(&mut text)?;
+        assert_eq!(text.len() as u64, size, "{path}");
+        let old = self.files.insert(path.to_owned(), text);
+        assert_eq!(old, None, "{path} came twice");
+        Ok(())
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        let old = self.files.insert(path.to_owned(), format!("-> {target}"));
+        assert_eq!(old, None, "{path} came twice");
+        assert!(
+            self.files.contains_key(target),
+            "{path} links to {target}, which did not come"
+        );
+        Ok(())
+    }
+
+    fn excludes(&self, path: &str) -> bool {
+        self.excluded.contains(path)
+    }
+}
+
+impl Collect {
+    /// All as `path=content`, for short comparisons.
+    pub(crate) fn list(&self) -> Vec<String> {
+        self.files.iter().map(|(path, text)| format!("{path}={text}")).collect()
+    }
+}
+
+/// Quick settings that do not depend on the machine.
+pub(crate) fn settings(registry: &Registry) -> SourceSettings {
+    SourceSettings {
+        auth_files: vec![empty_auth()],
+        http: FetchSettings {
+            plain_http: plain(&[registry.host()]),
+            proxy: Proxy::Off,
+            connect_timeout: Duration::from_secs(5),
+            read_timeout: Duration::from_secs(5),
+            retry: RetrySchedule {
+                first: Duration::from_millis(5),
+                longest: Duration::from_millis(20),
+                ..RetrySchedule::default()
+            },
+            ..FetchSettings::default()
+        },
+        ..SourceSettings::default()
+    }
+}
+
+/// Images for `registry` with changed settings.
+pub(crate) fn client_with(registry: &Registry, change: impl Fn(&mut SourceSettings)) -> Images {
+    let mut settings = settings(registry);
+    change(&mut settings);
+    Images::new(settings).unwrap()
+}
+
+/// Plain HTTP for these hosts.
+pub(crate) fn plain(hosts: &[&str]) -> PlainHttp {
+    PlainHttp::Hosts(hosts.iter().map(|host| (*host).to_owned()).collect())
+}
+
+fn empty_auth() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")
+}
+
+pub(crate) fn client(registry: &Registry) -> Images {
+    Images::new(settings(registry)).unwrap()
+}
+
+pub(crate) fn source(registry: &Registry) -> Source {
+    registry.reference("ns/cat", "v1").parse().unwrap()
+}
+
+/// Pushes as `ns/cat:v1`.
+pub(crate) fn push(registry: &Registry, image: &Image) {
+    registry.push("ns/cat", "v1", image);
+}
+
+/// A catalog under /configs of these layers, the lowest first.
+pub(crate) fn catalog(layers: impl IntoIterator<Item = Layer>) -> Image {
+    layers
+        .into_iter()
+        .fold(ImageBuilder::catalog("/configs"), ImageBuilder::layer)
+        .build()
+}
+
+/// One small file.
+pub(crate) fn small() -> Image {
+    catalog([Layer::new().file("configs/a.yaml", "a")])
+}
+
+/// Resolves and reads `ns/cat:v1`.
+pub(crate) async fn pull(images: &Images, registry: &Registry) -> Result<(Collect, Pull), Error> {
+    pull_but(images, registry, &catalog_mirror_source::SkippableLayers::default()).await
+}
+
+pub(crate) async fn pull_but(
+    images: &Images,
+    registry: &Registry,
+    empty: &catalog_mirror_source::SkippableLayers,
+) -> Result<(Collect, Pull), Error> {
+    let source = source(registry);
+    let digest = images.resolve(&source).await?;
+    images.read(&source, &digest, empty, Collect::default()).await
+}
+
+/// Reads a catalog of these layers.
+pub(crate) async fn files(layers: impl IntoIterator<Item = Layer>) -> Result<Vec<String>, Error> {
+    read_image(&catalog(layers)).await
+}
+
+pub(crate) async fn read_image(image: &Image) -> Result<Vec<String>, Error> {
+    let registry = Registry::start().await;
+    push(&registry, image);
+    let (sink, _) = pull(&client(&registry), &registry).await?;
+    Ok(sink.list())
+}
+
+/// An error with all its causes, as a log shows it.
+pub(crate) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+#[track_caller]
+pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (RegistryFault, String) {
+    match result.unwrap_err() {
+        Error::Registry(error) => {
+            let text = error.to_string();
+            (error.fault, text)
+        }
+        other => panic!("not a registry's fault: {}", chain(&other)),
+    }
+}

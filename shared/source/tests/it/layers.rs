@@ -1,0 +1,359 @@
+//! Overlay semantics through the front door.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::time::Duration;
+
+use catalog_mirror_source::{Error, FileSink, ImageError, LayerError, LinkError};
+use testkit::{ImageBuilder, Kind, Layer, Registry, gzip};
+
+use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, push, read_image, source};
+
+#[tokio::test]
+async fn upper_layer_hides_lower_layer() {
+    let lower = Layer::new()
+        .dir("configs")
+        .file("configs/a", "old")
+        .file("configs/b", "b")
+        .file("configs/d/x", "x");
+    let upper = Layer::new()
+        .zstd()
+        .file("configs/a", "new")
+        .whiteout("configs/d")
+        .file("configs/d/y", "y");
+    assert_eq!(files([lower, upper]).await.unwrap(), ["a=new", "b=b", "d/y=y"]);
+}
+
+#[tokio::test]
+async fn whiteout_of_root_hides_lower_layers() {
+    // oc-mirror writes the filtered catalog and a whiteout of the old one.
+    let old = || Layer::new().file("configs/old", "old");
+    let new = || Layer::new().file("configs/new", "new");
+    for (what, layers) in [
+        ("one layer", vec![old(), new().whiteout("configs")]),
+        (
+            "a layer of its own",
+            vec![old(), Layer::new().whiteout("configs"), new()],
+        ),
+        ("opaque root", vec![old(), new().opaque("configs")]),
+        ("opaque image", vec![old(), new().file(".wh..wh..opq", "")]),
+        (
+            "replaced by a file in between",
+            vec![old(), Layer::new().file("configs", ""), new()],
+        ),
+    ] {
+        assert_eq!(files(layers).await.unwrap(), ["new=new"], "{what}");
+    }
+}
+
+#[tokio::test]
+async fn compression_is_detected_from_bytes() {
+    let tar = Layer::new().file("configs/a", "a").tar();
+    let (head, tail) = tar.split_at(700);
+    let members = [gzip(head), gzip(tail)].concat();
+    let gzip_type = "application/vnd.oci.image.layer.v1.tar+gzip";
+    let file = || Layer::new().file("configs/a", "a");
+    for layer in [
+        file().plain(),
+        file().zstd(),
+        file().zstd().media_type(gzip_type),
+        Layer::new().raw(members),
+    ] {
+        assert_eq!(files([layer]).await.unwrap(), ["a=a"]);
+    }
+}
+
+#[tokio::test]
+async fn archive_without_padding_and_end_is_read() {
+    let tar = Layer::new().file("configs/a", "a").file("configs/b", "b").tar();
+    // What umoci writes: header, block, header, one byte.
+    let bare = Layer::new().raw(gzip(&tar[..512 * 3 + 1]));
+    assert_eq!(files([bare]).await.unwrap(), ["a=a", "b=b"]);
+}
+
+#[tokio::test]
+async fn links_inside_root_are_resolved() {
+    let lower = Layer::new()
+        .file("configs/a/f", "f")
+        .symlink("configs/abs", "/configs/a/f");
+    let upper = Layer::new()
+        .symlink("configs/b/rel", "../a/f")
+        .hardlink("configs/hard", "configs/a/f");
+    assert_eq!(
+        files([lower, upper]).await.unwrap(),
+        ["a/f=f", "abs=-> a/f", "b/rel=-> a/f", "hard=-> a/f"]
+    );
+}
+
+#[tokio::test]
+async fn broken_link_is_an_error_unless_excluded() {
+    let image = catalog([Layer::new()
+        .file("configs/f", "f")
+        .symlink("configs/out", "/etc/passwd")]);
+    let error = read_image(&image).await.unwrap_err();
+    assert_eq!(
+        chain(&error),
+        "link out: its target /etc/passwd lies outside the catalog's directory"
+    );
+    assert!(matches!(
+        error,
+        Error::Link {
+            source: LinkError::Outside(_),
+            ..
+        }
+    ));
+    let registry = Registry::start().await;
+    push(&registry, &image);
+    let sink = Collect {
+        excluded: BTreeSet::from(["out".to_owned()]),
+        ..Collect::default()
+    };
+    let digest = image.digest.parse().unwrap();
+    let (sink, _) = client(&registry)
+        .read(
+            &source(&registry),
+            &digest,
+            &catalog_mirror_source::SkippableLayers::default(),
+            sink,
+        )
+        .await
+        .unwrap();
+    assert_eq!(sink.list(), ["f=f"]);
+}
+
+#[tokio::test]
+async fn special_file_below_root_is_refused() {
+    let device = Layer::new().entry(tar_type(b'3'), b"configs/dev", b"", b"");
+    let latin = Layer::new().entry(tar_type(b'0'), b"configs/\xff", b"", b"x");
+    let twice = Layer::new().file("configs/a", "1").file("configs/a", "2");
+    let whiteout = Layer::new().file("configs/.wh.", "");
+    let xz = Layer::new().raw(&b"\xfd7zXZ\0rest"[..]);
+    let garbage = Layer::new().raw(gzip(&[7; 2048]));
+    let short = Layer::new().raw(gzip(&Layer::new().file("configs/a", [b'x'; 2000]).tar()[..1024]));
+    for (layer, says) in [
+        (device, "a character device"),
+        (latin, "not UTF-8"),
+        (twice, "holds a twice"),
+        (whiteout, "malformed whiteout"),
+        (xz, "compressed with xz"),
+        (
+            garbage,
+            "no sound tar archive: a number of a header is malformed (entry 1)",
+        ),
+        (short, "cannot be read to the end of a: 1488 bytes are missing"),
+    ] {
+        let error = files([layer]).await.unwrap_err();
+        assert!(matches!(error, Error::Layer { .. }), "{error:?}");
+        assert!(chain(&error).contains(says), "{}", chain(&error));
+    }
+}
+
+#[tokio::test]
+async fn odd_entries_outside_root_are_ignored() {
+    let long = format!("configs/{}", "long/".repeat(60));
+    let layer = Layer::new()
+        .entry(tar_type(b'3'), b"dev/null", b"", b"")
+        .entry(tar_type(b'0'), b"etc/\xff", b"", b"x")
+        .entry(tar_type(b'g'), b"pax_global_header", b"", b"20 comment=anything\n")
+        .file("../configs/evil", "")
+        .file("configs/../../evil", "")
+        .file("configs2/x", "")
+        .file("etc/a", "1")
+        .file("etc/a", "2")
+        .file(&format!("{long}f"), "deep");
+    let want = format!("{}f=deep", long.trim_start_matches("configs/"));
+    assert_eq!(files([layer]).await.unwrap(), [want]);
+}
+
+#[tokio::test]
+async fn device_hidden_by_upper_layer_is_ignored() {
+    let lower = Layer::new()
+        .entry(tar_type(b'6'), b"configs/fifo", b"", b"")
+        .file("configs/a", "a");
+    assert_eq!(
+        files([lower, Layer::new().whiteout("configs/fifo")]).await.unwrap(),
+        ["a=a"]
+    );
+}
+
+#[tokio::test]
+async fn image_without_fbc_root_is_refused() {
+    for (layer, says) in [
+        (Layer::new().file("etc/x", ""), "has no directory /configs"),
+        (Layer::new().symlink("configs", "/data"), "is not a directory"),
+        (Layer::new().whiteout("configs"), "has no directory /configs"),
+    ] {
+        let error = files([layer]).await.unwrap_err();
+        assert!(matches!(
+            error,
+            Error::Image(ImageError::NoRoot(_) | ImageError::RootNotDirectory(_))
+        ));
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    assert!(files([Layer::new().dir("configs")]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn root_of_whole_image_is_read() {
+    let image = ImageBuilder::catalog("/")
+        .layer(Layer::new().dir(".").file("./a/b", "b"))
+        .build();
+    assert_eq!(read_image(&image).await.unwrap(), ["a/b=b"]);
+}
+
+#[tokio::test]
+async fn layer_known_as_empty_is_skipped() {
+    let registry = Registry::start().await;
+    let base = Layer::new().dir("etc").file("etc/os", "x").whiteout("etc/old");
+    push(&registry, &catalog([base, Layer::new().file("configs/a", "a")]));
+    let images = client(&registry);
+    let (_, first) = pull(&images, &registry).await.unwrap();
+    assert_eq!(
+        (
+            first.layers_fetched,
+            first.layers_skipped,
+            first.empty_layers.digests.len()
+        ),
+        (2, 0, 1)
+    );
+    registry.reset();
+    let (sink, second) = pull_but(&images, &registry, &first.empty_layers).await.unwrap();
+    assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
+    assert_eq!(second.empty_layers, first.empty_layers);
+    assert_eq!((sink.list(), registry.count(Kind::Blob)), (vec!["a=a".to_owned()], 2));
+    assert!(
+        second.bytes > 0 && second.bytes < first.bytes && second.requests == 3,
+        "{second:?}"
+    );
+}
+
+#[tokio::test]
+async fn layers_are_fetched_concurrently() {
+    let registry = Registry::start().await;
+    registry.delay(Kind::Blob, Duration::from_millis(100));
+    push(
+        &registry,
+        &catalog((0..5).map(|at| Layer::new().file(&format!("configs/{at}"), "x"))),
+    );
+    let (sink, _) = pull(&client(&registry), &registry).await.unwrap();
+    assert_eq!(sink.files.len(), 5);
+    assert_eq!(registry.most_at_once(Kind::Blob), 3);
+}
+
+#[tokio::test]
+async fn hidden_layers_are_not_fetched() {
+    let registry = Registry::start().await;
+    let lower = (0..6).map(|at| Layer::new().file(&format!("configs/old{at}"), "x"));
+    push(
+        &registry,
+        &catalog(lower.chain([Layer::new().file("configs/new", "n").whiteout("configs")])),
+    );
+    let (sink, pull) = pull(&client(&registry), &registry).await.unwrap();
+    assert_eq!(sink.list(), ["new=n"]);
+    assert_eq!((pull.layers_fetched, pull.layers_skipped), (1, 6));
+    assert!(
+        registry.count(Kind::Blob) <= 4,
+        "the config and at most the first three"
+    );
+}
+
+#[tokio::test]
+async fn layer_listed_twice_is_read_once() {
+    let (a, b) = (
+        || Layer::new().file("configs/a", "a"),
+        Layer::new().whiteout("configs/a"),
+    );
+    let registry = Registry::start().await;
+    push(&registry, &catalog([a(), b, a()]));
+    let (sink, pull) = pull(&client(&registry), &registry).await.unwrap();
+    assert_eq!((sink.list(), pull.layers_fetched), (vec!["a=a".to_owned()], 2));
+}
+
+struct Refuses;
+
+impl FileSink for Refuses {
+    fn file(&mut self, path: &str, _: u64, _: &mut dyn Read) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::InvalidData, path.to_owned()))
+    }
+
+    fn link(&mut self, _: &str, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn error_of_sink_is_returned_unchanged() {
+    let registry = Registry::start().await;
+    push(&registry, &catalog([Layer::new().file("configs/a", "a")]));
+    let images = client(&registry);
+    let digest = images.resolve(&source(&registry)).await.unwrap();
+    let result = images
+        .read(
+            &source(&registry),
+            &digest,
+            &catalog_mirror_source::SkippableLayers::default(),
+            Refuses,
+        )
+        .await;
+    let Err(Error::Sink(error)) = result else {
+        panic!("not the sink's error")
+    };
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (io::ErrorKind::InvalidData, "a".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn pull_of_broken_blob_reports_digest_not_tar_error() {
+    let registry = Registry::start().await;
+    let image = catalog([Layer::new().plain().file("configs/a", "good")]);
+    push(&registry, &image);
+    let forged = Layer::new().plain().file("configs/a", "evil").tar();
+    registry.replace_blob(&image.layers[0], forged);
+    let images = client(&registry);
+    let digest = images.resolve(&source(&registry)).await.unwrap();
+    let result = images
+        .read(
+            &source(&registry),
+            &digest,
+            &catalog_mirror_source::SkippableLayers::default(),
+            Refuses,
+        )
+        .await;
+    assert!(matches!(result.err(), Some(Error::Digest { what: "layer", .. })));
+}
+
+#[test]
+fn layer_error_chain_names_each_cause_once() {
+    let source = LayerError::Format(io::Error::other("cause"));
+    assert_eq!(source.to_string(), "cannot be unpacked");
+}
+
+fn tar_type(byte: u8) -> tar::EntryType {
+    tar::EntryType::new(byte)
+}
+
+#[tokio::test]
+async fn layer_empty_below_one_root_is_fetched_for_another() {
+    let registry = Registry::start().await;
+    let images = client(&registry);
+    let elsewhere = Layer::new().file("other/a.yaml", "a");
+    let here = Layer::new().file("configs/b.yaml", "b");
+    let build = |root: &str| {
+        ImageBuilder::catalog(root)
+            .layer(elsewhere.clone())
+            .layer(here.clone())
+            .build()
+    };
+    registry.push("ns/cat", "v1", &build("/configs"));
+    let (_, first) = pull(&images, &registry).await.unwrap();
+    assert_eq!(
+        (first.empty_layers.root.as_str(), first.empty_layers.digests.len()),
+        ("configs", 1)
+    );
+    registry.push("ns/cat", "v1", &build("/other"));
+    let (sink, second) = pull_but(&images, &registry, &first.empty_layers).await.unwrap();
+    assert_eq!(second.layers_fetched, 2);
+    assert!(sink.files.contains_key("a.yaml"));
+}

@@ -1,0 +1,86 @@
+//! TLS, plain http and proxies.
+
+use std::fs;
+
+use catalog_mirror_source::{Error, FetchError, FetchSettingsError, Images, Proxy, RegistryFault};
+use tempfile::TempDir;
+use testkit::{Kind, Registry};
+
+use crate::kit::{client, client_with, fault, plain, pull, push, settings, small, source};
+
+fn with_ca(registry: &Registry, pem: &str) -> (Result<Images, Error>, TempDir) {
+    let dir = TempDir::new().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, pem).unwrap();
+    let mut settings = settings(registry);
+    settings.http.ca_files = vec![ca];
+    settings.http.plain_http = plain(&[]);
+    (Images::new(settings), dir)
+}
+
+#[tokio::test]
+async fn configured_ca_is_trusted_and_others_are_not() {
+    let registry = Registry::builder().tls().start().await;
+    push(&registry, &small());
+    let (images, _dir) = with_ca(&registry, registry.ca_pem());
+    assert_eq!(pull(&images.unwrap(), &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+    let untrusting = client_with(&registry, |settings| settings.http.plain_http = plain(&[]));
+    let (found, text) = fault(untrusting.resolve(&source(&registry)).await);
+    assert!(matches!(found, RegistryFault::Fetch(FetchError::Tls(_))), "{found:?}");
+    assert!(
+        text.contains("add that with --ca-file") && text.contains(registry.host()),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn certificate_for_other_name_is_refused() {
+    let registry = Registry::builder().tls_for(&["example.com"]).start().await;
+    let (images, _dir) = with_ca(&registry, registry.ca_pem());
+    let (found, _) = fault(images.unwrap().resolve(&source(&registry)).await);
+    assert!(matches!(found, RegistryFault::Fetch(FetchError::Tls(_))), "{found:?}");
+}
+
+#[tokio::test]
+async fn ca_file_without_certificates_is_refused_at_start() {
+    let registry = Registry::start().await;
+    let error = with_ca(&registry, "nothing here").0.err().unwrap();
+    assert!(
+        matches!(error, Error::Settings(FetchSettingsError::NoCertificate(_))),
+        "{error}"
+    );
+    let mut settings = settings(&registry);
+    settings.http.ca_files = vec!["/nonexistent/ca.pem".into()];
+    let error = Images::new(settings).err().unwrap();
+    assert!(
+        matches!(error, Error::Settings(FetchSettingsError::CaFile { .. })),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn plain_http_is_refused_unless_listed() {
+    let registry = Registry::start().await;
+    push(&registry, &small());
+    let strict = client_with(&registry, |settings| settings.http.plain_http = plain(&[]));
+    let (found, text) = fault(strict.resolve(&source(&registry)).await);
+    assert!(matches!(found, RegistryFault::Fetch(FetchError::NotTls)), "{found:?}");
+    assert!(text.contains("under plainHttp"), "{text}");
+    assert_eq!(registry.requests().len(), 0);
+    client(&registry).resolve(&source(&registry)).await.unwrap();
+}
+
+#[tokio::test]
+async fn proxy_receives_requests() {
+    let (registry, proxy) = (Registry::start().await, Registry::start().await);
+    push(&proxy, &small());
+    let through = Proxy::Url(format!("http://{}", proxy.host()));
+    let images = client_with(&registry, |settings| settings.http.proxy = through.clone());
+    images.resolve(&source(&registry)).await.unwrap();
+    assert_eq!((registry.requests().len(), proxy.count(Kind::Head)), (0, 1));
+    assert_eq!(
+        proxy.requests()[0].host,
+        registry.host(),
+        "a proxy receives the whole URL"
+    );
+}

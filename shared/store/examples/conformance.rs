@@ -1,0 +1,48 @@
+//! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
+//! `cargo run -p catalog-mirror-store --features s3,testing --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [waiting]`.
+//! `waiting` leaves out readers that stand still, for which writers wait on some servers.
+//! Credentials, region and endpoint come from the environment, as for every AWS tool.
+
+use std::{
+    env,
+    error::Error,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use catalog_mirror_store::s3::{S3Location, S3Settings, S3Store, sdk_config};
+use catalog_mirror_store::{
+    Store,
+    conformance::{conformance, held_readers},
+};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let place: S3Location = arguments.next().ok_or("which bucket? s3://BUCKET/PREFIX")?.parse()?;
+    let options: Vec<String> = arguments.collect();
+    let has = |name| options.iter().any(|option| option == name);
+    let settings = S3Settings {
+        path_style: has("path-style"),
+        single_writer: has("single-writer"),
+        ..S3Settings::default()
+    };
+    let config = sdk_config(&settings).await?;
+    let number = AtomicU32::new(0);
+    let make = async || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        let place = format!("{place}/{number}").parse().expect("a place below a place");
+        Arc::new(S3Store::new(&config, place, &settings)) as Arc<dyn Store>
+    };
+    conformance(&make).await;
+    if !has("waiting") {
+        held_readers(&make).await;
+    }
+    println!(
+        "{place} keeps every promise, tried under {} prefixes",
+        number.into_inner()
+    );
+    Ok(())
+}

@@ -1,0 +1,106 @@
+use std::{sync::Arc, time::Duration};
+
+use model::{Catalogs, Key};
+
+use super::{both, current, is_missing, put, put_shard, shard};
+use crate::{Condition, DELETE_BATCH_MAX, Store, StoreExt as _};
+
+pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
+    stat_of_a_missing_object_has_a_date(&*make().await).await;
+    stat_and_head_agree(&*make().await).await;
+    dates_do_not_go_back(&*make().await).await;
+    age_starts_with_each_write(&*make().await).await;
+    dated_document_is_the_stored_one(&*make().await).await;
+    batch_deletes_all_its_objects(&*make().await).await;
+    batch_over_the_limit_leaves_the_rest(&*make().await).await;
+}
+
+async fn stat_of_a_missing_object_has_a_date(store: &dyn Store) {
+    for key in both(b"abc") {
+        let stat = store.stat(&key).await.expect("a missing object is no error");
+        assert_eq!((stat.object.clone(), stat.age()), (None, None));
+    }
+}
+
+async fn stat_and_head_agree(store: &dyn Store) {
+    for key in both(b"abc") {
+        put(store, &key, "abc").await;
+        let stat = store.stat(&key).await.expect("a store has a clock");
+        assert_eq!(stat.object, Some(store.head(&key).await.expect("there is one")));
+    }
+}
+
+async fn dates_do_not_go_back(store: &dyn Store) {
+    let mut last = store.stat(&current()).await.expect("a store has a clock").date;
+    for round in 0..5 {
+        put(store, &current(), format!("{round}")).await;
+        let stat = store.stat(&current()).await.expect("a store has a clock");
+        assert!(last <= stat.date, "{last:?}, {stat:?}");
+        let modified = stat.object.expect("it was written").modified;
+        // A server may take its date from a clock that it reads once a second.
+        assert!(
+            modified <= stat.date + Duration::from_secs(1),
+            "an object from the future: {modified:?}, {:?}",
+            stat.date
+        );
+        last = stat.date;
+    }
+}
+
+async fn age_starts_with_each_write(store: &dyn Store) {
+    put(store, &current(), "first").await;
+    let first = store.stat(&current()).await.expect("a store has a clock");
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
+    let later = store.stat(&current()).await.expect("a store has a clock");
+    assert!(first.age() < later.age(), "an object gets older: {first:?}, {later:?}");
+    put(store, &current(), "second").await;
+    let second = store.stat(&current()).await.expect("a store has a clock");
+    let modified = |stat: &crate::Stat| stat.object.as_ref().map(|object| object.modified);
+    assert!(modified(&later) < modified(&second), "{later:?}, {second:?}");
+}
+
+async fn dated_document_is_the_stored_one(store: &dyn Store) {
+    let key = Key::Catalogs;
+    let dated = store
+        .read_dated::<Catalogs>(&key)
+        .await
+        .expect("a missing document is no error");
+    assert!(dated.document.is_none() && dated.age().is_none());
+    let written = Catalogs::default();
+    let version = store.write_document(&key, &written, Condition::CreateOnly).await;
+    let dated = store.read_dated::<Catalogs>(&key).await.expect("there is one");
+    let (read, info) = dated.document.as_ref().expect("there is one");
+    assert_eq!((read, &info.version), (&written, &version.expect("the key is free")));
+    assert!(
+        dated.age().is_some_and(|age| age < Duration::from_secs(60)),
+        "{dated:?}"
+    );
+}
+
+async fn batch_deletes_all_its_objects(store: &dyn Store) {
+    let mut keys: Vec<Key> = (0..100).map(shard).collect();
+    for number in 0..100 {
+        put_shard(store, number).await;
+    }
+    keys.insert(50, shard(1_000));
+    let results = store.delete_batch(&keys).await;
+    assert_eq!(
+        results.len(),
+        keys.len(),
+        "one result for each key, also for a missing one"
+    );
+    for (key, result) in keys.iter().zip(results) {
+        result.expect("an object can be deleted");
+        assert!(is_missing(store, key).await, "{key}");
+    }
+}
+
+async fn batch_over_the_limit_leaves_the_rest(store: &dyn Store) {
+    let last = DELETE_BATCH_MAX as u32;
+    put_shard(store, last).await;
+    let keys: Vec<Key> = (0..=last).map(shard).collect();
+    let results = store.delete_batch(&keys).await;
+    assert!(results[..DELETE_BATCH_MAX].iter().all(Result::is_ok));
+    assert!(results[DELETE_BATCH_MAX].is_err());
+    assert!(!is_missing(store, &shard(last)).await);
+}

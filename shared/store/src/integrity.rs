@@ -1,0 +1,170 @@
+//! The one answer to "is this the object that is meant": the sha256 of the stored bytes, compared with the key.
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use model::{Hasher, Key, Kind, ObjectDigest, ObjectRef, Sha256, StoredDocument};
+
+use crate::{Body, Fetched, Get, Object, ReadError, Store, StoreError, StoreExt};
+
+/// State of an immutable object in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectState {
+    /// The stored bytes hash to the key.
+    Intact {
+        /// Size of the object as it is stored, in bytes.
+        size: u64,
+    },
+    /// The stored bytes hash to something else.
+    Damaged {
+        /// Hash and size of the bytes that are there.
+        found: ObjectDigest,
+    },
+    /// The store has no such object.
+    Missing,
+}
+
+/// An immutable object that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// The store cannot read it, or it is larger than recorded.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its bytes do not hash to its key.
+    #[error("{key} is damaged: its bytes have the sha256 {found}")]
+    Damaged {
+        /// Key of the object, a path in the store.
+        key: String,
+        /// Hash of the bytes that are there.
+        found: Sha256,
+    },
+}
+
+impl ObjectError {
+    /// True if the store has no such object.
+    pub const fn is_not_found(&self) -> bool {
+        matches!(self, Self::Read(error) if error.is_not_found())
+    }
+
+    /// True if the object is there and is not what it should be. A store that cannot be asked is not damage.
+    pub const fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } | Self::Read(ReadError::TooLarge { .. } | ReadError::Document { .. }) => true,
+            Self::Read(ReadError::Store(_)) => false,
+        }
+    }
+}
+
+/// Reads an object to its end, and compares the hash of its bytes with its key. Memory is one chunk.
+///
+/// # Errors
+/// As [`Store::get`]. An object that is missing or damaged is not an error.
+pub async fn check_object(store: &dyn Store, kind: Kind, sha256: Sha256) -> Result<ObjectState, StoreError> {
+    let body = match store.get(&Key::Object(kind, sha256), Get::default()).await {
+        Ok(Fetched::Object(Object { body, .. })) => body,
+        Ok(Fetched::NotModified) => unreachable!("a read without `unless` finds the object or fails"),
+        Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
+        Err(error) => return Err(error),
+    };
+    let found = digest(body).await?;
+    Ok(match found.sha256 == sha256 {
+        true => ObjectState::Intact { size: found.size },
+        false => ObjectState::Damaged { found },
+    })
+}
+
+/// Reads a body to its end. Returns the hash and the number of its bytes.
+pub(crate) async fn digest(mut body: Body) -> Result<ObjectDigest, StoreError> {
+    let (mut hasher, mut size) = (Hasher::new(), 0);
+    while let Some(chunk) = body.try_next().await? {
+        hasher.update(&chunk);
+        size += chunk.len() as u64;
+    }
+    let sha256 = hasher.finish();
+    Ok(ObjectDigest { sha256, size })
+}
+
+/// Reads an object of at most its recorded size, and compares the hash of its bytes with its key.
+///
+/// # Errors
+/// As [`StoreExt::read_all`], and [`ObjectError::Damaged`].
+pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes, ObjectError> {
+    let key = object.key();
+    let (bytes, _) = store.read_all(&key, object.digest.size).await?;
+    let found = Sha256::of(&bytes);
+    match found == object.digest.sha256 {
+        true => Ok(bytes),
+        false => Err(ObjectError::Damaged {
+            key: key.to_string(),
+            found,
+        }),
+    }
+}
+
+/// Reads a document that is stored compressed, and compares the hash of its bytes with its key.
+///
+/// # Errors
+/// As [`read_object`], and [`ReadError::Document`] if the bytes are not that document.
+pub async fn read_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<T, ObjectError> {
+    let object = stored.with_kind(T::KIND);
+    let bytes = read_object(store, &object).await?;
+    let document = T::from_stored(&bytes).map_err(|source| ReadError::Document {
+        key: object.key().to_string(),
+        source,
+    })?;
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Condition, MemoryStore};
+
+    const BYTES: &[u8] = b"stored bytes";
+
+    async fn store() -> (MemoryStore, ObjectRef) {
+        let store = MemoryStore::default();
+        let object = ObjectDigest::of(BYTES).with_kind(Kind::Package);
+        let key = object.key();
+        store.put(&key, BYTES.into(), Condition::CreateOnly).await.unwrap();
+        (store, object)
+    }
+
+    async fn check(store: &MemoryStore, object: &ObjectRef) -> ObjectState {
+        check_object(store, object.kind, object.digest.sha256).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn check_object_tells_intact_damaged_and_missing() {
+        let (store, object) = store().await;
+        let size = object.digest.size;
+        assert_eq!(check(&store, &object).await, ObjectState::Intact { size });
+        store.corrupt(&object.key(), "other bytes!");
+        let found = ObjectDigest::of(b"other bytes!");
+        assert_eq!(check(&store, &object).await, ObjectState::Damaged { found });
+        store.lose(&object.key());
+        assert_eq!(check(&store, &object).await, ObjectState::Missing);
+    }
+
+    #[tokio::test]
+    async fn read_object_refuses_damaged_and_larger_objects() {
+        let (store, object) = store().await;
+        assert_eq!(read_object(&store, &object).await.unwrap(), BYTES);
+        store.corrupt(&object.key(), "other bytes!");
+        let error = read_object(&store, &object).await.unwrap_err();
+        assert!(
+            matches!(error, ObjectError::Damaged { .. }) && error.is_damage(),
+            "{error}"
+        );
+        let shorter = ObjectDigest {
+            size: 3,
+            ..object.digest
+        };
+        let error = read_object(&store, &shorter.with_kind(Kind::Package))
+            .await
+            .unwrap_err();
+        assert!(error.is_damage() && !error.is_not_found(), "{error}");
+        store.lose(&object.key());
+        let error = read_object(&store, &object).await.unwrap_err();
+        assert!(error.is_not_found() && !error.is_damage(), "{error}");
+    }
+}

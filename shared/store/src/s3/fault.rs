@@ -1,0 +1,95 @@
+use std::{error::Error, fmt::Display};
+
+use crate::{Operation, StoreError};
+use aws_sdk_s3::{
+    error::{ProvideErrorMetadata, SdkError},
+    operation::RequestId,
+};
+
+/// Meaning of an answer that is not a success, by its status and error code (Amazon S3 API Reference, "Error responses" and
+/// "Conditional requests").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// 304: the object has the version that the caller has.
+    Unchanged,
+    /// 404: there is no such object.
+    Missing,
+    /// 409: another write was under way at the same time. Maybe neither of them has won.
+    Raced,
+    /// 412: the condition does not hold.
+    Refused,
+    /// 416: the object does not have the range.
+    OutOfRange,
+    /// 501: the server does not implement the request.
+    NotImplemented,
+    /// Any other answer, or none.
+    Failed,
+}
+
+/// Cause of a failure, for people.
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error(
+        "S3 answered with status {status}, {answer}; S3 also denies what is missing to those who may not list \
+         the bucket (s3:ListBucket)"
+    )]
+    Denied { status: u16, answer: String },
+    #[error("S3 answered with status {status}, {answer}")]
+    Answered { status: u16, answer: String },
+    #[error("S3 did not answer in time")]
+    Late(#[source] Box<dyn Error + Send + Sync>),
+    #[error("S3 could not be asked")]
+    NotAsked(#[source] Box<dyn Error + Send + Sync>),
+}
+
+pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
+    match (status(error), error.code()) {
+        (Some(304), _) => Meaning::Unchanged,
+        (Some(404), Some("NoSuchBucket")) => Meaning::Failed,
+        (Some(404), _) => Meaning::Missing,
+        (Some(409), Some("ConditionalRequestConflict" | "OperationAborted")) => Meaning::Raced,
+        (Some(412), _) => Meaning::Refused,
+        (Some(416), _) => Meaning::OutOfRange,
+        (Some(501), _) => Meaning::NotImplemented,
+        _ => Meaning::Failed,
+    }
+}
+
+/// Returns the error for a failure that callers do not tell apart.
+pub(crate) fn failed<E>(operation: Operation, key: &dyn Display, error: SdkError<E>) -> StoreError
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    match cause(error) {
+        cause @ Cause::Denied { .. } => StoreError::denied(operation, key, cause),
+        cause => StoreError::failed(operation, key, cause),
+    }
+}
+
+fn cause<E>(error: SdkError<E>) -> Cause
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let answer = answer(&error);
+    match (status(&error), error) {
+        (Some(status @ (401 | 403)), SdkError::ServiceError(_)) => Cause::Denied { status, answer },
+        (Some(status), SdkError::ServiceError(_)) => Cause::Answered { status, answer },
+        (_, error @ SdkError::TimeoutError(_)) => Cause::Late(error.into()),
+        (_, error) => Cause::NotAsked(error.into()),
+    }
+}
+
+fn answer<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
+    let code = error.code().unwrap_or("no error code");
+    let message = error
+        .message()
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default();
+    let request = error.meta().request_id();
+    let request = request.map(|id| format!(" (request {id})")).unwrap_or_default();
+    format!("{code}{message}{request}")
+}
+
+fn status<E>(error: &SdkError<E>) -> Option<u16> {
+    Some(error.raw_response()?.status().as_u16())
+}

@@ -1,0 +1,190 @@
+use std::{
+    ops::Range,
+    time::{Duration, SystemTime},
+};
+
+use crate::{Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version};
+use aws_sdk_s3::{
+    error::SdkError,
+    operation::{
+        get_object::{GetObjectError, GetObjectOutput, builders::GetObjectFluentBuilder},
+        head_object::HeadObjectOutput,
+    },
+    presigning::PresigningConfig,
+    primitives::DateTime,
+};
+use futures_util::{StreamExt as _, stream};
+use model::Key;
+
+use crate::s3::{
+    S3Store,
+    attempts::AnswerDate,
+    body::body,
+    fault::{self, Meaning},
+};
+
+/// Error for an answer without a header field that this crate needs.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer has no usable {0}")]
+pub(crate) struct Lacking(pub(crate) &'static str);
+
+impl S3Store {
+    pub(crate) async fn read(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        if let Some(range) = get.range.as_ref().filter(|range| range.end <= range.start) {
+            return self.read_nothing(key, range.start, get.unless.as_ref()).await;
+        }
+        let mut request = self.get_request(key);
+        request = request.set_range(get.range.as_ref().map(header));
+        request = request.set_if_none_match(get.unless.map(|version| version.0));
+        match request.send().await {
+            Ok(output) => object(key, output, get.range.is_some()).map(Fetched::Object),
+            Err(error) => self.unread(key, error).await,
+        }
+    }
+
+    fn get_request(&self, key: &Key) -> GetObjectFluentBuilder {
+        let request = self.client().get_object().bucket(&self.place().bucket);
+        request.key(self.place().name(&key.to_string()))
+    }
+
+    async fn unread(&self, key: &Key, error: SdkError<GetObjectError>) -> Result<Fetched, StoreError> {
+        match fault::meaning(&error) {
+            Meaning::Unchanged => Ok(Fetched::NotModified),
+            Meaning::Missing => Err(StoreError::not_found(key)),
+            Meaning::OutOfRange => {
+                let size = match unsatisfied_size(&error) {
+                    Some(size) => size,
+                    None => self.info(key).await?.size,
+                };
+                Err(StoreError::range_not_satisfiable(key, size))
+            }
+            _ => Err(fault::failed(Operation::Get, key, error)),
+        }
+    }
+
+    /// Answers a read of an empty range by the head of the object, because HTTP has no empty range.
+    async fn read_nothing(&self, key: &Key, start: u64, unless: Option<&Version>) -> Result<Fetched, StoreError> {
+        let info = self.info(key).await?;
+        if unless == Some(&info.version) {
+            return Ok(Fetched::NotModified);
+        }
+        if start >= info.size {
+            return Err(StoreError::range_not_satisfiable(key, info.size));
+        }
+        let body = stream::empty().boxed();
+        Ok(Fetched::Object(Object { info, body }))
+    }
+
+    pub(crate) async fn info(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+        let request = self.client().head_object().bucket(&self.place().bucket);
+        match request.key(self.place().name(&key.to_string())).send().await {
+            Ok(output) => head_info(&output).map_err(|lacking| StoreError::failed(Operation::Get, key, lacking)),
+            Err(error) if fault::meaning(&error) == Meaning::Missing => Err(StoreError::not_found(key)),
+            Err(error) => Err(fault::failed(Operation::Get, key, error)),
+        }
+    }
+
+    /// Looks at an object and takes the server's time from the same answer.
+    pub(crate) async fn dated_info(&self, key: &Key) -> Result<Stat, StoreError> {
+        let date = AnswerDate::default();
+        let request = self.client().head_object().bucket(&self.place().bucket);
+        let request = request.key(self.place().name(&key.to_string())).customize();
+        let lacking = |lacking| StoreError::failed(Operation::Get, key, lacking);
+        let object = match request.interceptor(date.clone()).send().await {
+            Ok(output) => Some(head_info(&output).map_err(lacking)?),
+            Err(error) if fault::meaning(&error) == Meaning::Missing => None,
+            Err(error) => return Err(fault::failed(Operation::Get, key, error)),
+        };
+        // Collection waits by this clock. Our own would let it delete too early where ours is ahead.
+        let date = date.get().ok_or(Lacking("Date")).map_err(lacking)?;
+        Ok(Stat { date, object })
+    }
+
+    /// Returns a URL from which any client can read an object for `expires`, at most a week. It is made without a request, so
+    /// a missing object shows only when the URL is used.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] without credentials or region, or when `expires` is too long.
+    pub async fn presign(&self, key: &Key, expires: Duration) -> Result<String, StoreError> {
+        let config = PresigningConfig::expires_in(expires);
+        let config = config.map_err(|error| StoreError::failed(Operation::Get, key, error))?;
+        let request = self.get_request(key).presigned(config).await;
+        let request = request.map_err(|error| fault::failed(Operation::Get, key, error))?;
+        Ok(request.uri().to_owned())
+    }
+}
+
+/// Returns a `Range` field value (RFC 9110, section 14.2). Servers read its numbers as signed ones, so a larger end is left
+/// out.
+fn header(range: &Range<u64>) -> String {
+    let last = range.end - 1;
+    if i64::try_from(last).is_ok() {
+        format!("bytes={}-{last}", range.start)
+    } else {
+        format!("bytes={}-", range.start)
+    }
+}
+
+fn object(key: &Key, output: GetObjectOutput, ranged: bool) -> Result<Object, StoreError> {
+    let lacking = |what| StoreError::failed(Operation::Get, key, Lacking(what));
+    let length = output.content_length().and_then(|length| u64::try_from(length).ok());
+    let length = length.ok_or_else(|| lacking("Content-Length"))?;
+    let size = if ranged {
+        let size = output.content_range().and_then(whole_size);
+        size.ok_or_else(|| lacking("Content-Range"))?
+    } else {
+        length
+    };
+    let version = output.e_tag.ok_or_else(|| lacking("ETag"))?;
+    let info = ObjectInfo {
+        size,
+        version: Version(version),
+        modified: time(output.last_modified.as_ref()),
+    };
+    let body = body(key.clone(), output.body, length);
+    Ok(Object { info, body })
+}
+
+fn head_info(output: &HeadObjectOutput) -> Result<ObjectInfo, Lacking> {
+    let size = output.content_length().and_then(|length| u64::try_from(length).ok());
+    Ok(ObjectInfo {
+        size: size.ok_or(Lacking("Content-Length"))?,
+        version: Version(output.e_tag().ok_or(Lacking("ETag"))?.to_owned()),
+        modified: time(output.last_modified()),
+    })
+}
+
+/// Returns the size in `bytes 0-9/100` or `bytes */100` (RFC 9110, section 14.4).
+fn whole_size(content_range: &str) -> Option<u64> {
+    content_range.rsplit_once('/')?.1.parse().ok()
+}
+
+fn unsatisfied_size(error: &SdkError<GetObjectError>) -> Option<u64> {
+    whole_size(error.raw_response()?.headers().get("content-range")?)
+}
+
+/// Returns the time of an object. One without a time counts as just written, so that collection waits for it longest.
+pub(crate) fn time(modified: Option<&DateTime>) -> SystemTime {
+    let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
+    modified.unwrap_or_else(SystemTime::now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_of_a_range_names_its_last_byte() {
+        assert_eq!(header(&(0..1)), "bytes=0-0");
+        assert_eq!(header(&(5..10)), "bytes=5-9");
+        assert_eq!(header(&(5..u64::MAX)), "bytes=5-");
+    }
+
+    #[test]
+    fn whole_size_is_the_number_after_the_slash() {
+        assert_eq!(whole_size("bytes 0-9/100"), Some(100));
+        assert_eq!(whole_size("bytes */7"), Some(7));
+        assert_eq!(whole_size("bytes 0-9/*"), None);
+        assert_eq!(whole_size(""), None);
+    }
+}

@@ -1,0 +1,101 @@
+use std::env;
+
+use aws_config::{
+    BehaviorVersion, ConfigLoader, Region, SdkConfig,
+    environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
+    meta::region::RegionProviderChain,
+    profile::ProfileFileRegionProvider,
+    retry::RetryConfig,
+    stalled_stream_protection::StalledStreamProtectionConfig,
+    timeout::TimeoutConfig,
+};
+use aws_sdk_s3::config::SharedCredentialsProvider;
+
+use crate::s3::{OpenError, S3Settings, http};
+
+/// Region of an endpoint without regions: the name that most S3-compatible servers take.
+const ANY_REGION: &str = "us-east-1";
+
+/// Prepares the configuration that all AWS clients of the process share: HTTP over rustls with ring, credentials, retries,
+/// time limits.
+///
+/// # Errors
+/// [`OpenError`]. Missing credentials show at the first request only.
+pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
+    settings.check_endpoint()?;
+    let loader = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http::client(settings)?)
+        .retry_config(retries(settings))
+        .timeout_config(timeouts(settings))
+        .stalled_stream_protection(stalls(settings));
+    Ok(with_region(loader, settings).load().await)
+}
+
+/// Prepares the configuration from the environment alone, as in Lambda: `AWS_ACCESS_KEY_ID` and its kind, `AWS_REGION`,
+/// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Profiles, roles and metadata services are not read, and their code is not
+/// linked.
+///
+/// # Errors
+/// The errors of [`sdk_config`].
+pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
+    settings.check_endpoint()?;
+    let region = settings.region.clone().or_else(|| variable("AWS_REGION"));
+    let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new(region.unwrap_or_else(|| ANY_REGION.to_owned())))
+        .credentials_provider(SharedCredentialsProvider::new(
+            EnvironmentVariableCredentialsProvider::new(),
+        ))
+        .http_client(http::client(settings)?)
+        .retry_config(retries(settings))
+        .timeout_config(timeouts(settings))
+        .stalled_stream_protection(stalls(settings));
+    config.set_endpoint_url(endpoint);
+    Ok(config.build())
+}
+
+fn retries(settings: &S3Settings) -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(settings.attempts)
+}
+
+fn stalls(settings: &S3Settings) -> StalledStreamProtectionConfig {
+    StalledStreamProtectionConfig::enabled()
+        .grace_period(settings.stall_timeout)
+        .build()
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns the time limits up to the head of an answer. The SDK hands a body over as a stream, on which only the limit on
+/// stalls holds. A put has limits of its own.
+fn timeouts(settings: &S3Settings) -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(settings.connect_timeout)
+        // No `read_timeout`: it covers what the limit of an attempt covers, but a request cannot change it without a
+        // connection pool of its own.
+        .operation_attempt_timeout(settings.attempt_timeout)
+        .operation_timeout(settings.total_timeout)
+        .build()
+}
+
+/// Chooses the region. The chain of the SDK ends with the metadata service of the machine, whose time-out a custom endpoint need
+/// not wait for.
+fn with_region(loader: ConfigLoader, settings: &S3Settings) -> ConfigLoader {
+    match &settings.region {
+        Some(region) => loader.region(Region::new(region.clone())),
+        None if has_custom_endpoint(settings) => loader.region(
+            RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+                .or_else(ProfileFileRegionProvider::new())
+                .or_else(Region::from_static(ANY_REGION)),
+        ),
+        None => loader,
+    }
+}
+
+fn has_custom_endpoint(settings: &S3Settings) -> bool {
+    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].map(variable);
+    settings.endpoint.is_some() || named.iter().any(Option::is_some)
+}

@@ -1,0 +1,138 @@
+use std::{path::PathBuf, time::Duration};
+
+use rustls::pki_types::pem;
+
+/// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
+/// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct S3Settings {
+    /// URL of an S3-compatible server, for S3 alone. Default: that of the environment, or AWS.
+    pub endpoint: Option<String>,
+    /// Region. Default: that of the environment or profile, else `us-east-1` for a custom endpoint.
+    pub region: Option<String>,
+    /// Puts the bucket into the path (`https://endpoint/bucket/key`) instead of the host name. Default: false.
+    pub path_style: bool,
+    /// PEM files of CA certificates that are trusted beside those of the system.
+    pub ca_files: Vec<PathBuf>,
+    /// Accepts an endpoint that ignores conditional writes. There must be no other writer, then. Default: false.
+    pub single_writer: bool,
+    /// Maximum number of attempts of one request. Default: 4. A delete has one attempt.
+    pub attempts: u32,
+    /// Time-out of one connection set-up. Default: 5 s.
+    pub connect_timeout: Duration,
+    /// Time-out of one attempt, from sending the request with its body to the head of the answer. Default: 30 s. The put of
+    /// an immutable object has one second more for each 625,000 bytes.
+    pub attempt_timeout: Duration,
+    /// Time-out of a request with all its attempts and the waits between, to the head of the answer. Default: 60 s. The put
+    /// of an immutable object has two seconds more for each 625,000 bytes. That of a mutable document has no more, because
+    /// the protocol of collection lets a commit take 60 s.
+    pub total_timeout: Duration,
+    /// Longest time without progress of a body that is being read, or sent from a file. Default: 20 s.
+    pub stall_timeout: Duration,
+}
+
+impl Default for S3Settings {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            region: None,
+            path_style: false,
+            ca_files: Vec::new(),
+            single_writer: false,
+            // The waits double from at most one second, so about 7 s of trouble are survived.
+            attempts: 4,
+            connect_timeout: Duration::from_secs(5),
+            // A loaded server may take seconds to store a small object. The time for the bytes of a large one is added.
+            attempt_timeout: Duration::from_secs(30),
+            // Below the shortest sensible interval of polls, so that a poll ends before the next is due.
+            total_timeout: Duration::from_secs(60),
+            // The default of the SDK, far above the pauses of a loaded server.
+            stall_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Error in the settings of S3.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The endpoint is not an http:// or https:// URL of a host.
+    #[error("the S3 endpoint {0:?} is not an http:// or https:// URL of a host")]
+    Endpoint(String),
+    /// A CA file cannot be read.
+    #[error("cannot read the CA certificates in {path}")]
+    CaFile {
+        /// Path of the CA file.
+        path: PathBuf,
+        /// Cause of the failure.
+        source: pem::Error,
+    },
+    /// A certificate of a CA file cannot be used.
+    #[error("{path} holds a certificate that cannot be used")]
+    Certificate {
+        /// Path of the CA file.
+        path: PathBuf,
+        /// Defect of the certificate.
+        source: rustls::Error,
+    },
+    /// A CA file holds no certificate at all.
+    #[error("{0} holds no certificate")]
+    NoCertificate(PathBuf),
+}
+
+impl S3Settings {
+    /// Checks the form of the endpoint. Credentials in it are refused and not repeated, because a URL is printed in logs and
+    /// errors.
+    pub(crate) fn check_endpoint(&self) -> Result<(), OpenError> {
+        let Some(endpoint) = &self.endpoint else {
+            return Ok(());
+        };
+        let host = ["https://", "http://"]
+            .iter()
+            .find_map(|scheme| endpoint.strip_prefix(scheme))
+            .unwrap_or_default();
+        let visible = host.bytes().all(|byte| byte.is_ascii_graphic());
+        if host.contains('@') {
+            Err(OpenError::Endpoint("(a URL with credentials)".into()))
+        } else if host.is_empty() || host.starts_with(['/', ':']) || !visible || host.contains(['?', '#']) {
+            Err(OpenError::Endpoint(endpoint.clone()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(endpoint: &str) -> S3Settings {
+        S3Settings {
+            endpoint: Some(endpoint.into()),
+            ..S3Settings::default()
+        }
+    }
+
+    #[test]
+    fn check_endpoint_that_is_not_a_url_fails() {
+        for endpoint in ["http://127.0.0.1:9000", "https://s3.example.com/", "http://[::1]:9000"] {
+            with(endpoint).check_endpoint().unwrap();
+        }
+        for endpoint in [
+            "",
+            "minio:9000",
+            "ftp://h",
+            "http://",
+            "http:///x",
+            "http://a b",
+            "http://h/?x",
+        ] {
+            assert!(with(endpoint).check_endpoint().is_err(), "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn check_endpoint_with_credentials_does_not_repeat_them() {
+        let error = with("https://user:secret@host").check_endpoint().unwrap_err();
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,123 @@
+use std::{fmt, sync::Arc};
+
+use crate::{Condition, Fetched, Get, Listed, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version};
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_s3::{
+    Client,
+    config::{self, RequestChecksumCalculation, retry::RetryConfig},
+};
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use model::Key;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+
+use crate::s3::{S3Location, S3Settings, fault, list, probe::Conditions, staged::StagedObject};
+
+/// Store in a bucket. Clones share it.
+#[derive(Clone)]
+pub struct S3Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    place: S3Location,
+    settings: S3Settings,
+    conditions: OnceCell<Conditions>,
+    /// Held from the look to the write for an endpoint that ignores conditions.
+    writing: Mutex<()>,
+}
+
+impl S3Store {
+    /// Returns the store at `place`. This makes no request.
+    pub fn new(config: &SdkConfig, place: S3Location, settings: &S3Settings) -> Self {
+        let mut builder = config::Builder::from(config)
+            .force_path_style(settings.path_style)
+            // Every write names its sha256. By default the SDK computes a CRC32 and sends it in a trailer, which some servers
+            // refuse.
+            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
+        if let Some(endpoint) = &settings.endpoint {
+            builder = builder.endpoint_url(endpoint);
+        }
+        let inner = Inner {
+            client: Client::from_conf(builder.build()),
+            place,
+            settings: settings.clone(),
+            conditions: OnceCell::new(),
+            writing: Mutex::new(()),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Returns the location of the objects.
+    pub fn place(&self) -> &S3Location {
+        &self.inner.place
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    pub(crate) fn settings(&self) -> &S3Settings {
+        &self.inner.settings
+    }
+
+    pub(crate) fn known_conditions(&self) -> &OnceCell<Conditions> {
+        &self.inner.conditions
+    }
+
+    pub(crate) async fn lock_writes(&self) -> MutexGuard<'_, ()> {
+        self.inner.writing.lock().await
+    }
+}
+
+impl fmt::Debug for S3Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("S3Store").field(&self.place().to_string()).finish()
+    }
+}
+
+#[async_trait]
+impl Store for S3Store {
+    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        self.read(key, get).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+        self.info(key).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
+        self.dated_info(key).await
+    }
+
+    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
+        self.write(key, &bytes.into(), &condition).await
+    }
+
+    async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
+        Ok(Box::new(StagedObject::new(self.clone())))
+    }
+
+    /// Does nothing: S3 answers a write when it is stored in several places (Amazon S3 User Guide, "Data protection").
+    async fn flush(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        let request = self.client().delete_object().bucket(&self.place().bucket);
+        let request = request.key(self.place().name(&key.to_string())).customize();
+        // A repeated delete could come after the object was written again.
+        let once = config::Config::builder().retry_config(RetryConfig::disabled());
+        match request.config_override(once).send().await {
+            Ok(_) => Ok(()),
+            Err(error) if fault::meaning(&error) == fault::Meaning::Missing => Ok(()),
+            Err(error) => Err(fault::failed(Operation::Delete, key, error)),
+        }
+    }
+
+    fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
+        list::list(self.clone(), prefix)
+    }
+}

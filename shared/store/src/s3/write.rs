@@ -1,0 +1,242 @@
+use std::time::Duration;
+
+use crate::{Condition, Fetched, Get, Operation, StoreError, Version, integrity::digest};
+use aws_sdk_s3::{
+    config::{self, timeout::TimeoutConfig},
+    error::{ProvideErrorMetadata, SdkError},
+    operation::put_object::PutObjectOutput,
+    primitives::ByteStream,
+};
+use aws_smithy_types::base64;
+use model::{Key, Sha256};
+
+use crate::s3::{
+    S3Settings, S3Store,
+    attempts::{Attempts, SignedPayload},
+    fault::{self, Meaning},
+    probe::Conditions,
+    read::Lacking,
+    staged::Source,
+};
+
+/// Maximum number of attempts of a write that meets another one (409). A writer that keeps losing has to look at what the
+/// others wrote.
+const RACES: u32 = 4;
+
+/// Longest wait after the first race. It doubles with every further one.
+const RACE_WAIT: Duration = Duration::from_millis(100);
+
+/// Maximum size of an object in bytes: that of one PutObject (Amazon S3 User Guide, "Uploading objects").
+const OBJECT_MAX: u64 = 5 << 30;
+
+/// Throughput below which a put of an immutable object is given up, in bytes per second. That is 5 Mbit/s. 200 MB may take
+/// five minutes, a small part of the hour that a publication has.
+const MIN_THROUGHPUT: u64 = 625_000;
+
+/// Error for an object that S3 does not take in one request.
+#[derive(Debug, thiserror::Error)]
+#[error("the object has {0} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request")]
+struct OverObjectMax(u64);
+
+/// Object that is to be written.
+struct NewObject<'a> {
+    key: &'a Key,
+    source: &'a Source,
+    sha256: Sha256,
+}
+
+/// Failure of one attempt to write.
+pub(crate) enum Unwritten {
+    /// The condition did not hold. If `repeated`, an earlier attempt of the same write may have succeeded and its answer
+    /// may be lost.
+    Refused {
+        repeated: bool,
+    },
+    /// Another write was under way at the same time.
+    Raced {
+        repeated: bool,
+    },
+    Failed(StoreError),
+}
+
+impl Unwritten {
+    fn new<E>(key: &Key, condition: &Condition, attempts: &Attempts, error: SdkError<E>) -> Self
+    where
+        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        let repeated = attempts.repeated();
+        match (fault::meaning(&error), condition) {
+            (Meaning::Refused, Condition::CreateOnly)
+            | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => Self::Refused { repeated },
+            (Meaning::Raced, _) => Self::Raced { repeated },
+            _ => Self::Failed(fault::failed(Operation::Put, key, error)),
+        }
+    }
+}
+
+impl<'a> NewObject<'a> {
+    async fn new(key: &'a Key, source: &'a Source) -> Result<Self, StoreError> {
+        if source.size() > OBJECT_MAX {
+            return Err(StoreError::failed(Operation::Put, key, OverObjectMax(source.size())));
+        }
+        let sha256 = source.sha256(key).await;
+        let sha256 = sha256.map_err(|error| StoreError::failed(Operation::Put, key, error))?;
+        Ok(Self { key, source, sha256 })
+    }
+
+    /// Returns the time limits of its put. A body in memory is handed to the connection at once, so the limit on stalls does
+    /// not see it. The commit of a pointer keeps the limits of the settings: a later one could land after collection has
+    /// counted on its absence.
+    fn timeouts(&self, settings: &S3Settings) -> TimeoutConfig {
+        let sending = match self.key {
+            Key::Object(..) => Duration::from_secs(self.source.size() / MIN_THROUGHPUT),
+            _ => Duration::ZERO,
+        };
+        TimeoutConfig::builder()
+            .operation_attempt_timeout(settings.attempt_timeout + sending)
+            // Two attempts of full length, as in the default settings.
+            .operation_timeout(settings.total_timeout + 2 * sending)
+            .build()
+    }
+}
+
+impl S3Store {
+    pub(crate) async fn write(&self, key: &Key, source: &Source, condition: &Condition) -> Result<Version, StoreError> {
+        let object = NewObject::new(key, source).await?;
+        if *condition == Condition::Always || self.conditions().await? == Conditions::Honoured {
+            return self.write_if(&object, condition).await;
+        }
+        let _writing = self.lock_writes().await;
+        self.look(key, condition).await?;
+        self.write_if(&object, &Condition::Always).await
+    }
+
+    /// Checks a condition by a look, for an endpoint that ignores conditions.
+    async fn look(&self, key: &Key, condition: &Condition) -> Result<(), StoreError> {
+        let found = match self.info(key).await {
+            Ok(info) => Some(info.version),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        let holds = match (condition, found) {
+            (Condition::Always, _) | (Condition::CreateOnly, None) => true,
+            (Condition::CreateOnly, Some(_)) | (Condition::Replace(_), None) => false,
+            (Condition::Replace(version), Some(found)) => *version == found,
+        };
+        if holds { Ok(()) } else { Err(StoreError::conflict(key)) }
+    }
+
+    async fn write_if(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, StoreError> {
+        let mut lost_answer = false;
+        for race in 0..RACES {
+            match self.put_object(object, condition).await {
+                Ok(version) => return Ok(version),
+                Err(Unwritten::Failed(error)) => return Err(error),
+                Err(Unwritten::Refused { repeated }) if repeated || lost_answer => {
+                    return self.find_own(object).await;
+                }
+                Err(Unwritten::Refused { .. }) => break,
+                Err(Unwritten::Raced { repeated }) => lost_answer |= repeated,
+            }
+            tokio::time::sleep((RACE_WAIT * (1 << race)).mul_f64(rand::random())).await;
+        }
+        Err(StoreError::conflict(object.key))
+    }
+
+    /// Returns the version of the object if its bytes are those that were to be written. A lost attempt wrote them, or
+    /// another writer wrote the same.
+    ///
+    /// The caller cannot tell these two apart, and need not: no state of a document comes back, because each has a serial or a
+    /// counter that every write raises. So equal bytes mean that the swap which both wanted has happened, from the state that
+    /// both had read. The last step of collection to `deleting`, done by two collectors, is one step.
+    async fn find_own(&self, object: &NewObject<'_>) -> Result<Version, StoreError> {
+        let (info, body) = match self.read(object.key, Get::default()).await {
+            Ok(Fetched::Object(found)) => (found.info, found.body),
+            Ok(Fetched::NotModified) => return Err(StoreError::conflict(object.key)),
+            Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
+            Err(error) => return Err(error),
+        };
+        if info.size == object.source.size() && digest(body).await?.sha256 == object.sha256 {
+            return Ok(info.version);
+        }
+        Err(StoreError::conflict(object.key))
+    }
+
+    async fn put_object(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, Unwritten> {
+        let NewObject { key, source, sha256 } = object;
+        let attempts = Attempts::default();
+        let (none_match, matches) = match condition {
+            Condition::Always => (None, None),
+            Condition::CreateOnly => (Some("*".to_owned()), None),
+            Condition::Replace(version) => (None, Some(version.0.clone())),
+        };
+        let request = self.client().put_object().bucket(&self.place().bucket);
+        let request = request.key(self.place().name(&key.to_string()));
+        let request = request.body(ByteStream::new(source.body()));
+        let request = request.content_length(source.size() as i64);
+        // A server without checksums ignores this field as any other that it does not know.
+        let request = request.checksum_sha256(base64::encode(sha256.as_bytes()));
+        let request = request.content_type(key.content_type());
+        let request = request.set_content_encoding(key.encoding().content_encoding().map(Into::into));
+        let request = request.cache_control(key.cache_policy().cache_control());
+        let request = request.set_if_none_match(none_match).set_if_match(matches);
+        let limits = config::Config::builder().timeout_config(object.timeouts(self.settings()));
+        let request = request.customize().config_override(limits);
+        let request = request
+            .interceptor(attempts.clone())
+            .interceptor(SignedPayload(*sha256));
+        match request.send().await {
+            Ok(PutObjectOutput { e_tag: Some(tag), .. }) => Ok(Version(tag)),
+            Ok(_) => Err(Unwritten::Failed(StoreError::failed(
+                Operation::Put,
+                key,
+                Lacking("ETag"),
+            ))),
+            Err(error) => Err(Unwritten::new(key, condition, &attempts, error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::Kind;
+
+    use super::*;
+
+    const OBJECT: Key = Key::Object(Kind::Blob, Sha256::from_bytes([0; 32]));
+
+    fn sized(size: u64) -> Source {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        Source::File { file, size }
+    }
+
+    #[tokio::test]
+    async fn new_object_of_more_than_5_gib_fails() {
+        NewObject::new(&OBJECT, &sized(5 << 30)).await.map(drop).unwrap();
+        let error = NewObject::new(&OBJECT, &sized((5 << 30) + 1))
+            .await
+            .map(drop)
+            .unwrap_err();
+        let reason = std::error::Error::source(&error).unwrap().to_string();
+        assert!(
+            reason.contains("5368709121 bytes") && reason.contains("5 GiB"),
+            "{reason}"
+        );
+    }
+
+    #[tokio::test]
+    async fn timeouts_grow_with_an_immutable_object_only() {
+        let settings = S3Settings::default();
+        let source = sized(625_000_000);
+        let limits = NewObject::new(&OBJECT, &source).await.unwrap().timeouts(&settings);
+        assert_eq!(limits.operation_attempt_timeout(), Some(Duration::from_secs(1_030)));
+        assert_eq!(limits.operation_timeout(), Some(Duration::from_secs(2_060)));
+
+        let source = Source::Memory(vec![0; 1_250_000].into());
+        let limits = NewObject::new(&Key::Gc, &source).await.unwrap().timeouts(&settings);
+        assert_eq!(limits.operation_attempt_timeout(), Some(Duration::from_secs(30)));
+        assert_eq!(limits.operation_timeout(), Some(Duration::from_secs(60)));
+    }
+}

@@ -1,0 +1,43 @@
+use std::time::Duration;
+
+use catalog_mirror_store::s3::{S3Location, S3Settings, S3Store, sdk_config};
+use model::{Key, Kind, Sha256};
+use testkit::S3;
+
+/// Short limits, since the server is in this process; everything from the environment is overruled.
+pub(crate) fn settings(server: &S3) -> S3Settings {
+    S3Settings {
+        endpoint: Some(server.url().into()),
+        region: Some("us-east-1".into()),
+        path_style: true,
+        connect_timeout: Duration::from_secs(5),
+        attempt_timeout: Duration::from_secs(5),
+        ..S3Settings::default()
+    }
+}
+
+pub(crate) async fn open(server: &S3, settings: &S3Settings) -> S3Store {
+    open_at(server, settings, "s3://bucket/mirror").await
+}
+
+pub(crate) async fn open_at(_server: &S3, settings: &S3Settings, place: &str) -> S3Store {
+    let config = sdk_config(settings).await.expect("the settings are good");
+    let place: S3Location = place.parse().expect("a place");
+    let credentials = aws_sdk_s3::config::Credentials::new("key", "secret", None, None, "test");
+    let provider = aws_sdk_s3::config::SharedCredentialsProvider::new(credentials);
+    let config = config.into_builder().credentials_provider(provider).build();
+    S3Store::new(&config, place, settings)
+}
+
+pub(crate) fn current() -> Key {
+    Key::Current("a".parse().expect("a name"))
+}
+
+/// Returns the immutable key of `x`.
+pub(crate) fn shard() -> Key {
+    object(b"x")
+}
+
+pub(crate) fn object(bytes: &[u8]) -> Key {
+    Key::Object(Kind::Package, Sha256::of(bytes))
+}

@@ -1,0 +1,145 @@
+use std::time::{Duration, SystemTime};
+
+use model::{Availability, Current, ObjectDigest, Previous, Publication, RolledBack, Snapshot, SourceRef, Verified};
+
+use super::{SOURCE, first_published_at, snapshot::stored};
+
+/// Returns the first publication of a Snapshot. [`CurrentBuilder`] makes all others.
+pub fn current(snapshot: &Snapshot) -> Current {
+    CurrentBuilder::new(snapshot).build()
+}
+
+/// Builder of a pointer, `current.json`. It is unsigned.
+///
+/// The default is the first publication, of [`SOURCE`] at revision `sha256:00`.
+#[derive(Clone, Debug)]
+pub struct CurrentBuilder {
+    snapshot: Snapshot,
+    stored: ObjectDigest,
+    before: Option<Current>,
+    serial: Option<u64>,
+    previous: Option<Vec<Previous>>,
+    source: SourceRef,
+    render_version: u32,
+    published_at: Option<SystemTime>,
+    rolled_back: Option<RolledBack>,
+    availability: Availability,
+}
+
+impl CurrentBuilder {
+    /// Creates the builder of the first publication of a Snapshot.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        Self {
+            snapshot: snapshot.clone(),
+            stored: ObjectDigest::of(&stored(snapshot)),
+            before: None,
+            serial: None,
+            previous: None,
+            source: SourceRef {
+                reference: SOURCE.to_owned(),
+                revision: "sha256:00".to_owned(),
+                verified: None,
+            },
+            render_version: snapshot.render_version,
+            published_at: None,
+            rolled_back: None,
+            availability: Availability::Available,
+        }
+    }
+
+    /// Publishes after another state: the serial grows by one, and `previous` starts with that state.
+    #[must_use]
+    pub fn after(self, before: Option<&Current>) -> Self {
+        Self {
+            before: before.cloned(),
+            ..self
+        }
+    }
+
+    /// Sets the serial. Default 1, or that of the state before plus one.
+    #[must_use]
+    pub fn serial(self, serial: u64) -> Self {
+        Self {
+            serial: Some(serial),
+            ..self
+        }
+    }
+
+    /// Sets the earlier publications.
+    #[must_use]
+    pub fn previous(self, previous: Vec<Previous>) -> Self {
+        Self {
+            previous: Some(previous),
+            ..self
+        }
+    }
+
+    /// Sets the configured source and its revision.
+    #[must_use]
+    pub fn source(mut self, reference: &str, revision: &str) -> Self {
+        reference.clone_into(&mut self.source.reference);
+        revision.clone_into(&mut self.source.revision);
+        self
+    }
+
+    /// Sets the signatures of the source image.
+    #[must_use]
+    pub fn verified(mut self, verified: Verified) -> Self {
+        self.source.verified = Some(verified);
+        self
+    }
+
+    /// Sets the version of the canonical form under which the source was read. Default: that of the Snapshot.
+    #[must_use]
+    pub fn render_version(self, render_version: u32) -> Self {
+        Self { render_version, ..self }
+    }
+
+    /// Sets the time of the publication. Default [`first_published_at()`] and a minute for each serial after 1.
+    #[must_use]
+    pub fn published_at(self, time: SystemTime) -> Self {
+        Self {
+            published_at: Some(time),
+            ..self
+        }
+    }
+
+    /// Marks the publication as a rollback.
+    #[must_use]
+    pub fn rolled_back(self, rolled_back: RolledBack) -> Self {
+        Self {
+            rolled_back: Some(rolled_back),
+            ..self
+        }
+    }
+
+    /// Sets the availability to readers. Default available.
+    #[must_use]
+    pub fn availability(self, availability: Availability) -> Self {
+        Self { availability, ..self }
+    }
+
+    /// Names other stored bytes as the Snapshot, for tests of damaged or foreign Snapshots.
+    #[must_use]
+    pub fn stored_snapshot(self, stored: ObjectDigest) -> Self {
+        Self { stored, ..self }
+    }
+
+    /// Builds the pointer.
+    pub fn build(self) -> Current {
+        let publication = Publication {
+            snapshot: self.stored,
+            source: self.source,
+            render_version: self.render_version,
+            published_at: first_published_at(),
+            rolled_back: self.rolled_back,
+            availability: self.availability,
+        };
+        let mut current = Current::publish(self.before.as_ref(), &self.snapshot, publication);
+        current.serial = self.serial.unwrap_or(current.serial);
+        current.previous = self.previous.unwrap_or(current.previous);
+        let later = Duration::from_secs(60 * current.serial.saturating_sub(1));
+        current.published_at = self.published_at.unwrap_or(first_published_at() + later);
+        current
+    }
+}

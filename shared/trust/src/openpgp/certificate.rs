@@ -1,0 +1,188 @@
+use crate::policy::OpenPgpError;
+use pgp::{
+    composed::{SignedPublicKey, SignedPublicSubKey},
+    crypto::hash::HashAlgorithm,
+    packet::{PublicKey, PublicSubkey, Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData},
+    ser::Serialize,
+    types::{KeyDetails, PublicParams, SignedUser, Tag, Timestamp},
+};
+
+use crate::openpgp::error;
+
+/// Minimum size of an RSA modulus, in bits: the minimum for keys of cosign too.
+const RSA_BITS_MIN: u16 = 2048;
+
+/// Certificate with the keys that may sign.
+#[derive(Debug)]
+pub(crate) struct Certificate {
+    /// Fingerprint of the primary key, in lower-case hex.
+    pub(crate) fingerprint: String,
+    pub(crate) keys: Vec<CertificateKey>,
+}
+
+/// Key of a certificate and the time in which it may sign, in seconds since 1970.
+#[derive(Debug)]
+pub(crate) struct CertificateKey {
+    packet: KeyPacket,
+    pub(crate) created: u64,
+    pub(crate) expiry: Option<u64>,
+}
+
+#[derive(Debug)]
+enum KeyPacket {
+    Primary(PublicKey),
+    Sub(PublicSubkey),
+}
+
+impl Certificate {
+    /// Reads a certificate.
+    ///
+    /// # Errors
+    /// Fails if it has no key that could sign at any time.
+    pub(crate) fn new(key: &SignedPublicKey) -> Result<Self, OpenPgpError> {
+        let fingerprint = key.fingerprint().to_string();
+        let refused = |why: &str| Err(error(format!("the key {fingerprint} {why}")));
+        // The validity of a revocation is not checked: the owner of the file put it there.
+        if !key.details.revocation_signatures.is_empty() {
+            return refused("has been revoked");
+        }
+        let Some(newest) = newest(self_signatures(key)) else {
+            return refused("has no valid signature of its own");
+        };
+        let expiry = expiry(key.created_at(), newest);
+        let mut keys = Vec::new();
+        if signs(newest) && is_strong(key.public_params()) {
+            keys.push(CertificateKey {
+                created: seconds(key.created_at()),
+                expiry,
+                packet: KeyPacket::Primary(key.primary_key.clone()),
+            });
+        }
+        let subkeys = key.public_subkeys.iter();
+        keys.extend(subkeys.filter_map(|subkey| signing_subkey(&key.primary_key, expiry, subkey)));
+        match keys.is_empty() {
+            true => refused("cannot sign, or is too weak or of a kind that is not supported"),
+            false => Ok(Self { fingerprint, keys }),
+        }
+    }
+
+    /// Returns the fingerprints of the keys that may sign.
+    pub(crate) fn signing_fingerprints(&self) -> impl Iterator<Item = String> {
+        self.keys.iter().map(CertificateKey::fingerprint)
+    }
+}
+
+impl CertificateKey {
+    /// Returns true if this key has made the signature, at any time.
+    pub(crate) fn has_made(&self, signature: &Signature, data: &[u8]) -> bool {
+        match &self.packet {
+            KeyPacket::Primary(key) => signature.verify(key, data).is_ok(),
+            KeyPacket::Sub(key) => signature.verify(key, data).is_ok(),
+        }
+    }
+
+    fn fingerprint(&self) -> String {
+        match &self.packet {
+            KeyPacket::Primary(key) => key.fingerprint().to_string(),
+            KeyPacket::Sub(key) => key.fingerprint().to_string(),
+        }
+    }
+}
+
+/// Returns a subkey that may sign. It must be bound for signing and have signed the primary key in return (RFC 9580,
+/// section 10.1.5). It expires no later than the primary key.
+fn signing_subkey(primary: &PublicKey, end: Option<u64>, subkey: &SignedPublicSubKey) -> Option<CertificateKey> {
+    let is_revocation = |signature: &Signature| signature.typ() == Some(SignatureType::SubkeyRevocation);
+    if subkey.signatures.iter().any(is_revocation) || !is_strong(subkey.key.public_params()) {
+        return None;
+    }
+    let bound = |signature: &&Signature| signature.verify_subkey_binding(primary, &subkey.key).is_ok();
+    let newest = newest(subkey.signatures.iter().filter(bound))?;
+    let back = newest.embedded_signature()?;
+    back.verify_primary_key_binding(&subkey.key, primary).ok()?;
+    let own = expiry(subkey.key.created_at(), newest);
+    newest.key_flags().sign().then(|| CertificateKey {
+        packet: KeyPacket::Sub(subkey.key.clone()),
+        created: seconds(subkey.key.created_at()),
+        expiry: [own, end].into_iter().flatten().min(),
+    })
+}
+
+/// Returns the signatures that the primary key made over itself and its names. Signatures of others do not matter.
+fn self_signatures(key: &SignedPublicKey) -> impl Iterator<Item = &Signature> {
+    let primary = &key.primary_key;
+    let direct = key.details.direct_signatures.iter();
+    let direct = direct.filter(|signature| signature.verify_key(primary).is_ok());
+    let names = key.details.users.iter().filter(|name| !is_revoked(primary, name));
+    let named = names.flat_map(|name| {
+        let own = |signature: &&Signature| signature.verify_certification(primary, Tag::UserId, &name.id).is_ok();
+        name.signatures.iter().filter(own)
+    });
+    direct.chain(named)
+}
+
+/// Returns true if the key itself has revoked the name. Another certifier can revoke only its own certification.
+fn is_revoked(primary: &PublicKey, name: &SignedUser) -> bool {
+    name.signatures.iter().any(|signature| {
+        signature.typ() == Some(SignatureType::CertRevocation)
+            && signature.verify_certification(primary, Tag::UserId, &name.id).is_ok()
+    })
+}
+
+/// Returns the newest signature, which is the one that counts.
+fn newest<'a>(signatures: impl Iterator<Item = &'a Signature>) -> Option<&'a Signature> {
+    // Many keys in use were certified with SHA-1. The key file itself is trusted, so an attacker gains nothing from it.
+    let is_sound = |signature: &&Signature| {
+        signature
+            .hash_alg()
+            .is_some_and(|hash| hash == HashAlgorithm::Sha1 || is_trusted(hash))
+    };
+    signatures.filter(is_sound).max_by_key(|signature| signature.created())
+}
+
+/// Returns true for hashes that a signature of an image may use.
+pub(crate) const fn is_trusted(hash: HashAlgorithm) -> bool {
+    matches!(
+        hash,
+        HashAlgorithm::Sha256
+            | HashAlgorithm::Sha384
+            | HashAlgorithm::Sha512
+            | HashAlgorithm::Sha3_256
+            | HashAlgorithm::Sha3_512
+    )
+}
+
+fn is_strong(params: &PublicParams) -> bool {
+    match params {
+        // RFC 9580, section 3.2: the modulus comes first, after its number of bits.
+        PublicParams::RSA(rsa) => rsa.to_bytes().is_ok_and(|bytes| match bytes[..] {
+            [high, low, ..] => u16::from_be_bytes([high, low]) >= RSA_BITS_MIN,
+            _ => false,
+        }),
+        PublicParams::ECDSA(_) | PublicParams::EdDSALegacy(_) | PublicParams::Ed25519(_) | PublicParams::Ed448(_) => {
+            true
+        }
+        _ => false,
+    }
+}
+
+fn expiry(created: Timestamp, signature: &Signature) -> Option<u64> {
+    let lifetime = signature.key_expiration_time()?.as_secs();
+    (lifetime > 0).then(|| seconds(created) + u64::from(lifetime))
+}
+
+/// Returns true if the primary key may sign. Old certificates have no key flags; their primary key may.
+fn signs(signature: &Signature) -> bool {
+    let has_flags = hashed(signature).any(|subpacket| matches!(subpacket.data, SubpacketData::KeyFlags(_)));
+    !has_flags || signature.key_flags().sign()
+}
+
+/// Returns the subpackets that a signature covers.
+pub(crate) fn hashed(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
+    let config = signature.config();
+    config.into_iter().flat_map(SignatureConfig::hashed_subpackets)
+}
+
+pub(crate) fn seconds(time: Timestamp) -> u64 {
+    u64::from(time.as_secs())
+}

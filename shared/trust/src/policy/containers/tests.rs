@@ -1,0 +1,171 @@
+use crate::SigningKey;
+
+use super::*;
+use crate::policy::{ImageSignatures, SignatureKinds, VerifyError};
+
+fn pem() -> String {
+    let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
+    key.public().to_pem()
+}
+
+/// Reads a policy with one key file, `/key`.
+fn read(image: &str, text: &str) -> Result<Policy, PolicyError> {
+    let pem = pem();
+    let files = KeySources {
+        read: &|path| match path == Path::new("/key") {
+            true => Ok(pem.clone().into_bytes()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        },
+        keyrings: None,
+    };
+    Policy::containers(ImageName::parse(image), text.as_bytes(), &files)
+}
+
+fn is_rejected(image: &str, text: &str) -> bool {
+    let verified = read(image, text)
+        .unwrap()
+        .verify("sha256:00", &ImageSignatures::default());
+    matches!(verified, Err(VerifyError::Rejected(_)))
+}
+
+#[test]
+fn most_specific_scope_wins() {
+    let anything = r#"[{"type":"insecureAcceptAnything"}]"#;
+    let reject = r#"[{"type":"reject"}]"#;
+    let image = "registry.example.com:5000/ns/sub/cat:v1";
+    let by_specificity = [
+        "registry.example.com:5000/ns/sub/cat:v1",
+        "registry.example.com:5000/ns/sub/cat",
+        "registry.example.com:5000/ns/sub",
+        "registry.example.com:5000/ns",
+        "registry.example.com:5000",
+        "*.example.com",
+        "*.com",
+        "",
+    ];
+    for (at, scope) in by_specificity.iter().enumerate() {
+        let wider: Vec<_> = by_specificity[at + 1..]
+            .iter()
+            .map(|wide| format!("{wide:?}: {anything}"))
+            .collect();
+        let scopes = [vec![format!("{scope:?}: {reject}")], wider].concat().join(",");
+        let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{scopes}}}}}}}"#);
+        assert!(is_rejected(image, &text), "{scope}");
+        assert!(!is_rejected("other.org/x:v1", &text) || scope.is_empty(), "{scope}");
+    }
+    for not_a_scope in [
+        "registry.example.com:5000/n",
+        "registry.example.com",
+        "*.registry.example.com",
+        "*",
+    ] {
+        let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{not_a_scope:?}: {reject}}}}}}}"#);
+        assert!(!is_rejected(image, &text), "{not_a_scope}");
+    }
+    let default = format!(r#"{{"default":{reject},"transports":{{"oci":{{"":{anything}}}}}}}"#);
+    assert!(is_rejected(image, &default));
+    let pinned = format!(r#"{{"default":{anything},"transports":{{"docker":{{"a.io/b@sha256:00":{reject}}}}}}}"#);
+    assert!(is_rejected("a.io/b:v1@sha256:00", &pinned));
+    assert!(!is_rejected("a.io/b:v1@sha256:01", &pinned));
+}
+
+#[test]
+fn all_requirements_must_be_met() {
+    let both = r#"{"default":[{"type":"insecureAcceptAnything"},{"type":"reject"}]}"#;
+    assert!(is_rejected("a.io/b:v1", both));
+}
+
+#[test]
+fn keys_are_read_from_files_or_from_the_policy() {
+    let data = STANDARD.encode(pem());
+    for keys in [
+        r#""keyPath":"/key""#.to_owned(),
+        r#""keyPaths":["/key","/key"]"#.to_owned(),
+        format!(r#""keyData":"{data}""#),
+        format!(r#""keyDatas":["{data}"]"#),
+    ] {
+        let text = format!(r#"{{"default":[{{"type":"sigstoreSigned",{keys}}}]}}"#);
+        let policy = read("a.io/b:v1", &text).unwrap();
+        assert_eq!(
+            policy.signature_kinds(),
+            SignatureKinds {
+                cosign: true,
+                simple: false
+            }
+        );
+    }
+}
+
+#[test]
+fn policy_that_is_not_understood_is_refused() {
+    let wrong = |entry: &str| {
+        let text = format!(r#"{{"default":[{entry}]}}"#);
+        read("a.io/b:v1", &text).map(drop).unwrap_err()
+    };
+    assert!(matches!(wrong(r#"{"type":"sigstoreSigned"}"#), PolicyError::Keys(_)));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyPath":"/key","keyPaths":["/key"]}"#),
+        PolicyError::Keys(_)
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyPaths":[]}"#),
+        PolicyError::Keys(_)
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyPath":"/none"}"#),
+        PolicyError::File { .. }
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyData":"?"}"#),
+        PolicyError::Data
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"sigstoreSigned","keyData":"eA=="}"#),
+        PolicyError::Key(_)
+    ));
+    for more in [r#""fulcio":{}"#, r#""pki":{}"#, r#""rekorPublicKeyPath":"/key""#] {
+        let entry = format!(r#"{{"type":"sigstoreSigned","keyPath":"/key",{more}}}"#);
+        assert!(matches!(wrong(&entry), PolicyError::NotKeys(_)), "{more}");
+    }
+    assert!(matches!(
+        wrong(r#"{"type":"signedBy","keyType":"GPGKeys","keyPath":"/key"}"#),
+        PolicyError::NoOpenPgp
+    ));
+    assert!(matches!(
+        wrong(r#"{"type":"signedBy","keyType":"X509","keyPath":"/key"}"#),
+        PolicyError::KeyType(_)
+    ));
+    for entry in [
+        r#"{"type":"signedByBase"}"#,
+        r#"{"type":"reject","more":1}"#,
+        r#"{"type":"sigstoreSigned","keyPath":"/key","more":1}"#,
+        "1",
+    ] {
+        assert!(matches!(wrong(entry), PolicyError::Json(_)), "{entry}");
+    }
+    for text in ["", "{}", r#"{"default":[],"more":1}"#, r#"{"default":[{"type":"x"}]}"#] {
+        assert!(matches!(read("a.io/b:v1", text), Err(PolicyError::Json(_))), "{text}");
+    }
+    assert!(matches!(
+        read("a.io/b:v1", r#"{"default":[]}"#),
+        Err(PolicyError::Empty(_))
+    ));
+}
+
+/// podman refuses arrays too.
+#[test]
+fn arrays_in_place_of_objects_are_refused() {
+    let identity = r#"{"type":"sigstoreSigned","keyPath":"/key","signedIdentity":["matchExact"]}"#;
+    for text in [
+        r#"[[{"type":"reject"}],{}]"#,
+        r#"{"default":[["insecureAcceptAnything"]]}"#,
+        r#"{"default":[{"type":"reject"}],"transports":{"docker":{"a.io":[["reject"]]}}}"#,
+        &format!(r#"{{"default":[{identity}]}}"#),
+    ] {
+        let why = read("a.io/b:v1", text).unwrap_err();
+        assert!(
+            matches!(&why, PolicyError::Json(why) if why.to_string().contains("expected an object at line 1")),
+            "{why:?}"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+use serde::Deserialize;
+
+use crate::policy::ImageName;
+
+/// Rule for the name in a signature, given the pulled name (containers-policy.json(5), "signedIdentity").
+// Variants without fields have braces, because serde ignores unknown fields of unit variants.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
+pub enum IdentityRule {
+    /// Requires the pulled repository, and the pulled tag unless the name is pinned to a digest.
+    MatchRepoDigestOrExact {},
+    /// Requires the pulled name with its tag or digest.
+    MatchExact {},
+    /// Requires the pulled repository, with any tag or digest.
+    MatchRepository {},
+    /// Requires this name with its tag or digest.
+    #[serde(rename_all = "camelCase")]
+    ExactReference {
+        /// Image name with a tag or a digest.
+        docker_reference: String,
+    },
+    /// Requires this repository, with any tag or digest.
+    #[serde(rename_all = "camelCase")]
+    ExactRepository {
+        /// Name of the repository, without tag and digest.
+        docker_repository: String,
+    },
+    /// Like `matchRepoDigestOrExact`, after replacing a prefix of the pulled name.
+    #[serde(rename_all = "camelCase")]
+    RemapIdentity {
+        /// Prefix of the pulled name, replaced by `signed_prefix`.
+        prefix: String,
+        /// Prefix of the signed name, which takes the place of `prefix`.
+        signed_prefix: String,
+    },
+}
+
+/// Rule that containers/image uses if a policy names none.
+impl Default for IdentityRule {
+    fn default() -> Self {
+        Self::MatchRepoDigestOrExact {}
+    }
+}
+
+impl IdentityRule {
+    /// Returns true if a signature for the name `claimed` is valid for `pulled`.
+    pub(crate) fn accepts(&self, pulled: &ImageName, claimed: &str) -> bool {
+        let claimed = ImageName::parse(claimed);
+        match self {
+            Self::MatchRepoDigestOrExact {} => repo_digest_or_exact(pulled, &claimed),
+            Self::MatchExact {} => exact(pulled, &claimed),
+            Self::MatchRepository {} => pulled.repository == claimed.repository,
+            Self::ExactReference { docker_reference } => exact(&ImageName::parse(docker_reference), &claimed),
+            Self::ExactRepository { docker_repository } => {
+                ImageName::parse(docker_repository).repository == claimed.repository
+            }
+            Self::RemapIdentity { prefix, signed_prefix } => {
+                repo_digest_or_exact(&remap(pulled, prefix, signed_prefix), &claimed)
+            }
+        }
+    }
+}
+
+fn repo_digest_or_exact(pulled: &ImageName, claimed: &ImageName) -> bool {
+    match pulled.digest {
+        Some(_) => pulled.repository == claimed.repository,
+        None => exact(pulled, claimed),
+    }
+}
+
+/// Returns true if both names are equal. A name without tag and digest never is.
+fn exact(wanted: &ImageName, claimed: &ImageName) -> bool {
+    let is_whole = wanted.tag.is_some() || wanted.digest.is_some();
+    is_whole && wanted == claimed
+}
+
+/// Replaces a prefix of the pulled repository. The prefix must end at a component of the name.
+fn remap(pulled: &ImageName, prefix: &str, signed_prefix: &str) -> ImageName {
+    let rest = pulled.repository.strip_prefix(prefix);
+    // At a component: the prefix `host/team` must not fit `host/team-of-others`.
+    match rest.filter(|rest| rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/')) {
+        Some(rest) => ImageName {
+            repository: format!("{signed_prefix}{rest}"),
+            ..pulled.clone()
+        },
+        None => pulled.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(text: &str) -> IdentityRule {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn each_rule_accepts_the_names_of_the_manual() {
+        let tagged = "quay.io/ns/cat:v1";
+        let pinned = "quay.io/ns/cat@sha256:00";
+        let repository = "quay.io/ns/cat";
+        let other = "quay.io/ns/cat:v2";
+        let foreign = "quay.io/evil/cat:v1";
+        let exact_reference = r#"{"type":"exactReference","dockerReference":"quay.io/ns/cat:v2"}"#;
+        let exact_repository = r#"{"type":"exactRepository","dockerRepository":"quay.io/ns/cat"}"#;
+        let remap = r#"{"type":"remapIdentity","prefix":"mirror.lab/quay","signedPrefix":"quay.io"}"#;
+        for (kind, pulled, fitting, unfitting) in [
+            (
+                r#"{"type":"matchRepoDigestOrExact"}"#,
+                tagged,
+                &[tagged][..],
+                &[other, repository, pinned, foreign][..],
+            ),
+            (
+                r#"{"type":"matchRepoDigestOrExact"}"#,
+                pinned,
+                &[tagged, other, repository, pinned],
+                &[foreign],
+            ),
+            (
+                r#"{"type":"matchExact"}"#,
+                tagged,
+                &[tagged],
+                &[other, repository, foreign],
+            ),
+            (r#"{"type":"matchExact"}"#, pinned, &[pinned], &[tagged, repository]),
+            (
+                r#"{"type":"matchRepository"}"#,
+                tagged,
+                &[tagged, other, repository, pinned],
+                &[foreign],
+            ),
+            (
+                exact_reference,
+                "mirror.lab/x:v9",
+                &[other],
+                &[tagged, repository, foreign],
+            ),
+            (
+                exact_repository,
+                "mirror.lab/x:v9",
+                &[tagged, other, repository],
+                &[foreign],
+            ),
+            (remap, "mirror.lab/quay/ns/cat:v1", &[tagged], &[other, foreign]),
+            (remap, tagged, &[tagged], &["mirror.lab/quay/ns/cat:v1"]),
+            (
+                remap,
+                "mirror.lab/quayside/ns/cat:v1",
+                &["mirror.lab/quayside/ns/cat:v1"],
+                &[tagged],
+            ),
+        ] {
+            let pulled = ImageName::parse(pulled);
+            for claimed in fitting {
+                assert!(identity(kind).accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
+            }
+            for claimed in unfitting {
+                assert!(!identity(kind).accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_type_or_field_is_refused() {
+        for text in [
+            "{}",
+            r#"{"type":"matchWhatever"}"#,
+            r#"{"type":"matchExact","more":1}"#,
+            r#"{"type":"exactReference"}"#,
+        ] {
+            assert!(serde_json::from_str::<IdentityRule>(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+#![doc = include_str!("README.md")]
+
+mod containers;
+mod cosign;
+mod identity;
+mod name;
+mod object;
+mod payload;
+mod requirement;
+
+use std::{fmt::Debug, sync::Arc};
+
+use model::{Sha256, Verified};
+
+use crate::PublicKey;
+use requirement::Requirement;
+
+pub use containers::{KeySources, PolicyError};
+pub use identity::IdentityRule;
+pub use name::ImageName;
+pub use requirement::{SignatureError, VerifyError};
+
+/// Requirements on the signatures of one image.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    image: ImageName,
+    requirements: Vec<Requirement>,
+    /// True if a signature of the pulled manifest is enough, [`Policy::accepts_manifests`].
+    accepts_manifests: bool,
+}
+
+/// Two policies are equal if they ask for the same.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash() == other.hash()
+    }
+}
+
+impl Eq for Policy {}
+
+/// Kinds of signatures that a policy needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SignatureKinds {
+    /// True if signatures of cosign are needed.
+    pub cosign: bool,
+    /// True if OpenPGP messages of simple signing are needed.
+    pub simple: bool,
+}
+
+/// Name and digest of the image whose signatures are verified.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    /// Name under which the image is pulled.
+    pub(crate) image: &'a ImageName,
+    /// Digest of the image, as `sha256:HEX`.
+    pub(crate) digest: &'a str,
+}
+
+/// Signatures of an image as they were fetched, unverified.
+#[derive(Debug, Clone, Default)]
+pub struct ImageSignatures {
+    /// Payloads and signatures that cosign attached.
+    pub attached: Vec<CosignSignature>,
+    /// Sigstore bundles, each a JSON document.
+    pub bundles: Vec<Vec<u8>>,
+    /// OpenPGP messages of simple signing, binary.
+    pub simple: Vec<Vec<u8>>,
+}
+
+/// Payload and signature that cosign attached.
+#[derive(Debug, Clone)]
+pub struct CosignSignature {
+    /// Signed bytes: a payload of simple signing.
+    pub payload: Vec<u8>,
+    /// Signature of the payload in base64.
+    pub signature: String,
+}
+
+impl Policy {
+    /// Creates a policy that one of the keys must have signed, as `cosign verify --key` checks it.
+    pub fn cosign(image: ImageName, keys: Vec<PublicKey>) -> Self {
+        Self {
+            image,
+            requirements: vec![Requirement::Sigstore { keys, identity: None }],
+            accepts_manifests: false,
+        }
+    }
+
+    /// Creates a policy of which all requirements must be met.
+    pub(crate) const fn containers_of(image: ImageName, requirements: Vec<Requirement>) -> Self {
+        Self {
+            image,
+            requirements,
+            accepts_manifests: true,
+        }
+    }
+
+    /// Returns true if a signature of the pulled manifest is enough when the image is an index. `policy.json` means that
+    /// manifest, `cosign verify` means the index.
+    pub const fn accepts_manifests(&self) -> bool {
+        self.accepts_manifests
+    }
+
+    /// Returns the kinds of signatures to fetch.
+    pub fn signature_kinds(&self) -> SignatureKinds {
+        let any = |wanted: fn(&Requirement) -> bool| self.requirements.iter().any(wanted);
+        SignatureKinds {
+            cosign: any(|requirement| matches!(requirement, Requirement::Sigstore { .. })),
+            simple: any(|requirement| matches!(requirement, Requirement::OpenPgp { .. })),
+        }
+    }
+
+    /// Returns a hash of the image name and all requirements. An image that was verified under another hash must be verified
+    /// again.
+    pub fn hash(&self) -> Sha256 {
+        let mut text = format!("{} {}\n", self.image, self.accepts_manifests);
+        self.requirements
+            .iter()
+            .for_each(|requirement| requirement.describe(&mut text));
+        Sha256::of(text.as_bytes())
+    }
+
+    /// Verifies the image with this digest by its signatures. Returns the signers.
+    ///
+    /// # Errors
+    /// Fails if a requirement is not met.
+    pub fn verify(&self, digest: &str, signatures: &ImageSignatures) -> Result<Verified, VerifyError> {
+        let image = &self.image;
+        let subject = Subject { image, digest };
+        let mut by = Vec::new();
+        // All of them have to be met, as containers/image does (containers-policy.json(5)).
+        for requirement in &self.requirements {
+            let signed = requirement.evaluate(subject, signatures)?;
+            by.extend(signed.filter(|signed| !by.contains(signed)));
+        }
+        Ok(Verified {
+            policy: self.hash(),
+            by,
+        })
+    }
+}
+
+/// Reader of OpenPGP keys. A trait, because the implementation brings ninety crates that some programs do without.
+pub trait OpenPgpBackend: Sync {
+    /// Reads the keys of these files, binary or armoured, as one keyring.
+    ///
+    /// # Errors
+    /// Fails if one of the files holds no usable public key.
+    fn read(&self, files: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError>;
+}
+
+/// Trusted OpenPGP keys of one policy.
+pub trait Keyring: Debug + Send + Sync {
+    /// Verifies an OpenPGP message and returns its payload and signer.
+    ///
+    /// # Errors
+    /// Fails if none of the keys has signed it, or if the signature is not valid now.
+    fn open(&self, message: &[u8]) -> Result<SignedMessage, OpenPgpError>;
+
+    /// Returns the sorted fingerprints of all keys and subkeys that may sign. They identify the keyring; expiry dates do not.
+    fn fingerprints(&self) -> Vec<String>;
+}
+
+/// OpenPGP message whose signature was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedMessage {
+    /// Signed bytes that the message holds.
+    pub payload: Vec<u8>,
+    /// Fingerprint of the primary key, in lower-case hex.
+    pub key: String,
+}
+
+/// Error of an OpenPGP key or message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OpenPgpError(pub String);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::policy::{
+    IdentityRule, SignatureError, Subject,
+    object::{object, read},
+};
+
+/// Value of `critical.type` in payloads of cosign (cosign, specs/SIGNATURE_SPEC.md).
+pub(crate) const COSIGN: &str = "cosign container image signature";
+/// Value of `critical.type` in payloads of simple signing (containers-signature(5)).
+pub(crate) const SIMPLE: &str = "atomic container signature";
+
+/// Simple signing payload (containers-signature(5)), in OpenPGP messages and in attachments of cosign.
+#[derive(Debug, Deserialize)]
+struct Payload {
+    #[serde(deserialize_with = "object")]
+    critical: Critical,
+    /// Free data of the signer. It is not evaluated.
+    #[serde(default)]
+    #[expect(dead_code, reason = "named so that the payload is a whole one")]
+    optional: Option<Value>,
+}
+
+/// Fields that a verifier must understand in full.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Critical {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(deserialize_with = "object")]
+    image: SignedImage,
+    #[serde(deserialize_with = "object")]
+    identity: SignedIdentity,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct SignedImage {
+    docker_manifest_digest: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct SignedIdentity {
+    docker_reference: String,
+}
+
+/// Verifies that a payload is about this image. Call it only after its signature was verified. Without an identity rule the
+/// name is ignored.
+pub(crate) fn check(
+    payload: &[u8],
+    kind: &'static str,
+    subject: Subject<'_>,
+    identity: Option<&IdentityRule>,
+) -> Result<(), SignatureError> {
+    let Payload { critical, .. } = read(payload).map_err(SignatureError::Payload)?;
+    if critical.kind != kind {
+        return Err(SignatureError::Type(critical.kind));
+    }
+    if critical.image.docker_manifest_digest != subject.digest {
+        return Err(SignatureError::Digest(critical.image.docker_manifest_digest));
+    }
+    let claimed = critical.identity.docker_reference;
+    match identity {
+        Some(identity) if !identity.accepts(subject.image, &claimed) => Err(SignatureError::Identity(claimed)),
+        _ => Ok(()),
+    }
+}

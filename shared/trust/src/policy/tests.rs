@@ -1,0 +1,282 @@
+use crate::pae;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use testkit::Cosign;
+
+use super::*;
+use crate::policy::{KeySources, SignatureError};
+
+/// Digest, payload, signature and bundle made by cosign 2.6.1 with `cosign sign --key` and `--new-bundle-format`.
+const DIGEST: &str = "sha256:5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9";
+const PAYLOAD: &str = include_str!("fixtures/payload.json");
+const SIGNATURE: &str = include_str!("fixtures/payload.sig");
+const BUNDLE: &str = include_str!("fixtures/bundle.json");
+const KEY: &str = include_str!("fixtures/cosign.pub");
+
+fn public(signer: &Cosign) -> PublicKey {
+    PublicKey::from_der(signer.public()).unwrap()
+}
+
+fn attach(signer: &Cosign, payload: &str) -> CosignSignature {
+    CosignSignature {
+        payload: payload.as_bytes().to_vec(),
+        signature: signer.sign(payload.as_bytes()),
+    }
+}
+
+fn bundle(signer: &Cosign, payload_type: &str, statement: &str) -> Vec<u8> {
+    let sig = signer.sign(&pae(payload_type, statement.as_bytes()));
+    let payload = STANDARD.encode(statement);
+    let envelope = serde_json::json!({"payload": payload, "payloadType": payload_type, "signatures": [{"sig": sig}]});
+    serde_json::json!({"dsseEnvelope": envelope}).to_string().into_bytes()
+}
+
+fn cosigns() -> PublicKey {
+    PublicKey::from_pem(KEY.as_bytes()).unwrap().remove(0)
+}
+
+fn image() -> ImageName {
+    ImageName::parse("quay.io/ns/cat:v1")
+}
+
+fn real() -> CosignSignature {
+    CosignSignature {
+        payload: PAYLOAD.as_bytes().to_vec(),
+        signature: SIGNATURE.to_owned(),
+    }
+}
+
+fn attached(attached: Vec<CosignSignature>) -> ImageSignatures {
+    ImageSignatures {
+        attached,
+        ..ImageSignatures::default()
+    }
+}
+
+fn bundles(bundles: Vec<Vec<u8>>) -> ImageSignatures {
+    ImageSignatures {
+        bundles,
+        ..ImageSignatures::default()
+    }
+}
+
+fn signature_error(policy: &Policy, found: &ImageSignatures) -> SignatureError {
+    match policy.verify(DIGEST, found) {
+        Err(VerifyError::Invalid { source, .. }) => source,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn verify_accepts_signatures_of_cosign() {
+    let other = public(&Cosign::new());
+    for (keys, found, method) in [
+        (vec![cosigns()], attached(vec![real()]), "cosign"),
+        (vec![other.clone(), cosigns()], attached(vec![real()]), "cosign"),
+        (vec![cosigns()], bundles(vec![BUNDLE.into()]), "sigstore-bundle"),
+        (vec![other, cosigns()], bundles(vec![BUNDLE.into()]), "sigstore-bundle"),
+    ] {
+        let policy = Policy::cosign(image(), keys);
+        let verified = policy.verify(DIGEST, &found).unwrap();
+        assert_eq!(verified.policy, policy.hash());
+        assert_eq!(verified.by.len(), 1);
+        assert_eq!(
+            (verified.by[0].method.as_str(), &verified.by[0].key),
+            (method, &cosigns().id().to_string())
+        );
+    }
+}
+
+#[test]
+fn verify_refuses_an_unsigned_image() {
+    let policy = Policy::cosign(image(), vec![cosigns()]);
+    let verified = policy.verify(DIGEST, &ImageSignatures::default());
+    assert!(matches!(verified, Err(VerifyError::Unsigned { .. })));
+}
+
+#[test]
+fn verify_refuses_another_key_payload_or_signature() {
+    let other = Policy::cosign(image(), vec![public(&Cosign::new())]);
+    assert!(matches!(
+        signature_error(&other, &attached(vec![real()])),
+        SignatureError::Key
+    ));
+    assert!(matches!(
+        signature_error(&other, &bundles(vec![BUNDLE.into()])),
+        SignatureError::Key
+    ));
+    let policy = Policy::cosign(image(), vec![cosigns()]);
+    let altered = CosignSignature {
+        payload: PAYLOAD.replace("ns/cat", "ns/dog").into_bytes(),
+        ..real()
+    };
+    assert!(matches!(
+        signature_error(&policy, &attached(vec![altered])),
+        SignatureError::Key
+    ));
+    let altered = CosignSignature {
+        signature: "?".to_owned(),
+        ..real()
+    };
+    assert!(matches!(
+        signature_error(&policy, &attached(vec![altered])),
+        SignatureError::Base64
+    ));
+    let altered = BUNDLE.replacen("eyJ", "eyK", 1).into_bytes();
+    assert!(matches!(
+        signature_error(&policy, &bundles(vec![altered])),
+        SignatureError::Key
+    ));
+    for bundle in [
+        "{",
+        "{}",
+        r#"{"dsseEnvelope":null}"#,
+        r#"{"dsseEnvelope":{"payload":""}}"#,
+    ] {
+        let signature_error = signature_error(&policy, &bundles(vec![bundle.into()]));
+        assert!(
+            matches!(signature_error, SignatureError::Payload(_) | SignatureError::Envelope),
+            "{signature_error:?}"
+        );
+    }
+    let none: Vec<PublicKey> = Vec::new();
+    assert!(matches!(
+        signature_error(&Policy::cosign(image(), none), &attached(vec![real()])),
+        SignatureError::Key
+    ));
+}
+
+#[test]
+fn verify_refuses_signatures_of_other_content() {
+    let pair = Cosign::new();
+    let policy = Policy::cosign(image(), vec![public(&pair)]);
+    for (text, wanted) in [
+        (Cosign::payload("sha256:00", "a.io/b"), "digest"),
+        (
+            Cosign::payload(DIGEST, "a.io/b").replace("cosign container image", "atomic container"),
+            "type",
+        ),
+        ("{}".to_owned(), "payload"),
+        ("nothing".to_owned(), "payload"),
+        (
+            Cosign::payload(DIGEST, "a.io/b").replace("\"identity\"", "\"more\":1,\"identity\""),
+            "payload",
+        ),
+    ] {
+        let found = match signature_error(&policy, &attached(vec![attach(&pair, &text)])) {
+            SignatureError::Digest(_) => "digest",
+            SignatureError::Type(_) => "type",
+            SignatureError::Payload(_) => "payload",
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found, wanted, "{text}");
+    }
+    let statement = |kind: &str, hex: &str| {
+        format!(r#"{{"_type":"x","subject":[{{"digest":{{"sha256":"{hex}"}}}}],"predicateType":"{kind}"}}"#)
+    };
+    let in_toto = "application/vnd.in-toto+json";
+    let sign = "https://sigstore.dev/cosign/sign/v1";
+    let hex = &DIGEST["sha256:".len()..];
+    let right = bundle(&pair, in_toto, &statement(sign, hex));
+    assert_eq!(
+        policy.verify(DIGEST, &bundles(vec![right])).unwrap().by[0].method,
+        "sigstore-bundle"
+    );
+    let other = bundle(&pair, in_toto, &statement(sign, "00"));
+    assert!(matches!(
+        signature_error(&policy, &bundles(vec![other])),
+        SignatureError::Digest(_)
+    ));
+    let sbom = bundle(&pair, in_toto, &statement("https://spdx.dev/Document", hex));
+    assert!(matches!(
+        signature_error(&policy, &bundles(vec![sbom])),
+        SignatureError::Type(_)
+    ));
+    let other = bundle(&pair, "text/plain", &statement(sign, hex));
+    assert!(matches!(
+        signature_error(&policy, &bundles(vec![other])),
+        SignatureError::Type(_)
+    ));
+}
+
+#[test]
+fn verify_finds_a_valid_signature_or_reports_the_best_invalid_one() {
+    let (pair, other) = (Cosign::new(), Cosign::new());
+    let policy = Policy::cosign(image(), vec![public(&pair)]);
+    let right = attach(&pair, &Cosign::payload(DIGEST, "a.io/b"));
+    let foreign = attach(&other, &Cosign::payload(DIGEST, "a.io/b"));
+    let old = attach(&pair, &Cosign::payload("sha256:00", "a.io/b"));
+    let found = attached(vec![foreign.clone(), old.clone(), right]);
+    assert_eq!(policy.verify(DIGEST, &found).unwrap().by.len(), 1);
+    assert!(matches!(
+        signature_error(&policy, &attached(vec![old, foreign])),
+        SignatureError::Digest(_)
+    ));
+}
+
+#[test]
+fn policy_json_compares_names() {
+    let pair = Cosign::new();
+    let pem = public(&pair).to_pem();
+    let policy = |identity: &str| {
+        let text = format!(r#"{{"default":[{{"type":"sigstoreSigned","keyPath":"/key"{identity}}}]}}"#);
+        let files = KeySources {
+            read: &|_| Ok(pem.clone().into_bytes()),
+            keyrings: None,
+        };
+        Policy::containers(image(), text.as_bytes(), &files).unwrap()
+    };
+    let signed = |name: &str| attached(vec![attach(&pair, &Cosign::payload(DIGEST, name))]);
+    let by_default = policy("");
+    by_default.verify(DIGEST, &signed("quay.io/ns/cat:v1")).unwrap();
+    assert!(matches!(
+        signature_error(&by_default, &signed("quay.io/ns/cat")),
+        SignatureError::Identity(_)
+    ));
+    let repository = policy(r#","signedIdentity":{"type":"matchRepository"}"#);
+    repository.verify(DIGEST, &signed("quay.io/ns/cat")).unwrap();
+    assert!(matches!(
+        signature_error(&repository, &signed("quay.io/ns/dog")),
+        SignatureError::Identity(_)
+    ));
+    assert!(matches!(
+        signature_error(&repository, &bundles(vec![BUNDLE.into()])),
+        SignatureError::Unnamed
+    ));
+}
+
+#[test]
+fn hash_differs_between_policies() {
+    let (a, b) = (public(&Cosign::new()), public(&Cosign::new()));
+    let hash = |image: &str, keys: &[&PublicKey]| {
+        let keys = keys.iter().map(|key| (*key).clone()).collect();
+        Policy::cosign(ImageName::parse(image), keys).hash()
+    };
+    let first = hash("a.io/b:v1", &[&a, &b]);
+    assert_eq!(first, hash("a.io/b:v1", &[&b, &a]));
+    let keys = vec![a.clone(), b.clone()];
+    let requirement = Requirement::Sigstore { keys, identity: None };
+    let also_of_manifests = Policy::containers_of(ImageName::parse("a.io/b:v1"), vec![requirement]);
+    for other in [
+        also_of_manifests.hash(),
+        hash("a.io/b:v1", &[&a]),
+        hash("a.io/b:v2", &[&a, &b]),
+        hash("a.io/b:v1", &[]),
+    ] {
+        assert_ne!(first, other);
+    }
+}
+
+/// Found by fuzzing: the JSON library did not check the parts that it skipped.
+#[test]
+fn bundle_with_invalid_json_is_refused() {
+    let policy = Policy::cosign(image(), vec![cosigns()]);
+    let at = BUNDLE.find("vnd.dev.sigstore").unwrap();
+    for not_text in [&b"\xff"[..], br"\ud800", br"\x"] {
+        let (head, rest) = BUNDLE.as_bytes().split_at(at);
+        let altered = [head, not_text, rest].concat();
+        assert!(matches!(
+            signature_error(&policy, &bundles(vec![altered])),
+            SignatureError::Payload(_)
+        ));
+    }
+}

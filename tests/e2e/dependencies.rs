@@ -1,0 +1,180 @@
+//! Dependencies between our crates go one way. A new one is a decision, so this file must be changed too.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::cargo;
+
+/// Allowed direct dependencies of each crate on our own crates, in the order of the data flow.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("fbc", &[]),
+    ("olm", &["model"]),
+    ("oci", &["model"]),
+    ("fetch", &["model"]),
+    ("source", &["fetch", "model", "oci"]),
+    ("trust", &["model"]),
+    ("render", &["fbc", "model", "oci"]),
+    ("store", &["model"]),
+    (
+        "publish",
+        &["fetch", "model", "oci", "render", "source", "store", "trust"],
+    ),
+    (
+        "sync",
+        &["fetch", "model", "oci", "publish", "render", "store", "trust"],
+    ),
+    ("http", &["model", "oci", "olm", "store", "trust"]),
+    ("server", &["http", "model"]),
+    ("config", &["model", "publish", "source", "trust"]),
+    ("testkit", &["model"]),
+    // The load test checks all other crates, so it shares no code with them except the names of keys.
+    ("load", &["model"]),
+];
+
+const NO_IO: &[&str] = &["tokio", "reqwest", "hyper", "futures-util"];
+
+/// Forbidden direct and indirect dependencies: no runtime in the pure crates, no parser in the reader.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("catalog-mirror-fbc", NO_IO),
+    ("catalog-mirror-model", NO_IO),
+    ("catalog-mirror-trust", NO_IO),
+    ("catalog-mirror-render", NO_IO),
+    ("catalog-mirror-olm", NO_IO),
+    ("catalog-mirror-oci", NO_IO),
+    (
+        "catalog-mirror-store",
+        &["reqwest", "granit-parser", "catalog-mirror-source", "aws-sdk-s3"],
+    ),
+    (
+        "catalog-mirror-reader",
+        &[
+            "reqwest",
+            "oci-client",
+            "granit-parser",
+            "bcrypt",
+            "pgp",
+            "aws-lc-rs",
+            "catalog-mirror-fbc",
+            "catalog-mirror-source",
+            "catalog-mirror-render",
+            "catalog-mirror-publish",
+            "catalog-mirror-server",
+        ],
+    ),
+    (
+        "catalog-mirror-poller",
+        &[
+            "axum",
+            "aws-lc-rs",
+            "pgp",
+            "catalog-mirror-http",
+            "catalog-mirror-server",
+        ],
+    ),
+    (
+        "catalog-mirror-http",
+        &[
+            "bcrypt",
+            "rustls",
+            "reqwest",
+            "oci-client",
+            "granit-parser",
+            "catalog-mirror-fbc",
+            "catalog-mirror-source",
+            "catalog-mirror-render",
+        ],
+    ),
+    (
+        "catalog-mirror",
+        &[
+            "aws-lc-rs",
+            "aws-lc-sys",
+            "openssl-sys",
+            "native-tls",
+            "serde_yaml",
+            "serde_yml",
+        ],
+    ),
+];
+
+#[test]
+fn crate_depends_only_on_allowed_crates() {
+    for package in members() {
+        let name = package["name"].as_str().unwrap();
+        let Some((_, allowed)) = ALLOWED
+            .iter()
+            .find(|(short, _)| name == format!("catalog-mirror-{short}"))
+        else {
+            continue;
+        };
+        for other in own_dependencies(package) {
+            assert!(allowed.contains(&other), "{name} must not depend on {other}");
+        }
+    }
+}
+
+#[test]
+fn shared_crate_always_has_rule() {
+    for package in members() {
+        let manifest = package["manifest_path"].as_str().unwrap();
+        if !manifest.contains("/shared/") {
+            continue;
+        }
+        let short = package["name"].as_str().unwrap().strip_prefix("catalog-mirror-");
+        let short = short.unwrap_or_else(|| panic!("the name of {manifest} lacks the prefix catalog-mirror-"));
+        assert!(
+            ALLOWED.iter().any(|(name, _)| *name == short),
+            "{short} has no rule in this file"
+        );
+    }
+}
+
+#[test]
+fn forbidden_crate_is_not_reached() {
+    for (name, forbidden) in FORBIDDEN {
+        let reached = reached(name);
+        for other in *forbidden {
+            assert!(!reached.contains(*other), "{name} reaches {other}");
+        }
+    }
+}
+
+fn members() -> impl Iterator<Item = &'static Value> {
+    let metadata = cargo::metadata();
+    let members = metadata["workspace_members"].as_array().unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().filter(|package| members.contains(&package["id"]))
+}
+
+/// Returns the short names of our crates that a package depends on outside of its tests.
+fn own_dependencies(package: &Value) -> impl Iterator<Item = &str> {
+    package["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|dependency| dependency["kind"].is_null())
+        .filter_map(|dependency| dependency["name"].as_str()?.strip_prefix("catalog-mirror-"))
+}
+
+/// Returns the names of all crates that a build of one package alone links, with the features that it asks for.
+fn reached(name: &str) -> BTreeSet<String> {
+    let arguments = [
+        "tree",
+        "--locked",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+        "--package",
+        name,
+    ];
+    let tree = cargo::said(cargo::command().args(arguments));
+    tree.lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,325 @@
+//! Revisions that are not pulled again: under which the process died, and which cannot be published.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use model::{Key, OpenPulls, Outcome, Status};
+use publish::{Env, MirrorSettings, PollError, PollOptions};
+use render::{RenderLimits, RenderSettings};
+use serde_json::Value;
+use store::{
+    MemoryStore, StoreExt,
+    memory::{Action, Call},
+};
+use tempfile::TempDir;
+use testkit::{Kind, Registry};
+use tokio::time::sleep;
+
+use crate::support::{
+    binary::{Ran, Server, command},
+    catalogs,
+    site::{Site, ten},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+impl Site {
+    async fn read_status(&self) -> Option<Status> {
+        let key = Key::Status(self.catalog.name.clone());
+        self.store.read_document(&key).await.unwrap().map(|(status, _)| status)
+    }
+
+    async fn status(&self) -> Status {
+        self.read_status().await.expect("it was polled")
+    }
+
+    async fn open_pulls(&self) -> usize {
+        let open: Option<OpenPulls> = self.read_status().await.and_then(|status| status.open_pulls);
+        open.map_or(0, |open| open.pulls.len())
+    }
+
+    /// Starts a poll, and drops it in the middle of its pull together with all that its process knew.
+    async fn die(&mut self) {
+        self.registry.delay(Kind::Blob, MINUTE);
+        let before = self.open_pulls().await;
+        let recorded = async {
+            while self.open_pulls().await == before {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            report = self.poll() => panic!("the poll ended: {report:?}"),
+            () = recorded => {}
+        }
+        self.registry.delay(Kind::Blob, Duration::ZERO);
+        self.restart_with(MirrorSettings::default());
+    }
+
+    /// Polls, and returns the outcome with the number of requests.
+    async fn poll_counted(&self) -> (Outcome, usize) {
+        self.registry.reset();
+        let outcome = self.poll().await.outcome;
+        (outcome, self.registry.requests().len())
+    }
+}
+
+fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn catalog_that_kills_the_process_twice_does_not_stop_the_others() {
+    let folder = TempDir::new().unwrap();
+    let (bad, good) = (folder.path().join("bad"), folder.path().join("good"));
+    write(&bad, &[catalogs::package("killer", 1)]);
+    write(&good, &[catalogs::package("harmless", 1)]);
+    let store = folder.path().join("store");
+    let poll = |more: &[&str], marker: &str| {
+        let sources = [
+            format!("bad=dir:{}", bad.display()),
+            format!("good=dir:{}", good.display()),
+        ];
+        let mut command = command(["poll", "--json", "--store", store.to_str().unwrap()]);
+        command
+            .args(["--catalog", &sources[0], "--catalog", &sources[1]])
+            .args(more);
+        Ran::of(&command.env("CATALOG_MIRROR_TEST_ABORT", marker).output().unwrap())
+    };
+    for start in 1..=2 {
+        assert_eq!(poll(&[], "killer").code, None, "start {start} dies of a signal");
+    }
+    let third = poll(&[], "killer").exits(1);
+    let reports: Vec<Value> = serde_json::from_str(&third.stdout).unwrap();
+    let error = reports[0]["error"].as_str().unwrap();
+    assert_eq!(
+        (&reports[0]["catalog"], &reports[0]["outcome"]),
+        (&"bad".into(), &"failed".into())
+    );
+    assert!(
+        error.contains("failed for good") && error.contains("--force"),
+        "{error}"
+    );
+    // The second start may have come to the good catalog first.
+    assert!(
+        ["published", "unchanged"].contains(&reports[1]["outcome"].as_str().unwrap()),
+        "{reports:?}"
+    );
+    assert!(store.join("catalogs/good/current.json").exists());
+    let status = fs::read_to_string(store.join("catalogs/bad/status.json")).unwrap();
+    assert!(status.contains("failed for good"), "{status}");
+
+    assert_eq!(
+        poll(&["--force", "bad"], "killer").code,
+        None,
+        "a forced poll tries again"
+    );
+    poll(&[], "killer").exits(1);
+    poll(&["--force", "bad"], "another marker").exits(0);
+    poll(&[], "another marker").exits(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_that_is_stopped_in_a_pull_has_not_died() {
+    let registry = Registry::builder().start().await;
+    registry.push("ns/catalog", "latest", &catalogs::image(&ten()));
+    registry.delay(Kind::Blob, MINUTE);
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("catalogs.yaml");
+    let host = registry.host();
+    let text = format!(
+        "registries: {{plainHttp: ['{host}']}}\ncatalogs: [{{name: site, source: '{host}/ns/catalog:latest', interval: 1h}}]\n"
+    );
+    fs::write(&config, text).unwrap();
+    let store = folder.path().join("store");
+    let stopped = tokio::task::spawn_blocking(move || {
+        let server = Server::start([
+            "serve",
+            "--store",
+            store.to_str().unwrap(),
+            "--config",
+            config.to_str().unwrap(),
+        ]);
+        let status = store.join("catalogs/site/status.json");
+        let read = || fs::read_to_string(&status).unwrap_or_default();
+        let begin = Instant::now();
+        while !read().contains("openPulls") {
+            assert!(begin.elapsed() < MINUTE, "no pull was recorded: {}", read());
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(server.terminate(), Some(0));
+        read()
+    });
+    let status = stopped.await.unwrap();
+    assert!(
+        !status.contains("openPulls") && status.contains("has not ended"),
+        "{status}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
+    let mut site = Site::start().await;
+    site.push(&ten());
+    // A poll that runs out of its own time ends in an orderly way.
+    site.registry.delay(Kind::Blob, MINUTE);
+    let options = PollOptions {
+        time: Some(Duration::from_secs(1)),
+        ..PollOptions::default()
+    };
+    for _ in 0..3 {
+        let report = site.mirror.poll(&site.catalog, options).await;
+        assert!(matches!(report.error, Some(PollError::OutOfTime(_))), "{report:?}");
+        assert_eq!(site.open_pulls().await, 0);
+    }
+    site.die().await;
+    assert_eq!(site.open_pulls().await, 1);
+    // A success between two deaths ends the row.
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    assert_eq!(site.open_pulls().await, 0);
+
+    site.push(&ten()[..9].to_vec());
+    for death in 1..=2 {
+        site.die().await;
+        assert_eq!(site.open_pulls().await, death);
+    }
+    let (outcome, requests) = site.poll_counted().await;
+    assert_eq!((outcome, requests), (Outcome::Failed, 1));
+    let report = site.poll().await;
+    assert!(
+        matches!(report.error, Some(PollError::Killer { deaths: 2, .. })),
+        "{report:?}"
+    );
+    assert!(report.failed_for_good());
+    assert_eq!(site.current().await.serial, 1);
+    // Nothing depends on the status: without it the revision is tried again.
+    site.store.lose(&Key::Status(site.catalog.name.clone()));
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_mirrors_of_one_catalog_do_not_count_as_deaths_for_long() {
+    let mut site = Site::start().await;
+    site.push(&ten());
+    site.registry.delay(Kind::Blob, Duration::from_secs(3));
+    let other = site.second_mirror();
+    let (first, second) = tokio::join!(site.poll(), other.poll(&site.catalog, PollOptions::default()));
+    assert!(
+        first.outcome.is_success() && second.outcome.is_success(),
+        "{first:?} {second:?}"
+    );
+    assert_eq!(site.open_pulls().await, 0);
+    site.restart_with(MirrorSettings::default());
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rejected_revision_costs_one_request_until_something_else_changes() {
+    let bad = || {
+        let mut files = ten();
+        files.push(("p9/extra.yaml".to_owned(), b"schema: [\n".to_vec()));
+        files
+    };
+    for (files, outcome) in [(bad(), Outcome::Failed), (ten()[..6].to_vec(), Outcome::Refused)] {
+        let mut site = Site::start().await;
+        site.push(&ten());
+        site.poll().await;
+        site.push(&files);
+        let (first, requests) = site.poll_counted().await;
+        assert!(first == outcome && requests > 1, "the first poll pulls");
+        for _ in 0..2 {
+            assert_eq!(site.poll_counted().await, (outcome, 1));
+        }
+        assert!(site.status().await.error.unwrap().contains("is not pulled again"));
+        // Another process has the same program and settings.
+        site.restart_with(MirrorSettings::default());
+        assert_eq!(site.poll_counted().await, (outcome, 1));
+        let limits = RenderLimits {
+            packages: 19_999,
+            ..RenderLimits::default()
+        };
+        site.restart_with(MirrorSettings {
+            render: RenderSettings {
+                limits,
+                ..RenderSettings::default()
+            },
+            ..MirrorSettings::default()
+        });
+        let (again, requests) = site.poll_counted().await;
+        assert!(again == outcome && requests > 1, "other limits: {requests}");
+        assert_eq!(site.poll_counted().await, (outcome, 1));
+        site.registry.reset();
+        site.poll_forced().await;
+        assert!(site.registry.requests().len() > 1, "a forced poll pulls");
+        site.push(&ten()[1..].to_vec());
+        assert_eq!(site.poll().await.outcome, Outcome::Published);
+        assert_eq!(
+            site.status().await.rejected.is_some(),
+            outcome == Outcome::Failed,
+            "of another revision"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn suspicious_revision_is_pulled_again_when_another_state_is_published() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    let few = catalogs::image(&ten()[..6]);
+    site.push_image(&few);
+    assert_eq!(site.poll().await.outcome, Outcome::Refused);
+    site.push(&ten()[..8].to_vec());
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    site.push_image(&few);
+    assert_eq!(site.poll().await.outcome, Outcome::Published, "two of eight are gone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_is_written_hourly_while_nothing_but_time_changes() {
+    let passed = Arc::new(AtomicU64::new(0));
+    let (clock, start) = (passed.clone(), SystemTime::now());
+    let env = Env {
+        clock: Arc::new(move || start + Duration::from_secs(clock.load(Ordering::Relaxed))),
+        ..Env::default()
+    };
+    let site = Site::start_with(MirrorSettings {
+        env,
+        ..MirrorSettings::default()
+    })
+    .await;
+    let key = Key::Status(site.catalog.name.clone());
+    let writes = |store: &MemoryStore| {
+        let is_write = |call: &&Call| matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&key);
+        store.take_log().iter().filter(is_write).count()
+    };
+    site.push(&ten());
+    site.poll().await;
+    assert_eq!(writes(&site.store), 2, "the pull that begins, and the poll that ends");
+    site.poll().await;
+    assert_eq!(writes(&site.store), 1, "published has become unchanged");
+    // A day of polls every ten minutes.
+    for _ in 0..144 {
+        passed.fetch_add(600, Ordering::Relaxed);
+        site.poll().await;
+    }
+    assert_eq!(writes(&site.store), 24);
+    let before = site.status().await.last_poll;
+    passed.fetch_add(600, Ordering::Relaxed);
+    site.registry.remove_tag("ns/catalog", "latest");
+    assert_eq!(site.poll().await.outcome, Outcome::Failed);
+    assert_eq!(writes(&site.store), 1);
+    let failed = site.status().await;
+    assert!(failed.last_poll > before && failed.last_success.is_some());
+}

@@ -1,0 +1,169 @@
+//! The HTTP contract over a real socket: a poll in one process, a server in another.
+
+use std::io::Read;
+
+use model::Sha256;
+use reqwest::Method;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{
+    binary::{Server, run},
+    catalogs, http,
+};
+
+struct Mirror {
+    server: Server,
+    store: TempDir,
+}
+
+impl Mirror {
+    fn start() -> Self {
+        let store = TempDir::new().unwrap();
+        let mirror = Self {
+            server: Server::start_over(&store),
+            store,
+        };
+        mirror.poll("v1");
+        mirror
+    }
+
+    fn poll(&self, version: &str) {
+        let source = format!("demo=oci:{}:{version}", catalogs::example_layout().display());
+        run([
+            "poll",
+            "--store",
+            &self.store.path().display().to_string(),
+            "--catalog",
+            &source,
+        ])
+        .exits(0);
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}/catalogs/demo/{path}", self.server.url)
+    }
+}
+
+impl Server {
+    fn start_over(store: &TempDir) -> Self {
+        Self::start(["serve", "--no-poll", "--store", &store.path().display().to_string()])
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_json_in_every_encoding_has_content_hash() {
+    let mirror = tokio::task::block_in_place(Mirror::start);
+    let hash = http::text(&mirror.url("content-hash")).await;
+    let plain = http::body(&mirror.url("api/v1/all")).await;
+    assert_eq!(format!("{}\n", Sha256::of(&plain)), hash);
+    let mut etags = Vec::new();
+    for coding in ["identity", "gzip", "zstd"] {
+        let response = http::get(&mirror.url("api/v1/all"), &[("accept-encoding", coding)]).await;
+        etags.push(http::field(&response, "etag"));
+        let bytes = response.bytes().await.unwrap();
+        let decoded = match coding {
+            "gzip" => {
+                let mut decoded = Vec::new();
+                flate2::read::GzDecoder::new(&bytes[..])
+                    .read_to_end(&mut decoded)
+                    .unwrap();
+                decoded
+            }
+            "zstd" => zstd::stream::decode_all(&bytes[..]).unwrap(),
+            _ => bytes.to_vec(),
+        };
+        assert_eq!(decoded, plain, "{coding}");
+    }
+    etags.dedup();
+    assert_eq!(etags.len(), 3, "each coding has an entity tag of its own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_shows_poll_of_other_process_and_keeps_old_state_readable() {
+    let mirror = tokio::task::block_in_place(Mirror::start);
+    let before = http::text(&mirror.url("content-hash")).await;
+    let current: Value = serde_json::from_slice(&http::body(&mirror.url("current.json")).await).unwrap();
+    let snapshot = format!("{}/{}", mirror.server.url, current["snapshot"]["key"].as_str().unwrap());
+    let snapshot = zstd::stream::decode_all(&http::body(&snapshot).await[..]).unwrap();
+    let snapshot: Value = serde_json::from_slice(&snapshot).unwrap();
+    tokio::task::block_in_place(|| mirror.poll("v2"));
+    assert_ne!(http::text(&mirror.url("content-hash")).await, before);
+    assert_eq!(http::get(&mirror.url("packages/demo-search"), &[]).await.status(), 404);
+    for shard in snapshot["packages"].as_array().unwrap() {
+        let hash = shard["sha256"].as_str().unwrap();
+        let url = format!("{}/packages/sha256/{hash}.json.zst", mirror.server.url);
+        let stored = http::body(&url).await;
+        assert_eq!(Sha256::of(&stored).to_string(), hash);
+        let lines = zstd::stream::decode_all(&stored[..]).unwrap();
+        assert_eq!(
+            Sha256::of(&lines).to_string(),
+            shard["lines"]["sha256"].as_str().unwrap()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn head_range_metas_and_errors_follow_contract() {
+    let mirror = tokio::task::block_in_place(Mirror::start);
+    let all = mirror.url("api/v1/all");
+    let get = http::get(&all, &[]).await;
+    let head = http::request(Method::HEAD, &all, &[]).await;
+    for name in [
+        "etag",
+        "content-length",
+        "content-type",
+        "cache-control",
+        "vary",
+        "last-modified",
+    ] {
+        assert_eq!(http::field(&head, name), http::field(&get, name), "{name}");
+    }
+    let part = http::get(&all, &[("range", "bytes=0-99")]).await;
+    assert_eq!((part.status().as_u16(), part.bytes().await.unwrap().len()), (206, 100));
+    let metas = http::text(&mirror.url("api/v1/metas?schema=olm.package&name=demo-cache")).await;
+    assert_eq!(metas.lines().count(), 1);
+    assert_eq!(
+        http::get(&mirror.url("api/v1/metas?colour=red"), &[]).await.status(),
+        400
+    );
+    let refused = http::request(Method::POST, &all, &[]).await;
+    assert_eq!(refused.status(), 405);
+    assert!(http::field(&refused, "allow").contains("GET"));
+    let unknown = http::get(&format!("{}/catalogs/nobody/api/v1/all", mirror.server.url), &[]).await;
+    assert_eq!(
+        (
+            unknown.status().as_u16(),
+            http::field(&unknown, "content-type").as_str()
+        ),
+        (404, "application/problem+json")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
+    let store = TempDir::new().unwrap();
+    let source = format!("demo=oci:{}:v1", catalogs::example_layout().display());
+    let server = Server::start([
+        "serve",
+        "--store",
+        &store.path().display().to_string(),
+        "--catalog",
+        &source,
+    ]);
+    server.wait_for(|line| line.contains("published").then_some(()));
+    let all = format!("{}/catalogs/demo/api/v1/all", server.url);
+    let etag = http::field(&http::get(&all, &[]).await, "etag");
+    http::get(&all, &[("if-none-match", &etag)]).await;
+    let metrics = http::text(&format!("{}/metrics", server.url)).await;
+    for line in [
+        "catalog_mirror_polls_total{catalog=\"demo\",outcome=\"published\"} 1",
+        "catalog_mirror_polls_total{catalog=\"demo\",outcome=\"failed\"} 0",
+        "catalog_mirror_last_successful_poll_age_seconds{catalog=\"demo\"}",
+        "304",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    assert_eq!(http::get(&format!("{}/readyz", server.url), &[]).await.status(), 200);
+    assert_eq!(server.terminate(), Some(0));
+}

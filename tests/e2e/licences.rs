@@ -1,0 +1,100 @@
+//! Licences, sources and versions of all dependencies.
+//!
+//! This is a test and not cargo-deny, because cargo-deny takes minutes to compile in a fresh clone, and its advisories need a
+//! database from the network. `cargo metadata` is there already and gives the same answers about licences and sources.
+
+use std::collections::BTreeMap;
+
+use crate::support::cargo;
+
+/// Licences that allow use, change and distribution without further conditions on the program.
+const ALLOWED: &[&str] = &[
+    "Apache-2.0",
+    "MIT",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Unicode-3.0",
+    "Zlib",
+    "CDLA-Permissive-2.0",
+    "Unlicense",
+    "BSL-1.0",
+    "MIT-0",
+    "0BSD",
+    "CC0-1.0",
+    // For libFuzzer, which no shipped program contains.
+    "NCSA",
+];
+
+#[test]
+fn dependency_licence_is_allowed() {
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        let licence = package["license"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{name} names no licence"));
+        assert!(is_allowed(licence), "{name} is under {licence}");
+    }
+}
+
+#[test]
+fn dependency_source_is_registry_or_workspace() {
+    for package in packages() {
+        let source = package["source"].as_str().unwrap_or("this tree");
+        assert!(
+            source == "this tree" || source.starts_with("registry+"),
+            "{} comes from {source}",
+            package["name"]
+        );
+    }
+}
+
+/// Two versions of a large library would double the size of the binary and split its connection pools.
+#[test]
+fn heavy_library_has_one_version() {
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in packages() {
+        let text = |field: &str| package[field].as_str().unwrap().to_owned();
+        versions.entry(text("name")).or_default().push(text("version"));
+    }
+    for name in [
+        "hyper",
+        "http",
+        "axum",
+        "tokio",
+        "rustls",
+        "reqwest",
+        "tower",
+        "ring",
+        "zstd-sys",
+        "serde_json",
+    ] {
+        let found = versions.get(name).map_or(0, Vec::len);
+        assert_eq!(found, 1, "{name}: {:?}", versions.get(name));
+    }
+}
+
+/// Evaluates an SPDX expression: `OR` needs one side, `AND` both. Exceptions (`WITH`) only add permissions.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    expression.split(" AND ").all(|part| {
+        part.split(" OR ").any(|licence| {
+            let plain = licence.split(" WITH ").next().unwrap_or_default().trim();
+            ALLOWED.contains(&plain)
+        })
+    })
+}
+
+#[test]
+fn licence_expression_is_evaluated() {
+    assert!(is_allowed("MIT OR GPL-3.0"));
+    assert!(is_allowed("Apache-2.0 WITH LLVM-exception"));
+    assert!(is_allowed("MIT/Apache-2.0"));
+    assert!(is_allowed("(MIT OR Apache-2.0) AND Unicode-3.0"));
+    assert!(!is_allowed("MIT AND GPL-3.0"));
+    assert!(!is_allowed("AGPL-3.0"));
+}
+
+fn packages() -> Vec<serde_json::Value> {
+    cargo::metadata()["packages"].as_array().unwrap().clone()
+}

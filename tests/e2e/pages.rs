@@ -1,0 +1,189 @@
+//! Checks of all Markdown pages: shell examples run, command lines parse, links lead to files.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::support::{
+    binary::{self, Server},
+    cargo,
+};
+
+/// A Markdown file of the source tree.
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+/// Runs every block that is marked `sh test` against a demo.
+#[test]
+fn page_examples_run_against_demo() {
+    let server = Server::start(["demo", "--update-after", "1h"]);
+    let mut count = 0;
+    for page in pages() {
+        for block in page.blocks("sh test") {
+            run_block(&page.path, &block, &server.url);
+            count += 1;
+        }
+    }
+    // A page that is moved or a marker that is misspelt must not turn this test into one that checks nothing.
+    assert!(count >= 4, "only {count} examples were found");
+}
+
+/// Checks the subcommands and options of `catalog-mirror`, and the options of our scripts.
+#[test]
+fn page_command_lines_name_existing_options() {
+    let mut count = 0;
+    for page in pages() {
+        for line in page.blocks("sh").iter().flat_map(|block| block.lines()) {
+            let words: Vec<&str> = line
+                .split_whitespace()
+                .take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word))
+                .collect();
+            count += check_program(&page, line, &words) + check_script(&page, line, &words);
+        }
+    }
+    assert!(count >= 30, "only {count} command lines were found");
+}
+
+#[test]
+fn page_links_lead_to_files() {
+    for page in pages() {
+        for target in page.links() {
+            let file = target.split('#').next().unwrap_or_default();
+            let path = page.path.parent().expect("a page lies in a folder").join(file);
+            assert!(path.exists(), "{}: {target} is missing", page.path.display());
+        }
+    }
+}
+
+fn run_block(page: &Path, block: &str, url: &str) {
+    let script = block.replace("http://127.0.0.1:8080", url);
+    let output = Command::new("bash")
+        .args(["-euo", "pipefail", "-c", &script])
+        .current_dir(cargo::root())
+        .output()
+        .expect("bash runs");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{}: {script}\n{stdout}\n{stderr}",
+        page.display()
+    );
+    // A line `# -> text` says that the block prints this text.
+    for expected in block.lines().filter_map(|line| line.split_once("# -> ")) {
+        let expected = expected.1.trim();
+        assert!(
+            stdout.contains(expected),
+            "{block}\nlacks {expected:?} in its output\n{stdout}"
+        );
+    }
+}
+
+/// Returns the number of command lines that were checked.
+fn check_program(page: &Page, line: &str, words: &[&str]) -> usize {
+    let Some(at) = words.iter().position(|word| *word == "catalog-mirror") else {
+        return 0;
+    };
+    let arguments = &words[at + 1..];
+    // A file or package of that name is not a call.
+    let Some(subcommand) = arguments
+        .first()
+        .filter(|word| !word.starts_with('-') && !word.contains('/'))
+    else {
+        return 0;
+    };
+    let help = binary::run([subcommand, "--help"]).exits(0).stdout;
+    for option in options(arguments) {
+        let page = page.path.display();
+        assert!(help.contains(option), "{page}: {line}: {subcommand} has no {option}");
+    }
+    1
+}
+
+/// Returns the number of command lines that were checked.
+fn check_script(page: &Page, line: &str, words: &[&str]) -> usize {
+    let Some(at) = words.iter().position(|word| word.starts_with("scripts/")) else {
+        return 0;
+    };
+    let script = fs::read_to_string(cargo::root().join(words[at]))
+        .unwrap_or_else(|error| panic!("{}: {line}: {error}", page.path.display()));
+    for option in options(&words[at + 1..]) {
+        let page = page.path.display();
+        assert!(script.contains(option), "{page}: {line}: the script has no {option}");
+    }
+    1
+}
+
+fn options<'a>(words: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    let names = words.iter().map(|word| word.split('=').next().unwrap_or(word));
+    names.filter(|name| name.starts_with("--"))
+}
+
+impl Page {
+    /// Returns the fenced blocks whose info string starts with `info`.
+    fn blocks(&self, info: &str) -> Vec<String> {
+        let mut blocks = Vec::new();
+        let mut block: Option<String> = None;
+        let mut fenced = false;
+        for line in self.text.lines() {
+            if let Some(found) = line.strip_prefix("```") {
+                blocks.extend(block.take());
+                if !fenced && found.starts_with(info) {
+                    block = Some(String::new());
+                }
+                fenced = !fenced;
+            } else if let Some(block) = &mut block {
+                block.push_str(line);
+                block.push('\n');
+            }
+        }
+        blocks
+    }
+
+    /// Returns the targets of all links to files of this tree.
+    fn links(&self) -> impl Iterator<Item = &str> {
+        let targets = self.text.split("](").skip(1);
+        targets
+            .filter_map(|rest| rest.split(')').next())
+            .filter(|target| is_file_link(target))
+    }
+}
+
+/// Returns true for a relative path; links in crate READMEs may also name Rust items, such as `Limits::drain`.
+fn is_file_link(target: &str) -> bool {
+    !target.contains("://") && !target.starts_with('#') && (target.contains('/') || target.contains('.'))
+}
+
+/// Returns all Markdown pages of the source tree.
+fn pages() -> Vec<Page> {
+    let mut pages = Vec::new();
+    let mut folders = vec![cargo::root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("the folder is readable").flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".md") {
+                let text = fs::read_to_string(&path).expect("a page is text");
+                pages.push(Page { path, text });
+            }
+        }
+    }
+    pages
+}
+
+#[test]
+fn blocks_of_one_kind_are_found_between_others() {
+    let text = "```yaml\na: 1\n```\n```sh test\none\n```\ntext\n```sh\ntwo\n```\n".to_owned();
+    let page = Page {
+        path: PathBuf::new(),
+        text,
+    };
+    assert_eq!(page.blocks("sh"), ["one\n", "two\n"]);
+    assert_eq!(page.blocks("sh test"), ["one\n"]);
+}

@@ -1,0 +1,271 @@
+//! The publication protocol: writes to the store, their order, and failures between them.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use model::{Current, Key, Outcome};
+use publish::PollError;
+use store::memory::{Action, Answer, Moment};
+use testkit::Kind;
+
+use crate::support::{
+    catalogs,
+    site::{Site, ten},
+};
+
+fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
+    keys.into_iter()
+        .map(|key| match key {
+            Key::Catalogs => "catalogs",
+            Key::Current(_) => "current",
+            Key::Status(_) => "status",
+            Key::Notified(_) => "notified",
+            Key::Gc => "gc",
+            Key::Object(kind, _) => match kind {
+                model::Kind::Snapshot => "snapshot",
+                model::Kind::Index => "index",
+                model::Kind::All(_) => "all",
+                model::Kind::Package => "shard",
+                model::Kind::Blob => "blob",
+                model::Kind::Garbage => "garbage",
+            },
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_unchanged_source_sends_one_head_reads_three_documents_and_writes_none() {
+    let site = Site::start().await;
+    site.push(&ten());
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    // The first of them writes that nothing is new.
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    site.registry.reset();
+    site.store.take_log();
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.registry.requests().len(), 1, "{:?}", site.registry.requests());
+    assert_eq!(site.registry.count(Kind::Head), 1);
+    let log = site.store.take_log();
+    let done: Vec<_> = log.iter().filter(|call| call.action != Action::Read).collect();
+    let asked: Vec<_> = done
+        .iter()
+        .map(|call| (&call.action, kinds(call.key.clone())))
+        .collect();
+    let document = |name| BTreeSet::from([name]);
+    // A flush makes no request to S3.
+    let asked: Vec<_> = asked
+        .into_iter()
+        .filter(|(action, _)| **action != Action::Flush)
+        .collect();
+    let expected = [
+        (&Action::Get, document("status")),
+        (&Action::Get, document("current")),
+        (&Action::Get, document("catalogs")),
+    ];
+    assert_eq!(asked, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_one_changed_package_writes_only_its_objects() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    site.store.take_log();
+    let mut files = ten();
+    files[4] = catalogs::package("p4", 4);
+    site.push(&files);
+    let report = site.poll().await;
+    assert_eq!(report.changes.changed, ["p4"]);
+    // The shard, all.json.zst, all.json.gz, the index and the snapshot; then the pointer and the status.
+    assert_eq!(report.objects_published, 5 + catalogs::IMAGE_BLOBS);
+    let written: Vec<Key> = site.store.written();
+    assert_eq!(written.len() as u64, 7 + catalogs::IMAGE_BLOBS, "{written:?}");
+    assert_eq!(
+        kinds(written),
+        BTreeSet::from(["current", "status", "snapshot", "index", "all", "shard", "blob"])
+    );
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_rebuilt_image_with_equal_fbc_updates_only_source_digest() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    let before = site.current().await;
+    let mut backwards = ten();
+    backwards.reverse();
+    site.push(&backwards);
+    let report = site.poll().await;
+    assert_eq!(
+        (report.outcome, report.objects_published),
+        (Outcome::SourceDigestUpdated, 0)
+    );
+    let after = site.current().await;
+    assert_ne!(after.source.revision, before.source.revision);
+    assert_eq!(
+        Current {
+            source: before.source.clone(),
+            ..after
+        },
+        before
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_with_bad_file_publishes_nothing_and_names_it() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    let before = site.store.objects();
+    let mut files = ten();
+    files.push(("p9/extra.yaml".to_owned(), b"schema: [\n".to_vec()));
+    site.push(&files);
+    let report = site.poll().await;
+    assert_eq!(report.outcome, Outcome::Failed);
+    assert!(
+        report.error_text().unwrap().contains("p9/extra.yaml"),
+        "{:?}",
+        report.error_text()
+    );
+    let mut after = site.store.objects();
+    assert!(after.remove(&Key::Status(site.catalog.name.clone())).is_some());
+    assert!(
+        after
+            .iter()
+            .eq(before.iter().filter(|(key, _)| !matches!(key, Key::Status(_))))
+    );
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_suspicious_result_is_refused_unless_forced() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    site.push(&ten()[..6].to_vec());
+    let report = site.poll().await;
+    assert_eq!(report.outcome, Outcome::Refused);
+    assert!(matches!(report.error, Some(PollError::Suspicious(_))));
+    assert_eq!(site.current().await.serial, 1);
+    let forced = site.poll_forced().await;
+    assert_eq!((forced.outcome, forced.serial), (Outcome::Published, Some(2)));
+    site.push(&Vec::new());
+    assert_eq!(site.poll().await.outcome, Outcome::Refused);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_earlier_content_reuses_objects_under_new_serial() {
+    let site = Site::start().await;
+    let mut other = ten();
+    other[0] = catalogs::package("p0", 9);
+    for (serial, files) in [ten(), other, ten()].iter().enumerate() {
+        site.push(files);
+        let report = site.poll().await;
+        assert_eq!(
+            (report.outcome, report.serial),
+            (Outcome::Published, Some(serial as u64 + 1))
+        );
+    }
+    let current = site.current().await;
+    assert_eq!(current.previous.len(), 2);
+    assert_eq!(current.previous[1].content_hash, current.content_hash);
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_pinned_digest_asks_registry_once() {
+    let mut site = Site::start().await;
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    let host = site.registry.host();
+    site.catalog.source = format!("{host}/ns/catalog@{}", image.digest).parse().unwrap();
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    assert_eq!(site.registry.count(Kind::Head), 0);
+    site.registry.reset();
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.registry.requests().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_replaces_damaged_objects() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    for key in site
+        .store
+        .objects()
+        .into_keys()
+        .filter(|key| matches!(key, Key::Object(model::Kind::Package, _)))
+    {
+        site.store.corrupt(&key, "damaged");
+    }
+    let mut files = ten();
+    files[4] = catalogs::package("p4", 4);
+    site.push(&files);
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    site.is_sound_now().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn race_of_eight_mirrors_commits_once() {
+    let site = Arc::new(Site::start().await);
+    site.push(&ten());
+    let polls: Vec<_> = (0..8)
+        .map(|_| {
+            let site = site.clone();
+            tokio::spawn(async move { site.poll().await.outcome })
+        })
+        .collect();
+    let mut published = 0;
+    for poll in polls {
+        match poll.await.unwrap() {
+            Outcome::Published => published += 1,
+            outcome => assert_eq!(outcome, Outcome::Unchanged),
+        }
+    }
+    assert_eq!(published, 1);
+    assert_eq!(site.current().await.serial, 1);
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_on_failing_store_keeps_old_state_and_next_poll_finishes() {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    let mut files = ten();
+    files[7] = catalogs::package("p7", 5);
+    site.push(&files);
+    site.store
+        .set_hook(|call, moment| match (&call.action, &call.key, moment) {
+            (Action::Put(_), Some(Key::Object(model::Kind::Snapshot, _)), Moment::Before) => Answer::Fail,
+            _ => Answer::GoOn,
+        });
+    assert_eq!(site.poll().await.outcome, Outcome::Failed);
+    assert_eq!(site.current().await.serial, 1);
+    site.store.clear_hook();
+    site.is_sound().await;
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    assert_eq!(site.current().await.serial, 2);
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_fetches_layer_without_fbc_once() {
+    let site = Site::start().await;
+    let layers = |value: usize| {
+        let (path, bytes) = catalogs::package("p0", value);
+        let base = testkit::Layer::new().file("usr/bin/opm", vec![7; 100_000]);
+        let configs = testkit::Layer::new().file(&format!("configs/{path}"), bytes);
+        testkit::ImageBuilder::catalog("/configs")
+            .layer(base)
+            .layer(configs)
+            .build()
+    };
+    site.push_image(&layers(1));
+    let first = site.poll().await;
+    assert_eq!((first.layers_fetched, first.layers_skipped), (2, 0));
+    site.push_image(&layers(2));
+    let second = site.poll().await;
+    assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
+}

@@ -1,0 +1,177 @@
+//! Rollbacks: an earlier state is published again and stays until the source changes.
+
+use std::sync::Arc;
+
+use model::{CatalogName, Key, Kind, Outcome};
+use publish::{PollError, Report, RollbackError, RollbackOptions, RollbackTarget, UpdateCheck};
+use serde_json::Value;
+use store::{
+    MemoryStore, Store,
+    memory::{Action, Answer, Moment},
+};
+use tempfile::TempDir;
+
+use crate::support::{
+    binary::run,
+    catalogs,
+    site::{Site, ten},
+};
+
+async fn rollback(store: &MemoryStore, name: &CatalogName, target: RollbackTarget) -> Report {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    publish::rollback(&store, name, &RollbackOptions::new(target)).await
+}
+
+/// Publishes ten packages, and then one of them with more bundles.
+async fn published_twice() -> Site {
+    let site = Site::start().await;
+    site.push(&ten());
+    site.poll().await;
+    let mut files = ten();
+    files[4] = catalogs::package("p4", 4);
+    site.push(&files);
+    site.poll().await;
+    site
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_is_kept_by_polls_until_source_changes() {
+    let site = published_twice().await;
+    let before = site.current().await;
+    let report = rollback(&site.store, &site.catalog.name, RollbackTarget::Previous).await;
+    assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
+    assert_eq!(report.changes.changed, ["p4"]);
+    let after = site.current().await;
+    assert_eq!(after.content_hash, before.previous[0].content_hash);
+    assert_eq!(after.source, before.source);
+    site.is_sound().await;
+
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.current().await, after);
+
+    let mut files = ten();
+    files[5] = catalogs::package("p5", 7);
+    site.push(&files);
+    assert_eq!(site.poll().await.serial, Some(4));
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_forced_after_rollback_publishes_source() {
+    let site = published_twice().await;
+    let newest = site.current().await.content_hash;
+    rollback(&site.store, &site.catalog.name, RollbackTarget::Previous).await;
+    let forced = site.poll_forced().await;
+    assert_eq!(
+        (forced.outcome, forced.content_hash),
+        (Outcome::Published, Some(newest))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_to_incomplete_state_is_refused() {
+    let site = published_twice().await;
+    let name = &site.catalog.name;
+    let before = site.current().await;
+    let old = before.previous[0].content_hash;
+    let snapshot: model::Snapshot = store::read_stored(&site.store, &before.previous[0].snapshot.digest)
+        .await
+        .unwrap();
+    let index = snapshot.index.with_kind(Kind::Index).key();
+    site.store.delete(&index).await.unwrap();
+    let refused = rollback(&site.store, name, RollbackTarget::Hash(old.to_string())).await;
+    let Some(PollError::Rollback(RollbackError::Incomplete { count: 1, first, .. })) = &refused.error else {
+        panic!("{refused:?}");
+    };
+    assert!(first == &format!("{index}, which is missing"), "{first}");
+
+    site.store.delete(&before.previous[0].snapshot.key()).await.unwrap();
+    let refused = rollback(&site.store, name, RollbackTarget::Previous).await;
+    assert!(
+        matches!(refused.error, Some(PollError::Rollback(RollbackError::Gone(hash))) if hash == old),
+        "{refused:?}"
+    );
+    assert_eq!(site.current().await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_to_unknown_or_ambiguous_target_names_the_problem() {
+    let site = published_twice().await;
+    let name = &site.catalog.name;
+    let current = site.current().await.content_hash.to_string();
+    let error = async |name, target: &str| {
+        let report = rollback(&site.store, name, RollbackTarget::Hash(target.to_owned())).await;
+        report.error_text()
+    };
+    assert_eq!(error(name, &current[..20]).await, None, "it is published already");
+    assert_eq!(site.current().await.serial, 2);
+    assert!(error(name, "").await.unwrap().contains("2 publications"));
+    assert!(
+        error(name, "nothing")
+            .await
+            .unwrap()
+            .contains("no remembered publication")
+    );
+    let nobody = "nobody".parse().unwrap();
+    assert!(
+        error(&nobody, &current)
+            .await
+            .unwrap()
+            .contains("has no catalog nobody")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_after_lost_race_is_retried() {
+    let site = published_twice().await;
+    let current = Key::Current(site.catalog.name.clone());
+    let raced = std::sync::atomic::AtomicBool::new(false);
+    site.store.set_hook(move |call, moment| {
+        let is_commit = matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&current);
+        if is_commit && moment == Moment::Before && !raced.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            return Answer::Conflict;
+        }
+        Answer::GoOn
+    });
+    let report = rollback(&site.store, &site.catalog.name, RollbackTarget::Previous).await;
+    assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn update_check_pulls_nothing() {
+    let site = Site::start().await;
+    site.push(&ten());
+    let UpdateCheck::Available { digest } = site.mirror.check_for_update(&site.catalog, None).await else {
+        panic!("a catalog that was never published is to be pulled");
+    };
+    assert_eq!(site.registry.requests().len(), 1);
+    assert!(site.store.written().is_empty(), "{:?}", site.store.written());
+    assert_eq!(site.poll().await.digest, Some(digest));
+    let UpdateCheck::Done(report) = site.mirror.check_for_update(&site.catalog, None).await else {
+        panic!("nothing has changed");
+    };
+    assert_eq!(report.outcome, Outcome::Unchanged);
+}
+
+#[test]
+fn rollback_command_goes_back_and_forth() {
+    let store = TempDir::new().unwrap();
+    let path = store.path().display().to_string();
+    let report = |arguments: &[&str], code| -> Value {
+        let fixed = [arguments, &["--json", "--store", &path]].concat();
+        serde_json::from_str(&run(fixed).exits(code).stdout).unwrap()
+    };
+    let poll = |version| {
+        let source = format!("demo=oci:{}:{version}", catalogs::example_layout().display());
+        report(&["poll", "--catalog", &source], 0)
+    };
+    let first = poll("v1")[0]["contentHash"].as_str().unwrap().to_owned();
+    let second = poll("v2")[0]["contentHash"].as_str().unwrap().to_owned();
+    assert_eq!(report(&["rollback", "demo", &first[..8]], 0)[0]["contentHash"], first);
+    assert_eq!(report(&["rollback", "demo", "--previous"], 0)[0]["contentHash"], second);
+    assert_eq!(report(&["rollback", "demo", &second], 0)[0]["outcome"], "unchanged");
+    assert_eq!(report(&["rollback", "demo", "0000"], 1)[0]["outcome"], "failed");
+    run(["verify", "--store", &path]).exits(0);
+    run(["rollback", "--store", &path, "demo"]).exits(2);
+    run(["rollback", "--store", &path, "demo", &first, "--previous"]).exits(2);
+}

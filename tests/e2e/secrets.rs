@@ -1,0 +1,171 @@
+//! Credentials go to their registry and its token service only. They are not in the output of a poll at the highest log level,
+//! not in its errors, and not in the store.
+
+use std::{fs, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use tempfile::TempDir;
+use testkit::{Fault, Kind, Registry, RegistryBuilder};
+use tokio::task::block_in_place;
+
+use crate::support::{binary::command, catalogs};
+
+const USER: &str = "robot-of-the-mirror";
+const PASSWORD: &str = "hunter2-hunter2-hunter2";
+
+/// Kind of authentication of the registry, with its entry in `auth.json`.
+#[derive(Clone, Copy, Debug)]
+enum Login {
+    Basic,
+    Bearer,
+    Identity,
+}
+
+impl Login {
+    fn registry(self) -> RegistryBuilder {
+        match self {
+            Self::Basic => Registry::builder().basic(USER, PASSWORD),
+            Self::Bearer | Self::Identity => Registry::builder().bearer(USER, PASSWORD),
+        }
+    }
+
+    fn entry(self) -> String {
+        match self {
+            Self::Basic | Self::Bearer => format!(r#"{{"auth": "{}"}}"#, basic()),
+            Self::Identity => format!(r#"{{"auth": "PHRva2VuPjo=", "identitytoken": "{PASSWORD}"}}"#),
+        }
+    }
+
+    /// Returns the text that is sent to the registry or its token service, which could repeat it.
+    fn sent_secret(self) -> String {
+        match self {
+            Self::Basic | Self::Bearer => basic(),
+            Self::Identity => PASSWORD.to_owned(),
+        }
+    }
+}
+
+fn basic() -> String {
+    STANDARD.encode(format!("{USER}:{PASSWORD}"))
+}
+
+/// Returns all forms of the secret, and the tokens that were issued for it.
+fn secrets() -> Vec<String> {
+    let identity = STANDARD.encode(format!("<token>:{PASSWORD}"));
+    let debug = format!("{:?}", PASSWORD.as_bytes());
+    vec![
+        PASSWORD.to_owned(),
+        basic(),
+        identity,
+        debug,
+        "Bearer token-".to_owned(),
+        "token-1".to_owned(),
+    ]
+}
+
+/// Polls once at the highest log level. Returns the exit code, and the output together with all files of the store.
+fn poll(registry: &Registry, auth: &str) -> (Option<i32>, String) {
+    let dir = TempDir::new().unwrap();
+    let (store, file) = (dir.path().join("store"), dir.path().join("auth.json"));
+    fs::write(&file, auth).unwrap();
+    let catalog = format!("site={}", registry.reference("ns/catalog", "latest"));
+    let mut command = command(["poll", "-vv", "--log-format", "json", "--plain-http", "127.0.0.1"]);
+    command
+        .arg("--store")
+        .arg(&store)
+        .arg("--auth-file")
+        .arg(&file)
+        .args(["--catalog", &catalog]);
+    let output = command.env("RUST_LOG", "trace").output().unwrap();
+    fs::remove_file(file).unwrap();
+    assert!(store.join("catalogs/site/status.json").exists());
+    let mut read = [output.stdout, output.stderr].concat();
+    collect(dir.path(), &mut read);
+    (output.status.code(), String::from_utf8_lossy(&read).into_owned())
+}
+
+fn collect(dir: &Path, read: &mut Vec<u8>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => collect(&path, read),
+            false => read.extend(fs::read(path).unwrap()),
+        }
+    }
+}
+
+/// Returns failures of the registry, most of them after it has received the secret.
+fn failures(other: &str, secret: &str) -> Vec<(&'static str, Kind, Vec<Fault>)> {
+    let status = |code| vec![Fault::Pass, Fault::Status(code, None)];
+    let refused = format!("https://169.254.169.254/{PASSWORD}");
+    vec![
+        ("nothing", Kind::Other, Vec::new()),
+        ("403", Kind::Head, status(403)),
+        ("404", Kind::Head, status(404)),
+        ("418", Kind::Manifest, vec![Fault::Status(418, None)]),
+        ("401 again", Kind::Head, status(401)),
+        (
+            "an echo in a redirect",
+            Kind::Head,
+            vec![Fault::Pass, Fault::Redirect(refused)],
+        ),
+        (
+            "another host",
+            Kind::Manifest,
+            vec![Fault::Redirect(format!("http://{other}/v2/x/manifests/y"))],
+        ),
+        (
+            "an echo in a body",
+            Kind::Manifest,
+            vec![Fault::Body(format!(r#"{{"errors": [{{"message": "{PASSWORD}"}}]}}"#))],
+        ),
+        (
+            "an echo in a digest",
+            Kind::Head,
+            vec![Fault::Pass, Fault::Digest(format!("sha256:{secret}"))],
+        ),
+        ("a page", Kind::Token, vec![Fault::Body("<html>".to_owned())]),
+        (
+            "a token that cannot be sent",
+            Kind::Token,
+            vec![Fault::Body(r#"{"token": "token-1\r\n"}"#.to_owned())],
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_leaves_no_secret_in_output_or_store() {
+    for login in [Login::Basic, Login::Bearer, Login::Identity] {
+        let other = Registry::start().await;
+        for (name, kind, faults) in failures(other.host(), &login.sent_secret()) {
+            let registry = login.registry().start().await;
+            registry.push("ns/catalog", "latest", &catalogs::image(&[catalogs::package("a", 2)]));
+            let fails = !faults.is_empty();
+            faults.into_iter().for_each(|fault| registry.script(kind, fault));
+            let auth = format!(r#"{{"auths": {{"{}": {}}}}}"#, registry.host(), login.entry());
+            let (code, read) = block_in_place(|| poll(&registry, &auth));
+            let skipped = kind == Kind::Token && matches!(login, Login::Basic);
+            assert_eq!(code == Some(1), fails && !skipped, "{login:?}, {name}: {read}");
+            assert!(fails || read.contains("DEBUG"), "everything was logged");
+            for secret in secrets() {
+                assert!(!read.contains(&secret), "{login:?}, {name}: {secret} is in {read}");
+            }
+            assert!(
+                was_sent(&registry, login),
+                "{login:?}, {name}: the registry never received the secret"
+            );
+        }
+        for request in other.requests() {
+            let text = format!("{request:?}");
+            assert!(request.authorization.is_none() && !text.contains(PASSWORD), "{text}");
+        }
+    }
+}
+
+/// Checks that the secret was sent, so that the test does not look for a text that cannot be there.
+fn was_sent(registry: &Registry, login: Login) -> bool {
+    registry.requests().iter().any(|request| match login {
+        Login::Basic | Login::Bearer => request.authorization == Some(format!("Basic {}", basic())),
+        Login::Identity => request.body.contains(PASSWORD),
+    })
+}

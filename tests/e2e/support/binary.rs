@@ -1,0 +1,166 @@
+use std::{
+    ffi::OsStr,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::{OnceLock, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::cargo;
+
+/// Maximum time for one step of a test. More means that the binary hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Builds the `catalog-mirror` binary once and returns its path. Cargo gives a test only the binaries of its own package.
+/// `CATALOG_MIRROR_TEST_BINARY` names another one, to see a test fail with an earlier version.
+pub(crate) fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(path) = std::env::var_os("CATALOG_MIRROR_TEST_BINARY") {
+            return path.into();
+        }
+        // The examples make cargo count the features that tests add. Without them, this build would compile a hundred
+        // libraries again with fewer features than `cargo test --workspace` gave them.
+        let selection = "build --quiet --locked --workspace --bin catalog-mirror --examples --message-format=json";
+        let messages = cargo::said(cargo::command().args(selection.split(' ')));
+        let messages = messages
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+        let binary = executables.find(|path| path.ends_with("catalog-mirror"));
+        binary.expect("the build names the binary")
+    })
+}
+
+/// Returns a command of the binary without the variables of the user's environment that change its behaviour.
+pub(crate) fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
+    let mut command = Command::new(path());
+    for name in [
+        "CATALOG_MIRROR_STORE",
+        "CATALOG_MIRROR_CONFIG",
+        "CATALOG_MIRROR_LISTEN",
+        "REGISTRY_AUTH_FILE",
+        "RUST_LOG",
+    ] {
+        command.env_remove(name);
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs the binary and waits for its end.
+pub(crate) fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Ran {
+    Ran::of(&command(arguments).output().expect("the binary runs"))
+}
+
+/// Exit code and output of a run.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Asserts the exit code and returns what was printed.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+}
+
+/// A running `serve` or `demo`; it is killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    /// `http://127.0.0.1:PORT`.
+    pub(crate) url: String,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Server {
+    /// Starts the binary with `--listen 127.0.0.1:0` and waits until it says where it listens.
+    pub(crate) fn start<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Self {
+        let mut command = command(arguments);
+        command.args(["--listen", "127.0.0.1:0", "--log-format", "text", "-v"]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let (sender, lines) = mpsc::channel();
+        forward(child.stdout.take().expect("stdout is piped"), sender.clone());
+        forward(child.stderr.take().expect("stderr is piped"), sender);
+        let mut server = Self {
+            child,
+            url: String::new(),
+            lines,
+        };
+        server.url = server.wait_for(|line| {
+            let at = line.find("127.0.0.1:")?;
+            let end = line[at..]
+                .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'))
+                .unwrap_or(line.len() - at);
+            Some(format!("http://{}", &line[at..at + end]))
+        });
+        server
+    }
+
+    /// Waits for a line of output that `find` accepts.
+    pub(crate) fn wait_for<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self
+                .lines
+                .recv_timeout(left)
+                .expect("the server says what the test waits for");
+            if let Some(found) = find(&line) {
+                return found;
+            }
+        }
+    }
+
+    /// Sends SIGTERM and waits for the end.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .arg(id)
+                .status()
+                .expect("kill can be run")
+                .success()
+        );
+        let status = self.child.wait().expect("the server can be waited for");
+        status.code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The process has usually ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn forward(stream: impl std::io::Read + Send + 'static, lines: mpsc::Sender<String>) {
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,44 @@
+use std::{env, path::PathBuf, process::Command, sync::OnceLock};
+
+use serde_json::Value;
+
+/// Returns the root folder of the source tree.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ lies in the tree")
+        .to_owned()
+}
+
+/// Returns a command of the cargo that runs these tests.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root());
+    command
+}
+
+/// Returns `cargo metadata` of the workspace for this machine, read once.
+pub(crate) fn metadata() -> &'static Value {
+    static METADATA: OnceLock<Value> = OnceLock::new();
+    METADATA.get_or_init(|| {
+        let host = said(Command::new("rustc").arg("-vV"));
+        let host = host
+            .lines()
+            .find_map(|line| line.strip_prefix("host: "))
+            .expect("rustc names its host")
+            .to_owned();
+        let arguments = ["metadata", "--format-version=1", "--locked", "--filter-platform", &host];
+        serde_json::from_str(&said(command().args(arguments))).expect("cargo metadata prints JSON")
+    })
+}
+
+/// Runs a command, which must succeed, and returns its standard output.
+pub(crate) fn said(command: &mut Command) -> String {
+    let output = command.output().expect("the command can be run");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("the output is text")
+}

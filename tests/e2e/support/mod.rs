@@ -1,0 +1,8 @@
+//! Helpers of the end-to-end tests.
+
+pub(crate) mod binary;
+pub(crate) mod cargo;
+pub(crate) mod catalogs;
+pub(crate) mod http;
+pub(crate) mod receiver;
+pub(crate) mod site;

@@ -1,0 +1,128 @@
+use std::sync::Arc;
+
+use model::{Availability, CatalogName, Current, Key, Snapshot};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
+use source::{Images, PlainHttp, SourceSettings};
+use store::{MemoryStore, ObjectState, Store, StoreExt, check_object, read_stored};
+use testkit::{Image, Registry};
+
+use super::catalogs::{self, Files};
+
+/// A registry, a mirror of one of its catalogs, and a store in memory.
+pub(crate) struct Site {
+    pub(crate) registry: Registry,
+    pub(crate) store: MemoryStore,
+    pub(crate) mirror: Mirror,
+    pub(crate) catalog: Catalog,
+}
+
+impl Site {
+    pub(crate) async fn start() -> Self {
+        Self::start_on(MemoryStore::new()).await
+    }
+
+    pub(crate) async fn start_on(store: MemoryStore) -> Self {
+        Self::start_as(store, MirrorSettings::default()).await
+    }
+
+    pub(crate) async fn start_with(settings: MirrorSettings) -> Self {
+        Self::start_as(MemoryStore::new(), settings).await
+    }
+
+    async fn start_as(store: MemoryStore, settings: MirrorSettings) -> Self {
+        let registry = Registry::builder().start().await;
+        let mirror = mirror(&registry, &store, settings);
+        let source = registry.reference("ns/catalog", "latest").parse().unwrap();
+        let name: CatalogName = "site".parse().unwrap();
+        let catalog = Catalog {
+            name,
+            source,
+            availability: Availability::Available,
+            interval: None,
+            policy: None,
+            lookaside: None,
+        };
+        Self {
+            registry,
+            store,
+            mirror,
+            catalog,
+        }
+    }
+
+    /// Replaces the mirror by one with other settings over the same store.
+    pub(crate) fn restart_with(&mut self, settings: MirrorSettings) {
+        self.mirror = mirror(&self.registry, &self.store, settings);
+    }
+
+    /// Returns another mirror of the same catalogs over the same store, as a second process.
+    pub(crate) fn second_mirror(&self) -> Mirror {
+        mirror(&self.registry, &self.store, MirrorSettings::default())
+    }
+
+    pub(crate) fn push(&self, files: &Files) {
+        self.push_image(&catalogs::image(files));
+    }
+
+    pub(crate) fn push_image(&self, image: &Image) {
+        self.registry.push("ns/catalog", "latest", image);
+    }
+
+    pub(crate) async fn poll(&self) -> Report {
+        self.mirror.poll(&self.catalog, PollOptions::default()).await
+    }
+
+    pub(crate) async fn poll_forced(&self) -> Report {
+        let options = PollOptions {
+            force: true,
+            ..PollOptions::default()
+        };
+        self.mirror.poll(&self.catalog, options).await
+    }
+
+    /// Returns the published snapshot.
+    pub(crate) async fn snapshot(&self) -> Snapshot {
+        let object = self.current().await.snapshot;
+        read_stored(&self.store, &object.digest).await.unwrap()
+    }
+
+    pub(crate) async fn current(&self) -> Current {
+        let key = Key::Current(self.catalog.name.clone());
+        self.store
+            .read_document(&key)
+            .await
+            .unwrap()
+            .expect("the catalog is published")
+            .0
+    }
+
+    /// Checks every object that the published snapshot names, but no earlier publication.
+    pub(crate) async fn is_sound_now(&self) {
+        for entry in self.snapshot().await.objects() {
+            let digest = entry.object.digest;
+            let state = check_object(&self.store, entry.object.kind, digest.sha256)
+                .await
+                .unwrap();
+            assert_eq!(state, ObjectState::Intact { size: digest.size });
+        }
+    }
+
+    pub(crate) async fn is_sound(&self) {
+        let found = publish::verify(&self.store as &dyn Store, &self.catalog.name)
+            .await
+            .unwrap();
+        assert_eq!(found.findings, [], "{found:?}");
+    }
+}
+
+fn mirror(registry: &Registry, store: &MemoryStore, settings: MirrorSettings) -> Mirror {
+    let mut images = SourceSettings::default();
+    images.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
+    let images = Images::new(images).unwrap();
+    Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
+}
+
+/// Returns ten packages, so that one can be removed without a refusal.
+pub(crate) fn ten() -> Files {
+    (0..10).map(|at| catalogs::package(&format!("p{at}"), 3)).collect()
+}

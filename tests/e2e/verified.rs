@@ -1,0 +1,364 @@
+//! Signatures of images: an image is published only if it satisfies the policy of its catalog.
+
+use std::sync::Arc;
+
+use model::{Key, Outcome, Status};
+use publish::{PollError, Report, RollbackOptions, RollbackTarget, UpdateCheck};
+use serde_json::json;
+use store::{Store, StoreExt};
+use testkit::{Cosign, Fault, Image, Kind};
+use trust::PublicKey;
+use trust::policy::{ImageName, KeySources, Policy, VerifyError};
+
+use crate::support::{
+    binary::run,
+    catalogs,
+    site::{Site, ten},
+};
+
+/// Repository that the signatures name.
+const SIGNED_FOR: &str = "any.io/name";
+
+fn public(signer: &Cosign) -> PublicKey {
+    PublicKey::from_der(signer.public()).unwrap()
+}
+
+impl Site {
+    /// Starts a mirror of one signed image, with a policy that accepts the signature.
+    async fn signed_by(signer: &Cosign) -> (Self, Image) {
+        let mut site = Self::start().await;
+        site.ask_for(&[signer]);
+        let image = catalogs::image(&ten());
+        site.push_image(&image);
+        site.sign(signer, &image);
+        (site, image)
+    }
+
+    /// Sets a policy that accepts a signature by any of these keys.
+    fn ask_for(&mut self, signers: &[&Cosign]) {
+        let keys = signers.iter().map(|signer| public(signer)).collect();
+        self.catalog.policy = Some(Policy::cosign(self.image_name(), keys));
+    }
+
+    fn image_name(&self) -> ImageName {
+        ImageName {
+            repository: format!("{}/ns/catalog", self.registry.host()),
+            tag: Some("latest".to_owned()),
+            digest: None,
+        }
+    }
+
+    fn sign(&self, signer: &Cosign, image: &Image) {
+        let tag = format!("{}.sig", image.digest.replace(':', "-"));
+        self.registry
+            .push("ns/catalog", &tag, &signer.signature(&image.digest, SIGNED_FOR));
+    }
+
+    async fn verified_by(&self) -> Vec<String> {
+        let verified = self.current().await.source.verified.expect("there is a policy");
+        verified.by.into_iter().map(|by| by.key).collect()
+    }
+}
+
+async fn rollback(site: &Site, target: &RollbackTarget, unverified: bool) -> Report {
+    let store: Arc<dyn Store> = Arc::new(site.store.clone());
+    let options = RollbackOptions {
+        unverified,
+        ..RollbackOptions::new(target.clone())
+    };
+    publish::rollback(&store, &site.catalog.name, &options).await
+}
+
+fn changed() -> Image {
+    let mut files = ten();
+    files[4] = catalogs::package("p4", 4);
+    catalogs::image(&files)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_image_without_trusted_signature_publishes_nothing() {
+    let (right, wrong) = (Cosign::new(), Cosign::new());
+    let mut site = Site::start().await;
+    site.ask_for(&[&right]);
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    let report = site.poll().await;
+    assert_eq!(report.outcome, Outcome::Refused);
+    assert!(matches!(
+        report.error,
+        Some(PollError::Rejected(VerifyError::Unsigned { .. }))
+    ));
+    site.sign(&wrong, &image);
+    let report = site.poll().await;
+    assert!(matches!(
+        report.error,
+        Some(PollError::Rejected(VerifyError::Invalid { .. }))
+    ));
+    assert_eq!(
+        site.registry.count(Kind::Blob),
+        1,
+        "the payload of the signature, and nothing of the image"
+    );
+    let written: Vec<Key> = site.store.written();
+    assert!(written.iter().all(|key| matches!(key, Key::Status(_))), "{written:?}");
+
+    site.sign(&right, &image);
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    assert_eq!(site.verified_by().await, [public(&right).id().to_string()]);
+    site.is_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_verifies_again_only_when_policy_changes() {
+    let (old, new) = (Cosign::new(), Cosign::new());
+    let (mut site, image) = Site::signed_by(&old).await;
+    site.poll().await;
+    site.registry.reset();
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.registry.requests().len(), 1, "one HEAD");
+
+    // With another key the published state stays, and each poll fails until the image is signed again.
+    site.ask_for(&[&new]);
+    let before = site.current().await;
+    let report = site.poll().await;
+    assert_eq!(report.outcome, Outcome::Refused);
+    assert_eq!(site.current().await, before);
+    let UpdateCheck::Done(report) = site.mirror.check_for_update(&site.catalog, None).await else {
+        panic!("there is nothing to pull")
+    };
+    assert_eq!(report.outcome, Outcome::Refused);
+    site.sign(&new, &image);
+    assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
+    assert_eq!(site.verified_by().await, [public(&new).id().to_string()]);
+    assert_eq!(site.current().await.serial, 1);
+    site.catalog.policy = None;
+    assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
+    assert_eq!(site.current().await.source.verified, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_unsigned_update_keeps_old_state() {
+    let key = Cosign::new();
+    let (site, image) = Site::signed_by(&key).await;
+    site.poll().await;
+    let before = site.current().await;
+    let next = changed();
+    site.push_image(&next);
+    assert_eq!(site.poll().await.outcome, Outcome::Refused);
+    assert_eq!(site.current().await, before);
+    // The signature of the old image under the tag of the new one.
+    let tag = format!("{}.sig", next.digest.replace(':', "-"));
+    site.registry
+        .push("ns/catalog", &tag, &key.signature(&image.digest, SIGNED_FOR));
+    let report = site.poll().await;
+    assert!(
+        report.error_text().unwrap().contains("signs another image"),
+        "{report:?}"
+    );
+    let status = Key::Status(site.catalog.name.clone());
+    let (status, _) = site.store.read_document::<Status>(&status).await.unwrap().unwrap();
+    assert!(status.error.unwrap().contains("signs another image"));
+    assert_eq!(site.current().await, before);
+    site.sign(&key, &next);
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_fails_when_signatures_cannot_be_fetched() {
+    let key = Cosign::new();
+    let (site, _) = Site::signed_by(&key).await;
+    for fault in [Fault::Status(403, None), Fault::Body("{".into())] {
+        site.registry.script(Kind::Manifest, fault);
+        let report = site.poll().await;
+        assert_eq!(report.outcome, Outcome::Failed);
+        assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+    }
+    site.registry.script(Kind::Blob, Fault::Body("another payload".into()));
+    let report = site.poll().await;
+    assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+}
+
+/// Podman and CRI-O verify the manifest that they pull from an index. `cosign verify` verifies the index.
+#[tokio::test(flavor = "multi_thread")]
+async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
+    let key = Cosign::new();
+    let mut site = Site::start().await;
+    let image = catalogs::image(&ten());
+    let other = changed();
+    let index = testkit::index(&[("linux/s390x", &other), ("linux/amd64", &image)]);
+    site.push_image(&index);
+    let policy = |site: &Site| {
+        let identity = json!({"type": "exactRepository", "dockerRepository": SIGNED_FOR});
+        let requirement = json!({"type": "sigstoreSigned", "keyPath": "/key", "signedIdentity": identity});
+        let text = json!({"default": [requirement]}).to_string();
+        let files = KeySources {
+            read: &|_| Ok(public(&key).to_pem().into_bytes()),
+            keyrings: None,
+        };
+        Policy::containers(site.image_name(), text.as_bytes(), &files).unwrap()
+    };
+    site.ask_for(&[&key]);
+    let by_cosign = site.catalog.policy.clone();
+    let by_policy = Some(policy(&site));
+    site.sign(&key, &other);
+    site.catalog.policy = by_policy.clone();
+    assert_eq!(site.poll().await.outcome, Outcome::Refused, "another platform's");
+    site.sign(&key, &image);
+    site.catalog.policy = by_cosign.clone();
+    assert_eq!(site.poll().await.outcome, Outcome::Refused, "not the index");
+    site.catalog.policy = by_policy;
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    assert_eq!(site.current().await.source.revision, index.digest);
+    site.registry.reset();
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    assert_eq!(site.registry.requests().len(), 1, "one HEAD");
+    site.catalog.policy = by_cosign;
+    assert_eq!(site.poll().await.outcome, Outcome::Refused);
+    site.sign(&key, &index);
+    assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
+    assert_eq!(site.verified_by().await, [public(&key).id().to_string()]);
+}
+
+#[test]
+fn config_with_bad_signature_policy_is_refused() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("catalogs.yaml");
+    let pem = public(&Cosign::new()).to_pem();
+    let wrong = |text: serde_json::Value| {
+        std::fs::write(&file, text.to_string()).unwrap();
+        let store = folder.path().join("store");
+        let arguments = [
+            "poll",
+            "--config",
+            file.to_str().unwrap(),
+            "--store",
+            store.to_str().unwrap(),
+        ];
+        run(arguments).exits(1).stderr
+    };
+    let catalog =
+        |source: &str, signature: serde_json::Value| json!({"name": "a", "source": source, "signature": signature});
+    let cosign = json!({"cosign": {"keys": [pem]}});
+    for (catalog, part) in [
+        (
+            catalog("oci:somewhere", cosign.clone()),
+            "is not in a registry, so it has no signatures",
+        ),
+        (catalog("dir:somewhere", cosign), "insecureAcceptAnything"),
+        (catalog("a.io/b:c", json!({})), "one of cosign and policy"),
+        (catalog("a.io/b:c", json!("acceptAnything")), "signature"),
+        (
+            catalog("a.io/b:c", json!({"cosign": {"keys": []}})),
+            "cosign.keys is empty",
+        ),
+        (
+            catalog("a.io/b:c", json!({"cosign": {"keys": ["/none"]}})),
+            "/none cannot be read",
+        ),
+        (
+            catalog(
+                "a.io/b:c",
+                json!({"cosign": {"keys": ["-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----"]}}),
+            ),
+            "private key",
+        ),
+        (catalog("a.io/b:c", json!({"policy": "/none"})), "/none cannot be read"),
+        (catalog("a.io/b:c", json!({"keys": ["x"]})), "unknown field"),
+    ] {
+        let message = wrong(json!({"catalogs": [catalog]}));
+        assert!(
+            message.contains(part) && message.contains("catalog a"),
+            "{part}: {message}"
+        );
+    }
+    let message = wrong(json!({
+        "signature": {"cosign": {"keys": [pem]}},
+        "catalogs": [{"name": "a", "source": "dir:x"}, {"name": "b", "source": "dir:y", "signature": "insecureAcceptAnything"}],
+    }));
+    assert!(
+        message.contains("for the catalog a: ") && !message.contains("for the catalog b: "),
+        "{message}"
+    );
+}
+
+/// The policy holds for every published state, also for one that a rollback publishes.
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_needs_verification_under_present_policy() {
+    let (key, new) = (Cosign::new(), Cosign::new());
+    let mut site = Site::start().await;
+    let publish = async |site: &Site, bundles, signer: Option<&Cosign>| {
+        let mut files = ten();
+        files[4] = catalogs::package("p4", bundles);
+        let image = catalogs::image(&files);
+        site.push_image(&image);
+        signer.iter().for_each(|signer| site.sign(signer, &image));
+        let report = site.poll().await;
+        assert_eq!(report.outcome, Outcome::Published);
+        (RollbackTarget::Hash(report.content_hash.unwrap().to_string()), image)
+    };
+    let back = async |site: &Site, target| rollback(site, target, false).await;
+    let (unsigned, _) = publish(&site, 4, None).await;
+    site.ask_for(&[&key]);
+    let (signed, _) = publish(&site, 5, Some(&key)).await;
+    let before = site.current().await;
+
+    let refused = back(&site, &unsigned).await;
+    let text = refused.error_text().unwrap();
+    assert!(
+        text.contains("was not verified") && text.contains("`unverified`"),
+        "{text}"
+    );
+    assert_eq!(site.current().await, before);
+
+    // With `unverified` it is published, and neither the pointer nor the history says that it was verified.
+    let report = rollback(&site, &unsigned, true).await;
+    assert_eq!(report.outcome, Outcome::Published);
+    let rolled_back = site.current().await;
+    assert_eq!((&rolled_back.source, rolled_back.verified()), (&before.source, None));
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
+    let (newest, image) = publish(&site, 6, Some(&key)).await;
+    assert!(site.current().await.verified().is_some());
+    assert!(
+        back(&site, &unsigned)
+            .await
+            .error_text()
+            .unwrap()
+            .contains("was not verified")
+    );
+
+    assert_eq!(back(&site, &signed).await.outcome, Outcome::Published);
+    assert_eq!(site.current().await.verified(), before.verified());
+    assert_eq!(back(&site, &newest).await.outcome, Outcome::Published);
+
+    site.ask_for(&[&new]);
+    site.sign(&new, &image);
+    assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
+    let text = back(&site, &signed).await.error_text().unwrap();
+    assert!(text.contains("under another policy"), "{text}");
+    site.catalog.policy = None;
+    assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
+    assert_eq!(back(&site, &unsigned).await.outcome, Outcome::Published);
+}
+
+/// The pointer is not marked as a rollback any more, because the source has the same content.
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_rolled_back_content_records_verification_of_source() {
+    let key = Cosign::new();
+    let mut site = Site::start().await;
+    let image = catalogs::image(&ten());
+    site.push_image(&image);
+    site.poll().await;
+    site.ask_for(&[&key]);
+    let changed = changed();
+    site.sign(&key, &changed);
+    site.push_image(&changed);
+    site.poll().await;
+    rollback(&site, &RollbackTarget::Previous, true).await;
+    site.sign(&key, &image);
+    site.push_image(&image);
+    assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
+    let current = site.current().await;
+    assert_eq!((current.rolled_back, current.serial), (None, 3));
+    assert!(site.current().await.verified().is_some());
+}

@@ -1,8 +1,0 @@
-//! What the journeys share.
-
-pub(crate) mod binary;
-pub(crate) mod cargo;
-pub(crate) mod catalogs;
-pub(crate) mod http;
-pub(crate) mod receiver;
-pub(crate) mod site;

@@ -1,0 +1,177 @@
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderName, StatusCode,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING},
+};
+use model::Sha256;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
+
+use crate::{
+    answer::Answer,
+    connection::{Connection, ConnectionOptions, RequestSpec},
+    expectation::{Expectation, VerifiedAnswer},
+    history::History,
+    statistics::{Route, Statistics},
+    violation::Violation,
+};
+
+/// State that all clients share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) statistics: Statistics,
+    pub(crate) history: History,
+}
+
+/// Client that sends one request after another at a fixed rate and checks every answer.
+pub(crate) struct Client {
+    pub(crate) shared: Arc<Shared>,
+    connection: Connection,
+    pace: Interval,
+    last: (Route, String),
+}
+
+/// Request and the expected meaning of the answer's entity tag.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedRequest {
+    pub(crate) route: Route,
+    pub(crate) path: String,
+    pub(crate) expectation: Expectation,
+    /// Value of `Accept-Encoding`, if any.
+    pub(crate) coding: Option<&'static str>,
+}
+
+impl CheckedRequest {
+    pub(crate) const fn new(route: Route, path: String, expectation: Expectation) -> Self {
+        Self {
+            route,
+            path,
+            expectation,
+            coding: None,
+        }
+    }
+
+    pub(crate) fn ask(&self) -> RequestSpec {
+        let ask = RequestSpec::get(&self.path);
+        match self.coding {
+            Some(coding) => ask.with(ACCEPT_ENCODING, coding),
+            None => ask,
+        }
+    }
+}
+
+impl Client {
+    pub(crate) fn new(line: ConnectionOptions, every: Duration, shared: Arc<Shared>) -> Self {
+        let mut pace = interval(every);
+        // A client that had to wait does not catch up with a burst of requests.
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            shared,
+            connection: Connection::new(line),
+            pace,
+            last: ("", String::new()),
+        }
+    }
+
+    /// Records a violation of the last request and closes the connection, which may be unusable.
+    pub(crate) fn record_violation(&mut self, violation: &Violation) {
+        let (route, what) = &self.last;
+        self.shared.statistics.violation(route, what, violation);
+        self.connection.hang_up();
+    }
+
+    pub(crate) async fn ask(&mut self, route: Route, ask: &RequestSpec) -> Result<Answer, Violation> {
+        self.last = (route, format!("{} {} {:?}", ask.method, ask.path, ask.fields));
+        self.pace.tick().await;
+        let begin = Instant::now();
+        let answer = self.connection.ask(ask).await;
+        self.shared.statistics.asked(route, begin.elapsed(), &answer);
+        answer
+    }
+
+    /// Sends a GET request and checks the answer; sometimes sends another kind of request for the same target. Returns `None`
+    /// for 404 and 410.
+    pub(crate) async fn get(&mut self, wanted: &CheckedRequest) -> Result<Option<VerifiedAnswer>, Violation> {
+        let answer = self.ask(wanted.route, &wanted.ask()).await?;
+        // 410 stands for a state that the pointer no longer remembers.
+        if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::GONE) {
+            return Ok(None);
+        }
+        let checked = self.check(wanted, answer)?;
+        if !matches!(wanted.expectation, Expectation::Untagged) {
+            Box::pin(self.recheck(wanted, &checked)).await?;
+        }
+        Ok(Some(checked))
+    }
+
+    /// Works like [`Self::get`], but 404 is a violation.
+    pub(crate) async fn must_get(&mut self, wanted: &CheckedRequest) -> Result<VerifiedAnswer, Violation> {
+        let found = self.get(wanted).await?;
+        found.ok_or_else(|| Violation::Missing(wanted.path.clone()))
+    }
+
+    pub(crate) fn check(&self, wanted: &CheckedRequest, answer: Answer) -> Result<VerifiedAnswer, Violation> {
+        answer.must_be(StatusCode::OK)?;
+        is_acceptable(wanted.coding, answer.field(CONTENT_ENCODING), &wanted.expectation)?;
+        let checked = wanted.expectation.check(answer)?;
+        if !matches!(wanted.expectation, Expectation::Untagged) {
+            let body = Sha256::of(&checked.answer.body);
+            self.shared.history.remember(checked.answer.tag()?, body)?;
+        }
+        self.shared.statistics.with(wanted.route, |row| row.checked += 1);
+        Ok(checked)
+    }
+
+    pub(crate) fn fine(&self, wanted: &CheckedRequest) {
+        self.shared.statistics.with(wanted.route, |row| row.other += 1);
+    }
+
+    /// Returns the head of an answer whose body the caller reads itself.
+    pub(crate) async fn open(
+        &mut self,
+        route: Route,
+        ask: &RequestSpec,
+    ) -> Result<hyper::Response<hyper::body::Incoming>, Violation> {
+        self.last = (route, format!("{} {}", ask.method, ask.path));
+        self.pace.tick().await;
+        self.shared.statistics.with(route, |row| row.requests += 1);
+        self.connection.open(ask).await
+    }
+
+    pub(crate) fn hang_up(&mut self) {
+        self.connection.hang_up();
+    }
+
+    /// Checks an answer that the caller has read itself.
+    pub(crate) fn check_body(
+        &self,
+        wanted: &CheckedRequest,
+        head: http::response::Parts,
+        body: Bytes,
+    ) -> Result<VerifiedAnswer, Violation> {
+        let answer = Answer::new(&wanted.ask(), head, body)?;
+        self.shared
+            .statistics
+            .with(wanted.route, |row| row.bytes += answer.body.len() as u64);
+        self.check(wanted, answer)
+    }
+}
+
+/// Checks that the coding was accepted. Stored objects always have their own.
+fn is_acceptable(asked: Option<&str>, found: &str, expectation: &Expectation) -> Result<(), Violation> {
+    let named = asked.unwrap_or("identity");
+    if found.is_empty() || named.contains(found) || matches!(expectation, Expectation::Object(_)) {
+        return Ok(());
+    }
+    Err(Violation::Differs {
+        what: "the coding",
+        found: found.to_owned(),
+        expected: named.to_owned(),
+    })
+}
+
+/// Returns the name of a header field that the `http` crate does not define.
+pub(crate) const fn field(name: &'static str) -> HeaderName {
+    HeaderName::from_static(name)
+}

@@ -1,0 +1,158 @@
+use bytes::Bytes;
+use http::header::CONTENT_ENCODING;
+use model::{ObjectDigest, Sha256};
+
+use crate::{answer::Answer, violation::Violation};
+
+/// Expected meaning of the entity tag of an answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Expectation {
+    /// The tag is the hash of the body.
+    Body,
+    /// The tag is the hash of the body, or, if the body is made on the fly, that of the decoded body with the coding.
+    Content,
+    /// The tag and the key of a stored object: the hash of its bytes, which another document names with its size.
+    Object(ObjectDigest),
+    /// The tag identifies a query, a content and a coding. The caller checks the answer;
+    /// [`crate::history::History::remember`] checks that a tag always stands for the same bytes.
+    Question,
+    /// There is no tag, as on the page of metrics.
+    Untagged,
+}
+
+/// Answer that meets its expectation.
+#[derive(Debug)]
+pub(crate) struct VerifiedAnswer {
+    pub(crate) answer: Answer,
+    /// Body without its content coding.
+    pub(crate) plain: Bytes,
+    /// Hash of the decoded body.
+    pub(crate) hash: Sha256,
+}
+
+impl Expectation {
+    pub(crate) fn check(&self, answer: Answer) -> Result<VerifiedAnswer, Violation> {
+        let plain = answer.plain()?;
+        let hash = Sha256::of(&plain);
+        let body = ObjectDigest::of(&answer.body);
+        let of_body = body.sha256.to_base64url();
+        let accepted = match self {
+            Self::Body => vec![of_body],
+            Self::Content => vec![
+                of_body,
+                format!("{}{}", hash.to_base64url(), suffix(answer.field(CONTENT_ENCODING))),
+            ],
+            Self::Object(named) => {
+                is_stored(body, *named)?;
+                vec![of_body]
+            }
+            Self::Question => {
+                answer.tag()?;
+                return Ok(VerifiedAnswer { answer, plain, hash });
+            }
+            Self::Untagged => return Ok(VerifiedAnswer { answer, plain, hash }),
+        };
+        let found = answer.tag()?.to_owned();
+        match accepted.contains(&found) {
+            true => Ok(VerifiedAnswer { answer, plain, hash }),
+            false => Err(Violation::Hash {
+                found,
+                expected: accepted.join(" or "),
+            }),
+        }
+    }
+}
+
+/// Returns the suffix of the tag for a coding.
+fn suffix(coding: &str) -> String {
+    match coding {
+        "" => String::new(),
+        coding => format!("-{coding}"),
+    }
+}
+
+fn is_stored(found: ObjectDigest, named: ObjectDigest) -> Result<(), Violation> {
+    if found == named {
+        return Ok(());
+    }
+    Err(Violation::Hash {
+        found: format!("{} of {} bytes", found.sha256, found.size),
+        expected: format!("{} of {} bytes", named.sha256, named.size),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, StatusCode, header::ETAG};
+
+    use super::*;
+
+    fn answer(tag: &str, coding: &str, body: &[u8]) -> Answer {
+        let mut headers = HeaderMap::new();
+        headers.insert(ETAG, format!("\"{tag}\"").parse().unwrap());
+        if !coding.is_empty() {
+            headers.insert(CONTENT_ENCODING, coding.parse().unwrap());
+        }
+        Answer {
+            status: StatusCode::OK,
+            headers,
+            body: Bytes::copy_from_slice(body),
+        }
+    }
+
+    fn label(expectation: &Expectation, answer: Answer) -> &'static str {
+        expectation
+            .check(answer)
+            .map_or_else(|violation| violation.label(), |_| "fine")
+    }
+
+    #[test]
+    fn check_compares_the_tag_with_the_body() {
+        let tag = Sha256::of(b"lines").to_base64url();
+        let zstd = zstd::bulk::compress(b"lines", 1).unwrap();
+        for (expectation, tag, coding, body, expected) in [
+            (Expectation::Body, tag.clone(), "", &b"lines"[..], "fine"),
+            (Expectation::Body, tag.clone(), "", b"line", "hash"),
+            (Expectation::Content, tag.clone(), "", b"lines", "fine"),
+            (Expectation::Content, format!("{tag}-zstd"), "zstd", &zstd, "fine"),
+            (Expectation::Content, tag.clone(), "zstd", &zstd, "hash"),
+            (
+                Expectation::Content,
+                Sha256::of(&zstd).to_base64url(),
+                "zstd",
+                &zstd,
+                "fine",
+            ),
+            (
+                Expectation::Content,
+                format!("{tag}-zstd"),
+                "zstd",
+                &zstd[..zstd.len() - 1],
+                "coding",
+            ),
+            (Expectation::Content, format!("{tag}-br"), "br", b"lines", "coding"),
+        ] {
+            assert_eq!(
+                label(&expectation, answer(&tag, coding, body)),
+                expected,
+                "{expectation:?} {tag} {coding}"
+            );
+        }
+    }
+
+    #[test]
+    fn check_compares_a_stored_object_with_its_name() {
+        let named = Expectation::Object(ObjectDigest::of(b"index"));
+        let tag = Sha256::of(b"index").to_base64url();
+        assert_eq!(label(&named, answer(&tag, "", b"index")), "fine");
+        assert_eq!(label(&named, answer(&tag, "", b"other")), "hash");
+        assert_eq!(label(&named, answer("another", "", b"index")), "hash");
+    }
+
+    #[test]
+    fn check_refuses_a_weak_tag() {
+        let mut weak = answer("x", "", b"");
+        weak.headers.insert(ETAG, "W/\"x\"".parse().unwrap());
+        assert_eq!(label(&Expectation::Question, weak), "tag");
+    }
+}

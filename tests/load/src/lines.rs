@@ -1,0 +1,107 @@
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use crate::violation::Violation;
+
+/// All lines of a catalog, to check queries without the server's index.
+#[derive(Debug)]
+pub(crate) struct CatalogLines {
+    bytes: Bytes,
+    metas: Vec<MetaLine>,
+}
+
+#[derive(Debug)]
+struct MetaLine {
+    named: MetaFields,
+    line: Range<usize>,
+}
+
+/// Fields that a query may name. An empty one matches anything; a line without the field has an empty one.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct MetaFields {
+    #[serde(default)]
+    pub(crate) schema: String,
+    #[serde(default)]
+    pub(crate) package: String,
+    #[serde(default)]
+    pub(crate) name: String,
+}
+
+impl CatalogLines {
+    pub(crate) fn parse(bytes: Bytes) -> Result<Self, Violation> {
+        let mut metas = Vec::new();
+        let mut start = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let end = start + line.len();
+            metas.push(MetaLine {
+                named: serde_json::from_slice(line)?,
+                line: start..end,
+            });
+            start = end;
+        }
+        Ok(Self { bytes, metas })
+    }
+
+    /// Returns the lines that match, as catalogd does: a line without a schema never matches.
+    pub(crate) fn select(&self, query: &MetaFields) -> Vec<u8> {
+        let fits = |asked: &str, had: &str| asked.is_empty() || asked == had;
+        let matches = |named: &MetaFields| {
+            !named.schema.is_empty()
+                && fits(&query.schema, &named.schema)
+                && fits(&query.package, &named.package)
+                && fits(&query.name, &named.name)
+        };
+        let found = self.metas.iter().filter(|meta| matches(&meta.named));
+        found
+            .flat_map(|meta| self.bytes[meta.line.clone()].iter().copied())
+            .collect()
+    }
+
+    /// Returns a random meta.
+    pub(crate) fn any(&self) -> Option<&MetaFields> {
+        let at = rand::random_range(0..self.metas.len().max(1));
+        self.metas.get(at).map(|meta| &meta.named)
+    }
+}
+
+impl MetaFields {
+    /// Returns the fields as the query of a URL. Names in the load test need no escapes.
+    pub(crate) fn query(&self) -> String {
+        let pairs = [
+            ("schema", &self.schema),
+            ("package", &self.package),
+            ("name", &self.name),
+        ];
+        let said = pairs.iter().filter(|(_, value)| !value.is_empty());
+        said.map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join("&")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn select_finds_the_lines_that_catalogd_finds() {
+        let text = concat!(
+            "{\"name\":\"a\",\"schema\":\"olm.package\"}\n",
+            "{\"name\":\"a.v1\",\"package\":\"a\",\"schema\":\"olm.bundle\"}\n",
+            "{\"name\":\"a.v1\",\"package\":\"a\"}\n",
+        );
+        let lines = CatalogLines::parse(Bytes::from_static(text.as_bytes())).unwrap();
+        let select = |schema: &str, package: &str, name: &str| {
+            let [schema, package, name] = [schema, package, name].map(str::to_owned);
+            let found = lines.select(&MetaFields { schema, package, name });
+            String::from_utf8(found).unwrap().lines().count()
+        };
+        assert_eq!(select("olm.package", "", ""), 1);
+        // An `olm.package` has no `package` field, and a line without a schema never matches.
+        assert_eq!(select("", "a", ""), 1);
+        assert_eq!(select("", "", "a.v1"), 1);
+        assert_eq!(select("olm.bundle", "b", ""), 0);
+    }
+}

@@ -1,0 +1,145 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    args::Args,
+    client::{Client, Shared},
+    connection::{ConnectionOptions, RequestSpec},
+    monitor::ProcessMonitor,
+    report::Report,
+    slow_client::SlowBehaviour,
+    violation::Violation,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Smallest receive buffer that the kernel grants, in bytes: the server has to wait for a slow client.
+const SMALL_BUFFER: u32 = 16 << 10;
+/// Number of clients of each slow behaviour.
+const SLOW_CLIENTS: u32 = 3;
+/// Time in which a server must notice that connections are closed.
+const CLOSING: Duration = Duration::from_secs(10);
+/// Number of descriptors that may stay open without being leaked: connections that the mirror keeps to its registry.
+const MORE_DESCRIPTORS: u64 = 8;
+
+/// Error that prevents a report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    #[error("the mirror does not even tell what it has")]
+    Begin(#[source] Violation),
+    #[error("the process that serves, or its store, cannot be monitor")]
+    Watch(#[source] io::Error),
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    catalogs: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Contract {
+    paths: BTreeMap<String, serde_json::Value>,
+}
+
+/// Runs the clients for the configured time and returns the report.
+pub(crate) async fn run(args: &Args) -> Result<Report, RunError> {
+    let shared = Arc::new(Shared::default());
+    let paths = discover(line(args.server, 0), &shared).await.map_err(RunError::Begin)?;
+    let monitor = ProcessMonitor {
+        process: args.process,
+        store: args.store.clone(),
+    };
+    let descriptors = monitor.descriptors().map_err(RunError::Watch)?;
+    let (begin, end) = (Instant::now(), Instant::now() + Duration::from_secs(args.seconds));
+    let clients = visit(args, &shared, end);
+    let seen = monitor.watch(end).await.map_err(RunError::Watch)?;
+    clients.join_all().await;
+    let took = begin.elapsed();
+    let leaked = leaked(&monitor, descriptors).await.map_err(RunError::Watch)?;
+    Ok(Report::new(&shared, seen, leaked, &paths, took))
+}
+
+/// Reads the catalogs and returns the paths of the OpenAPI document.
+pub(crate) async fn discover(line: ConnectionOptions, shared: &Arc<Shared>) -> Result<BTreeSet<String>, Violation> {
+    let mut first = Client::new(line, Duration::from_millis(1), Arc::clone(shared));
+    let listing = first.ask("/catalogs", &RequestSpec::get("/catalogs")).await?;
+    let listing: Listing = serde_json::from_slice(&listing.body)?;
+    for entry in listing.catalogs {
+        first.current(&entry.name).await?;
+    }
+    if shared.history.names().is_empty() {
+        return Err(Violation::Missing("any catalog".to_owned()));
+    }
+    let contract = first.ask("/openapi.json", &RequestSpec::get("/openapi.json")).await?;
+    let contract: Contract = serde_json::from_slice(&contract.body)?;
+    Ok(contract.paths.into_keys().collect())
+}
+
+fn visit(args: &Args, shared: &Arc<Shared>, end: Instant) -> JoinSet<()> {
+    let mut clients = JoinSet::new();
+    let every = SECOND * args.workers.max(1) / args.rate.max(1);
+    for number in 0..args.workers {
+        let mut client = Client::new(line(args.server, number), every, Arc::clone(shared));
+        clients.spawn(async move {
+            while Instant::now() < end {
+                if let Err(violation) = client.run_scenario().await {
+                    client.record_violation(&violation);
+                }
+            }
+        });
+    }
+    for (behaviour, number) in [SlowBehaviour::Slow, SlowBehaviour::HangUp]
+        .into_iter()
+        .flat_map(|behaviour| (0..SLOW_CLIENTS).map(move |n| (behaviour, n)))
+    {
+        let slow = ConnectionOptions {
+            buffer: Some(SMALL_BUFFER),
+            ..line(args.server, number)
+        };
+        let mut client = Client::new(slow, SECOND, Arc::clone(shared));
+        clients.spawn(async move {
+            while Instant::now() < end {
+                if let Err(violation) = client.read_slowly(behaviour).await {
+                    client.record_violation(&violation);
+                }
+            }
+        });
+    }
+    clients
+}
+
+/// Returns the connection options of the client with this number. Every third one speaks HTTP/2.
+pub(crate) const fn line(server: SocketAddr, number: u32) -> ConnectionOptions {
+    ConnectionOptions {
+        server,
+        http2: number % 3 == 2,
+        buffer: None,
+    }
+}
+
+/// Returns the number of descriptors that stay open after all clients have left.
+async fn leaked(monitor: &ProcessMonitor, before: u64) -> io::Result<u64> {
+    let end = Instant::now() + CLOSING;
+    loop {
+        let left = monitor.descriptors()?.saturating_sub(before + MORE_DESCRIPTORS);
+        if left == 0 || Instant::now() >= end {
+            return Ok(left);
+        }
+        sleep(SECOND / 4).await;
+    }
+}

@@ -1,0 +1,80 @@
+use http::{
+    HeaderName, Method, StatusCode,
+    header::{ACCEPT_ENCODING, ALLOW, CONTENT_TYPE, IF_MATCH},
+};
+
+use super::any;
+use crate::{
+    client::Client,
+    connection::RequestSpec,
+    violation::{Violation, equal},
+};
+
+/// Request that must be refused, with its status. `{c}` stands for an existing catalog, `{h}` for a hash that nothing has.
+type Case = (Method, &'static str, Option<(HeaderName, &'static str)>, u16);
+
+const NOTHING: &str = "00000000000000000000000000000000000000000000000000000000000000ff";
+
+const CASES: &[Case] = &[
+    (Method::GET, "/nothing", None, 404),
+    (Method::GET, "/catalogs/unknown/current.json", None, 404),
+    (Method::GET, "/catalogs/A_B/current.json", None, 400),
+    (Method::GET, "/catalogs/..%2f..%2fetc/current.json", None, 400),
+    (Method::GET, "/snapshots/sha256/{h}.json.zst", None, 404),
+    (Method::GET, "/indexes/sha256/{h}.json.zst", None, 404),
+    (Method::GET, "/all/sha256/{h}.json.gz", None, 404),
+    (Method::GET, "/catalogs/{c}/notified.json", None, 404),
+    (Method::GET, "/catalogs/{c}/layers.json", None, 404),
+    (Method::GET, "/catalogs/{c}/packages/no-such-package", None, 404),
+    (Method::GET, "/catalogs/{c}/api/v1/metas?color=red", None, 400),
+    (Method::GET, "/catalogs/{c}/changes?since=yesterday", None, 400),
+    (Method::GET, "/catalogs/{c}/changes?since={h}", None, 410),
+    (Method::GET, "/packages/sha256/{h}.json.zst", None, 404),
+    (Method::GET, "/blobs/sha256/{h}", None, 404),
+    (Method::POST, "/catalogs/{c}/api/v1/all", None, 405),
+    (Method::DELETE, "/catalogs/{c}/current.json", None, 405),
+    (
+        Method::GET,
+        "/catalogs/{c}/api/v1/all",
+        Some((ACCEPT_ENCODING, "*;q=0")),
+        406,
+    ),
+    (
+        Method::GET,
+        "/catalogs/{c}/api/v1/all",
+        Some((IF_MATCH, "\"another\"")),
+        412,
+    ),
+    (Method::GET, "/v2/{c}/manifests/sha256:{h}", None, 404),
+    (Method::GET, "/v2/{c}/manifests/no-such-tag", None, 404),
+    (Method::GET, "/v2/{c}/blobs/sha256:{h}", None, 404),
+    (Method::GET, "/v2/{c}/blobs/sha256:x", None, 400),
+    (Method::GET, "/v2/unknown/tags/list", None, 404),
+    (Method::GET, "/v2/{c}/tags/list?n=some", None, 400),
+    (Method::PUT, "/v2/{c}/manifests/latest", None, 405),
+];
+
+impl Client {
+    /// Sends a request that must be refused, and checks the status and the form of the error.
+    pub(super) async fn refused(&mut self, catalog: &str) -> Result<(), Violation> {
+        let (method, path, field, status) = any(CASES);
+        let mut ask = RequestSpec {
+            method: method.clone(),
+            ..RequestSpec::get(&path.replace("{c}", catalog).replace("{h}", NOTHING))
+        };
+        if let Some((name, value)) = field {
+            ask = ask.with(name.clone(), value);
+        }
+        let answer = self.ask("(refused)", &ask).await?;
+        answer.must_be(StatusCode::from_u16(*status).expect("it is one"))?;
+        let kind = match path.starts_with("/v2/") {
+            true => "application/json",
+            false => "application/problem+json",
+        };
+        equal("the kind of a refusal", &answer.field(CONTENT_TYPE), &kind)?;
+        equal("what is allowed", &answer.field(ALLOW).is_empty(), &(*status != 405))?;
+        serde_json::from_slice::<serde_json::Value>(&answer.body)?;
+        self.shared.statistics.with("(refused)", |row| row.other += 1);
+        Ok(())
+    }
+}

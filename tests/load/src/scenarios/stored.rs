@@ -1,0 +1,127 @@
+use model::{Encoding, Index, Key, Kind, Sha256, ShardRef, Snapshot, StoredDocument};
+
+use super::{ALL_ZSTD, any, stored};
+use crate::{
+    client::{CheckedRequest, Client},
+    expectation::{Expectation, VerifiedAnswer},
+    statistics::Route,
+    violation::{Violation, equal},
+};
+
+const INDEX: Route = "/indexes/sha256/{hash}.json.zst";
+const ALL_GZIP: Route = "/all/sha256/{hash}.json.gz";
+const ALL_IDENTITY: Route = "/all/sha256/{hash}.json";
+const SHARD: Route = "/packages/sha256/{hash}.json.zst";
+const BLOB: Route = "/blobs/sha256/{hash}";
+
+impl Client {
+    /// Checks everything that the pointer names: the shards together are the catalog in every encoding, and the index fits.
+    pub(super) async fn everything_fits(&mut self, catalog: &str) -> Result<(), Violation> {
+        let content = self.current(catalog).await?.content_hash;
+        let Some(state) = self.state(catalog, content).await? else {
+            return Ok(());
+        };
+        let mut all = Vec::new();
+        let mut shards = Vec::new();
+        for shard in state.shards() {
+            let Some(found) = self.object(catalog, content, shard_of(shard)).await? else {
+                return Ok(());
+            };
+            equal("the hash of a shard", &found.hash, &shard.lines.sha256)?;
+            all.extend_from_slice(&found.plain);
+            shards.push(found.plain);
+        }
+        equal("the hash of all shards together", &Sha256::of(&all), &content)?;
+        for encoding in Encoding::ALL {
+            if let Some(found) = self.encoding(catalog, &state, encoding).await? {
+                equal("the hash of an encoding", &found.hash, &content)?;
+            }
+        }
+        match self.object(catalog, content, index_of(&state)).await? {
+            Some(found) => fits(&Index::from_stored(&found.answer.body)?, &state, &shards),
+            None => Ok(()),
+        }
+    }
+
+    /// Requests one object of the current or an earlier state.
+    pub(super) async fn earlier(&mut self, catalog: &str) -> Result<(), Violation> {
+        let current = self.current(catalog).await?;
+        let mut contents: Vec<Sha256> = current.previous.iter().map(|previous| previous.content_hash).collect();
+        contents.push(current.content_hash);
+        let Some(state) = self.state(catalog, *any(&contents)).await? else {
+            return Ok(());
+        };
+        let content = state.content_hash;
+        let wanted = match rand::random_range(0..4) {
+            0 => return self.encoding(catalog, &state, *any(&Encoding::ALL)).await.map(drop),
+            1 => index_of(&state),
+            2 => blob_of(&state)?,
+            _ => shard_of(any(&state.packages)),
+        };
+        self.object(catalog, content, wanted).await.map(drop)
+    }
+
+    /// Requests an encoding of the whole catalog, if it is stored.
+    async fn encoding(
+        &mut self,
+        catalog: &str,
+        state: &Snapshot,
+        encoding: Encoding,
+    ) -> Result<Option<VerifiedAnswer>, Violation> {
+        let route = match encoding {
+            Encoding::Zstd => ALL_ZSTD,
+            Encoding::Gzip => ALL_GZIP,
+            Encoding::Identity => ALL_IDENTITY,
+        };
+        let Some(digest) = state.all.get(encoding) else {
+            // Only the plain encoding may be missing, and its name is the content hash.
+            let path = format!("/{}", Key::Object(Kind::All(encoding), state.content_hash));
+            let found = self.get(&CheckedRequest::new(route, path, Expectation::Body)).await?;
+            if found.is_none() {
+                self.shared.statistics.with(route, |row| row.other += 1);
+            }
+            return Ok(found);
+        };
+        let wanted = stored(route, digest.with_kind(Kind::All(encoding)));
+        self.object(catalog, state.content_hash, wanted).await
+    }
+}
+
+fn shard_of(shard: &ShardRef) -> CheckedRequest {
+    stored(SHARD, shard.stored.with_kind(Kind::Package))
+}
+
+fn index_of(state: &Snapshot) -> CheckedRequest {
+    stored(INDEX, state.index.with_kind(Kind::Index))
+}
+
+fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
+    let image = state
+        .image
+        .as_ref()
+        .ok_or_else(|| Violation::Missing("the image of a snapshot".to_owned()))?;
+    let blobs: Vec<_> = image.blobs().collect();
+    Ok(stored(BLOB, any(&blobs).with_kind(Kind::Blob)))
+}
+
+/// Checks that the index has every line of every shard, in order.
+fn fits(index: &Index, state: &Snapshot, shards: &[bytes::Bytes]) -> Result<(), Violation> {
+    let found = index.shards.iter().map(|shard| shard.lines);
+    let named = state.shards().map(|shard| shard.lines.sha256);
+    equal("that an index has the shards of its snapshot", &found.eq(named), &true)?;
+    for (indexed, lines) in index.shards.iter().zip(shards) {
+        let mut next = 0;
+        for meta in &indexed.metas {
+            equal("where a line starts", &meta.offset, &next)?;
+            next += meta.length;
+            let at = usize::try_from(next).unwrap_or(usize::MAX);
+            equal(
+                "the last byte of a line",
+                &lines.get(at.wrapping_sub(1)).copied().unwrap_or_default(),
+                &b'\n',
+            )?;
+        }
+        equal("where the last line ends", &next, &(lines.len() as u64))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Clients that read slowly or close the connection in the middle of an answer.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use http::header::ACCEPT_ENCODING;
+use http_body_util::BodyExt;
+use tokio::time::sleep;
+
+use crate::{
+    client::{CheckedRequest, Client},
+    connection::RequestSpec,
+    expectation::Expectation,
+    violation::Violation,
+};
+
+/// Pause between two parts of the body: reading a catalog takes seconds.
+const PAUSE: Duration = Duration::from_millis(40);
+
+/// Behaviour of a slow client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SlowBehaviour {
+    /// Reads the answer to its end, slowly.
+    Slow,
+    /// Closes the connection in the middle of the answer.
+    HangUp,
+}
+
+impl Client {
+    /// Requests the whole catalog and reads it with this behaviour.
+    pub(crate) async fn read_slowly(&mut self, behaviour: SlowBehaviour) -> Result<(), Violation> {
+        let names = self.shared.history.names();
+        let Some(catalog) = names.get(rand::random_range(0..names.len().max(1))) else {
+            return Ok(());
+        };
+        let path = format!("/catalogs/{catalog}/api/v1/all");
+        match behaviour {
+            SlowBehaviour::Slow => self.slowly(path).await,
+            SlowBehaviour::HangUp => self.partly(&path).await,
+        }
+    }
+
+    /// Reads slowly and checks the answer: it must be complete and correct.
+    async fn slowly(&mut self, path: String) -> Result<(), Violation> {
+        let wanted = CheckedRequest::new("(slow readers)", path, Expectation::Content);
+        let (head, mut rest) = self
+            .open(wanted.route, &RequestSpec::get(&wanted.path))
+            .await?
+            .into_parts();
+        let mut body = BytesMut::new();
+        while let Some(frame) = rest.frame().await {
+            body.extend(frame?.into_data().ok());
+            sleep(PAUSE).await;
+        }
+        self.check_body(&wanted, head, body.freeze()).map(drop)
+    }
+
+    async fn partly(&mut self, path: &str) -> Result<(), Violation> {
+        let coding = ["gzip", "zstd", "identity"][rand::random_range(0..3)];
+        let ask = RequestSpec::get(path).with(ACCEPT_ENCODING, coding);
+        let mut response = self.open("(hang up)", &ask).await?;
+        if let Some(frame) = response.body_mut().frame().await {
+            frame?;
+        }
+        drop(response);
+        self.hang_up();
+        self.shared.statistics.with("(hang up)", |row| row.other += 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+use std::{
+    hash::{Hash, Hasher},
+    ops::Range,
+};
+
+/// Chance as a pure function of its subject: no order of events, and no thread, can change an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Returns another chance, for `about`.
+    pub(crate) fn of(self, about: impl Hash) -> Self {
+        let mut mixer = Mixer(mixed(self.0));
+        about.hash(&mut mixer);
+        Self(mixer.finish())
+    }
+
+    pub(crate) fn number(self, range: Range<u64>) -> u64 {
+        range.start + self.0 % (range.end - range.start)
+    }
+
+    pub(crate) fn one_in(self, many: u64) -> bool {
+        many > 0 && self.0.is_multiple_of(many)
+    }
+
+    pub(crate) fn fraction(self) -> f64 {
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(crate) fn pick<T: Copy>(self, from: &[T]) -> T {
+        from[self.number(0..from.len() as u64) as usize]
+    }
+}
+
+/// FNV-1a. Its result is equal on every machine and in every version. It is mixed, because its low bits alone are poor.
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        mixed(self.0)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// The finisher of SplitMix64 (Steele, Lea, Flood 2014).
+const fn mixed(mut word: u64) -> u64 {
+    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_question_has_the_same_answer_and_others_have_others() {
+        let of = |seed, about: &str| Chance::new(seed).of(about).number(0..1_000_000);
+        assert_eq!(of(1, "a"), of(1, "a"));
+        assert_ne!(of(1, "a"), of(2, "a"));
+        assert_ne!(of(1, "a"), of(1, "b"));
+    }
+
+    #[test]
+    fn numbers_are_spread_evenly() {
+        let hits = (0..10_000).filter(|at| Chance::new(*at).of("x").one_in(10)).count();
+        assert!((850..1150).contains(&hits), "{hits}");
+    }
+}

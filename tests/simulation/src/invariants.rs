@@ -1,0 +1,243 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use model::{CatalogName, Key, Kind as ObjectKind, Sha256};
+use serde_json::Value;
+
+use crate::{
+    corruption::DamageLog,
+    fault::{Kind, Operation, Side},
+    history::{History, State},
+    snapshot::{Content, read, referenced, sha256},
+};
+
+/// Checks every state of one store against what must always hold. It reads the documents as plain JSON and decompresses by
+/// itself, so it shares no mistake with the crates that it checks. Damaged objects count as sound here: that they are not
+/// served is checked by the clients.
+pub(crate) struct InvariantChecker {
+    side: Side,
+    histories: BTreeMap<CatalogName, History>,
+    /// Contents by content hash.
+    contents: BTreeMap<Sha256, Content>,
+    /// Objects of each snapshot as they were when all of them were checked. Later they only have to be the same.
+    sound: BTreeMap<Sha256, BTreeMap<Key, Bytes>>,
+    /// Last counter of `gc.json`.
+    gc_counter: u64,
+    /// Actors that may remove a catalog.
+    removers: BTreeSet<(u8, CatalogName)>,
+    pub(crate) damage: DamageLog,
+}
+
+impl InvariantChecker {
+    pub(crate) fn new(side: Side) -> Self {
+        Self {
+            side,
+            histories: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            sound: BTreeMap::new(),
+            gc_counter: 0,
+            removers: BTreeSet::new(),
+            damage: DamageLog::default(),
+        }
+    }
+
+    /// Returns all states of a catalog, oldest first.
+    pub(crate) fn history(&self, name: &CatalogName) -> &[State] {
+        self.histories.get(name).map_or(&[], |history| &history.states)
+    }
+
+    /// Returns the published state of a catalog.
+    pub(crate) fn published(&self, name: &CatalogName) -> Option<&State> {
+        self.histories.get(name)?.last()
+    }
+
+    /// True if the catalog was ever removed, or its pointer damaged.
+    pub(crate) fn was_removed(&self, name: &CatalogName) -> bool {
+        self.histories.get(name).is_some_and(History::has_ended)
+    }
+
+    /// Returns the states that were published at some moment between the two.
+    pub(crate) fn between(&self, name: &CatalogName, from: u64, to: u64) -> Vec<State> {
+        let history = self.histories.get(name).into_iter();
+        history.flat_map(|history| history.between(from, to)).cloned().collect()
+    }
+
+    /// True if nothing was published of a catalog at some moment between the two.
+    pub(crate) fn was_absent(&self, name: &CatalogName, from: u64, to: u64) -> bool {
+        let history = self.histories.get(name);
+        history.is_none_or(|history| history.was_absent(from, to))
+    }
+
+    pub(crate) fn content(&self, hash: &Sha256) -> Option<&Content> {
+        self.contents.get(hash)
+    }
+
+    /// Lets an actor remove a catalog from now on, also after its process was killed: the request may come late.
+    pub(crate) fn allow_removal(&mut self, actor: u8, name: &CatalogName) {
+        self.removers.insert((actor, name.clone()));
+    }
+
+    /// Checks all that is published after an operation.
+    ///
+    /// # Errors
+    /// The invariant that does not hold.
+    pub(crate) fn check(
+        &mut self,
+        now: u64,
+        mut objects: BTreeMap<Key, Bytes>,
+        operation: &Operation,
+    ) -> Result<(), String> {
+        self.end_replaced(now, &objects);
+        self.end_removed(now, &objects, operation)?;
+        self.check_counter(&objects)?;
+        self.damage.heal(&mut objects);
+        let listed = listed_names(&objects);
+        for (key, bytes) in &objects {
+            let Key::Current(name) = key else { continue };
+            let in_words = |what| format!("{name}: {what}");
+            let history = self.histories.entry(name.clone()).or_default();
+            history.append(now, self.side, bytes).map_err(in_words)?;
+            self.check_published(name, &objects).map_err(in_words)?;
+            if !listed.contains(name.as_str()) {
+                return Err(format!("{name} is published and not in catalogs.json"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that every write of `gc.json` raises its counter: no state may come back, or a compare-and-swap could succeed
+    /// on another state than the one that was read.
+    fn check_counter(&mut self, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
+        let Some(bytes) = objects.get(&Key::Gc) else {
+            return Ok(());
+        };
+        let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("gc.json: {error}"))?;
+        let counter = document["counter"].as_u64().ok_or("gc.json has no counter")?;
+        if counter < self.gc_counter {
+            return Err(format!(
+                "the counter of gc.json goes back from {} to {counter}",
+                self.gc_counter
+            ));
+        }
+        self.gc_counter = counter;
+        Ok(())
+    }
+
+    /// Ends the histories whose damaged pointer was replaced: the new one need not follow it.
+    fn end_replaced(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>) {
+        let is_damaged = |name: &CatalogName, damage: &DamageLog| damage.has(&Key::Current(name.clone()));
+        let names = self.histories.keys();
+        let before: Vec<CatalogName> = names.filter(|name| is_damaged(name, &self.damage)).cloned().collect();
+        self.damage.compare(now, objects);
+        for name in before.into_iter().filter(|name| !is_damaged(name, &self.damage)) {
+            if let Some(history) = self.histories.get_mut(&name) {
+                history.end(now);
+            }
+        }
+    }
+
+    fn end_removed(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>, operation: &Operation) -> Result<(), String> {
+        for (name, history) in &mut self.histories {
+            let key = Key::Current(name.clone());
+            if history.last().is_none() || objects.contains_key(&key) {
+                continue;
+            }
+            let by = (operation.actor, name.clone());
+            if operation.kind != Kind::Delete || operation.subject != key.to_string() || !self.removers.contains(&by) {
+                return Err(format!("the pointer of {name} is gone"));
+            }
+            history.end(now);
+        }
+        Ok(())
+    }
+
+    /// Checks that every object of the published state is there and sound.
+    fn check_published(&mut self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
+        let state = self.published(name).expect("it was just appended");
+        let (hash, sha256) = (state.content, state.snapshot);
+        let key = Key::Object(ObjectKind::Snapshot, sha256);
+        let found = objects.get(&key);
+        let snapshot = found.ok_or_else(|| format!("{key} is published and gone"))?;
+        if Sha256::of(snapshot) != sha256 {
+            return Err(format!("{key} has other bytes than its name says"));
+        }
+        if let Some(sound) = self.sound.get(&sha256) {
+            let other = sound.iter().find(|(key, bytes)| objects.get(*key) != Some(*bytes));
+            return other.map_or(Ok(()), |(key, _)| {
+                Err(format!("{key} is published and gone, or has other bytes"))
+            });
+        }
+        let (content, sound) = read(hash, snapshot, objects)?;
+        self.contents.insert(hash, content);
+        self.sound.insert(sha256, sound);
+        Ok(())
+    }
+
+    /// Returns the keys of all that is published, without the pointers and `catalogs.json`.
+    pub(crate) fn named(&self) -> BTreeSet<Key> {
+        let published = self.histories.values().filter_map(History::last);
+        published.flat_map(|state| self.named_by(state)).collect()
+    }
+
+    /// Returns the keys of a state: its snapshot and all that the snapshot names.
+    pub(crate) fn named_by(&self, state: &State) -> Vec<Key> {
+        let sound = self.sound.get(&state.snapshot).into_iter();
+        let snapshot = Key::Object(ObjectKind::Snapshot, state.snapshot);
+        sound
+            .flat_map(|sound| sound.keys().cloned())
+            .chain([snapshot])
+            .collect()
+    }
+
+    /// Returns the damaged objects that a verification has to find: those of the published state, and those of an
+    /// earlier one whose snapshot and other objects are all there.
+    pub(crate) fn damaged(&self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<BTreeSet<Key>, String> {
+        let pointer = Key::Current(name.clone());
+        if self.damage.has(&pointer) {
+            return Ok([pointer].into());
+        }
+        let Some(state) = self.published(name) else {
+            return Ok(BTreeSet::new());
+        };
+        let mut healed = objects.clone();
+        self.damage.heal(&mut healed);
+        let mut damaged = BTreeSet::new();
+        for (snapshot, (hash, is_current)) in snapshots(state)? {
+            let key = Key::Object(ObjectKind::Snapshot, snapshot);
+            match (objects.get(&key), self.damage.has(&key)) {
+                // Collection may remove earlier publications, so one that is lost is not missed.
+                (None, _) if !is_current => {}
+                // As long as the snapshot is damaged, it does not tell what it names.
+                (_, true) => drop(damaged.insert(key)),
+                (None, false) => return Err(format!("{key} is published and gone")),
+                (Some(bytes), false) => match read(hash, bytes, &healed) {
+                    Ok((_, sound)) => damaged.extend(sound.into_keys().filter(|key| self.damage.has(key))),
+                    // Collection may stop between the objects of an earlier publication.
+                    Err(_) if !is_current => {}
+                    Err(what) => return Err(what),
+                },
+            }
+        }
+        Ok(damaged)
+    }
+}
+
+/// Returns the names in `catalogs.json`.
+fn listed_names(objects: &BTreeMap<Key, Bytes>) -> BTreeSet<String> {
+    let bytes = objects.get(&Key::Catalogs);
+    let document = bytes.and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+    let document = document.unwrap_or_default();
+    let names = document["catalogs"].as_array().into_iter().flatten();
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns the snapshots that a pointer names with their content hashes, each once, and true for the published one.
+fn snapshots(state: &State) -> Result<BTreeMap<Sha256, (Sha256, bool)>, String> {
+    let mut snapshots = BTreeMap::new();
+    for previous in state.publication[3].as_array().into_iter().flatten() {
+        let snapshot = referenced(&previous["snapshot"])?;
+        snapshots.insert(snapshot, (sha256(&previous["contentHash"])?, false));
+    }
+    snapshots.insert(state.snapshot, (state.content, true));
+    Ok(snapshots)
+}

@@ -1,0 +1,197 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use model::{CatalogName, Sha256};
+use publish::{
+    Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, RollbackOptions, RollbackTarget, rollback,
+};
+use store::Store;
+use sync::{Archive, Copier, Importer, Pack, PackOptions, StoreOrigin, SyncOptions, SyncReport};
+
+use crate::{
+    catalogs,
+    fault::Side,
+    handle::StoreHandle,
+    scenario::Job,
+    upkeep::{self, HandlePair},
+    world::World,
+};
+
+/// Publication that a job reports. It must be in the history of the store.
+pub(crate) struct Claim {
+    pub(crate) side: Side,
+    pub(crate) name: CatalogName,
+    pub(crate) serial: u64,
+    pub(crate) content: Sha256,
+}
+
+/// End of a job that was not killed.
+pub(crate) struct Done {
+    /// Publication that it made or found.
+    pub(crate) claim: Option<Claim>,
+    /// Outcome, or the reason of a failure, in words.
+    pub(crate) outcome: Result<String, String>,
+}
+
+impl Done {
+    /// Returns the end of a job that publishes nothing.
+    pub(crate) const fn without_claim(outcome: Result<String, String>) -> Self {
+        Self { claim: None, outcome }
+    }
+
+    /// Returns the end of a job whose report names `published`, a serial and a content.
+    fn of(side: Side, name: &CatalogName, published: Option<(u64, Sha256)>, outcome: Result<&str, String>) -> Self {
+        let claim = published.map(|(serial, content)| Claim {
+            side,
+            name: name.clone(),
+            serial,
+            content,
+        });
+        Self {
+            claim,
+            outcome: outcome.map(str::to_owned),
+        }
+    }
+}
+
+impl Job {
+    /// Does the job once, as a process of its own. `wrong` is the error of its clock in seconds.
+    pub(crate) fn run(self, handles: [StoreHandle; 2], wrong: i64) -> BoxFuture<'static, Done> {
+        let [origin, copy] = handles;
+        let pair = |side| HandlePair::of(side, [origin.clone(), copy.clone()]);
+        match self {
+            Self::Poll { catalog, version } => poll(origin, wrong, catalog, version).boxed(),
+            Self::Rollback { catalog } => roll_back(origin, wrong, catalog).boxed(),
+            Self::Sync { catalog, rebuild } => sync(origin, copy, wrong, catalog, rebuild).boxed(),
+            Self::Import { catalog, all } => import(origin, copy, wrong, catalog, all).boxed(),
+            Self::Collect { side, retention } => upkeep::collect(pair(side).ours, wrong, retention).boxed(),
+            Self::Repair { side, catalog } => upkeep::repair(pair(side), wrong, catalog).boxed(),
+            Self::Remove { side, catalog } => upkeep::remove(pair(side).ours, catalog).boxed(),
+            Self::Corrupt { side, part, damage } => upkeep::corrupt(pair(side).ours, part, damage).boxed(),
+        }
+    }
+}
+
+async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -> Done {
+    let settings = MirrorSettings {
+        // Few threads, and all encodings.
+        render: render::RenderSettings {
+            workers: 1,
+            ..render::RenderSettings::default()
+        },
+        identity: true,
+        env: env(&handle, wrong),
+        ..MirrorSettings::default()
+    };
+    let catalog = catalogs::catalog(catalog, version);
+    let mirror = Mirror::new(catalogs::images(), Arc::new(handle), settings, PollMetrics::default());
+    let report = mirror.poll(&catalog, PollOptions::default()).await;
+    if !matches!(report.error, Some(PollError::Killer { .. })) {
+        return said(&report);
+    }
+    // Kills are not the fault of the revision here. The error names what an operator does then.
+    let forced = PollOptions {
+        force: true,
+        ..PollOptions::default()
+    };
+    said(&mirror.poll(&catalog, forced).await)
+}
+
+async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {
+    let options = RollbackOptions {
+        env: env(&handle, wrong),
+        ..RollbackOptions::new(RollbackTarget::Previous)
+    };
+    let store: Arc<dyn Store> = Arc::new(handle);
+    said(&rollback(&store, &catalogs::name(catalog), &options).await)
+}
+
+fn said(report: &Report) -> Done {
+    let published = report.serial.zip(report.content_hash);
+    let published = published.filter(|_| report.outcome.is_success());
+    let outcome = report.error_text().map_or(Ok(report.outcome.as_str()), Err);
+    Done::of(Side::Origin, &report.catalog, published, outcome)
+}
+
+async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, rebuild: bool) -> Done {
+    let options = SyncOptions {
+        rebuild,
+        env: env(&copy, wrong),
+        ..SyncOptions::default()
+    };
+    let origin: Arc<dyn Store> = Arc::new(origin);
+    let copier = Copier::new(Arc::new(StoreOrigin(origin)), Arc::new(copy), options);
+    copied(&copier.copy(&catalogs::name(catalog)).await)
+}
+
+fn copied(report: &SyncReport) -> Done {
+    let published = report.serial.zip(report.content_hash);
+    let published = published.filter(|_| report.outcome.is_success());
+    let outcome = report.error_text().map_or(Ok(report.outcome.as_str()), Err);
+    Done::of(Side::Copy, &report.catalog, published, outcome)
+}
+
+async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, all: bool) -> Done {
+    let options = SyncOptions {
+        env: env(&copy, wrong),
+        ..SyncOptions::default()
+    };
+    let archive = match export(Arc::new(origin), catalog, all).await {
+        Ok(archive) => archive,
+        Err(why) => return Done::without_claim(Err(why)),
+    };
+    let importer = Importer::new(archive, Arc::new(copy), options);
+    match importer.run().await {
+        Ok(reports) => copied(&reports[0]),
+        Err(error) => Done::without_claim(Err(words(&error))),
+    }
+}
+
+async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Archive, String> {
+    let options = PackOptions {
+        whole: all,
+        ..PackOptions::default()
+    };
+    let names = [catalogs::name(catalog)];
+    let pack = Pack::plan(origin, &names, &options)
+        .await
+        .map_err(|error| words(&error))?;
+    let packing = tokio::task::spawn_blocking(move || {
+        let mut file = tempfile::tempfile().map_err(|error| error.to_string())?;
+        pack.write(1, &mut file).map_err(|error| words(&error))?;
+        std::io::Seek::rewind(&mut file).map_err(|error| error.to_string())?;
+        Archive::open(vec![("the archive".to_owned(), file)]).map_err(|error| words(&error))
+    });
+    packing.await.map_err(|error| error.to_string())?
+}
+
+/// Returns the surroundings of a process: a clock that is wrong, a time since boot that is right, chance from the seed.
+pub(crate) fn env(handle: &StoreHandle, wrong: i64) -> Env {
+    let world: &Arc<World> = &handle.world;
+    let (clock, boot, dice, actor) = (world.clone(), world.clone(), world.clone(), handle.actor);
+    let throws = AtomicU64::new(0);
+    Env {
+        clock: Arc::new(move || clock.clock(wrong)),
+        since_boot: Arc::new(move || Duration::from_millis(boot.now())),
+        rng: Arc::new(move || {
+            let throw = throws.fetch_add(1, Ordering::Relaxed);
+            dice.chance.of(("jitter", actor, throw)).fraction()
+        }),
+    }
+}
+
+pub(crate) fn words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

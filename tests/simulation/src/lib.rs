@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod after;
+mod catalogs;
+mod chance;
+mod corruption;
+mod fault;
+mod handle;
+mod history;
+mod invariants;
+mod job;
+mod observed;
+mod reader;
+mod repairs;
+mod request;
+mod run;
+mod scenario;
+mod snapshot;
+mod upkeep;
+mod world;
+
+pub use corruption::{DamageKind, Part};
+pub use fault::{Fault, Faults, Kind, Operation, Side};
+pub use run::{Broken, Passed, run};
+pub use scenario::{Job, Scenario, Step, Writer};
+pub use world::Event;

@@ -1,0 +1,84 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::Key;
+use store::MemoryStore;
+
+use crate::{
+    fault::{Kind, Operation, Side},
+    invariants::InvariantChecker,
+    world::World,
+};
+
+/// Store whose every change is checked.
+pub(crate) struct ObservedStore {
+    pub(crate) side: Side,
+    pub(crate) store: MemoryStore,
+    checker: Mutex<InvariantChecker>,
+    /// Store that this one is a copy of.
+    origin: Option<Arc<ObservedStore>>,
+}
+
+impl ObservedStore {
+    /// Returns an empty store. Its clock is that of the world; those of the processes are wrong.
+    pub(crate) fn new(world: &Arc<World>, side: Side, origin: Option<Arc<Self>>) -> Arc<Self> {
+        let clock = world.clone();
+        Arc::new(Self {
+            side,
+            store: MemoryStore::with_clock(move || clock.clock(0)),
+            checker: Mutex::new(InvariantChecker::new(side)),
+            origin,
+        })
+    }
+
+    pub(crate) fn checker(&self) -> MutexGuard<'_, InvariantChecker> {
+        self.checker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks the store after an operation.
+    pub(crate) fn check(&self, world: &World, operation: &Operation) {
+        if !self.may_harm(operation) {
+            return;
+        }
+        let checked = self.checker().check(world.now(), self.store.objects(), operation);
+        if let Err(what) = checked.and_then(|()| self.check_copied()) {
+            world.broken(operation.actor, format!("after {operation}: {what}"));
+        }
+    }
+
+    /// True if the operation may change or break a published state, or repair a damaged object. Other puts are checked with
+    /// the next operation that may.
+    fn may_harm(&self, operation: &Operation) -> bool {
+        match operation.kind {
+            Kind::Put | Kind::Commit => match Key::parse(&operation.subject) {
+                Some(Key::Current(_) | Key::Catalogs | Key::Gc) => true,
+                Some(key) => self.checker().damage.has(&key),
+                None => false,
+            },
+            Kind::Delete => true,
+            _ => false,
+        }
+    }
+
+    /// True if the operation wrote the pointer of a catalog that is removed by now.
+    pub(crate) fn is_removed(&self, operation: &Operation) -> bool {
+        match Key::parse(&operation.subject) {
+            Some(Key::Current(name)) => self.checker().published(&name).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Checks that every pointer of a copy is one that its origin had, byte for byte.
+    fn check_copied(&self) -> Result<(), String> {
+        let Some(origin) = &self.origin else { return Ok(()) };
+        for name in (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name) {
+            let Some(copied) = self.checker().published(&name).map(|state| state.bytes.clone()) else {
+                continue;
+            };
+            let origin = origin.checker();
+            if !origin.history(&name).iter().any(|state| state.bytes == copied) {
+                return Err(format!("the pointer of {name} was never that of the origin"));
+            }
+        }
+        Ok(())
+    }
+}

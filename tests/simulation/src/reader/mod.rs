@@ -1,0 +1,186 @@
+mod answer;
+mod walk;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use axum::{Router, body::Body};
+use http::{Request, StatusCode};
+use http_api::{HttpMetrics, HttpSettings, router};
+use http_body_util::{BodyExt, Collected};
+use model::{CatalogName, Key, Kind, Sha256};
+use tower::ServiceExt;
+
+use self::answer::Answer;
+use crate::{
+    catalogs::{self, NAMES, PACKAGES},
+    chance::Chance,
+    handle::StoreHandle,
+    history::State,
+};
+
+/// Client of the HTTP API over a store handle without faults, while others write.
+pub(crate) struct Reader {
+    handle: StoreHandle,
+    router: Router,
+}
+
+impl Reader {
+    pub(crate) fn new(handle: StoreHandle, chance: Chance) -> Self {
+        let settings = HttpSettings {
+            cache_bytes: chance.of("cache").pick(&[0, 64 << 20]),
+            ..HttpSettings::default()
+        };
+        let router = router(Arc::new(handle.clone()), settings, HttpMetrics::default());
+        Self { handle, router }
+    }
+
+    /// Sends one request, or walks from the pointer to all objects.
+    ///
+    /// # Errors
+    /// An answer that no client may get.
+    pub(crate) async fn read(&self, chance: Chance) -> Result<(), String> {
+        let name = catalogs::name(chance.of("catalog").number(0..NAMES.len() as u64) as usize);
+        match chance.of("what").number(0..5) {
+            0 => self.walk(&name, chance).await,
+            1 => self.package(&name, chance).await,
+            2 => self.metas(&name, chance).await,
+            _ => self.all(&name, chance).await,
+        }
+    }
+
+    /// Reads the whole catalog in some coding.
+    async fn all(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let coding = chance.of("coding").pick(&["identity", "gzip", "zstd"]);
+        let path = format!("/catalogs/{name}/api/v1/all");
+        let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
+            return Ok(());
+        };
+        let lines = answer.lines(&path)?;
+        let hash = Sha256::of(&lines);
+        answer.check_tag(&path, hash)?;
+        if states.iter().any(|state| state.content == hash) {
+            return Ok(());
+        }
+        Err(format!("{path}: {hash} was not published then"))
+    }
+
+    /// Reads one package. It must be that of a state that was published during the request.
+    async fn package(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let package = chance.of("package").pick(&PACKAGES);
+        let path = format!("/catalogs/{name}/packages/{package}");
+        let coding = chance.of("coding").pick(&["identity", "gzip", "zstd"]);
+        let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
+            return Ok(());
+        };
+        let lines = answer.lines(&path)?;
+        answer.check_tag(&path, Sha256::of(&lines))?;
+        self.is_of(&path, &states, |packages| packages.get(package) == Some(&lines))
+    }
+
+    /// Reads the lines of one package by the index.
+    async fn metas(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
+        let package = chance.of("package").pick(&PACKAGES);
+        let path = format!("/catalogs/{name}/api/v1/metas?package={package}");
+        let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
+            return Ok(());
+        };
+        let found = String::from_utf8_lossy(&answer.body).into_owned();
+        // The `olm.package` itself names no package.
+        self.is_of(&path, &states, |packages| {
+            let lines = packages.get(package).map_or(&[][..], Vec::as_slice);
+            let lines = String::from_utf8_lossy(lines);
+            let mine = lines.lines().filter(|line| line.contains("\"package\":"));
+            mine.eq(found.lines())
+        })
+    }
+
+    fn is_of(
+        &self,
+        path: &str,
+        states: &[State],
+        fits: impl Fn(&std::collections::BTreeMap<String, Vec<u8>>) -> bool,
+    ) -> Result<(), String> {
+        let checker = self.handle.observed.checker();
+        let mut contents = states.iter().filter_map(|state| checker.content(&state.content));
+        if contents.any(|content| fits(&content.packages)) {
+            Ok(())
+        } else {
+            Err(format!("{path}: no state that was published then has these lines"))
+        }
+    }
+
+    /// Sends a request. Returns the answer with the states that were published meanwhile; `None` if the failure is excused.
+    async fn ask_at(
+        &self,
+        name: &CatalogName,
+        path: &str,
+        coding: &str,
+    ) -> Result<Option<(Answer, Vec<State>)>, String> {
+        let asked = self.handle.world.now();
+        let answer = self.ask(path, coding).await?;
+        let states = self
+            .handle
+            .observed
+            .checker()
+            .between(name, asked, self.handle.world.now());
+        match answer.status {
+            // The server hashes a large object once an hour, so damage may show in its bytes until then.
+            StatusCode::OK if self.is_damaged(name, path, asked, &states) => Ok(None),
+            StatusCode::OK => Ok(Some((answer, states))),
+            StatusCode::NOT_FOUND
+                if self
+                    .handle
+                    .observed
+                    .checker()
+                    .was_absent(name, asked, self.handle.world.now()) =>
+            {
+                Ok(None)
+            }
+            StatusCode::SERVICE_UNAVAILABLE if self.may_fail(name, path, asked, &states) => Ok(None),
+            status => Err(format!("{path} is answered with {status}")),
+        }
+    }
+
+    /// True if the catalog was removed, or an object of the answer was damaged, during the request.
+    fn may_fail(&self, name: &CatalogName, path: &str, asked: u64, states: &[State]) -> bool {
+        let checker = self.handle.observed.checker();
+        let named = states.iter().flat_map(|state| checker.named_by(state));
+        let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
+        let is_needed = |key: &Key| named.contains(key) && is_read_for(path, key);
+        checker.was_absent(name, asked, self.handle.world.now()) || checker.damage.since(asked, is_needed)
+    }
+
+    fn is_damaged(&self, name: &CatalogName, path: &str, asked: u64, states: &[State]) -> bool {
+        let checker = self.handle.observed.checker();
+        let named = states.iter().flat_map(|state| checker.named_by(state));
+        let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
+        checker
+            .damage
+            .since(asked, |key| named.contains(key) && is_read_for(path, key))
+    }
+
+    async fn ask(&self, path: &str, coding: &str) -> Result<Answer, String> {
+        let request = Request::get(path).header("accept-encoding", coding);
+        let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
+        let answered = self.router.clone().oneshot(request).await;
+        let (parts, body) = answered.map_err(|error| error.to_string())?.into_parts();
+        // A body that breaks off counts as no answer.
+        let body = body.collect().await.ok();
+        Ok(Answer {
+            status: body.as_ref().map_or(StatusCode::SERVICE_UNAVAILABLE, |_| parts.status),
+            headers: parts.headers,
+            body: body.map(Collected::to_bytes).unwrap_or_default(),
+        })
+    }
+}
+
+/// True if the answer for a path may need an object.
+fn is_read_for(path: &str, key: &Key) -> bool {
+    match key {
+        Key::Current(_) | Key::Object(Kind::Snapshot, _) => true,
+        Key::Object(Kind::All(_), _) => path.contains("/api/"),
+        Key::Object(Kind::Index, _) => path.contains("/metas"),
+        Key::Object(Kind::Package, _) => path.contains("/metas") || path.contains("/packages/"),
+        _ => false,
+    }
+}

@@ -1,0 +1,260 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    after,
+    fault::{Operation, Side},
+    handle::StoreHandle,
+    job::{Claim, Done},
+    observed::ObservedStore,
+    reader::Reader,
+    scenario::{Job, Scenario, Step, Writer},
+    world::{Ended, Event, World},
+};
+
+/// Longest time that a job may take: a suspension of five hours in each of its attempts, and more.
+const JOB_TIME_MAX: Duration = Duration::from_secs(100 * 3600);
+/// Time after which no request is under way any more, in milliseconds.
+pub(crate) const SETTLED_MS: u64 = 30 * 60_000;
+/// Actor of the jobs before and after the faults.
+pub(crate) const HARNESS: u8 = 0;
+
+/// Run in which every invariant held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Operations that a fault could have hit.
+    pub operations: Vec<Operation>,
+    /// All events, in order.
+    pub events: Vec<Event>,
+    /// Number of faults.
+    pub faults: u64,
+    /// Number of changes of pointers.
+    pub commits: usize,
+}
+
+/// Run in which an invariant did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Broken {
+    /// Scenario of the run.
+    pub scenario: Scenario,
+    /// Invariant that did not hold.
+    pub what: String,
+    /// All events, in order.
+    pub events: Vec<Event>,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scenario {
+            seed,
+            faults,
+            prelude,
+            writers,
+            readers,
+        } = &self.scenario;
+        writeln!(f, "seed {seed}, faults {faults:?}: {}", self.what)?;
+        writeln!(f, "replay: cargo run -p simulation --example replay -- {seed}")?;
+        writeln!(f, "prelude: {prelude:?}\nreaders: {readers:?}")?;
+        for (writer, at) in writers.iter().zip(1..) {
+            writeln!(f, "writer {at}: {writer:?}")?;
+        }
+        self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
+    }
+}
+
+/// World and stores of one run.
+#[derive(Clone)]
+pub(crate) struct Simulation {
+    pub(crate) world: Arc<World>,
+    pub(crate) origin: Arc<ObservedStore>,
+    pub(crate) copy: Arc<ObservedStore>,
+}
+
+/// Runs a scenario to its end.
+///
+/// # Errors
+/// The invariant that did not hold, with all events.
+pub fn run(scenario: &Scenario) -> Result<Passed, Box<Broken>> {
+    let (ended, commits) = runtime().block_on(Simulation::play(scenario));
+    match ended.broken {
+        None => Ok(Passed {
+            operations: ended.operations,
+            events: ended.events,
+            faults: ended.hits,
+            commits,
+        }),
+        Some(what) => Err(Box::new(Broken {
+            scenario: scenario.clone(),
+            what,
+            events: ended.events,
+        })),
+    }
+}
+
+/// Returns a runtime of one thread with a clock that moves only when all tasks wait.
+fn runtime() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_time().start_paused(true);
+    // With one thread, blocking tasks that overlap in simulated time end in the order in which they began.
+    builder.max_blocking_threads(1);
+    builder.build().expect("a thread can be started")
+}
+
+impl Simulation {
+    async fn play(scenario: &Scenario) -> (Ended, usize) {
+        let world = World::new(scenario.seed, scenario.faults.clone());
+        let origin = ObservedStore::new(&world, Side::Origin, None);
+        let simulation = Self {
+            copy: ObservedStore::new(&world, Side::Copy, Some(origin.clone())),
+            origin,
+            world,
+        };
+        for step in &scenario.prelude {
+            simulation.without_faults(&step.job).await;
+        }
+        simulation.world.set_faultless(false);
+        simulation.act(scenario).await;
+        simulation.world.set_faultless(true);
+        if !simulation.world.is_broken() {
+            after::converge(&simulation, scenario).await;
+        }
+        let commits = simulation.commits();
+        (simulation.world.end(), commits)
+    }
+
+    /// Runs all writers and readers at once, each in a task of its own.
+    async fn act(&self, scenario: &Scenario) {
+        let writers = scenario.writers.iter().cloned().zip(1..);
+        let writers = writers.map(|(writer, actor)| tokio::spawn(self.clone().write(actor, writer)));
+        let first = scenario.writers.len() as u8 + 1;
+        let readers = scenario.readers.iter().copied().zip(first..);
+        let last = scenario
+            .writers
+            .iter()
+            .flat_map(|writer| &writer.steps)
+            .map(|step| step.at);
+        let last = last.max().unwrap_or_default();
+        let readers = readers.map(|((side, count), actor)| tokio::spawn(self.clone().read(actor, side, count, last)));
+        let all: Vec<_> = writers.chain(readers).collect();
+        for ended in join_all(all).await {
+            if let Err(error) = ended {
+                self.world
+                    .broken(HARNESS, format!("a writer or reader panicked: {error}"));
+            }
+        }
+    }
+
+    async fn write(self, actor: u8, writer: Writer) {
+        for Step { at, job } in writer.steps {
+            let wait = at.saturating_sub(self.world.now());
+            self.world.wait(actor, wait).await;
+            if self.world.is_broken() {
+                return;
+            }
+            self.process(actor, writer.wrong, job).await;
+        }
+    }
+
+    /// Runs a job in a process of its own, which a fault may kill.
+    async fn process(&self, actor: u8, wrong: i64, job: Job) {
+        let process = CancellationToken::new();
+        self.world.note(actor, format!("starts {job:?}"));
+        let working = timeout(JOB_TIME_MAX, job.run(self.handles(actor, &process), wrong));
+        let done = process.run_until_cancelled(working).await;
+        match done {
+            // The fault that killed it may also have returned an error, and threads decide which is seen first.
+            _ if process.is_cancelled() => self.world.note(actor, "is killed".to_owned()),
+            Some(Ok(done)) => self.check_claim(actor, done),
+            _ => self.world.broken(actor, "the job never ends".to_owned()),
+        }
+        process.cancel();
+    }
+
+    /// Runs a job without faults. Returns true if it succeeded.
+    pub(crate) async fn without_faults(&self, job: &Job) -> bool {
+        let process = CancellationToken::new();
+        self.world.note(HARNESS, format!("starts {job:?}"));
+        let done = timeout(JOB_TIME_MAX, job.clone().run(self.handles(HARNESS, &process), 0)).await;
+        let Ok(done) = done else {
+            self.world.broken(HARNESS, format!("{job:?} never ends"));
+            return false;
+        };
+        let succeeded = done.outcome.is_ok();
+        self.check_claim(HARNESS, done);
+        succeeded
+    }
+
+    pub(crate) const fn observed(&self, side: Side) -> &Arc<ObservedStore> {
+        match side {
+            Side::Origin => &self.origin,
+            Side::Copy => &self.copy,
+        }
+    }
+
+    pub(crate) fn handles(&self, actor: u8, process: &CancellationToken) -> [StoreHandle; 2] {
+        [&self.origin, &self.copy].map(|observed| StoreHandle {
+            world: self.world.clone(),
+            observed: observed.clone(),
+            actor,
+            process: process.clone(),
+            steady: false,
+        })
+    }
+
+    /// Checks that a publication which a writer reports is in the history.
+    fn check_claim(&self, actor: u8, done: Done) {
+        let outcome = done.outcome.unwrap_or_else(|error| error);
+        self.world.note(actor, format!("ends: {outcome}"));
+        let Some(Claim {
+            side,
+            name,
+            serial,
+            content,
+        }) = done.claim
+        else {
+            return;
+        };
+        let checker = self.observed(side).checker();
+        let history = checker.history(&name);
+        if !history
+            .iter()
+            .any(|state| (state.serial, state.content) == (serial, content))
+        {
+            drop(checker);
+            let what = format!("{name} was never at serial {serial} with {content}, as it was said");
+            self.world.broken(actor, what);
+        }
+    }
+
+    async fn read(self, actor: u8, side: Side, count: u64, last: u64) {
+        let chance = self.world.chance.of(("reader", actor));
+        let [origin, copy] = self.handles(actor, &CancellationToken::new());
+        let handle = if side == Side::Origin { origin } else { copy };
+        let reader = Reader::new(StoreHandle { steady: true, ..handle }, chance);
+        for request in 0..count {
+            let chance = chance.of(request);
+            // Around the times of the writers.
+            let at = crate::scenario::moment(chance.of("at"), last);
+            self.world.wait(actor, at.saturating_sub(self.world.now())).await;
+            if let Err(what) = reader.read(chance).await {
+                self.world.broken(actor, format!("a reader: {what}"));
+                return;
+            }
+        }
+    }
+
+    fn commits(&self) -> usize {
+        let count = |observed: &ObservedStore| -> usize {
+            let checker = observed.checker();
+            let names = (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name);
+            names.map(|name| checker.history(&name).len()).sum()
+        };
+        count(&self.origin) + count(&self.copy)
+    }
+}

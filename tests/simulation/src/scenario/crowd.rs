@@ -1,0 +1,106 @@
+//! Writers that do all kinds of jobs.
+
+use std::time::Duration;
+
+use publish::Retention;
+
+use super::{HOUR_MS, Job, Step, Writer, damage::removal, moment_of_work, round, side, which};
+use crate::{catalogs, chance::Chance};
+
+/// Largest error of a clock that requests to S3 allow, in seconds.
+const SKEW: u64 = 15 * 60;
+/// Error of a clock that was never set, in seconds.
+const DAYS: u64 = 3 * 24 * 3600;
+
+/// Returns up to four writers that do all kinds of jobs, and what is done before.
+pub(super) fn crowd(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
+    let writers = chance.of("writers").number(1..5);
+    let writers = (0..writers).map(|at| writer(chance.of(("writer", at))));
+    (prelude(chance.of("prelude")), writers.collect())
+}
+
+fn prelude(chance: Chance) -> Vec<Step> {
+    let polls = chance.of("polls").number(0..4);
+    let polls = (0..polls).map(|at| Step {
+        at: 0,
+        job: poll(chance.of(at)),
+    });
+    let copy = chance.of("copy").one_in(2).then(|| Step {
+        at: 0,
+        job: sync(chance.of("sync")),
+    });
+    polls.chain(copy).collect()
+}
+
+fn writer(chance: Chance) -> Writer {
+    let wrong = chance.of("wrong");
+    let seconds = match wrong.number(0..4) {
+        0 | 1 => 0,
+        2 => wrong.of("by").number(0..SKEW) as i64,
+        _ => wrong.of("by").number(0..DAYS) as i64,
+    };
+    let role = chance.of("role").number(0..11);
+    let steps = (0..3).flat_map(|era| {
+        let chance = chance.of(("era", era));
+        match role {
+            8.. => round(chance, era, side(chance), &retention(chance)),
+            _ => jobs(chance, era, role),
+        }
+    });
+    let mut steps: Vec<Step> = steps.collect();
+    steps.sort_by_key(|step| step.at);
+    Writer {
+        wrong: if wrong.of("sign").one_in(2) { -seconds } else { seconds },
+        steps,
+    }
+}
+
+fn jobs(chance: Chance, era: u64, role: u64) -> Vec<Step> {
+    let count = chance.of("count").pick(&[0, 1, 2, 3]);
+    let jobs = (0..count).map(|at| {
+        let chance = chance.of(at);
+        let within = if chance.of("late").one_in(4) { 600_000 } else { 3000 };
+        Step {
+            at: moment_of_work(chance, era, within),
+            job: job(chance.of("job"), role),
+        }
+    });
+    jobs.collect()
+}
+
+fn job(chance: Chance, role: u64) -> Job {
+    match role {
+        0..=3 if chance.of("back").one_in(4) => Job::Rollback { catalog: which(chance) },
+        0..=3 => poll(chance),
+        4 => Job::Rollback { catalog: which(chance) },
+        5..=6 if chance.of("import").one_in(4) => Job::Import {
+            catalog: which(chance),
+            all: chance.of("all").one_in(2),
+        },
+        5..=6 => sync(chance),
+        _ => removal(chance),
+    }
+}
+
+fn poll(chance: Chance) -> Job {
+    Job::Poll {
+        catalog: which(chance),
+        version: chance.of("version").number(0..catalogs::MOST) as usize,
+    }
+}
+
+fn sync(chance: Chance) -> Job {
+    Job::Sync {
+        catalog: which(chance),
+        rebuild: chance.of("rebuild").one_in(2),
+    }
+}
+
+fn retention(chance: Chance) -> Retention {
+    let hours = |hours: u64| Duration::from_millis(hours * HOUR_MS);
+    Retention {
+        generations: chance.of("generations").pick(&[0, 0, 1, 16]),
+        max_age: hours(chance.of("age").pick(&[0, 24, 720])),
+        grace: hours(chance.of("grace").pick(&[2, 24])),
+    }
+}

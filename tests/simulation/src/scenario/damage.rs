@@ -1,0 +1,84 @@
+//! Damage by a disk, repairs, and removals of catalogs.
+
+use super::{ERA_MS, HOUR_MS, Job, Step, Writer, side, which};
+use crate::{
+    chance::Chance,
+    corruption::{DamageKind, Part},
+    fault::Side,
+};
+
+/// Returns, for one run of three, a disk that damages an object in each era, and mostly a writer that repairs it.
+pub(super) fn damage(chance: Chance, others: &[Writer]) -> Vec<Writer> {
+    if !chance.of("damage").one_in(3) {
+        return Vec::new();
+    }
+    let side = victim(chance, others);
+    let disk = (0..3).map(|era| corrupt(chance.of(("corrupt", era)), era, side));
+    let disk = writer(disk.collect());
+    let repairs = (0..3).filter(|era| !chance.of(("repair", era)).one_in(3));
+    let repairs = repairs.map(|era| repair(chance.of(("repair", era)), era, side));
+    let repairs = writer(repairs.collect());
+    [disk, repairs].into()
+}
+
+/// Returns a store on which the others work.
+fn victim(chance: Chance, others: &[Writer]) -> Side {
+    let mut jobs = others.iter().flat_map(|writer| &writer.steps).map(|step| &step.job);
+    match jobs.any(|job| matches!(job, Job::Sync { .. } | Job::Import { .. })) {
+        true => chance.of("side").pick(&[Side::Origin, Side::Copy]),
+        false => Side::Origin,
+    }
+}
+
+fn writer(steps: Vec<Step>) -> Writer {
+    Writer { wrong: 0, steps }
+}
+
+fn corrupt(chance: Chance, era: u64, side: Side) -> Step {
+    let parts = [
+        Part::Shard,
+        Part::Shard,
+        Part::All,
+        Part::All,
+        Part::Index,
+        Part::Snapshot,
+        Part::Blob,
+    ];
+    let part = match side {
+        // The origin could take its pointer from no other store for certain.
+        Side::Copy if chance.of("pointer").one_in(8) => Part::Pointer,
+        _ => chance.of("part").pick(&parts),
+    };
+    let damage = chance.of("damage").pick(&[
+        DamageKind::Flipped,
+        DamageKind::Flipped,
+        DamageKind::Cut,
+        DamageKind::Lost,
+    ]);
+    Step {
+        at: moment(chance, era),
+        job: Job::Corrupt { side, part, damage },
+    }
+}
+
+fn repair(chance: Chance, era: u64, side: Side) -> Step {
+    let catalog = which(chance);
+    Step {
+        at: moment(chance, era),
+        job: Job::Repair { side, catalog },
+    }
+}
+
+/// Returns a moment at the start of the others' work, or long after it.
+fn moment(chance: Chance, era: u64) -> u64 {
+    let within = chance.of("within").pick(&[20_000, 20_000, 20_000, 20 * HOUR_MS]);
+    HOUR_MS + era * ERA_MS + chance.of("at").number(0..within)
+}
+
+/// Returns the removal of a catalog.
+pub(super) fn removal(chance: Chance) -> Job {
+    Job::Remove {
+        side: side(chance),
+        catalog: which(chance),
+    }
+}
