@@ -89,7 +89,7 @@ one_step() {
     "$("$CATALOG_MIRROR" diff --json --store "$STORE" up "${HASHES[step - 1]}" current | jq -cS .)" "$(jq -cS . <<<"$document")"
 }
 
-# jump FROM: from an older state to the last one, whatever lay between.
+# jump FROM: from an older state, one of the 16 that are kept, to the last one.
 jump() {
   local document
   document=$(curl -sSf "$URL/catalogs/up/changes?since=${HASHES[$1]}")
@@ -103,7 +103,8 @@ conditions() {
   is "a known answer is a 304" "$(status "$url" -H "If-None-Match: $etag")" 304
   is "of the published state nothing has changed" \
     "$(curl -sSf "$URL/catalogs/up/changes?since=$(curl -sSf "$URL/catalogs/up/content-hash")" | jq -c '[.packages[] | length]')" '[0,0,0]'
-  is "no state of that hash" "$(status "$URL/catalogs/up/changes?since=$(printf none | sha256)")" 404
+  is "a state that no snapshot is kept of" "$(status "$URL/catalogs/up/changes?since=${HASHES[LAST_STEP - 17]}")" 410
+  is "no state of that hash" "$(status "$URL/catalogs/up/changes?since=$(printf none | sha256)")" 410
   is "no hash at all" "$(status "$URL/catalogs/up/changes")" 400
   is "diff exits with 10 where there are differences" "$(exit_code diff --store "$STORE" up)" 10
   is "diff exits with 0 where there are none" "$(exit_code diff --store "$STORE" up current)" 0
@@ -189,7 +190,7 @@ HASHES=()
 mkdir -p "$WORK/files"
 serve "$STORE"
 for step in $(steps); do one_step "$step"; done
-for from in 0 1 $((LAST_STEP / 2)) $((LAST_STEP - 5)); do jump "$from"; done
+for back in 16 15 8 5; do jump $((LAST_STEP - back)); done
 conditions
 images_of_the_series
 images_in_a_registry
