@@ -141,6 +141,20 @@ fn forbidden_crate_is_not_reached() {
     }
 }
 
+/// The feature adds markers that make a parser abort, and clocks and stores that fail.
+#[test]
+fn shipped_program_has_no_feature_for_tests() {
+    for name in ["catalog-mirror", "catalog-mirror-reader", "catalog-mirror-poller"] {
+        let tree = tree(name, "{p} features: {f}");
+        let own = tree.lines().filter(|line| line.starts_with("catalog-mirror-"));
+        let mut own = own.filter_map(|line| line.split_once(" features: "));
+        assert!(
+            own.all(|(_, features)| features.split([',', ' ']).all(|feature| feature != "testing")),
+            "{tree}"
+        );
+    }
+}
+
 fn members() -> impl Iterator<Item = &'static Value> {
     let metadata = cargo::metadata();
     let members = metadata["workspace_members"].as_array().unwrap();
@@ -160,6 +174,13 @@ fn own_dependencies(package: &Value) -> impl Iterator<Item = &str> {
 
 /// Returns the names of all crates that a build of one package alone links, with the features that it asks for.
 fn reached(name: &str) -> BTreeSet<String> {
+    let tree = tree(name, "{p}");
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+/// Returns what `cargo tree` prints of each crate that a build of one package alone links.
+fn tree(name: &str, format: &str) -> String {
     let arguments = [
         "tree",
         "--locked",
@@ -168,13 +189,9 @@ fn reached(name: &str) -> BTreeSet<String> {
         "--prefix",
         "none",
         "--format",
-        "{p}",
+        format,
         "--package",
         name,
     ];
-    let tree = cargo::said(cargo::command().args(arguments));
-    tree.lines()
-        .filter_map(|line| line.split(' ').next())
-        .map(str::to_owned)
-        .collect()
+    cargo::said(cargo::command().args(arguments))
 }

@@ -43,6 +43,11 @@ fn serial(store: &Path) -> u64 {
         .unwrap()
 }
 
+fn is_second_publication(store: &Path) {
+    assert_eq!(serial(store), 2);
+    run(["verify", "--store", text(store)]).exits(0);
+}
+
 /// Returns the files of a store whose paths contain all these parts.
 fn objects(store: &Path, parts: &[&str]) -> Vec<PathBuf> {
     let files = catalogs::files(store).into_iter().map(|(path, _)| path);
@@ -133,8 +138,7 @@ fn poll_does_not_wait_for_a_collector_that_died() {
     )
     .unwrap();
     poll_in_time(store, "v2");
-    assert_eq!(serial(store), 2);
-    run(["verify", "--store", text(store)]).exits(0);
+    is_second_publication(store);
 }
 
 /// Finding 3: publications starved beside a collector of many objects. The collector is stopped in the middle of it.
@@ -155,8 +159,7 @@ fn poll_does_not_wait_for_a_collector_that_is_slow() {
     poll_in_time(store, "v2");
     collector.kill().unwrap();
     collector.wait().unwrap();
-    assert_eq!(serial(store), 2);
-    run(["verify", "--store", text(store)]).exits(0);
+    is_second_publication(store);
 }
 
 fn signal(child: &Child, name: &str) {

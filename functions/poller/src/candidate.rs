@@ -102,6 +102,7 @@ impl Candidate {
 #[cfg(test)]
 mod tests {
     use model::{Availability, Outcome};
+    use testkit::StatusBuilder;
 
     use super::*;
 
@@ -110,21 +111,8 @@ mod tests {
 
     fn candidate(interval: Option<Duration>, failures: u64) -> Candidate {
         let last_poll = SystemTime::UNIX_EPOCH + MINUTE * 1000;
-        let status = Status {
-            source: SOURCE.into(),
-            last_poll,
-            outcome: Outcome::Unchanged,
-            last_success: Some(last_poll),
-            error: None,
-            failures,
-            duration_ms: 1,
-            pull_ms: None,
-            bytes_pulled: 0,
-            bytes_published: 0,
-            empty_layers: None,
-            open_pulls: None,
-            rejected: None,
-        };
+        let mut status = StatusBuilder::new().source(SOURCE).last_poll(last_poll).build();
+        status.failures = failures;
         let catalog = Catalog {
             name: "a".parse().unwrap(),
             source: SOURCE.parse().unwrap(),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod cosign;
+mod cost;
 mod documents;
 mod image;
 mod registry;
@@ -9,6 +10,7 @@ mod s3;
 
 pub use crate::answer::Answer;
 pub use crate::cosign::Cosign;
+pub use crate::cost::grew_more_than_fourfold;
 pub use crate::documents::{
     BuiltSnapshot, CurrentBuilder, SOURCE, SnapshotBuilder, StatusBuilder, current, first_published_at, snapshot,
 };

@@ -1,8 +1,9 @@
 //! Copies values that were read before: those of aliases and merge keys.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 use crate::error::FbcErrorKind;
+use crate::json;
 
 use super::entry::ObjectEntry;
 use super::rearrange::UnsortedObject;
@@ -142,43 +143,18 @@ impl TextRange {
 
 /// Returns the end of the string at an offset of canonical text.
 pub(super) fn string_end(text: &[u8], at: usize) -> usize {
-    let mut at = at + 1;
-    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if text[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    text.len()
+    json::string_end(text, at + 1).unwrap_or(text.len())
 }
 
 /// Returns the end of the value at an offset of canonical text.
-fn value_end(text: &[u8], mut at: usize) -> usize {
-    let mut depth = 0_usize;
-    while let Some(byte) = text.get(at) {
-        match byte {
-            b'"' => at = string_end(text, at),
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                at += 1;
-            }
-            b',' | b':' => at += 1,
-            _ => {
-                // A number or a word, which a list of a merge key may follow.
-                let rest = text[at..].iter();
-                at += rest
-                    .take_while(|byte| !matches!(byte, b',' | b'{' | b'[' | b'}' | b']'))
-                    .count();
-            }
-        }
-        if depth == 0 {
-            break;
+fn value_end(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(b'"') => string_end(text, at),
+        Some(b'{' | b'[') => json::value_end(text, at).unwrap_or(text.len()),
+        _ => {
+            // A number or a word, which the list of a merge key may follow.
+            let rest = text.get(at..).unwrap_or_default().iter();
+            at + rest.take_while(|byte| !b",{[}]".contains(byte)).count()
         }
     }
-    at
 }

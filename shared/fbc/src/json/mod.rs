@@ -72,7 +72,8 @@ pub(crate) fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+/// Returns the end of the string whose text begins at this offset, behind its quote; `None` if it is not complete.
+pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes[at] == b'"' {

@@ -10,10 +10,12 @@ use std::io::Read;
 use allocation_counter::AllocationInfo;
 use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits};
 use documents::{Document, FAMILIES};
+use testkit::grew_more_than_fourfold;
 
-/// Largest factor between the costs of a document and of one that is four times larger, in tenths. What is above four is for
-/// buffers that grow in steps.
-const FACTOR_TENTHS: u64 = 44;
+/// Costs below this many bytes are not compared: constant costs are a large part of them.
+const FLOOR_BYTES: u64 = 1 << 20;
+/// Numbers of allocations below this one are not compared.
+const FLOOR_COUNT: u64 = 200;
 /// Documents below this size, in bytes, may take as much memory as one of this size.
 const SMALL_CHUNK: u64 = 512 << 10;
 /// Size of chunks in bytes. Every document is larger, so that all are read in the same way.
@@ -78,13 +80,11 @@ fn measure(sizes: &[usize]) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Returns true if a document cost much more than four times what one of a quarter of its size cost. Below a floor the
-/// constant costs are larger than the others, and are not compared.
+/// Returns true if a document cost much more than four times what one of a quarter of its size cost.
 fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
-    let grew = |before: u64, now: u64, floor: u64| now * 10 > before.max(floor) * FACTOR_TENTHS;
-    grew(before.bytes_max, now.bytes_max, 1 << 20)
-        || grew(before.bytes_total, now.bytes_total, 1 << 20)
-        || grew(before.count_total, now.count_total, 200)
+    grew_more_than_fourfold(before.bytes_max, now.bytes_max, FLOOR_BYTES)
+        || grew_more_than_fourfold(before.bytes_total, now.bytes_total, FLOOR_BYTES)
+        || grew_more_than_fourfold(before.count_total, now.count_total, FLOOR_COUNT)
 }
 
 #[test]

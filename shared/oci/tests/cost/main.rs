@@ -10,16 +10,13 @@ use std::sync::Arc;
 use allocation_counter::AllocationInfo;
 use catalog_mirror_oci::{BlobRef, Budget, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackError};
 use layers::{FAMILIES, Family};
+use testkit::grew_more_than_fourfold;
 
 const SIZES: [usize; 3] = [1 << 20, 4 << 20, 16 << 20];
 
-/// Largest factor between the costs of a layer and of one that is four times larger, in tenths. What is above four is for
-/// tables that grow in steps.
-const FACTOR_TENTHS: u64 = 44;
-
 /// Costs below this many bytes are not compared: constant costs are a large part of them.
 const FLOOR_BYTES: u64 = 1 << 20;
-/// The same for a number of allocations.
+/// Numbers of allocations below this one are not compared.
 const FLOOR_COUNT: u64 = 1000;
 
 /// Reads every file to its end and forgets it.
@@ -90,10 +87,9 @@ fn measure(family: &Family) -> Vec<String> {
 }
 
 fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
-    let grew = |before: u64, now: u64, floor: u64| now * 10 > before.max(floor) * FACTOR_TENTHS;
-    grew(before.bytes_max, now.bytes_max, FLOOR_BYTES)
-        || grew(before.bytes_total, now.bytes_total, FLOOR_BYTES)
-        || grew(before.count_total, now.count_total, FLOOR_COUNT)
+    grew_more_than_fourfold(before.bytes_max, now.bytes_max, FLOOR_BYTES)
+        || grew_more_than_fourfold(before.bytes_total, now.bytes_total, FLOOR_BYTES)
+        || grew_more_than_fourfold(before.count_total, now.count_total, FLOOR_COUNT)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use catalog_mirror_publish::{GcError, GcOptions, GcStep, PublishError, Retention, gc};
+use catalog_mirror_publish::{GcError, GcOptions, GcReport, GcStep, PublishError, Retention, gc};
 use model::{Document, GcPhase, GcState, Key, ObjectKey};
 use store::{Condition, Store, StoreExt, memory::Action};
 
@@ -17,6 +17,16 @@ async fn world() -> World {
 
 fn is_condemned(state: &GcState) -> bool {
     matches!(state.phase, GcPhase::Condemned { .. })
+}
+
+/// Runs a collector that has no time to delete.
+async fn cut_off(world: &World) -> GcReport {
+    let options = GcOptions {
+        time: Some(Duration::ZERO),
+        env: world.env.clone(),
+        ..GcOptions::default()
+    };
+    gc(&world.store, &options).await.unwrap()
 }
 
 #[tokio::test]
@@ -170,12 +180,7 @@ async fn deletes_stop_after_thirty_minutes() {
     let world = world().await;
     world.gc().await;
     world.pass(2 * HOUR);
-    let options = GcOptions {
-        time: Some(Duration::ZERO),
-        env: world.env.clone(),
-        ..GcOptions::default()
-    };
-    let cut_off = gc(&world.store, &options).await.unwrap();
+    let cut_off = cut_off(&world).await;
     assert_eq!((cut_off.state, cut_off.left.objects), ("deleting", 5));
     world.pass(30 * 60);
     assert_eq!(world.gc().await.step, GcStep::Wait);
@@ -192,12 +197,7 @@ async fn deletes_continue_in_another_run_within_thirty_minutes() {
     let world = world().await;
     world.gc().await;
     world.pass(2 * HOUR);
-    let options = GcOptions {
-        time: Some(Duration::ZERO),
-        env: world.env.clone(),
-        ..GcOptions::default()
-    };
-    gc(&world.store, &options).await.unwrap();
+    cut_off(&world).await;
     world.pass(29 * 60);
     let report = world.gc().await;
     assert_eq!((report.step, report.deleted.objects), (GcStep::Delete, 5));

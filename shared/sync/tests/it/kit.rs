@@ -20,6 +20,14 @@ pub(crate) fn name() -> CatalogName {
     "demo".parse().unwrap()
 }
 
+pub(crate) fn options(rebuild: bool) -> SyncOptions {
+    SyncOptions {
+        rebuild,
+        source: "test".into(),
+        ..SyncOptions::default()
+    }
+}
+
 /// Packages and their number of bundles.
 pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
 

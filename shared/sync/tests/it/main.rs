@@ -4,5 +4,7 @@ mod archives;
 mod copies;
 mod forgeries;
 mod kit;
+mod lists;
+mod origins;
 mod repairs;
 mod servers;

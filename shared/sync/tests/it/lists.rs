@@ -1,0 +1,148 @@
+//! Copies of all catalogs that an origin lists.
+
+use std::{sync::Arc, time::Duration};
+
+use catalog_mirror_sync::SyncOptions;
+use model::{CatalogName, Catalogs, Document, Key, Outcome, Snapshot};
+use store::{Store, memory::Answer};
+use testkit::CurrentBuilder;
+use trust::{Signer, SigningKey};
+
+use crate::kit::{V1, assert_sound, copier, current, mirror, name, options, publish, put_raw, snapshot, write_pointer};
+fn names(names: &[&str]) -> Vec<CatalogName> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+/// One catalog whose origin never answers holds one place, and the others go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_all_goes_on_while_one_catalog_hangs() {
+    let (original, from) = mirror(&[]).await;
+    let names = names(&["a", "b", "c", "d", "e", "f"]);
+    for name in &names {
+        publish(&from, name, V1).await;
+    }
+    original.set_hook(|call, _| match &call.key {
+        Some(Key::Current(name)) if name.as_str() == "a" => Answer::Wait(Box::pin(std::future::pending())),
+        _ => Answer::GoOn,
+    });
+    let (memory, to) = mirror(&[]).await;
+    let two = SyncOptions {
+        catalogs_in_flight: 2,
+        ..options(true)
+    };
+    let copier = copier(&from, &to, two);
+    let others = async {
+        while names[1..]
+            .iter()
+            .any(|name| !memory.objects().contains_key(&Key::Current(name.clone())))
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        _ = copier.copy_all(&names) => panic!("one of the catalogs hangs"),
+        done = tokio::time::timeout(Duration::from_secs(60), others) => done.expect("the others are copied"),
+    }
+}
+
+/// A mirror lists a catalog that it does not serve, because its availability is `Unavailable`.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
+    let (_, from) = mirror(&[V1]).await;
+    let listed: Catalogs = names(&["demo", "unavailable"]).into_iter().collect();
+    put_raw(&from, &Key::Catalogs, listed.to_bytes()).await;
+    let (memory, to) = mirror(&[]).await;
+    let copier = copier(&from, &to, options(true));
+    let reports = copier.copy_listed().await.unwrap();
+    let outcomes: Vec<_> = reports
+        .iter()
+        .map(|report| (report.outcome, report.not_served))
+        .collect();
+    assert_eq!(outcomes, [(Outcome::Published, false), (Outcome::Unchanged, true)]);
+    let unavailable = names(&["unavailable"]);
+    assert!(!memory.objects().contains_key(&Key::Status(unavailable[0].clone())));
+    // A name that the user asks for has to be there.
+    let report = &copier.copy_all(&unavailable).await[0];
+    assert!(
+        report.error_text().unwrap().contains("no catalog unavailable"),
+        "{report:?}"
+    );
+}
+
+/// An origin that is not trusted may list any number of names.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_unsigned_catalogs_writes_nothing_for_new_names() {
+    let (_, from) = mirror(&[]).await;
+    let names = names(&["a", "b", "c"]);
+    for name in &names {
+        publish(&from, name, V1).await;
+    }
+    let (memory, to) = mirror(&[]).await;
+    let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
+    let signer = Signer::new(vec![key], Vec::new());
+    let signed = signer.sign(&names[0], current(&from, &names[0]).await.unwrap());
+    write_pointer(&from, &names[0], &signed).await;
+    let trusting = SyncOptions {
+        trust: Some(signer.trust().clone()),
+        ..options(true)
+    };
+    let reports = copier(&from, &to, trusting.clone()).copy_listed().await.unwrap();
+    let outcomes: Vec<_> = reports.iter().map(|report| report.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Published, Outcome::Refused, Outcome::Refused]);
+    let keys: Vec<Key> = memory
+        .written()
+        .into_iter()
+        .filter(|key| key.catalog().is_some())
+        .collect();
+    assert_eq!(keys, [Key::Current(names[0].clone()), Key::Status(names[0].clone())]);
+
+    // A catalog that the store has gets the refusal into its status.
+    let unsigned = CurrentBuilder::new(&snapshot_of(&from, &names[0]).await)
+        .serial(2)
+        .build();
+    write_pointer(&from, &names[0], &unsigned).await;
+    memory.take_log();
+    let refused = copier(&from, &to, trusting).copy(&names[0]).await;
+    assert_eq!(refused.outcome, Outcome::Refused);
+    assert_eq!(memory.written(), [Key::Status(names[0].clone())]);
+}
+
+async fn snapshot_of(store: &Arc<dyn Store>, name: &CatalogName) -> Snapshot {
+    let current = current(store, name).await.unwrap();
+    store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
+}
+
+/// A pointer of another format belongs to another program; a damaged one is replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_refuses_a_store_of_another_format_and_replaces_a_damaged_pointer() {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    let key = Key::Current(name());
+    for version in [1, 99] {
+        let pointer = format!("{{\"formatVersion\":{version}}}").into_bytes();
+        put_raw(&to, &key, pointer.clone()).await;
+        let refused = copier(&from, &to, options(true)).copy(&name()).await;
+        assert!(refused.error_text().unwrap().contains("format version"), "{refused:?}");
+        assert_eq!(memory.objects()[&key], pointer);
+    }
+    put_raw(&to, &key, b"damaged".to_vec()).await;
+    let replaced = copier(&from, &to, options(true)).copy(&name()).await;
+    assert_eq!((replaced.error_text(), replaced.outcome), (None, Outcome::Published));
+    assert_eq!(memory.objects()[&key], original.objects()[&key]);
+    assert_sound(&memory).await;
+}
+
+/// Without `catalogs.json`, the pointers tell the names. The copy lists them again.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_restores_a_lost_list_of_catalogs() {
+    let (original, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    copier(&from, &to, options(true)).copy(&name()).await;
+    let list = memory.objects()[&Key::Catalogs].clone();
+    memory.lose(&Key::Catalogs);
+    original.lose(&Key::Catalogs);
+    let reports = copier(&from, &to, options(true)).copy_listed().await.unwrap();
+    assert_eq!(reports[0].outcome, Outcome::Unchanged);
+    let names = |bytes: &[u8]| Catalogs::from_bytes(bytes).unwrap().catalogs;
+    assert_eq!(names(&memory.objects()[&Key::Catalogs]), names(&list));
+}

@@ -1,0 +1,169 @@
+//! Copies from origins whose objects are damaged, contradict each other, or were made by another program.
+
+use model::{Key, Kind, Outcome, Sha256, Snapshot};
+use rstest::rstest;
+
+use crate::kit::{
+    DERIVED, V1, V2, assert_sound, copier, mirror, name, options, publish, published, put, put_image,
+    remake_image_index, republish, snapshot,
+};
+/// An object of the origin that is not what its key says gets no key in the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_damaged_origin_fails() {
+    let (_, clean) = mirror(&[V1]).await;
+    for entry in snapshot(&clean).await.objects() {
+        let (original, from) = mirror(&[V1]).await;
+        original.corrupt(&entry.key(), vec![0; entry.object.digest.size as usize]);
+        let (memory, to) = mirror(&[]).await;
+        let report = copier(&from, &to, options(false)).copy(&name()).await;
+        assert_eq!(report.outcome, Outcome::Failed);
+        let text = report.error_text().unwrap();
+        assert!(text.contains(&entry.key().to_string()), "{text}");
+        assert!(!memory.objects().contains_key(&entry.key()));
+        assert!(!memory.objects().contains_key(&Key::Current(name())));
+    }
+}
+
+/// Another version of this program, or of its compressor, makes another image, which cannot be made here.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_fetches_image_that_cannot_be_rebuilt() {
+    let (original, from) = mirror(&[V1]).await;
+    let plain = snapshot(&from).await;
+    let layer = plain.image.clone().unwrap().layer.with_kind(Kind::Blob).key();
+    let mut tar = Vec::new();
+    flate2::read::GzDecoder::new(&original.objects()[&layer][..])
+        .read_to_end(&mut tar)
+        .unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(&tar).unwrap();
+    let other = put_image(&from, encoder.finish().unwrap(), Sha256::of(&tar)).await;
+    let image = Some(other.clone());
+    republish(&from, &Snapshot { image, ..plain }).await;
+    let index = remake_image_index(&from).await;
+
+    let (memory, to) = mirror(&[]).await;
+    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    let layer = other.layer.with_kind(Kind::Blob).key();
+    assert_eq!(report.not_rebuilt, [layer, index].map(|key| key.to_string()));
+    assert_eq!(report.rebuilt.objects, DERIVED - 2);
+    assert_eq!(published(&memory).await, published(&original).await);
+    assert_sound(&memory).await;
+}
+
+/// The layer is right, and the Snapshot records another hash for the tar archive in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_image_that_contradicts_its_lines_fails() {
+    let (_, from) = mirror(&[V1]).await;
+    let plain = snapshot(&from).await;
+    let layer = plain.image.as_ref().unwrap().layer;
+    let documents = oci::Documents::new(layer, Sha256::of(b"another tar"));
+    let image = Some(documents.image(layer, Sha256::of(b"another tar")));
+    republish(&from, &Snapshot { image, ..plain }).await;
+    let (memory, to) = mirror(&[]).await;
+    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    assert_eq!(report.outcome, Outcome::Failed);
+    let layer = layer.with_kind(Kind::Blob).key().to_string();
+    assert!(
+        report.error_text().unwrap().contains("of the origin is damaged"),
+        "{report:?} {layer}"
+    );
+    assert!(!memory.objects().contains_key(&Key::Current(name())));
+}
+
+/// Every object has the right bytes for its key, and the Snapshot says something wrong about them.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_snapshot_that_contradicts_its_lines_fails() {
+    type Forgery = fn(&mut Snapshot);
+    let forgeries: [(&str, Forgery); 6] = [
+        ("counts", |snapshot| {
+            snapshot.packages[0].metas += 1;
+            snapshot.packages[1].metas -= 1;
+        }),
+        ("total count", |snapshot| snapshot.metas += 1),
+        ("total size", |snapshot| snapshot.size += 1),
+        ("package name", |snapshot| snapshot.packages[0].name = "a".into()),
+        ("order of packages", |snapshot| snapshot.packages.swap(0, 1)),
+        ("left out package", |snapshot| {
+            let gone = snapshot.packages.remove(0);
+            snapshot.metas -= gone.metas;
+            snapshot.size -= gone.lines.size;
+        }),
+    ];
+    for rebuild in [false, true] {
+        for (case, forge) in forgeries {
+            let (_, from) = mirror(&[V1]).await;
+            let mut changed = snapshot(&from).await;
+            forge(&mut changed);
+            republish(&from, &changed).await;
+            let (memory, to) = mirror(&[]).await;
+            let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+            assert_eq!(report.outcome, Outcome::Failed, "{case}");
+            assert!(!memory.objects().contains_key(&Key::Current(name())), "{case}");
+        }
+    }
+}
+
+/// A Snapshot may name any index. One of other lines is refused, also if the store has it already.
+#[rstest]
+#[case::moved(false)]
+#[case::rebuilt(true)]
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_index_that_contradicts_its_lines_fails(#[case] rebuild: bool) {
+    let (_, from) = mirror(&[V2, V1]).await;
+    let (_, second) = mirror(&[V2]).await;
+    let index = snapshot(&second).await.index;
+    let changed = Snapshot {
+        index,
+        ..snapshot(&from).await
+    };
+    republish(&from, &changed).await;
+    for to_has_it in [false, true] {
+        let (memory, to) = mirror(if to_has_it { &[V2] } else { &[] }).await;
+        let before = published(&memory).await;
+        let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+        assert_eq!(report.outcome, Outcome::Failed);
+        assert_eq!(published(&memory).await, before);
+    }
+}
+
+/// A catalog may be published without an image, and so is its copy.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_snapshot_without_image_has_no_image() {
+    let (original, from) = mirror(&[V1]).await;
+    let without = Snapshot {
+        image: None,
+        ..snapshot(&from).await
+    };
+    republish(&from, &without).await;
+    let (memory, to) = mirror(&[]).await;
+    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    assert_eq!((report.error_text(), report.rebuilt.objects), (None, 4));
+    assert_eq!(published(&memory).await, published(&original).await);
+    let is_blob = |key: &Key| matches!(key, Key::Object(Kind::Blob, _));
+    assert!(!memory.objects().keys().any(is_blob));
+}
+
+/// A newer compressor makes other bytes of the same lines, under another key. Both states stay whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_recompressed_shard_leaves_the_earlier_shard_alone() {
+    let (_, from) = mirror(&[V1]).await;
+    let (memory, to) = mirror(&[]).await;
+    publish(&to, &"other".parse().unwrap(), V1).await;
+    let before = memory.objects();
+    let mut changed = snapshot(&from).await;
+    let key = changed.packages[0].stored.with_kind(Kind::Package).key();
+    let lines = zstd::decode_all(&before[&key][..]).unwrap();
+    let bytes = zstd::bulk::compress(&lines, 1).unwrap();
+    changed.packages[0].stored = put(&from, Kind::Package, bytes).await;
+    assert_ne!(changed.packages[0].stored.with_kind(Kind::Package).key(), key);
+    republish(&from, &changed).await;
+    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_sound(&memory).await;
+    let other = publish::verify(&*to, &"other".parse().unwrap()).await.unwrap();
+    assert_eq!(other.findings, []);
+    let after = memory.objects();
+    let immutable = before.iter().filter(|(key, _)| key.is_immutable());
+    immutable.for_each(|(key, bytes)| assert_eq!(after[key], bytes, "{key}"));
+}
