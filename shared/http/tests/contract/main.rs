@@ -1,6 +1,7 @@
 //! Every route of the contract, from request to status, headers and body.
 
 mod changes;
+mod conditions;
 mod documents;
 mod errors;
 mod faults;
