@@ -33,6 +33,9 @@ pub(crate) struct ServedCatalog {
     /// Bytes of `current.json` as they are stored and signed.
     pub(crate) document: Bytes,
     pub(crate) document_tag: Tag,
+    /// Content hash as a line, and its tag: the most frequent question formats and hashes nothing.
+    pub(crate) hash_line: Bytes,
+    pub(crate) hash_tag: Tag,
     pub(crate) modified: Modified,
     /// Images of earlier publications, read at the first request for one.
     pub(crate) earlier: EarlierImages,
@@ -82,7 +85,10 @@ impl Pointers {
 impl ServedCatalog {
     fn new(name: CatalogName, document: Bytes, version: Version, current: Current) -> Self {
         let all = &current.all;
+        let hash_line = Bytes::from(format!("{}\n", current.content_hash));
         Self {
+            hash_tag: Tag::of_stored(Sha256::of(&hash_line)),
+            hash_line,
             document_tag: Tag::of_stored(Sha256::of(&document)),
             modified: Modified::new(current.published_at),
             earlier: EarlierImages::default(),

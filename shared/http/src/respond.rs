@@ -68,10 +68,12 @@ impl Representation {
     }
 
     /// Returns a plain text that is in memory.
-    pub(crate) fn text(bytes: Bytes, cache: CachePolicy) -> Self {
+    pub(crate) fn text(bytes: Bytes, tag: Tag, cache: CachePolicy) -> Self {
         Self {
             content_type: "text/plain; charset=utf-8",
-            ..Self::document(bytes, cache)
+            tag,
+            payload: Payload::Memory(bytes),
+            ..Self::empty_document(cache)
         }
     }
 

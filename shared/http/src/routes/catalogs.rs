@@ -68,9 +68,8 @@ async fn document(call: RouteCall<'_>, key: &Key) -> Result<Representation, ApiE
 
 async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let served = call.app.served(&call.catalog()?).await?;
-    let line = format!("{}\n", served.current.content_hash);
     Ok(Representation {
         modified: Some(served.modified.clone()),
-        ..Representation::text(line.into(), CachePolicy::Pointer)
+        ..Representation::text(served.hash_line.clone(), served.hash_tag.clone(), CachePolicy::Pointer)
     })
 }

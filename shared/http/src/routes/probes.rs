@@ -1,8 +1,8 @@
 use bytes::Bytes;
-use model::{CachePolicy, Key};
+use model::{CachePolicy, Key, Sha256};
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
-use crate::{error::ApiError, respond::Representation};
+use crate::{error::ApiError, fields::Tag, respond::Representation};
 
 pub(super) const HEALTH: Route = Route {
     path: "/healthz",
@@ -50,5 +50,7 @@ async fn readiness(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 }
 
 fn ok() -> Representation {
-    Representation::text(Bytes::from_static(b"ok\n"), CachePolicy::NoStore)
+    let line = Bytes::from_static(b"ok\n");
+    let tag = Tag::of_stored(Sha256::of(&line));
+    Representation::text(line, tag, CachePolicy::NoStore)
 }
