@@ -24,9 +24,22 @@ lines_mb() { snapshot "$1" c | jq '.size / 1048576'; }
 # publish STORE CATALOG
 publish() { "${POLL[@]}" --store "$1" --catalog "c=$PLAIN_REGISTRY/ns/$2:v1" >/dev/null; }
 
+# publish_served STORE: the full catalog, or the small one without a data folder.
+publish_served() {
+  local data
+  data=$(data_folder)
+  if [[ -z $data || -n $QUICK ]]; then
+    publish "$1" small
+    return
+  fi
+  unpack "$data/community-full.tar.zst" "$WORK/full"
+  "${POLL[@]}" --store "$1" --catalog "c=dir:$WORK/full/configs" >/dev/null || true
+  rm -r "$WORK/full"
+}
+
 # make_catalogs: small (YAML, the series' first state).
 make_catalogs() {
-  SMALL=small SERVED=small CATALOGS=(small)
+  SMALL=small CATALOGS=(small)
   AUTH_FILE=$WORK/no-auth.json
   echo '{}' >"$AUTH_FILE"
   push_folder small "$SERIES/000/configs"
@@ -53,17 +66,6 @@ make_catalog() {
   python3 "$HERE/lib/multiply.py" "$WORK/full/configs" "$WORK/$1" "$2"
   push_folder "$1" "$WORK/$1"
   rm -r "$WORK/${1:?}"
-}
-
-# push_folder NAME FOLDER: as an image of one layer.
-push_folder() {
-  local layout=$WORK/$1-layout tree=$WORK/$1-tree
-  new_image "$layout:v1"
-  mkdir -p "$tree"
-  cp -rl "$2" "$tree/configs" 2>/dev/null || cp -r "$2" "$tree/configs"
-  add_layer "$layout:v1" "$tree"
-  copy_image "oci:$layout:v1" "docker://$PLAIN_REGISTRY/ns/$1:v1"
-  rm -r "$layout" "$tree"
 }
 
 # serve_static FOLDER: nginx, tuned as one would for static files. STATIC is its URL.
