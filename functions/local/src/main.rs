@@ -1,5 +1,6 @@
 //! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
 
+mod arenas;
 mod cli;
 mod collect;
 mod commands;
@@ -17,6 +18,11 @@ use clap::Parser;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     config::logs::init(cli.log_format.into(), cli.log_filter());
+    if cli.command.runs_for_long()
+        && let Err(error) = arenas::limit()
+    {
+        tracing::debug!(%error, "cannot start again with fewer arenas");
+    }
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {

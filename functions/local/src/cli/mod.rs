@@ -113,6 +113,17 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Returns true if the command runs until a signal ends it.
+    pub(crate) const fn runs_for_long(&self) -> bool {
+        match self {
+            Self::Serve(_) => true,
+            Self::Sync(sync) => sync.watch.is_some(),
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum LogFormatArg {
     /// One readable line for each event.

@@ -4,6 +4,7 @@ mod collect;
 mod events;
 mod failed;
 mod manual;
+mod memory;
 mod queue;
 mod schedule;
 mod speed;

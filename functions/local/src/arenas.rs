@@ -1,0 +1,28 @@
+//! Memory of processes that run for long.
+
+use std::{env, io, os::unix::process::CommandExt, process::Command};
+
+/// Variable from which glibc reads the number of its arenas, at the start of a process only.
+const VARIABLE: &str = "MALLOC_ARENA_MAX";
+/// Number of arenas. With glibc's default of eight for each core, each thread leaves freed memory behind in another one: after
+/// 15 minutes of requests and publications a server took 240 MB, and takes 63 MB with two.
+const ARENAS: &str = "2";
+
+/// Replaces this process by one of the same program, process ID and arguments that has few arenas. Does nothing if the
+/// environment says how many there are, or if glibc is not the C library.
+///
+/// To be called before threads and files exist. Returns only if the process goes on as it is.
+///
+/// # Errors
+/// If the program cannot be started again, for example because its file was removed.
+pub(crate) fn limit() -> io::Result<()> {
+    if !cfg!(target_env = "gnu") || env::var_os(VARIABLE).is_some() || env::var_os("GLIBC_TUNABLES").is_some() {
+        return Ok(());
+    }
+    let mut arguments = env::args_os();
+    let mut again = Command::new(env::current_exe()?);
+    if let Some(name) = arguments.next() {
+        again.arg0(name);
+    }
+    Err(again.args(arguments).env(VARIABLE, ARENAS).exec())
+}
