@@ -1,6 +1,6 @@
 //! Configuration files, read by the binary.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -152,7 +152,11 @@ fn limits_in_config_bound_image_and_catalog() {
     let source = format!("oci:{}:v1", catalogs::example_layout().display());
     // One limit of the image and one of its content.
     for limit in ["pathBytes", "documents"] {
-        let text = format!("limits: {{{limit}: 1}}\ncatalogs: [{{name: a, source: '{source}'}}]\n");
+        // The second catalog has a limit of its own.
+        let text = format!(
+            "limits: {{{limit}: 1}}\ncatalogs: [{{name: a, source: '{source}'}}, \
+             {{name: b, source: '{source}', limits: {{{limit}: 4096}}}}]\n"
+        );
         fs::write(&file, text).unwrap();
         let (file, store) = (file.display().to_string(), store.display().to_string());
         let polled = run(["poll", "--json", "--config", &file, "--store", &store]).exits(1);
@@ -160,6 +164,21 @@ fn limits_in_config_bound_image_and_catalog() {
             polled.stdout.contains(&format!("the limit {limit} of 1")),
             "{polled:#?}"
         );
+        assert!(
+            polled
+                .stdout
+                .contains(&format!("a larger limits.{limit} of the catalog")),
+            "{polled:#?}"
+        );
+        let published = |name: &str| {
+            Path::new(&store)
+                .join("catalogs")
+                .join(name)
+                .join("current.json")
+                .exists()
+        };
+        assert!(published("b") && !published("a"));
+        fs::remove_dir_all(&store).unwrap();
     }
 }
 

@@ -52,14 +52,10 @@ async fn each_update_is_complete_and_writes_only_changed_objects() {
         MirrorSettings::default(),
         publish::PollMetrics::default(),
     );
-    let catalog = publish::Catalog {
-        name: "live".parse().unwrap(),
-        source: registry.reference("ns/live", "latest").parse().unwrap(),
-        availability: model::Availability::Available,
-        interval: None,
-        policy: None,
-        lookaside: None,
-    };
+    let catalog = publish::Catalog::new(
+        "live".parse().unwrap(),
+        registry.reference("ns/live", "latest").parse().unwrap(),
+    );
     let mut before: BTreeMap<String, ObjectDigest> = BTreeMap::new();
     for at in 0..=20 {
         registry.push("ns/live", "latest", &catalogs::image(&step(at)));

@@ -101,7 +101,7 @@ impl Candidate {
 
 #[cfg(test)]
 mod tests {
-    use model::{Availability, Outcome};
+    use model::Outcome;
     use testkit::StatusBuilder;
 
     use super::*;
@@ -114,12 +114,8 @@ mod tests {
         let mut status = StatusBuilder::new().source(SOURCE).last_poll(last_poll).build();
         status.failures = failures;
         let catalog = Catalog {
-            name: "a".parse().unwrap(),
-            source: SOURCE.parse().unwrap(),
-            availability: Availability::Available,
             interval,
-            policy: None,
-            lookaside: None,
+            ..Catalog::new("a".parse().unwrap(), SOURCE.parse().unwrap())
         };
         Candidate {
             catalog,

@@ -113,9 +113,16 @@ impl Report {
         is_final && self.outcome == Outcome::Failed
     }
 
-    /// Returns the error and its causes on one line.
+    /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
     pub fn error_text(&self) -> Option<String> {
-        self.error.as_ref().map(|error| model::text::error_line(error))
+        let error = self.error.as_ref()?;
+        let mut text = model::text::error_line(error);
+        for limit in error.limits() {
+            text.push_str("; a larger limits.");
+            text.push_str(limit);
+            text.push_str(" of the catalog admits it");
+        }
+        Some(text)
     }
 }
 

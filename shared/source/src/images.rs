@@ -61,9 +61,22 @@ impl Images {
     pub fn new(settings: SourceSettings) -> Result<Self, Error> {
         let settings = Arc::new(settings);
         Ok(Self {
-            client: RegistryClient::new(Arc::clone(&settings))?,
+            client: RegistryClient::new(&settings)?,
             settings,
         })
+    }
+
+    /// Returns a copy with other limits. It shares connections and tokens with this one.
+    #[must_use]
+    pub fn with_limits(&self, limits: ImageLimits) -> Self {
+        let settings = SourceSettings {
+            limits,
+            ..SourceSettings::clone(&self.settings)
+        };
+        Self {
+            client: self.client.clone(),
+            settings: Arc::new(settings),
+        }
     }
 
     /// Returns the settings that it was made with.
@@ -224,7 +237,7 @@ impl Images {
     }
 
     pub(crate) fn session(&self, reference: &Reference) -> Session {
-        self.client.session(reference)
+        self.client.session(reference, &self.settings)
     }
 
     pub(crate) fn limits(&self) -> &ImageLimits {

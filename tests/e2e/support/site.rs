@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use model::{Availability, CatalogName, Current, Key, Snapshot};
+use model::{CatalogName, Current, Key, Snapshot};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use source::{Images, PlainHttp, SourceSettings};
 use store::{MemoryStore, ObjectState, Store, StoreExt, check_object, read_stored};
@@ -34,14 +34,7 @@ impl Site {
         let mirror = mirror(&registry, &store, settings);
         let source = registry.reference("ns/catalog", "latest").parse().unwrap();
         let name: CatalogName = "site".parse().unwrap();
-        let catalog = Catalog {
-            name,
-            source,
-            availability: Availability::Available,
-            interval: None,
-            policy: None,
-            lookaside: None,
-        };
+        let catalog = Catalog::new(name, source);
         Self {
             registry,
             store,

@@ -6,7 +6,7 @@ use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
 use http_api::HttpMetrics;
-use model::{Availability, CatalogName, Current, Document, Key, Snapshot, StoredDocument};
+use model::{CatalogName, Current, Document, Key, Snapshot, StoredDocument};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use source::{Images, Source};
 use store::{Condition, MemoryStore, Store};
@@ -91,14 +91,7 @@ async fn publish(store: &MemoryStore, folder: &Path) {
         ..MirrorSettings::default()
     };
     let mirror = Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default());
-    let catalog = Catalog {
-        name: name(),
-        source: Source::Dir(folder.to_owned()),
-        availability: Availability::Available,
-        interval: None,
-        policy: None,
-        lookaside: None,
-    };
+    let catalog = Catalog::new(name(), Source::Dir(folder.to_owned()));
     let options = PollOptions {
         force: true,
         ..PollOptions::default()

@@ -32,14 +32,7 @@ const LONG: Duration = Duration::from_secs(120);
 async fn mirror() -> Router {
     let store = MemoryStore::new();
     for version in ["v1", "v2", "v1"] {
-        let catalog = Catalog {
-            name: "demo".parse().unwrap(),
-            source: Source::Dir(Path::new(CATALOGS).join(version)),
-            availability: model::Availability::Available,
-            interval: None,
-            policy: None,
-            lookaside: None,
-        };
+        let catalog = Catalog::new("demo".parse().unwrap(), Source::Dir(Path::new(CATALOGS).join(version)));
         let images = Images::new(source::SourceSettings::default()).unwrap();
         let mirror = Mirror::new(
             images,

@@ -4,7 +4,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use model::{Availability, CatalogName};
+use model::CatalogName;
 use source::{Images, Source};
 use tempfile::TempDir;
 
@@ -62,12 +62,5 @@ pub(crate) fn name(catalog: usize) -> CatalogName {
 /// Returns a catalog whose source holds one of the versions.
 pub(crate) fn catalog(catalog: usize, version: usize) -> Arc<publish::Catalog> {
     let path: PathBuf = source_files().dir.path().join(version.to_string());
-    Arc::new(publish::Catalog {
-        name: name(catalog),
-        source: Source::Dir(path),
-        availability: Availability::Available,
-        interval: None,
-        policy: None,
-        lookaside: None,
-    })
+    Arc::new(publish::Catalog::new(name(catalog), Source::Dir(path)))
 }

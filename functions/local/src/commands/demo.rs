@@ -1,7 +1,6 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::Context;
-use model::Availability;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions, Report};
 use source::{Images, Source};
@@ -85,14 +84,7 @@ fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -
         dir: layout.to_owned(),
         tag: Some(example::TAG.to_owned()),
     };
-    let catalog = Catalog {
-        name: NAME.parse()?,
-        source,
-        availability: Availability::Available,
-        interval: None,
-        policy: None,
-        lookaside: None,
-    };
+    let catalog = Catalog::new(NAME.parse()?, source);
     let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), metrics);
     Ok((mirror, catalog))
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use model::{Availability, CatalogName, Current, ObjectRef, Sha256, Snapshot};
+use model::{CatalogName, Current, ObjectRef, Sha256, Snapshot};
 use olm::{Changes, changed_shards};
 use publish::{Catalog, Mirror};
 use source::{Images, Source};
@@ -143,14 +143,7 @@ async fn between_sources(sources: [&str; 2], registries: RegistryArgs) -> anyhow
 }
 
 fn catalog(name: &str, source: Source) -> anyhow::Result<Catalog> {
-    Ok(Catalog {
-        name: name.parse()?,
-        source,
-        availability: Availability::Available,
-        interval: None,
-        policy: None,
-        lookaside: None,
-    })
+    Ok(Catalog::new(name.parse()?, source))
 }
 
 async fn compare(store: &dyn Store, old: &Snapshot, new: &Snapshot) -> anyhow::Result<Changes> {

@@ -10,7 +10,6 @@ use lambda_http::{
     http::{Method, Request, Uri},
     tower::ServiceExt,
 };
-use model::Availability;
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use serde_json::{Value, json};
 use source::Images;
@@ -38,14 +37,10 @@ pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
         ..MirrorSettings::default()
     };
     let mirror = Mirror::new(images, store, settings, PollMetrics::default());
-    let catalog = Catalog {
-        name: "demo".parse().unwrap(),
-        source: format!("dir:{}", folder.display()).parse().unwrap(),
-        availability: Availability::Available,
-        interval: None,
-        policy: None,
-        lookaside: None,
-    };
+    let catalog = Catalog::new(
+        "demo".parse().unwrap(),
+        format!("dir:{}", folder.display()).parse().unwrap(),
+    );
     let report = mirror.poll(&catalog, PollOptions::default()).await;
     assert_eq!(report.outcome, model::Outcome::Published, "{:?}", report.error_text());
 }

@@ -1,6 +1,6 @@
 //! `ClusterCatalog` manifests, as `kubectl get -o yaml` prints them.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use model::Availability;
 use publish::Catalog;
@@ -8,9 +8,20 @@ use serde::Deserialize;
 use serde_json::Value;
 use source::Source;
 
-use super::{ConfigProblems, file::PlacedCatalog, section::deserialize, values::check_poll_interval};
+use super::{
+    ConfigProblems,
+    file::{MergedFiles, PlacedCatalog},
+    limits::{self, OwnLimits},
+    section::{Section, deserialize},
+    values::check_poll_interval,
+};
 
 const API_VERSION: &str = "olm.operatorframework.io/v1";
+
+/// Prefix of the annotations that are for this program.
+const ANNOTATION_PREFIX: &str = "catalog-mirror/";
+/// Limits of the catalog, as the mapping that `limits` is in `catalogs.yaml`.
+const LIMITS_ANNOTATION: &str = "catalog-mirror/limits";
 
 /// A manifest. Fields that a cluster adds (`status`, more `metadata`) are ignored.
 #[derive(Debug, Deserialize)]
@@ -23,6 +34,8 @@ struct Manifest {
 #[derive(Debug, Deserialize)]
 struct Metadata {
     name: String,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,16 +68,14 @@ struct ImageSource {
 }
 
 /// Adds a manifest, or all items of a `List` of manifests.
-pub(crate) fn add(manifest: Value, place: &str, catalogs: &mut Vec<PlacedCatalog>, problems: &mut ConfigProblems) {
+pub(crate) fn add(manifest: Value, place: &str, files: &mut MergedFiles, problems: &mut ConfigProblems) {
     let field = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (field("apiVersion"), field("kind"));
     if kind == "List" || kind == "ClusterCatalogList" {
         let Some(items) = manifest.get("items").and_then(Value::as_array) else {
             return problems.add(place, format!("the {kind} has no items"));
         };
-        return items
-            .iter()
-            .for_each(|item| add(item.clone(), place, catalogs, problems));
+        return items.iter().for_each(|item| add(item.clone(), place, files, problems));
     }
     if (version, kind) != (API_VERSION, "ClusterCatalog") {
         let problem = format!("{kind:?} of {version:?} is not a ClusterCatalog of {API_VERSION:?}");
@@ -76,8 +87,40 @@ pub(crate) fn add(manifest: Value, place: &str, catalogs: &mut Vec<PlacedCatalog
         .unwrap_or_default();
     let place = format!("{place}, ClusterCatalog {name}");
     let manifest: Option<Manifest> = deserialize(manifest, &place, problems);
-    let catalog = manifest.and_then(|manifest| manifest.check(&place, problems));
-    catalogs.extend(catalog.map(|catalog| PlacedCatalog { place, catalog }));
+    let Some(manifest) = manifest else {
+        return;
+    };
+    let limits = manifest.metadata.limits(&place, problems);
+    if let Some(catalog) = manifest.check(&place, problems) {
+        files.limits.add_own(&catalog.name, limits);
+        files.catalogs.push(PlacedCatalog { place, catalog });
+    }
+}
+
+impl Metadata {
+    /// Reads the annotations that are for this program. Unknown ones are problems, since most are misspelt.
+    fn limits(&self, place: &str, problems: &mut ConfigProblems) -> OwnLimits {
+        let place = format!("{place}, metadata.annotations");
+        let own = self
+            .annotations
+            .keys()
+            .filter(|name| name.starts_with(ANNOTATION_PREFIX));
+        for name in own.filter(|name| *name != LIMITS_ANNOTATION) {
+            problems.add(
+                &place,
+                format!("unknown annotation {name}, known is {LIMITS_ANNOTATION}"),
+            );
+        }
+        let Some(text) = self.annotations.get(LIMITS_ANNOTATION) else {
+            return OwnLimits::default();
+        };
+        let place = format!("{place}, {LIMITS_ANNOTATION}");
+        let value = serde_saphyr::from_str(text).map_err(|_| "is not a mapping such as {documents: 50000}");
+        let section = problems
+            .ok(&place, value)
+            .and_then(|value| Section::new(value, place, problems));
+        section.map(limits::read_own).unwrap_or_default()
+    }
 }
 
 impl Manifest {
@@ -95,12 +138,9 @@ impl Manifest {
         let minutes = image.poll_interval_minutes;
         let interval = minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
         Some(Catalog {
-            name: name?,
-            source: source?,
             availability: self.spec.availability_mode,
             interval,
-            policy: None,
-            lookaside: None,
+            ..Catalog::new(name?, source?)
         })
     }
 }

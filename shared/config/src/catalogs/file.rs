@@ -7,7 +7,7 @@ use publish::{Catalog, Retention};
 use serde_json::Value;
 
 use super::{
-    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, keys::KeyPlaces, limits::LimitSettings,
+    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, keys::KeyPlaces, limits, limits::LimitSettings,
     poll_interval, retention, section::Section, signatures::SignatureRules, webhook::NotifySettings,
 };
 
@@ -49,7 +49,7 @@ impl MergedFiles {
                 _ => format!("{place}, document {number}"),
             };
             if document.get("kind").is_some() || document.get("apiVersion").is_some() {
-                cluster_catalog::add(document, &place, &mut self.catalogs, problems);
+                cluster_catalog::add(document, &place, self, problems);
             } else if !document.is_null() {
                 let section = Section::new(document, place, problems);
                 section
@@ -100,20 +100,19 @@ impl MergedFiles {
         let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = section.value("signature");
+        let limits = section.section("limits").map(limits::read_own).unwrap_or_default();
         section.finish();
         let (Some(name), Some(source)) = (name, source) else {
             return;
         };
+        self.limits.add_own(&name, limits);
         if let Some(rule) = signature {
             self.signatures.set_own(&name, rule, format!("{place}, signature"));
         }
         let catalog = Catalog {
-            name,
-            source,
             availability: availability.unwrap_or_default(),
             interval: Some(interval),
-            policy: None,
-            lookaside: None,
+            ..Catalog::new(name, source)
         };
         self.catalogs.push(PlacedCatalog { place, catalog });
     }

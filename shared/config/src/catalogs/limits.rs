@@ -1,4 +1,5 @@
-use publish::SourceLimits;
+use model::CatalogName;
+use publish::{Catalog, SourceLimits};
 
 use super::{ValueError, byte_size, section::Section, section::text, values::count};
 
@@ -32,7 +33,7 @@ const LIMITS: &[(&str, SetLimit)] = &[
     ("memoryRatio", |limits, to| {
         limits.catalog.document.memory_ratio = to_usize(to);
     }),
-    ("memoryBytes", |limits, to| limits.memory_bytes = to_usize(to)),
+    (MEMORY, |limits, to| limits.memory_bytes = to_usize(to)),
     ("documents", |limits, to| limits.catalog.documents = to),
     ("packages", |limits, to| limits.catalog.packages = to),
     ("contentBytes", |limits, to| limits.catalog.content_bytes = to),
@@ -44,34 +45,76 @@ const LIMITS: &[(&str, SetLimit)] = &[
     ("ignoreSteps", |limits, to| limits.catalog.ignore.steps = to),
 ];
 
+/// Limit of the process and not of a catalog.
+const MEMORY: &str = "memoryBytes";
+
 /// Limits of all files together. The last file wins for each limit.
 #[derive(Debug, Default)]
-pub(crate) struct LimitSettings(SourceLimits);
+pub(crate) struct LimitSettings {
+    all: SourceLimits,
+    own: Vec<(CatalogName, OwnLimits)>,
+}
+
+/// Limits that one catalog sets itself, with their values.
+pub(crate) type OwnLimits = Vec<(SetLimit, u64)>;
 
 impl LimitSettings {
     pub(crate) fn add(&mut self, mut section: Section<'_>) {
-        for (name, value) in section.rest() {
-            let place = section.place_of(&name);
-            let Some((_, set)) = LIMITS.iter().find(|(known, _)| *known == name) else {
-                let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
-                let problem = format!("there is no such limit, only {}", known.join(", "));
-                section.problems().add(place, problem);
-                continue;
-            };
-            if let Some(to) = section.problems().ok(place, parse(&name, &text(&value))) {
-                set(&mut self.0, to);
-            }
+        for (_, set, to) in read(&mut section) {
+            set(&mut self.all, to);
+        }
+    }
+
+    /// Adds limits of one catalog, which win over those of all.
+    pub(crate) fn add_own(&mut self, catalog: &CatalogName, limits: OwnLimits) {
+        if !limits.is_empty() {
+            self.own.push((catalog.clone(), limits));
         }
     }
 
     /// Sets a default for `memoryBytes` that fits the machine.
     pub(crate) fn set_memory(&mut self, bytes: usize) {
-        self.0.memory_bytes = bytes;
+        self.all.memory_bytes = bytes;
     }
 
-    pub(crate) fn finish(self) -> SourceLimits {
-        self.0
+    /// Sets the limits of every catalog that has its own, and returns those for all others.
+    pub(crate) fn apply(self, catalogs: &mut [Catalog]) -> SourceLimits {
+        for (name, own) in &self.own {
+            for catalog in catalogs.iter_mut().filter(|catalog| catalog.name == *name) {
+                let limits = catalog.limits.get_or_insert_with(|| self.all.clone());
+                own.iter().for_each(|(set, to)| set(limits, *to));
+            }
+        }
+        self.all
     }
+}
+
+/// Reads the limits of one catalog.
+pub(crate) fn read_own(mut section: Section<'_>) -> OwnLimits {
+    let limits = read(&mut section);
+    if limits.iter().any(|(name, _, _)| *name == MEMORY) {
+        let place = section.place_of(MEMORY);
+        let problem = "is shared by all catalogs of the process: set it in the limits of the file";
+        section.problems().add(place, problem);
+    }
+    limits.into_iter().map(|(_, set, to)| (set, to)).collect()
+}
+
+fn read(section: &mut Section<'_>) -> Vec<(&'static str, SetLimit, u64)> {
+    let mut limits = Vec::new();
+    for (name, value) in section.rest() {
+        let place = section.place_of(&name);
+        let Some((name, set)) = LIMITS.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
+            let problem = format!("there is no such limit, only {}", known.join(", "));
+            section.problems().add(place, problem);
+            continue;
+        };
+        if let Some(to) = section.problems().ok(place, parse(name, &text(&value))) {
+            limits.push((*name, *set, to));
+        }
+    }
+    limits
 }
 
 fn parse(name: &str, text: &str) -> Result<u64, ValueError> {
@@ -123,6 +166,69 @@ mod tests {
         assert_eq!((image.compressed_bytes, image.file_bytes), (2 << 30, 3 << 20));
         assert_eq!((image.entries, image.path_bytes), (11, 512));
         assert_eq!(image.tree_bytes, 700_000_000);
+    }
+
+    fn own(text: &str) -> Result<Vec<Option<SourceLimits>>, String> {
+        let mut loader = ConfigLoader::new(Duration::from_secs(600));
+        loader.text("file", text);
+        let config = loader.finish().map_err(|problems| problems.to_string())?;
+        Ok(config.catalogs.into_iter().map(|catalog| catalog.limits).collect())
+    }
+
+    const MANIFEST: &str = "{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: \
+                            {name: c, annotations: ANNOTATIONS}, \
+                            spec: {source: {type: Image, image: {ref: 'quay.io/a/c:v1'}}}}";
+
+    #[test]
+    fn limits_of_a_catalog_win_and_others_are_those_of_all() {
+        let manifest = MANIFEST.replace(
+            "ANNOTATIONS",
+            "{catalog-mirror/limits: '{fileBytes: 1MiB}', other/limits: x}",
+        );
+        let text = format!(
+            "catalogs:\n- {{name: a, source: 'quay.io/a/a:v1', limits: {{depth: 7}}}}\n\
+             - {{name: b, source: 'quay.io/a/b:v1'}}\n---\nlimits: {{layers: 3}}\n---\n{manifest}"
+        );
+        let limits = own(&text).unwrap();
+        let mut expected = SourceLimits::default();
+        expected.image.layers = 3;
+        let mut first = expected.clone();
+        first.catalog.document.depth = 7;
+        expected.image.file_bytes = 1 << 20;
+        assert_eq!(limits, [Some(first), None, Some(expected)]);
+    }
+
+    #[test]
+    fn limits_of_a_catalog_have_the_problems_of_the_others() {
+        let text = "catalogs: [{name: a, source: 'quay.io/a/a:v1', limits: {depth: x, memoryBytes: 1GiB}}]";
+        let problems = own(text).unwrap_err();
+        for part in [
+            "catalog a, limits, depth: ",
+            "catalog a, limits, memoryBytes: is shared",
+        ] {
+            assert!(problems.contains(part), "{part} is not in {problems}");
+        }
+        for (annotations, part) in [
+            (
+                "{catalog-mirror/limits: '{dept: 1}'}",
+                "catalog-mirror/limits, dept: there is no such limit",
+            ),
+            (
+                "{catalog-mirror/limits: '{dept: '}",
+                "catalog-mirror/limits: is not a mapping",
+            ),
+            (
+                "{catalog-mirror/limits: '7'}",
+                "catalog-mirror/limits: 7 is not a mapping",
+            ),
+            (
+                "{catalog-mirror/limit: '{}'}",
+                "unknown annotation catalog-mirror/limit,",
+            ),
+        ] {
+            let problems = own(&MANIFEST.replace("ANNOTATIONS", annotations)).unwrap_err();
+            assert!(problems.contains(part), "{part} is not in {problems}");
+        }
     }
 
     #[test]

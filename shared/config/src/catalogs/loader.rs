@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fmt::Display, fs, path::Path, str::FromStr, time::Duration};
 
-use model::{Availability, CatalogName};
+use model::CatalogName;
 use publish::Catalog;
 use source::Source;
 use trust::policy::OpenPgpBackend;
@@ -80,12 +80,8 @@ impl ConfigLoader {
     /// Adds a catalog of the command line.
     pub fn named_source(&mut self, named: &NamedSource) {
         let catalog = Catalog {
-            name: named.name.clone(),
-            source: named.source.clone(),
-            availability: Availability::Available,
             interval: Some(self.interval),
-            policy: None,
-            lookaside: None,
+            ..Catalog::new(named.name.clone(), named.source.clone())
         };
         let place = "--catalog".to_owned();
         self.files.catalogs.push(PlacedCatalog { place, catalog });
@@ -150,7 +146,7 @@ impl ConfigLoader {
         self.files.server.extend(self.server);
         self.files.server.check(problems);
         let keys = self.files.keys.read(self.registries_only, problems);
-        let limits = self.files.limits.finish();
+        let limits = self.files.limits.apply(&mut catalogs);
         let images = self.files.registries.settings(limits.image.clone(), problems);
         self.problems.none_or(Config {
             store: self.files.store,

@@ -4,6 +4,8 @@ use model::{Availability, CatalogName};
 use source::{Lookaside, Source};
 use trust::policy::Policy;
 
+use super::SourceLimits;
+
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalog {
@@ -19,9 +21,24 @@ pub struct Catalog {
     pub policy: Option<Policy>,
     /// Location of its simple signatures, if the policy asks for some.
     pub lookaside: Option<Lookaside>,
+    /// Limits of its source, in place of those of the mirror. `memory_bytes` is not used: the mirror's is for all catalogs.
+    pub limits: Option<SourceLimits>,
 }
 
 impl Catalog {
+    /// Returns an available catalog that is polled once, without a policy and with the limits of the mirror.
+    pub const fn new(name: CatalogName, source: Source) -> Self {
+        Self {
+            name,
+            source,
+            availability: Availability::Available,
+            interval: None,
+            policy: None,
+            lookaside: None,
+            limits: None,
+        }
+    }
+
     /// Returns the time between two polls. A pinned digest never changes, so it has none.
     pub fn poll_interval(&self) -> Option<Duration> {
         self.interval.filter(|_| self.source.pinned().is_none())

@@ -6,6 +6,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, Status};
+use render::RenderLimits;
 use source::Images;
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
@@ -120,7 +121,7 @@ struct PollEnd {
 }
 
 impl Mirror {
-    /// Reads with `images` and publishes to `store`.
+    /// Reads with `images` and publishes to `store`. The limits of `images` and `settings` are for catalogs without their own.
     pub fn new(images: Images, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
         let rendering = Semaphore::new(settings.side_by_side.max(1));
         let resolving = Semaphore::new(settings.resolves.max(1));
@@ -137,6 +138,20 @@ impl Mirror {
             polled: Mutex::default(),
             pull_records: PullRecords::default(),
         }
+    }
+
+    /// Returns the reader of a catalog's source, with the limits for its image.
+    pub(crate) fn images(&self, catalog: &Catalog) -> Images {
+        match &catalog.limits {
+            Some(limits) => self.images.with_limits(limits.image.clone()),
+            None => self.images.clone(),
+        }
+    }
+
+    /// Returns the limits for the FBC of a catalog.
+    pub(crate) fn render_limits(&self, catalog: &Catalog) -> RenderLimits {
+        let own = catalog.limits.as_ref().map(|limits| limits.catalog);
+        own.unwrap_or(self.settings.render.limits)
     }
 
     /// Returns the progress of all polls.

@@ -145,7 +145,7 @@ impl Poll<'_> {
         }
         let permit = self.mirror.resolving.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
-        Ok(self.mirror.images.resolve(&self.catalog.source).await?)
+        Ok(self.mirror.images(self.catalog).resolve(&self.catalog.source).await?)
     }
 
     /// Looks for missing and truncated objects of an unchanged catalog, once an hour: a damaged state is otherwise only

@@ -28,11 +28,15 @@ pub(crate) async fn pull(
     let PullWork { stop, report } = work;
     let settings = RenderSettings {
         stop: stop.clone(),
+        limits: mirror.render_limits(catalog),
         ..mirror.settings.render.clone()
     };
     let renderer = Renderer::start(settings, published);
     let sink = RenderSink::new(renderer, mirror.progress());
-    let (sink, pull) = mirror.images.read(&catalog.source, digest, &parse(known), sink).await?;
+    let (sink, pull) = mirror
+        .images(catalog)
+        .read(&catalog.source, digest, &parse(known), sink)
+        .await?;
     report.bytes_pulled += pull.bytes;
     report.layers_fetched += pull.layers_fetched;
     report.layers_skipped += pull.layers_skipped;

@@ -38,7 +38,7 @@ pub(crate) async fn verify_source(
 }
 
 async fn verify(mirror: &Mirror, catalog: &Catalog, policy: &Policy, digest: &Digest) -> Result<Verified, PollError> {
-    let found = find(&mirror.images, catalog, policy, digest).await;
+    let found = find(&mirror.images(catalog), catalog, policy, digest).await;
     Ok(policy.verify(digest.as_str(), &found.map_err(PollError::Signatures)?)?)
 }
 
@@ -51,7 +51,7 @@ async fn verify_manifest(
     index: &Digest,
     rejection: VerifyError,
 ) -> Result<Verified, PollError> {
-    let manifest = mirror.images.of_platform(&catalog.source, index).await;
+    let manifest = mirror.images(catalog).of_platform(&catalog.source, index).await;
     let Some(manifest) = manifest.map_err(PollError::Signatures)? else {
         return Err(rejection.into());
     };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use catalog_mirror_publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, SourceLimits};
-use model::{Availability, Current, Key, Snapshot};
+use model::{Current, Key, Snapshot};
 use source::{FetchSettings, Images, PlainHttp, Proxy, RetrySchedule};
 use store::{MemoryStore, StoreExt, read_stored};
 use testkit::{Image, Registry};
@@ -24,14 +24,10 @@ impl Site {
         let store = MemoryStore::new();
         let site = Self {
             mirror: mirror(images, &store, limits),
-            catalog: Catalog {
-                name: "hostile".parse().unwrap(),
-                source: registry.reference("ns/cat", "v1").parse().unwrap(),
-                availability: Availability::Available,
-                interval: None,
-                policy: None,
-                lookaside: None,
-            },
+            catalog: Catalog::new(
+                "hostile".parse().unwrap(),
+                registry.reference("ns/cat", "v1").parse().unwrap(),
+            ),
             registry,
             store,
         };

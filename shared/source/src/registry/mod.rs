@@ -51,7 +51,6 @@ type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
 
 struct SharedState {
     fetcher: Fetcher,
-    settings: Arc<SourceSettings>,
     /// By host and repository.
     auth_states: Mutex<BTreeMap<(String, String), SharedAuthState>>,
     hosts_without_head: Mutex<BTreeSet<String>>,
@@ -60,6 +59,7 @@ struct SharedState {
 /// One resolve or read of one repository. Credentials are read at most once in a session, and again in the next.
 pub(crate) struct Session {
     client: RegistryClient,
+    settings: Arc<SourceSettings>,
     fetcher: Fetcher,
     /// The registry as the user wrote it.
     registry: String,
@@ -73,22 +73,22 @@ pub(crate) struct Session {
 }
 
 impl RegistryClient {
-    pub(crate) fn new(settings: Arc<SourceSettings>) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &SourceSettings) -> Result<Self, Error> {
         Ok(Self(Arc::new(SharedState {
             fetcher: Fetcher::new(settings.http.clone())?,
-            settings,
             auth_states: Mutex::default(),
             hosts_without_head: Mutex::default(),
         })))
     }
 
-    pub(crate) fn session(&self, reference: &Reference) -> Session {
+    pub(crate) fn session(&self, reference: &Reference, settings: &Arc<SourceSettings>) -> Session {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
         let key = (host.clone(), repository.clone());
         let mut states = self.0.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
         Session {
             client: self.clone(),
+            settings: Arc::clone(settings),
             fetcher: self.0.fetcher.with_own_traffic(),
             registry: reference.registry().to_owned(),
             host,
@@ -125,7 +125,7 @@ impl Session {
     }
 
     fn settings(&self) -> &SourceSettings {
-        &self.client.0.settings
+        &self.settings
     }
 
     fn failed(&self, fault: impl Into<RegistryFault>) -> Error {

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use fetch::{AddressScope, FetchError, FetchSettings, Network, PlainHttp, Proxy, RedirectRefusal, RetrySchedule};
 use testkit::{Fault as ScriptedFault, ImageBuilder, Kind, Layer, Registry};
 
-use crate::registry::{RegistryClient, RegistryFault};
+use crate::registry::RegistryFault;
 use crate::settings::SourceSettings;
-use crate::{Error, Logins};
+use crate::{Error, Images, Logins};
 
 /// Addresses of each name: the first lookup returns the first address, the next one the next, and then always the last.
 type Names = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
@@ -66,17 +66,17 @@ impl Net {
         Self { names, settings }
     }
 
-    fn client(&self) -> RegistryClient {
-        RegistryClient::new(Arc::new(self.settings.clone())).unwrap()
+    fn images(&self) -> Images {
+        Images::new(self.settings.clone()).unwrap()
     }
 
     /// Resolves `ns/cat:v1` of a registry of that name and port several times with one client. Returns the last result.
     async fn resolve(&self, name: &str, registry: &Registry, times: usize) -> Result<(), RegistryFault> {
-        let client = self.client();
+        let images = self.images();
         let mut last = Ok(());
         for _ in 0..times {
             let reference = format!("{name}:{}/ns/cat:v1", port(registry)).parse().unwrap();
-            last = match client.session(&reference).resolve(&reference).await {
+            last = match images.session(&reference).resolve(&reference).await {
                 Ok(_) => Ok(()),
                 Err(Error::Registry(error)) => Err(error.fault),
                 Err(other) => panic!("{other}"),
@@ -222,12 +222,12 @@ async fn redirect_to_internal_host_is_followed() {
 async fn open_connection_is_not_reused_across_scopes() {
     let net = Net::new(&[("quay.test", &[2]), ("lab.test", &[4])]);
     let (registry, lab) = (at(2).await, at(4).await);
-    let client = net.client();
+    let images = net.images();
     let own = format!("lab.test:{}/ns/cat:v1", port(&lab)).parse().unwrap();
-    client.session(&own).resolve(&own).await.unwrap();
+    images.session(&own).resolve(&own).await.unwrap();
     lead(&registry, "lab.test", &lab);
     let other = format!("quay.test:{}/ns/cat:v1", port(&registry)).parse().unwrap();
-    let Err(Error::Registry(error)) = client.session(&other).resolve(&other).await else {
+    let Err(Error::Registry(error)) = images.session(&other).resolve(&other).await else {
         panic!("the connection was reused");
     };
     assert_eq!(refusal(Err(error.fault)), Some(RedirectRefusal::Private));

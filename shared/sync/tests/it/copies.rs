@@ -11,7 +11,7 @@ use rstest::rstest;
 use store::memory::{Action, Answer, Moment};
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, copier, current, mirror, name, options, publish, published, put, put_raw, snapshot,
+    DERIVED, V1, V2, assert_sound, copier, current, mirror, name, options, publish, published, put_raw, snapshot,
 };
 
 #[rstest]

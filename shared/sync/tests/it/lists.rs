@@ -8,7 +8,7 @@ use store::{Store, memory::Answer};
 use testkit::CurrentBuilder;
 use trust::{Signer, SigningKey};
 
-use crate::kit::{V1, assert_sound, copier, current, mirror, name, options, publish, put_raw, snapshot, write_pointer};
+use crate::kit::{V1, assert_sound, copier, current, mirror, name, options, publish, put_raw, write_pointer};
 fn names(names: &[&str]) -> Vec<CatalogName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }

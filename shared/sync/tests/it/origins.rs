@@ -1,5 +1,7 @@
 //! Copies from origins whose objects are damaged, contradict each other, or were made by another program.
 
+use std::io::{Read, Write};
+
 use model::{Key, Kind, Outcome, Sha256, Snapshot};
 use rstest::rstest;
 
