@@ -3,6 +3,7 @@
 mod answer;
 mod cosign;
 mod cost;
+mod differential;
 mod documents;
 mod image;
 mod registry;
@@ -11,6 +12,7 @@ mod s3;
 pub use crate::answer::Answer;
 pub use crate::cosign::Cosign;
 pub use crate::cost::grew_more_than_fourfold;
+pub use crate::differential::{Differential, REFUSED, Random};
 pub use crate::documents::{
     BuiltSnapshot, CurrentBuilder, SOURCE, SnapshotBuilder, StatusBuilder, current, first_published_at, snapshot,
 };

@@ -1,5 +1,7 @@
 //! Archives of every odd shape, each made from a seed.
 
+use testkit::Random;
+
 /// Formats of a header by their `magic` and `version`.
 const MAGICS: [&[u8]; 7] = [
     b"ustar\x0000",
@@ -105,31 +107,6 @@ struct NumberField {
     len: usize,
 }
 
-/// A small generator of pseudo-random numbers (SplitMix64), because a new version of a library must not change the archives.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ (word >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
-
 struct Generator {
     random: Random,
     out: Vec<u8>,
@@ -178,7 +155,7 @@ impl Generator {
     fn content(&mut self) -> Vec<u8> {
         if self.random.one_in(4) {
             let mut inner = Generator {
-                random: Random(self.random.next()),
+                random: Random(self.random.number()),
                 out: Vec::new(),
             };
             inner.header(b'0', b"hidden", 0, usize::MAX);
