@@ -185,6 +185,7 @@ fn keys_become_strings_or_errors() {
     refuse(&[
         ("v: {~: 1}\n", "null cannot be a key"),
         ("v: {[a]: 1}\n", "a mapping or sequence cannot be a key"),
+        ("v: {~: 1}\nv: 2\n", "null cannot be a key"),
         ("v: {18446744073709551615: 1}\n", "so large an integer cannot be a key"),
     ]);
 }
@@ -219,6 +220,7 @@ fn content_that_catalogd_loses_is_kept_or_refused() {
         ("a: 1\n...\nb: 2\n", "{\"a\":1}\n{\"b\":2}\n"),
         ("v: 1e400\n", "{\"v\":\"1e400\"}\n"),
         (r#"v: "\/ \ud83d\ude00""#, "{\"v\":\"/ 😀\"}\n"),
+        ("v: !!timestamp 2020-13-45\n", "{\"v\":\"2020-13-45\"}\n"),
         ("a: 1\n...\n", "{\"a\":1}\n"),
     ]);
     refuse(&[
@@ -227,6 +229,8 @@ fn content_that_catalogd_loses_is_kept_or_refused() {
         ("---\n{a: 1}}\n", "invalid YAML"),
         ("v: [a:]\n", "white space is needed"),
         ("v: [?a]\n", "white space is needed"),
+        ("v: [:a]\n", "white space is needed"),
+        ("v: {:a}\n", "white space is needed"),
     ]);
 }
 
@@ -242,7 +246,13 @@ fn line_separators_are_line_breaks_in_yaml() {
         ("v: a\u{2028}b\n", "line separator"),
         ("# a\u{2028}w: 2\nv: 1\n", "line separator"),
         ("v: 1 # a\u{2029}w: 2\n", "line separator"),
+        ("v: |-\n  a\u{2028}\n", "line separator"),
+        ("v: |\n  a\n  \u{2028}\n\n", "line separator"),
+        ("v: >\n  \u{2028}a\n", "line separator"),
         ("v: a\u{1}b\n", "control"),
+        ("# c\n\u{feff}v: 1\n", "byte order mark"),
+        ("\u{feff}\u{feff}v: 1\n", "byte order mark"),
+        ("---\n \u{feff}v: 1\n", "byte order mark"),
     ]);
 }
 

@@ -13,13 +13,24 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)
     if printable(text.as_bytes()) {
         return Ok(text);
     }
-    match text.char_indices().find(|(_, c)| !allowed(*c)) {
-        None => Ok(next_lines(text)),
-        Some((at, _)) => Err((
-            line(&text.as_bytes()[..at]),
-            FbcErrorKind::Encoding("text: it holds a control character"),
-        )),
+    let refused = |at: usize, what| Err((line(&text.as_bytes()[..at]), FbcErrorKind::Encoding(what)));
+    if let Some((at, _)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
+        return refused(at, "text: it holds a control character");
     }
+    if let Some(at) = line_with_mark(&text) {
+        return refused(at, "text: a line starts with a byte order mark");
+    }
+    Ok(next_lines(text))
+}
+
+/// Returns the offset of a byte order mark that only white space precedes on its line. The parser skips some of them, and for
+/// go-yaml they are a part of the word that follows.
+fn line_with_mark(text: &str) -> Option<usize> {
+    let mut marks = text.match_indices('\u{feff}').map(|(at, _)| at);
+    marks.find(|at| {
+        let before = text[..*at].trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with(['\n', '\r'])
+    })
 }
 
 /// Replaces U+0085 by a line feed: it is one in YAML 1.1, but the parser knows 1.2 only.

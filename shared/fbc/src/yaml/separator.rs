@@ -22,6 +22,8 @@ pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<Str
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => join(value, |before, after| {
             Some((before.trim_end_matches(BLANK), after.trim_start_matches(BLANK)))
         }),
+        // YAML 1.1 counts a separator among the breaks at the end of the value, and among those of an empty line.
+        ScalarStyle::Literal | ScalarStyle::Folded if ends_a_line(value) => None,
         ScalarStyle::Literal | ScalarStyle::Folded => {
             let indent = indent(value, source)?;
             join(value, |before, after| {
@@ -45,6 +47,14 @@ pub(super) fn ends_well(comment: &str) -> bool {
 fn beside_break(source: &str) -> bool {
     let mut parts = source.split(is).map(|part| part.trim_matches(BLANK));
     parts.any(|part| part.is_empty() || part.starts_with(BREAK) || part.ends_with(BREAK))
+}
+
+/// Returns true if only white space stands between a separator and a line break, or the start or the end of the value.
+fn ends_a_line(value: &str) -> bool {
+    let mut after = value.split(is).skip(1).map(|part| part.trim_start_matches(BLANK));
+    let mut before = value.rsplit(is).skip(1).map(|part| part.trim_end_matches(BLANK));
+    after.any(|part| part.is_empty() || part.starts_with(BREAK))
+        || before.any(|part| part.is_empty() || part.ends_with(BREAK))
 }
 
 const BLANK: [char; 2] = [' ', '\t'];

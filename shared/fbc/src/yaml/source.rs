@@ -155,7 +155,9 @@ impl<'a> YamlSource<'a> {
     /// Refuses or corrects scalars that YAML 1.1 reads differently from the parser.
     #[inline]
     fn check(&self, value: Cow<'a, str>, style: ScalarStyle) -> Result<Cow<'a, str>, YamlError> {
-        if style == ScalarStyle::Plain && self.colon_follows() {
+        // In `[]` and `{}`, go-yaml takes every colon at the start of a scalar for that of an empty key.
+        let is_colon = self.flow > 0 && value.starts_with(':');
+        if style == ScalarStyle::Plain && (is_colon || self.colon_follows()) {
             let what = "white space is needed between a colon and what follows it";
             return Err(self.error(FbcErrorKind::Yaml(what.into())));
         }
