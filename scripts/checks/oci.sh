@@ -161,7 +161,7 @@ fails() {
 
 need_crane
 need_oras
-need_fbc_counter
+need_fbc_reader
 publish
 lists
 with_skopeo

@@ -21,7 +21,7 @@ install_check_tools() {
   need_python_tools
   need_crane
   need_oras
-  need_fbc_counter
+  need_fbc_reader
 }
 
 need_check_servers() {
@@ -34,8 +34,8 @@ need_crane() { need_go crane "$CRANE"; }
 need_oras() { need_go oras "$ORAS"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
-# Counts packages, channels and bundles as OLM's own module reads them.
-need_fbc_counter() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
+# Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
+need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 

@@ -1,19 +1,37 @@
-// Reads a folder of FBC as the tools of OLM do, makes what they resolve of it, and prints how many packages, channels
-// and bundles that are. A second opinion on what the mirror writes.
+// Reads FBC as the tools of OLM do: a second opinion on what the mirror makes of it.
+//
+// With a folder as argument, it makes of the folder what OLM resolves, and prints the numbers of packages, channels and
+// bundles.
+//
+// Without argument, standard input holds files, each after its size as four bytes, big endian. Standard output is one line
+// for each file: "error", or the lines that catalogd would serve, with a space between them. The tests of shared/fbc make
+// the files and compare the answers.
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 )
 
 func main() {
-	if err := count(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	log.SetFlags(0)
+	var err error
+	if len(os.Args) > 1 {
+		err = count(os.Args[1])
+	} else {
+		err = answerAll(bufio.NewReader(os.Stdin))
+	}
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 
@@ -35,4 +53,46 @@ func count(folder string) error {
 	}
 	fmt.Println(len(model), channels, bundles)
 	return nil
+}
+
+func answerAll(in io.Reader) error {
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	for {
+		var size uint32
+		err := binary.Read(in, binary.BigEndian, &size)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		file := make([]byte, size)
+		if err == nil {
+			_, err = io.ReadFull(in, file)
+		}
+		if err != nil {
+			return err
+		}
+		answer, err := lines(file)
+		if err != nil {
+			answer = []byte("error")
+		}
+		out.Write(append(answer, '\n'))
+	}
+}
+
+// lines returns the lines of a file as catalogd stores them.
+func lines(file []byte) (answer []byte, err error) {
+	// Some malformed documents make the YAML library panic, which ends catalogd.
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			err = fmt.Errorf("panic: %v", recovered)
+		}
+	}()
+	var all [][]byte
+	err = declcfg.WalkMetasReader(bytes.NewReader(file), func(meta *declcfg.Meta, err error) error {
+		if err == nil {
+			all = append(all, bytes.TrimRight(meta.Blob, "\n"))
+		}
+		return err
+	})
+	return bytes.Join(all, []byte(" ")), err
 }
