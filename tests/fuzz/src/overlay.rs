@@ -1,8 +1,12 @@
 mod model;
+#[cfg(test)]
+mod umoci;
+
+use std::collections::BTreeMap;
 
 use arbitrary::{Arbitrary, Unstructured};
 use source::{Error, LayerError};
-use testkit::{ImageBuilder, Layer};
+use testkit::{Image, ImageBuilder, Layer};
 
 use crate::images::read;
 use model::Tree;
@@ -38,26 +42,50 @@ pub fn overlay(input: &[u8]) {
     let Ok((root, layers)) = layers(&mut Unstructured::new(input)) else {
         return;
     };
-    let mut image = ImageBuilder::catalog(&format!("/{root}"));
     let mut tree = Tree::default();
-    for entries in &layers {
-        image = image.layer(layer(entries));
-        tree.unpack(entries);
-    }
-    let expected = tree.files(root);
-    match read(&image.build()) {
+    layers.iter().for_each(|entries| tree.unpack(entries));
+    let image = image(root, &layers);
+    if tree.is_contradictory() {
         // A path that occurs twice in a layer is refused, unless the layer is hidden; on a disk, either entry may win.
-        Ok(_)
-        | Err(Error::Layer {
-            source: LayerError::Duplicate(_),
-            ..
-        }) if tree.is_contradictory() => {}
-        Ok(seen) => assert_eq!(seen.contents(), expected, "{root:?} of {layers:?}"),
-        // Documented refusals: a link without a target, an image without a catalog.
-        Err(Error::Link { .. }) if tree.has_links() => {}
-        Err(Error::Image(_)) if expected.is_empty() || tree.is_contradictory() => {}
-        Err(error) => panic!("{error:?} for {root:?} of {layers:?}"),
+        match read(&image) {
+            Ok(_)
+            | Err(
+                Error::Link { .. }
+                | Error::Image(_)
+                | Error::Layer {
+                    source: LayerError::Duplicate(_),
+                    ..
+                },
+            ) => {}
+            Err(error) => panic!("{error:?} for {root:?} of {layers:?}"),
+        }
+    } else {
+        check(
+            &image,
+            &tree.files(root),
+            tree.has_links(),
+            &format!("{root:?} of {layers:?}"),
+        );
     }
+}
+
+/// Checks that the reader finds these files, or refuses the image for a documented reason: a link without a target, an image
+/// without a catalog.
+fn check(image: &Image, expected: &BTreeMap<String, Vec<u8>>, has_links: bool, about: &str) {
+    match read(image) {
+        Ok(seen) => assert_eq!(seen.contents(), *expected, "{about}"),
+        Err(Error::Link { .. }) if has_links => {}
+        Err(Error::Image(_)) if expected.is_empty() => {}
+        Err(error) => panic!("{error:?} for {about}"),
+    }
+}
+
+fn image(root: &str, layers: &[Vec<Entry>]) -> Image {
+    let image = ImageBuilder::catalog(&format!("/{root}"));
+    layers
+        .iter()
+        .fold(image, |image, entries| image.layer(layer(entries)))
+        .build()
 }
 
 fn layers(input: &mut Unstructured<'_>) -> arbitrary::Result<(&'static str, Vec<Vec<Entry>>)> {

@@ -2,6 +2,8 @@
 //! Changeset").
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+#[cfg(test)]
+use std::{fs, io, path::Path};
 
 use super::Entry;
 
@@ -26,6 +28,34 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// Reads the files of a folder.
+    #[cfg(test)]
+    pub(super) fn of_disk(folder: &Path) -> io::Result<Self> {
+        let mut tree = Self::default();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(next) = folders.pop() {
+            for entry in fs::read_dir(next)? {
+                let path = entry?.path();
+                let name = path
+                    .strip_prefix(folder)
+                    .expect("it is inside")
+                    .to_string_lossy()
+                    .into_owned();
+                let kind = fs::symlink_metadata(&path)?;
+                let node = if kind.is_dir() {
+                    folders.push(path);
+                    Node::Dir
+                } else if kind.is_symlink() {
+                    Node::Symlink(fs::read_link(&path)?.to_string_lossy().into_owned())
+                } else {
+                    Node::File(fs::read(&path)?)
+                };
+                tree.nodes.insert(name, node);
+            }
+        }
+        Ok(tree)
+    }
+
     /// Returns true if a layer had a link.
     pub(crate) fn has_links(&self) -> bool {
         self.links

@@ -1,0 +1,95 @@
+//! The same images, unpacked by umoci.
+
+use std::{collections::BTreeSet, env, process::Command};
+
+use arbitrary::Unstructured;
+use testkit::Random;
+
+use super::{Entry, check, image, layers, model::Tree};
+use crate::images::in_memory;
+
+/// Compares `IMAGES` images (default 100) with what umoci makes of them, from `FIRST_SEED` (default 0) on.
+#[test]
+#[ignore = "needs umoci: run scripts/long-checks differential"]
+fn reader_agrees_with_umoci() {
+    let number = |name: &str, default: usize| env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (first, wanted) = (number("FIRST_SEED", 0) as u64, number("IMAGES", 100));
+    let (mut compared, mut refused) = (0, 0);
+    for seed in first.. {
+        if compared == wanted {
+            break;
+        }
+        let mut random = Random(seed);
+        let noise: Vec<u8> = (0..512).map(|_| random.below(256) as u8).collect();
+        let Ok((root, mut layers)) = layers(&mut Unstructured::new(&noise)) else {
+            continue;
+        };
+        layers.truncate(3);
+        if layers.len() < 2 || differs_on_purpose(&layers) {
+            continue;
+        }
+        let image = image(root, &layers);
+        let dir = in_memory();
+        image.write_layout(&dir.path().join("layout"), Some("one"));
+        let mut umoci = Command::new("umoci");
+        let umoci = umoci.current_dir(dir.path());
+        let umoci = umoci.args(["raw", "unpack", "--rootless", "--image", "layout:one", "rootfs"]);
+        // It refuses a hard link to a file that does not exist yet, and a file in a folder that is a file below.
+        if !umoci.output().unwrap().status.success() {
+            refused += 1;
+            continue;
+        }
+        let disk = Tree::of_disk(&dir.path().join("rootfs")).unwrap();
+        let has_links = layers.iter().flatten().any(is_link);
+        check(
+            &image,
+            &disk.files(root),
+            has_links,
+            &format!("seed {seed}: {root:?} of {layers:?}"),
+        );
+        compared += 1;
+    }
+    println!("{compared} images are read as umoci reads them; it refuses {refused} more");
+    assert!(refused < 2 * wanted, "umoci refuses {refused} of {}", refused + wanted);
+}
+
+fn is_link(entry: &Entry) -> bool {
+    matches!(entry, Entry::Symlink(..) | Entry::Hardlink(..))
+}
+
+/// Returns true if the order of entries in a layer matters to umoci, or if umoci and overlayfs differ: umoci follows a link
+/// where an entry needs a folder, and ignores a whiteout where its folder is a file in a lower layer. overlayfs replaces both.
+fn differs_on_purpose(layers: &[Vec<Entry>]) -> bool {
+    let mut tree = Tree::default();
+    layers.iter().for_each(|entries| tree.unpack(entries));
+    let all = || layers.iter().flatten();
+    let links: BTreeSet<&str> = all().filter(|entry| is_link(entry)).map(path).collect();
+    let files: BTreeSet<&str> = all()
+        .filter(|entry| matches!(entry, Entry::File(..)))
+        .map(path)
+        .collect();
+    let is_below = |path: &str, others: &BTreeSet<&str>| {
+        let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+        folders.any(|folder| others.contains(folder))
+    };
+    let differs = |entry: &Entry| match entry {
+        Entry::Whiteout(path) => is_below(path, &links) || is_below(path, &files),
+        Entry::Opaque(path) => {
+            let marker = format!("{path}/");
+            is_below(&marker, &links) || is_below(&marker, &files)
+        }
+        other => is_below(path(other), &links),
+    };
+    tree.is_contradictory() || all().any(differs)
+}
+
+fn path(entry: &Entry) -> &str {
+    match entry {
+        Entry::File(path, _)
+        | Entry::Dir(path)
+        | Entry::Symlink(path, _)
+        | Entry::Hardlink(path, _)
+        | Entry::Whiteout(path)
+        | Entry::Opaque(path) => path,
+    }
+}
