@@ -2,6 +2,8 @@
 
 mod auth;
 mod blob_source;
+#[cfg(test)]
+mod cost;
 mod dir;
 mod error;
 mod grammar;

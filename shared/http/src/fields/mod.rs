@@ -2,6 +2,8 @@
 
 mod accept;
 mod conditional;
+#[cfg(test)]
+mod cost;
 mod list;
 mod query;
 mod range;

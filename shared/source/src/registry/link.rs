@@ -16,20 +16,11 @@ fn next_in(field: &str) -> Option<String> {
         while rest.skip(',') {}
         let target = rest.skip('<').then(|| rest.until(&['>']))?;
         let is_whole = rest.skip('>');
-        if is_next(&rest.parameters()) && is_whole {
+        if rest.is_next() && is_whole {
             return Some(target.to_owned());
         }
         rest.until(&[',']);
     }
-}
-
-/// Returns true for the parameters of a link to the next page. Only the first `rel` counts, and it may name several
-/// relations (RFC 8288, section 3.3). A link with an anchor starts at another document (section 3.2).
-fn is_next(parameters: &[(String, String)]) -> bool {
-    let named = |wanted: &str| parameters.iter().find(|(name, _)| name == wanted);
-    let relations = named("rel").map_or("", |(_, value)| value);
-    let mut relations = relations.split_ascii_whitespace();
-    relations.any(|relation| relation.eq_ignore_ascii_case("next")) && named("anchor").is_none()
 }
 
 /// The unread part of a header.
@@ -51,15 +42,22 @@ impl<'a> LinkText<'a> {
         rest.is_some()
     }
 
-    /// Takes the parameters of a link (RFC 8288, appendix B.3).
-    fn parameters(&mut self) -> Vec<(String, String)> {
-        let mut parameters = Vec::new();
+    /// Takes the parameters of a link (RFC 8288, appendix B.3). Returns true if they are those of the next page. Only the first
+    /// `rel` counts, and it may name several relations (section 3.3). A link with an anchor starts at another document
+    /// (section 3.2). No list of the parameters is kept, because a header may hold 400,000 of them.
+    fn is_next(&mut self) -> bool {
+        let (mut relations, mut has_anchor) = (None, false);
         while self.skip(';') {
-            let name = self.until(&['=', ';', ',']).trim().to_ascii_lowercase();
+            let name = self.until(&['=', ';', ',']).trim();
             let value = if self.skip('=') { self.value() } else { String::new() };
-            parameters.push((name, value));
+            has_anchor |= name.eq_ignore_ascii_case("anchor");
+            if name.eq_ignore_ascii_case("rel") {
+                relations.get_or_insert(value);
+            }
         }
-        parameters
+        let relations = relations.unwrap_or_default();
+        let mut relations = relations.split_ascii_whitespace();
+        relations.any(|relation| relation.eq_ignore_ascii_case("next")) && !has_anchor
     }
 
     fn value(&mut self) -> String {

@@ -41,6 +41,8 @@ use crate::settings::SourceSettings;
 use auth_state::AuthState;
 
 pub use error::{RegistryFailure, RegistryFault};
+#[cfg(test)]
+pub(crate) use {challenge::Challenge, link::next as next_link};
 
 /// Connections, tokens and facts about registries, shared by all pulls of a process.
 #[derive(Clone)]
