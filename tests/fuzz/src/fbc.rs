@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use fbc::{Chunks, FbcError, FbcLimits};
 use serde_json::Value;
 
+use crate::memory;
+
 /// Chunk size at which no file is cut.
 const WHOLE: usize = usize::MAX >> 1;
 
@@ -24,8 +26,16 @@ impl Read for Dribble<'_> {
     }
 }
 
+/// Size below which documents may take as much memory as one of this size, in bytes.
+const SMALL: usize = 512 << 10;
+
 /// Returns the canonical lines of a file, after checking all that needs no second parser.
 pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
+    check_memory(file);
+    if file.len() > SMALL {
+        // The other checks would take too long for a large file.
+        return None;
+    }
     let lines = cut_anywhere(file);
     // Chunks are never small, so only a long file is cut at all.
     let long = [file, filler.repeat(PEEK / filler.len()).as_bytes(), file].concat();
@@ -40,6 +50,24 @@ pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
 pub(crate) fn close(a: Option<f64>, b: Option<f64>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     a == b || (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON
+}
+
+/// Checks the promise of [`FbcLimits::memory_ratio`] for the memory that parsing takes and for the lines.
+fn check_memory(file: &[u8]) {
+    let limits = FbcLimits::default();
+    let limit = limits.memory_ratio * file.len().max(SMALL);
+    let start = text(&file[..file.len().min(1000)]);
+    let lines = memory::within(limit, &start, || {
+        let mut lines = 0;
+        for chunk in Chunks::new(file, limits, WHOLE) {
+            let read = chunk.and_then(|chunk| chunk.metas(&limits, &mut |meta| lines += meta.line.len()));
+            if read.is_err() {
+                return 0;
+            }
+        }
+        lines
+    });
+    assert!(lines <= limit, "{lines} bytes of lines from {start}");
 }
 
 /// Returns the lines of a file and checks that they do not depend on the chunk size.

@@ -5,8 +5,12 @@ mod conditional;
 mod documents;
 mod fbc;
 mod field;
+mod grammar;
+mod ignore;
 mod images;
 mod json;
+mod manifest;
+mod memory;
 #[cfg(any(test, feature = "openpgp"))]
 mod messages;
 mod negotiation;
@@ -26,7 +30,9 @@ mod yaml;
 pub use archive::{archive, volume};
 pub use conditional::if_none_match;
 pub use documents::{current, index, snapshot};
+pub use ignore::indexignore;
 pub use json::json;
+pub use manifest::manifest;
 #[cfg(any(test, feature = "openpgp"))]
 pub use messages::openpgp;
 pub use negotiation::accept_encoding;

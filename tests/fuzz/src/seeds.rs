@@ -17,6 +17,7 @@ use crate::{
     archive::export,
     policies, publisher,
     site::{CATALOGS, Site, name},
+    yaml::CHOICES,
 };
 
 /// Name and function of a target.
@@ -26,6 +27,8 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("json", crate::json),
     ("yaml", crate::yaml),
+    ("indexignore", crate::indexignore),
+    ("manifest", crate::manifest),
     ("overlay", crate::overlay),
     ("tar", crate::tar),
     ("references", crate::references),
@@ -73,6 +76,7 @@ impl Seeds {
         seeds.published(&Site::new(&["v1", "v2"]));
         seeds.requests(&Site::new(&["v1"]));
         seeds.layers();
+        seeds.hostile();
         seeds.signatures();
         #[cfg(any(test, feature = "openpgp"))]
         seeds.messages();
@@ -95,7 +99,15 @@ impl Seeds {
 
     fn published(&mut self, site: &Site) {
         let hash = site.current.content_hash;
-        self.add("current", site.object(&Key::Current(name())));
+        let current = site.object(&Key::Current(name()));
+        let mut many: serde_json::Value = serde_json::from_slice(&current).expect("a pointer is JSON");
+        if let Some(previous) = many["previous"].as_array_mut()
+            && let Some(first) = previous.first().cloned()
+        {
+            previous.resize(60, first);
+        }
+        self.add("current", many.to_string());
+        self.add("current", current);
         let json = |key: &Key| zstd::decode_all(&*site.object(key)).expect("a stored document");
         self.add("snapshot", json(&site.current.snapshot.key()));
         self.add("index", json(&site.snapshot.index.with_kind(Kind::Index).key()));
@@ -220,6 +232,42 @@ impl Seeds {
         self.add("tar", changed(156, &[0]));
     }
 
+    /// Adds what once took too much memory or time, or showed the text of strangers.
+    fn hostile(&mut self) {
+        let many = |start: &str, part: &str, end: &str| [start, &part.repeat(2000), end].concat();
+        self.add("yaml", many("<<: [", "{},", "]\n"));
+        self.add("yaml", many("x: &a [", "1,", "]\ny: *a\n"));
+        self.add("yaml", many("x: &a {b: 1}\ny: [", "*a,", "]\n"));
+        self.add("json", many("{\"v\":[0", ",{}", "]}"));
+        let broken = (0..50).fold(Layer::new(), |layer, at| {
+            layer.symlink(&format!("configs/l{at}"), "missing")
+        });
+        self.add("tar", broken.file("configs/.indexignore", "a*b\n".repeat(100)).tar());
+        let mut packed = testkit::gzip(&Layer::new().file("configs/x.yaml", "a: 1\n").tar());
+        if let Some(check) = packed.iter_mut().rev().nth(6) {
+            *check ^= 1;
+        }
+        self.add("tar", packed);
+        let (digest, index) = (testkit::digest(b""), "application/vnd.oci.image.index.v1+json");
+        for document in [
+            format!(
+                r#"{{"schemaVersion":2,"artifactType":"pass\u001b[0mword","config":{{"mediaType":"a/b","digest":"{digest}","size":0}},"layers":[]}}"#
+            ),
+            format!(
+                r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"","digest":"{digest}","size":-5,"platform":{{"os":"pass\nword","architecture":"a"}}}}]}}"#
+            ),
+            format!(
+                r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"{digest}","size":5}}]}}"#
+            ),
+            format!(
+                r#"{{"schemaVersion":2,"mediaType":"{index}","layers":[],"config":{{"mediaType":"","digest":"{digest}","size":0}}}}"#
+            ),
+            r#"{"schemaVersion":3,"manifests":[]}"#.to_owned(),
+        ] {
+            self.add("manifest", document);
+        }
+    }
+
     fn signatures(&mut self) {
         self.add("policy", publisher::signed());
         for real in [policies::PAYLOAD, policies::SIGNATURE.as_bytes(), policies::BUNDLE] {
@@ -237,13 +285,15 @@ impl Seeds {
 
     /// Adds noise for the targets that build their input from bytes rather than parse it.
     fn noise(&mut self) {
-        for target in ["overlay", "archive"] {
+        for target in ["overlay", "archive", "indexignore", "yaml", "manifest"] {
             for mut state in 1..=16_u32 {
                 let noise = (0..256).map(|_| {
                     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     state.to_be_bytes()[0]
                 });
-                let noise: Vec<u8> = noise.collect();
+                // The first byte makes choices of the rest.
+                let first = matches!(target, "yaml" | "manifest").then_some(CHOICES);
+                let noise: Vec<u8> = first.into_iter().chain(noise).collect();
                 self.add(target, noise);
             }
         }

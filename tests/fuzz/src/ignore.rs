@@ -1,0 +1,206 @@
+use arbitrary::{Arbitrary, Result, Unstructured};
+use fbc::{IgnoreLimits, IndexIgnore};
+
+use crate::memory;
+
+/// Maximum number of components of a path, and of repetitions of a part of a pattern.
+const DEEP: usize = 500;
+
+/// Maximum size of a path and of an ignore file, in bytes. A path is compared with all patterns of a file before the steps are
+/// checked.
+const PATH_BYTES: usize = 4 << 10;
+const FILE_BYTES: usize = 8 << 10;
+/// Number of steps after which an input is given up: a second without optimisation.
+const STEPS: u64 = 20_000_000;
+
+/// Memory for each byte of the ignore files: a pattern of one character takes two bytes there, and up to 400 in lists that grow
+/// in steps.
+const RATIO: usize = 200;
+
+/// Files with patterns, and paths that are compared with them.
+#[derive(Debug)]
+struct Tree {
+    files: Vec<(String, Vec<u8>)>,
+    paths: Vec<String>,
+}
+
+/// Compares paths, also deep ones, with `.indexignore` files: memory and steps are bounded by the sizes, the order of the files
+/// does not matter, and simple patterns match as in a second implementation.
+///
+/// # Panics
+/// If not.
+pub fn indexignore(input: &[u8]) {
+    let Ok(tree) = tree(&mut Unstructured::new(input)) else {
+        return;
+    };
+    let bytes: usize = tree
+        .files
+        .iter()
+        .map(|(path, lines)| path.len() + lines.len() + 1)
+        .sum();
+    let limits = IgnoreLimits {
+        patterns: usize::MAX,
+        steps: STEPS,
+    };
+    let ignore = memory::within(RATIO * bytes + (4 << 10), "patterns", || {
+        IndexIgnore::new(tree.files.clone(), limits)
+    });
+    // The only other error is a line of 64 KiB.
+    let Ok(ignore) = ignore else { return };
+    let mut reversed = tree.files.clone();
+    reversed.reverse();
+    let reversed = IndexIgnore::new(reversed, limits).expect("it was accepted in another order");
+    for path in &tree.paths {
+        let before = ignore.steps();
+        let excluded = memory::within(32 * path.len() + 1024, path, || ignore.excludes(path));
+        let steps = (ignore.steps() - before) as usize;
+        let most = 4 * (bytes + 1) * (path.len() + 1);
+        assert!(steps <= most, "{steps} steps, more than {most}: {path} in {tree:?}");
+        let Ok(excluded) = excluded else {
+            assert!(ignore.steps() > STEPS, "{path} in {tree:?}");
+            return;
+        };
+        assert_eq!(reversed.excludes(path).ok(), Some(excluded), "{path} in {tree:?}");
+        if let [(file, lines)] = &*tree.files
+            && file == IndexIgnore::FILE_NAME
+            && let Some(expected) = simple(&String::from_utf8_lossy(lines), path)
+        {
+            assert_eq!(excluded, expected, "{path} in {tree:?}");
+        }
+    }
+}
+
+fn tree(choices: &mut Unstructured<'_>) -> Result<Tree> {
+    let mut tree = Tree {
+        files: Vec::new(),
+        paths: Vec::new(),
+    };
+    for _ in 0..choices.int_in_range(1..=3)? {
+        let mut folder = if choices.ratio(1, 3)? {
+            path(choices)? + "/"
+        } else {
+            String::new()
+        };
+        folder.push_str(IndexIgnore::FILE_NAME);
+        if tree.files.iter().any(|(other, _)| *other == folder) {
+            continue;
+        }
+        let mut lines = String::new();
+        while !choices.is_empty() && choices.ratio(5, 6)? {
+            let line = line(choices)?;
+            let times = if choices.ratio(1, 8)? {
+                choices.int_in_range(1..=DEEP)?
+            } else {
+                1
+            };
+            if lines.len() + line.len() * times <= FILE_BYTES {
+                lines.push_str(&line.repeat(times));
+            }
+        }
+        tree.files.push((folder, lines.into_bytes()));
+    }
+    for _ in 0..choices.int_in_range(1..=4)? {
+        tree.paths.push(path(choices)?);
+    }
+    Ok(tree)
+}
+
+fn path(choices: &mut Unstructured<'_>) -> Result<String> {
+    const NAMES: [&str; 8] = ["a", "b", "ab", "aab", "aaaaaaaaaaaaaaaab", "é", "*", ".indexignore"];
+    let mut parts = Vec::new();
+    for _ in 0..choices.int_in_range(1..=4)? {
+        let name = *choices.choose(&NAMES)?;
+        let times = if choices.ratio(1, 8)? {
+            choices.int_in_range(1..=DEEP)?
+        } else {
+            1
+        };
+        parts.extend(std::iter::repeat_n(name, times));
+    }
+    let path = parts.join("/");
+    let path = &path[..path.floor_char_boundary(PATH_BYTES)];
+    Ok(path.trim_end_matches('/').to_owned())
+}
+
+fn line(choices: &mut Unstructured<'_>) -> Result<String> {
+    const PARTS: [&str; 14] = [
+        "a", "b", "*", "?", "*a", "a*b", "/", "/", "**", "**/", "[a-c]", "[^b]", "\\a", "[",
+    ];
+    let mut line = String::new();
+    if choices.ratio(1, 6)? {
+        line.push_str(choices.choose(&["!", "#", "/", " "])?);
+    }
+    for _ in 0..choices.int_in_range(1..=5)? {
+        let part = *choices.choose(&PARTS)?;
+        let times = if choices.ratio(1, 8)? {
+            choices.int_in_range(1..=DEEP)?
+        } else {
+            1
+        };
+        line.push_str(&part.repeat(times));
+    }
+    line.push_str(if bool::arbitrary(choices)? { "\n" } else { "/\n" });
+    Ok(line)
+}
+
+/// Returns true if one of the patterns excludes a path; `None` if one has more than letters, `*`, `?` and single slashes.
+fn simple(lines: &str, path: &str) -> Option<bool> {
+    let path: Vec<&str> = path.split('/').collect();
+    let mut excluded = path.last() == Some(&IndexIgnore::FILE_NAME);
+    for line in lines.lines() {
+        let is_simple = line
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || b"*?/".contains(&byte));
+        if !is_simple || line.is_empty() || ["**", "//"].iter().any(|odd| line.contains(odd)) || line.ends_with('/') {
+            return None;
+        }
+        let parts: Vec<&str> = line.trim_start_matches('/').split('/').collect();
+        excluded |= match &*parts {
+            [part] if !line.starts_with('/') => path.iter().any(|name| matches(part, name)),
+            parts => parts.len() <= path.len() && parts.iter().zip(&path).all(|(part, name)| matches(part, name)),
+        };
+    }
+    Some(excluded)
+}
+
+/// Compares a name with a pattern of letters, `*` and `?`, by a table of which prefixes match.
+fn matches(pattern: &str, name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    for token in pattern.chars() {
+        let before = reached.clone();
+        for at in 0..=name.len() {
+            reached[at] = match token {
+                '*' => before[..=at].contains(&true),
+                _ if at == 0 => false,
+                '?' => before[at - 1],
+                letter => before[at - 1] && name[at - 1] == letter,
+            };
+        }
+    }
+    reached[name.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{indexignore, matches, simple};
+
+    #[test]
+    fn second_implementation_matches_names_and_paths() {
+        assert!(matches("a*?b", "axyb") && matches("*", "") && !matches("a?", "a") && !matches("a", "ab"));
+        assert_eq!(simple("a*\n", "x/ab"), Some(true));
+        assert_eq!(simple("/a*\n", "x/ab"), Some(false));
+        assert_eq!(simple("x/?\n", "x/a/b"), Some(true));
+        assert_eq!(simple("**\n", "x"), None);
+    }
+
+    #[test]
+    fn indexignore_accepts_any_choices() {
+        for seed in 0..300 {
+            let mut random = testkit::Random(seed);
+            let choices: Vec<u8> = (0..300).map(|_| random.below(256) as u8).collect();
+            indexignore(&choices);
+        }
+    }
+}
