@@ -1,4 +1,4 @@
-"""Passes requests on to an S3 server, one in so many with a fault: `failing_s3.py PORT HOST:PORT ONE-IN`.
+"""Passes requests on to an S3 server, one in so many with a fault: `failing_s3.py PORT HOST:PORT ONE-IN [SEED]`.
 
 A fault is an answer 503 or 409 without the request being done, a 412 for a write, a 503 although it was done, or a
 connection that is cut while the request is done.
@@ -36,4 +36,5 @@ class Failing(Proxy):
         self.wfile.write(body)
 
 
+random.seed(sys.argv[4] if len(sys.argv) > 4 else None)
 serve(Failing)

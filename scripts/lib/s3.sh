@@ -10,19 +10,22 @@ use_s3() {
   export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
 }
 
-# start_minio: with a certificate of its own authority; MINIO_URL and MINIO_CA are set afterwards.
+# start_minio [plain]: with a certificate of its own authority unless it is plain; MINIO_URL and MINIO_CA are set afterwards.
 start_minio() {
   local home=$WORK/minio port
   need_minio
   port=$(free_port)
-  make_certificates "$home/tls"
   mkdir -p "$home/certs" "$home/data"
-  cp "$home/tls/tls.crt" "$home/certs/public.crt"
-  cp "$home/tls/tls.key" "$home/certs/private.key"
-  MINIO_URL=https://127.0.0.1:$port MINIO_CA=$home/tls/ca.crt
+  MINIO_URL=http://127.0.0.1:$port MINIO_CA=
+  if [[ ${1:-} != plain ]]; then
+    make_certificates "$home/tls"
+    cp "$home/tls/tls.crt" "$home/certs/public.crt"
+    cp "$home/tls/tls.key" "$home/certs/private.key"
+    MINIO_URL=https://127.0.0.1:$port MINIO_CA=$home/tls/ca.crt
+  fi
   start "$home/log" env MINIO_ROOT_USER=$S3_KEY MINIO_ROOT_PASSWORD=$S3_SECRET MINIO_BROWSER=off MINIO_UPDATE=off \
     minio server --quiet --certs-dir "$home/certs" --address "127.0.0.1:$port" "$home/data"
-  wait_for 30 curl -sf --cacert "$MINIO_CA" "$MINIO_URL/minio/health/ready"
+  wait_for 30 curl -sf ${MINIO_CA:+--cacert "$MINIO_CA"} "$MINIO_URL/minio/health/ready"
 }
 
 # start_moto [CLOCK]: MOTO_URL is set afterwards. With a file that says by how many seconds the clock is wrong that dates
