@@ -15,7 +15,7 @@ use crate::{
 
 const DEFAULT_STORE: &str = "store";
 
-/// Time for which `serve` uses a pointer from a folder without asking again. Nobody sees it, and a burst of requests does
+/// Time for which `serve` uses a pointer from a folder without asking again. No reader notices it, and a burst of requests does
 /// not ask the file system for each of them, which is a tenth of the cost of a 304.
 const FOLDER_FRESHNESS: Duration = Duration::from_millis(1);
 
