@@ -24,8 +24,8 @@ enum Expected {
     Whole,
     /// 206 with the bytes from the first to the second position; a negative first one counts from the end.
     Part(isize, usize),
-    /// 206 with several ranges.
-    Parts,
+    /// 206 with several ranges, each from its first position to its end.
+    Parts(&'static [(usize, usize)]),
     NotModified,
     PreconditionFailed,
     RangeNotSatisfiable,
@@ -102,7 +102,8 @@ const ROWS: &[Row] = &[
     ranged(&[("range", "bytes=5-99999")], Part(5, usize::MAX)),
     ranged(&[("range", "bytes=-99999")], Part(0, usize::MAX)),
     ranged(&[("range", "bytes=99999-, 1-2")], Part(1, 3)),
-    ranged(&[("range", "bytes=0-1, 5-6")], Parts),
+    ranged(&[("range", "bytes=0-9,50-59")], Parts(&[(0, 10), (50, 60)])),
+    ranged(&[("range", "bytes=0-1, 5-6")], Parts(&[(0, 2), (5, 7)])),
     ranged(&[("range", "bytes=99999-")], RangeNotSatisfiable),
     ranged(&[("range", "bytes=-0")], RangeNotSatisfiable),
     // Section 14.2: what is malformed or of another unit is ignored.
@@ -114,6 +115,8 @@ const ROWS: &[Row] = &[
     ranged(&[("range", "bytes=0-0"), ("if-range", "W/TAG")], Whole),
     ranged(&[("range", "bytes=0-0"), ("if-range", "CODED")], Whole),
     ranged(&[("range", "bytes=0-0"), ("if-range", DATE)], Whole),
+    ranged(&[("range", "bytes=0-0"), ("if-range", EARLIER)], Whole),
+    ranged(&[("range", "bytes=0-0"), ("if-range", LATER)], Whole),
     ranged(&[("range", "bytes=99999-"), ("if-range", "\"other\"")], Whole),
     both(&[("if-range", "\"other\"")], Whole),
     // Preconditions come before the range.
@@ -149,7 +152,7 @@ impl Plain<'_> {
             // A body that is compressed as it is sent has no length, and so no ranges.
             let has_ranges = !self.answer.header("content-length").is_empty();
             let expected = match expected {
-                Part(..) | Parts | RangeNotSatisfiable if !has_ranges => Whole,
+                Part(..) | Parts(_) | RangeNotSatisfiable if !has_ranges => Whole,
                 expected => expected,
             };
             self.compare(&answer, expected, &place);
@@ -164,7 +167,7 @@ impl Plain<'_> {
         let is_head = place.starts_with("HEAD");
         let status = match expected {
             Whole => StatusCode::OK,
-            Part(..) | Parts => StatusCode::PARTIAL_CONTENT,
+            Part(..) | Parts(_) => StatusCode::PARTIAL_CONTENT,
             NotModified => StatusCode::NOT_MODIFIED,
             PreconditionFailed => StatusCode::PRECONDITION_FAILED,
             RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -183,12 +186,13 @@ impl Plain<'_> {
                 assert_eq!(answer.bytes(), &whole[start..end], "{place}");
                 let range = format!("bytes {start}-{}/{}", end - 1, whole.len());
                 assert_eq!(answer.header("content-range"), range, "{place}");
+                assert_eq!(answer.header("content-length"), (end - start).to_string(), "{place}");
                 assert_eq!(
                     answer.header("content-encoding"),
                     self.answer.header("content-encoding")
                 );
             }
-            Parts => {
+            Parts(parts) => {
                 assert!(
                     answer
                         .header("content-type")
@@ -200,6 +204,11 @@ impl Plain<'_> {
                     answer.bytes().len().to_string(),
                     "{place}"
                 );
+                for (start, end) in parts {
+                    let part = &whole[*start..*end];
+                    let mut found = answer.bytes().windows(part.len());
+                    assert!(found.any(|bytes| bytes == part), "{place}");
+                }
             }
             // Section 15.4.5: the fields that a 200 would have, and no claim about the length.
             NotModified => {
@@ -226,15 +235,20 @@ impl Plain<'_> {
 }
 
 #[rstest]
-#[case::small(64 << 20)]
-#[case::streamed(0)]
+#[case::small(64 << 20, false)]
+#[case::stored(0, true)]
+#[case::streamed(0, false)]
 #[tokio::test]
-async fn conditions_and_ranges_are_those_of_rfc_9110(#[case] cache_bytes: u64) {
+async fn conditions_and_ranges_are_those_of_rfc_9110(#[case] cache_bytes: u64, #[case] identity: bool) {
     let settings = HttpSettings {
         cache_bytes,
         ..HttpSettings::default()
     };
-    let world = World::with(settings, Publication::default(), LINES).await;
+    let publication = Publication {
+        identity,
+        ..Publication::default()
+    };
+    let world = World::with(settings, publication, LINES).await;
     let mut without_length = 0;
     for path in [
         "/catalogs/demo/api/v1/all",

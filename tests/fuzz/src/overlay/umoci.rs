@@ -1,4 +1,4 @@
-//! The same images, unpacked by umoci.
+//! Comparison of generated images with what umoci unpacks.
 
 use std::{collections::BTreeSet, env, process::Command};
 
