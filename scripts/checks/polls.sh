@@ -1,6 +1,8 @@
 # What a poll costs when nothing has changed, what a rebuilt image changes, and what a poll says that fails.
 # shellcheck shell=bash
 
+# Its own registry: what is asked of it is counted.
+start_registry
 STORE=$WORK/store
 REPOSITORY=ns/polls
 SOURCE=$REGISTRY/$REPOSITORY:v1

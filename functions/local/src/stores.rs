@@ -5,8 +5,7 @@ use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use config::Config;
-use store::s3::{S3Location, S3LocationError, S3Reader, S3Store, sdk_config};
-use store::{FolderStore, Store};
+use store::{FolderStore, S3Location, S3LocationError, Store};
 
 use crate::{
     cli::{KeyArgs, S3Args, StoreArgs},
@@ -97,13 +96,7 @@ impl StorePlace {
                 );
                 Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?))
             }
-            (Self::S3(place), Access::Read) => Ok(Arc::new(S3Reader::new(s3.open(place.clone()).await?))),
-            (Self::S3(place), Access::Write | Access::Create) => {
-                let store = s3.open(place.clone()).await?;
-                // A server that ignores conditions would lose publications silently.
-                store.check_writes().await.context("cannot open the store")?;
-                Ok(Arc::new(store))
-            }
+            (Self::S3(place), _) => s3.open(place, access).await,
         }
     }
 }
@@ -154,16 +147,30 @@ impl StoreArgs {
 }
 
 impl S3Args {
-    async fn open(&self, place: S3Location) -> anyhow::Result<S3Store> {
-        let settings = store::s3::S3Settings {
+    #[cfg(feature = "s3")]
+    async fn open(&self, place: &S3Location, access: Access) -> anyhow::Result<Arc<dyn Store>> {
+        use store::s3::{S3Reader, S3Settings, S3Store, sdk_config};
+
+        let settings = S3Settings {
             endpoint: self.s3_endpoint.clone(),
             region: self.s3_region.clone(),
             path_style: self.s3_path_style,
             single_writer: self.single_writer,
-            ..store::s3::S3Settings::default()
+            ..S3Settings::default()
         };
         let config = sdk_config(&settings).await.context("cannot open the store")?;
-        Ok(S3Store::new(&config, place, &settings))
+        let store = S3Store::new(&config, place.clone(), &settings);
+        if access == Access::Read {
+            return Ok(Arc::new(S3Reader::new(store)));
+        }
+        // A server that ignores conditions would lose publications silently.
+        store.check_writes().await.context("cannot open the store")?;
+        Ok(Arc::new(store))
+    }
+
+    #[cfg(not(feature = "s3"))]
+    async fn open(&self, place: &S3Location, _: Access) -> anyhow::Result<Arc<dyn Store>> {
+        anyhow::bail!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
     }
 
     /// Refuses options for S3 if no store is a bucket. They would have no effect, so one of the two is a mistake.

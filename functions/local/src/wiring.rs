@@ -36,6 +36,7 @@ pub(crate) fn files_and_keys(files: &[PathBuf], keys: &KeyArgs) -> Result<Config
 fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader {
     let mut loader = ConfigLoader::new(interval);
     // Only this program links OpenPGP; the Lambda functions leave its crates out.
+    #[cfg(feature = "openpgp")]
     loader.openpgp(&trust::openpgp::Rpgp);
     files.iter().for_each(|file| loader.file(file));
     for file in &keys.signing_key {

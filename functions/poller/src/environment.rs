@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use config::{Config, ConfigLoader, ConfigProblems};
-use store::s3::S3Location;
+use store::S3Location;
 
 /// Default interval of a catalog: it is due at every schedule event.
 const EVERY_EVENT: Duration = Duration::ZERO;

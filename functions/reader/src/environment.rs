@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
-use store::s3::S3Location;
+use store::S3Location;
 use trust::PublicKey;
 
 use crate::answer::INLINE_MAX;

@@ -12,7 +12,8 @@ use std::{
     },
 };
 
-use catalog_mirror_store::s3::{S3Location, S3Settings, S3Store, sdk_config};
+use catalog_mirror_store::S3Location;
+use catalog_mirror_store::s3::{S3Settings, S3Store, sdk_config};
 use catalog_mirror_store::{
     Store,
     conformance::{conformance, held_readers},

@@ -7,6 +7,7 @@ mod error;
 mod ext;
 mod folder;
 mod integrity;
+mod location;
 #[cfg(feature = "testing")]
 pub mod memory;
 mod range;
@@ -19,6 +20,7 @@ pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
 pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
+pub use location::{S3Location, S3LocationError};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
 pub use store::{

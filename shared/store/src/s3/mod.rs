@@ -5,7 +5,6 @@ mod body;
 mod fault;
 mod http;
 mod list;
-mod location;
 mod probe;
 mod read;
 mod reader;
@@ -16,7 +15,6 @@ mod store;
 mod trust;
 mod write;
 
-pub use location::{S3Location, S3LocationError};
 pub use reader::S3Reader;
 pub use sdk::{sdk_config, sdk_config_of_environment};
 pub use settings::{OpenError, S3Settings};

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use catalog_mirror_store::s3::{S3Location, S3Settings, S3Store, sdk_config};
+use catalog_mirror_store::S3Location;
+use catalog_mirror_store::s3::{S3Settings, S3Store, sdk_config};
 use model::{Key, Kind, Sha256};
 use testkit::S3;
 

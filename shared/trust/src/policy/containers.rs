@@ -54,7 +54,7 @@ pub enum PolicyError {
     #[error("a key of signedBy cannot be used")]
     OpenPgp(#[from] OpenPgpError),
     /// The program is built without OpenPGP.
-    #[error("signedBy needs OpenPGP, which this program is built without")]
+    #[error("signedBy needs OpenPGP, which this program is built without; a default build of catalog-mirror has it")]
     NoOpenPgp,
 }
 

@@ -1,3 +1,5 @@
+//! Locations in S3 as text. Parsed also by programs without the SDK, which refuse them with a reason.
+
 use std::{fmt, str::FromStr};
 
 /// Location of a mirror in S3, written `s3://BUCKET[/PREFIX]`.
@@ -30,7 +32,10 @@ impl S3Location {
     pub fn is_meant(text: &str) -> bool {
         text.starts_with(SCHEME)
     }
+}
 
+#[cfg(feature = "s3")]
+impl S3Location {
     /// Returns the name of an object in S3 for the path of its key.
     pub(crate) fn name(&self, path: &str) -> String {
         if self.prefix.is_empty() {
@@ -139,6 +144,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "s3")]
     #[test]
     fn name_and_path_differ_by_the_prefix() {
         for (place, name) in [("s3://bucket", "x/y"), ("s3://bucket/a/b", "a/b/x/y")] {
