@@ -18,7 +18,7 @@ from chaos_images import LAYER, MANIFEST, Layer, Series, descriptor, image, push
 RETURNS = 5
 # Bytes a second of the registry of row 23. Under 1 KiB a body is broken off after 30 seconds. Above it, as with 2048, a
 # layer holds one of the two permits to pull for 40 minutes.
-DRIP = 1
+DRIP = 2048
 # Name of a package that would clear a terminal: row 22.
 ODD = "chaos\x1b[2J"
 

@@ -127,6 +127,7 @@ pub(crate) fn mirror(
     let settings = publish::MirrorSettings {
         render,
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
+        download_space: source::DownloadSpace::new(config.limits.download_bytes),
         signer: config.keys.signer(),
         ..publish::MirrorSettings::default()
     };

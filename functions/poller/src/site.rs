@@ -128,6 +128,8 @@ impl SiteParts<'_> {
             render,
             identity: environment.identity,
             side_by_side: environment.side_by_side,
+            // The queue gives each catalog an invocation of its own, and /tmp is small.
+            registry_wait: None,
             resolves: environment.resolves,
             signer,
             ..MirrorSettings::default()

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::time::{sleep, timeout};
 
 use crate::error::{FailedFetch, FetchError};
 use crate::network::ScopedResolver;
@@ -42,6 +44,10 @@ pub struct Traffic {
 pub(crate) struct TrafficCounter {
     bytes: AtomicU64,
     requests: AtomicU64,
+    /// Milliseconds spent waiting for servers. Waits that overlap count each.
+    waited_ms: AtomicU64,
+    /// Maximum of `waited_ms`. `None` for no limit.
+    wait_max: Option<Duration>,
 }
 
 struct SharedClients {
@@ -83,12 +89,17 @@ impl Fetcher {
         &self.shared.settings
     }
 
-    /// Returns a fetcher on the same connections whose traffic is counted from zero.
+    /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
+    /// servers for `wait_max`, then they fail with [`FetchError::WaitedTooLong`]; the time that the reader of a body takes
+    /// does not count.
     #[must_use]
-    pub fn with_own_traffic(&self) -> Self {
+    pub fn with_own_traffic(&self, wait_max: Option<Duration>) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            traffic: Arc::default(),
+            traffic: Arc::new(TrafficCounter {
+                wait_max,
+                ..TrafficCounter::default()
+            }),
         }
     }
 
@@ -98,6 +109,18 @@ impl Fetcher {
             bytes: self.traffic.bytes.load(Ordering::Relaxed),
             requests: self.traffic.requests.load(Ordering::Relaxed),
         }
+    }
+
+    /// Waits before another attempt. The wait counts as one for a server.
+    ///
+    /// # Errors
+    /// [`FetchError::WaitedTooLong`].
+    pub async fn pause(&self, delay: Duration) -> Result<(), FetchError> {
+        let waiting = async {
+            sleep(delay).await;
+            Ok(())
+        };
+        self.traffic.wait(waiting).await
     }
 
     /// Sends one request and returns any answer, redirects included.
@@ -145,8 +168,8 @@ impl Fetcher {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        let sent = builder.send().await;
-        let response = sent.map_err(|error| FetchError::from_transport(error).at(&target.url))?;
+        let sent = self.traffic.wait(builder.send()).await;
+        let response = sent.map_err(|error| error.at(&target.url))?;
         // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
         let sender = self.shared.sender(&response);
         let minimum = self.settings().min_throughput;
@@ -167,6 +190,23 @@ impl fmt::Debug for Fetcher {
 impl TrafficCounter {
     pub(crate) fn add_bytes(&self, count: usize) {
         self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Waits for a server, within what is left of the limit.
+    pub(crate) async fn wait<T>(
+        &self,
+        answer: impl Future<Output = Result<T, reqwest::Error>>,
+    ) -> Result<T, FetchError> {
+        let Some(max) = self.wait_max else {
+            return answer.await.map_err(FetchError::from_transport);
+        };
+        let waited = Duration::from_millis(self.waited_ms.load(Ordering::Relaxed));
+        let started = Instant::now();
+        let answered = timeout(max.saturating_sub(waited), answer).await;
+        let waited_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        self.waited_ms.fetch_add(waited_ms, Ordering::Relaxed);
+        let answered = answered.map_err(|_| FetchError::WaitedTooLong(max))?;
+        answered.map_err(FetchError::from_transport)
     }
 }
 

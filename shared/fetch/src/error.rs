@@ -61,6 +61,9 @@ pub enum FetchError {
         /// Time spent waiting for the server in the period.
         waited: Duration,
     },
+    /// The requests of one fetcher waited for servers longer than it may, all together.
+    #[error("its answers took more than {} s in all", .0.as_secs())]
+    WaitedTooLong(Duration),
     /// The body is larger than the caller takes.
     #[error("a body has more than {limit} bytes")]
     TooLarge {
@@ -139,6 +142,7 @@ impl FetchError {
             Self::Status(_)
             | Self::Tls(_)
             | Self::NotTls
+            | Self::WaitedTooLong(_)
             | Self::TooLarge { .. }
             | Self::Range
             | Self::Redirect { .. }

@@ -76,7 +76,7 @@ impl FetchResponse {
     /// A broken connection, the read timeout or a body below the minimum throughput.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         let started = Instant::now();
-        let received = self.response.chunk().await.map_err(FetchError::from_transport);
+        let received = self.traffic.wait(self.response.chunk()).await;
         let checked = received.and_then(|chunk| {
             if let Some(bytes) = &chunk {
                 self.traffic.add_bytes(bytes.len());

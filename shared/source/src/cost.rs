@@ -6,12 +6,12 @@
 
 use allocation_counter::AllocationInfo;
 use oci::{Digest, ImageLimits};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK, WWW_AUTHENTICATE};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use testkit::grew_more_than_fourfold;
 
 use crate::TargetPlatform;
 use crate::manifest::{ImageDocument, choose, parse, root};
-use crate::registry::{Challenge, next_link};
+use crate::registry::next_link;
 
 /// Number of allocations below which two are not compared.
 const FLOOR_COUNT: u64 = 200;
@@ -224,38 +224,6 @@ fn cost_of_config_is_linear_in_its_bytes() {
 const HEAD_BYTES: usize = 408 << 10;
 
 #[test]
-fn cost_of_challenge_is_linear_in_its_bytes() {
-    let families = [
-        family("challenges", "Basic realm=\"a\"", |_| ", Basic realm=\"a\"".into(), ""),
-        refused("unknown challenges", "A", |_| ",A".into(), ""),
-        family(
-            "parameters",
-            "Bearer realm=\"https://a/\"",
-            |at| format!(",a{at}=b"),
-            "",
-        ),
-        family(
-            "tokens",
-            "Bearer realm=\"https://a/\"",
-            |_| ",Bearer realm=\"https://a/\"".into(),
-            "",
-        ),
-        family("long realm", "Bearer realm=\"https://a/", |_| "a/../".into(), "\""),
-        family(
-            "escapes",
-            "Bearer realm=\"https://a/\",service=\"",
-            |_| "\\a".into(),
-            "\"",
-        ),
-        refused("commas", "", |_| ",".into(), ""),
-        refused("open quotes", "Basic realm=\"", |_| "\\\"".into(), ""),
-    ];
-    measure(&families, HEAD_BYTES, CHALLENGE_PEAK, |text| {
-        Challenge::from_headers(&headers(WWW_AUTHENTICATE, text)).is_some()
-    });
-}
-
-#[test]
 fn cost_of_link_is_linear_in_its_bytes() {
     let families = [
         family("links", "", |_| "<a>,".into(), "<b>;rel=next"),
@@ -272,8 +240,6 @@ fn cost_of_link_is_linear_in_its_bytes() {
     });
 }
 
-/// Largest peak of memory for each byte of a `WWW-Authenticate`: the library keeps 40 bytes for a challenge of two.
-const CHALLENGE_PEAK: u64 = 40;
 /// Largest peak of memory for each byte of a `Link`.
 const LINK_PEAK: u64 = 4;
 

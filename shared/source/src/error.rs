@@ -4,12 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::{FetchSettingsError, SentSecrets};
+use fetch::{FetchError, FetchSettingsError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError};
 
 use crate::auth::CredentialsError;
-use crate::registry::RegistryFailure;
+use crate::registry::{RegistryFailure, RegistryFault};
 
 /// Error of resolving or reading a source.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,14 @@ pub enum Error {
     /// A file on this machine cannot be read.
     #[error("cannot read {path}", path = .path.display())]
     Io {
+        /// Path of the file on this machine.
+        path: PathBuf,
+        /// The underlying error, which the chain prints after this one.
+        source: io::Error,
+    },
+    /// A file on this machine cannot be written.
+    #[error("cannot write {path}", path = .path.display())]
+    Write {
         /// Path of the file on this machine.
         path: PathBuf,
         /// The underlying error, which the chain prints after this one.
@@ -105,6 +113,16 @@ impl From<UnpackError> for Error {
 }
 
 impl Error {
+    /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
+    pub fn is_slow_registry(&self) -> bool {
+        match self {
+            Self::Registry(failure) => {
+                matches!(failure.fault, RegistryFault::Fetch(FetchError::WaitedTooLong(_)))
+            }
+            _ => false,
+        }
+    }
+
     /// Replaces an error that repeats one of `secrets`. A registry can put the password that it was sent into any text of
     /// an image: media types, platforms, labels, paths. [`RegistryFailure`] is clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {

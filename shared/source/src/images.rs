@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use oci::{Digest, FileSink, ImageLimits, Root};
 use oci_client::Reference;
 use tokio::time::timeout;
@@ -53,6 +55,14 @@ pub struct SkippableLayers {
     pub digests: BTreeSet<Digest>,
 }
 
+/// The image of an index that fits the platform.
+pub(crate) struct PlatformImage {
+    pub(crate) digest: Digest,
+    pub(crate) manifest: ImageManifest,
+    /// The indexes that lead to the manifest, and the manifest, as they were received.
+    pub(crate) documents: Vec<(Digest, Bytes)>,
+}
+
 impl Images {
     /// Checks the settings; sends nothing.
     ///
@@ -69,10 +79,18 @@ impl Images {
     /// Returns a copy with other limits. It shares connections and tokens with this one.
     #[must_use]
     pub fn with_limits(&self, limits: ImageLimits) -> Self {
-        let settings = SourceSettings {
-            limits,
-            ..SourceSettings::clone(&self.settings)
-        };
+        self.with_settings(|settings| settings.limits = limits)
+    }
+
+    /// Returns a copy with another [`SourceSettings::registry_wait`]. It shares connections and tokens with this one.
+    #[must_use]
+    pub fn with_registry_wait(&self, max: Option<Duration>) -> Self {
+        self.with_settings(|settings| settings.registry_wait = max)
+    }
+
+    fn with_settings(&self, change: impl FnOnce(&mut SourceSettings)) -> Self {
+        let mut settings = SourceSettings::clone(&self.settings);
+        change(&mut settings);
         Self {
             client: self.client.clone(),
             settings: Arc::new(settings),
@@ -157,7 +175,7 @@ impl Images {
         };
         let blobs = BlobSource::Registry(self.session(reference));
         let found = self.in_time(self.image(&blobs, digest)).await;
-        let (chosen, _) = found.map_err(|error| blobs.redact(error))?;
+        let chosen = found.map_err(|error| blobs.redact(error))?.digest;
         Ok(Some(chosen).filter(|chosen| chosen != digest))
     }
 
@@ -195,23 +213,26 @@ impl Images {
         empty: &SkippableLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let (_, image) = self.image(blobs, digest).await?;
+        let image = self.image(blobs, digest).await?.manifest;
         let config = blobs.config(&image.config).await?;
-        let root = Root::new(manifest::root(&image.config.digest, &config, &self.settings.limits)?);
+        let root = self.root(&image, &config)?;
         let path = root.path();
-        let none = BTreeSet::new();
-        // A layer without files below one root may have some below another.
-        let empty = if empty.root == path { &empty.digests } else { &none };
-        let (sink, mut pull) = layers::read(blobs, &image, root, empty, sink, &self.settings).await?;
+        let (sink, mut pull) = layers::read(blobs, &image, root, empty.below(&path), sink, &self.settings).await?;
         let traffic = blobs.traffic();
         (pull.bytes, pull.requests) = (traffic.bytes, traffic.requests);
         pull.empty_layers.root = path;
         Ok((sink, pull))
     }
 
+    pub(crate) fn root(&self, image: &ImageManifest, config: &[u8]) -> Result<Root, Error> {
+        let root = manifest::root(&image.config.digest, config, &self.settings.limits)?;
+        Ok(Root::new(root))
+    }
+
     /// Follows indexes down to the image for the platform.
-    async fn image(&self, blobs: &BlobSource, digest: &Digest) -> Result<(Digest, ImageManifest), Error> {
+    pub(crate) async fn image(&self, blobs: &BlobSource, digest: &Digest) -> Result<PlatformImage, Error> {
         let (mut digest, mut declared) = (digest.clone(), None);
+        let mut documents = Vec::new();
         for _ in 0..=MAX_INDEXES {
             let body = blobs.manifest(&digest).await?;
             // The digest fits already. A wrong size is refused all the same, because container engines refuse it.
@@ -225,9 +246,18 @@ impl Images {
                     actual,
                 });
             }
+            let _parsing = manifest::PARSING.lock().await;
             match manifest::parse(&digest, &body, &self.settings.limits)? {
-                ImageDocument::Image(image) => return Ok((digest, image)),
+                ImageDocument::Image(manifest) => {
+                    documents.push((digest.clone(), body));
+                    return Ok(PlatformImage {
+                        digest,
+                        manifest,
+                        documents,
+                    });
+                }
                 ImageDocument::Index(index) => {
+                    documents.push((digest.clone(), body));
                     let chosen = manifest::choose(&index, &digest, &self.settings.platform)?;
                     (digest, declared) = (chosen.digest, Some(chosen.size));
                 }
@@ -244,8 +274,17 @@ impl Images {
         &self.settings.limits
     }
 
-    fn layout(&self, dir: &Path) -> Layout {
+    pub(crate) fn layout(&self, dir: &Path) -> Layout {
         Layout::new(dir, &self.settings.limits)
+    }
+}
+
+impl SkippableLayers {
+    /// Returns the layers that need not be fetched for files below `root`. Those without files below another root may have
+    /// some there.
+    pub(crate) fn below(&self, root: &str) -> &BTreeSet<Digest> {
+        static NONE: BTreeSet<Digest> = BTreeSet::new();
+        if self.root == root { &self.digests } else { &NONE }
     }
 }
 

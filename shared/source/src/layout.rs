@@ -65,7 +65,7 @@ impl Layout {
         blocking(move || read_file(&path, limit)).await
     }
 
-    fn path(&self, digest: &Digest) -> PathBuf {
+    pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
         self.dir.join("blobs").join(digest.algorithm()).join(digest.hex())
     }
 }

@@ -5,6 +5,7 @@ mod blob_source;
 #[cfg(test)]
 mod cost;
 mod dir;
+mod download;
 mod error;
 mod grammar;
 mod images;
@@ -18,6 +19,7 @@ mod signatures;
 mod source;
 
 pub use crate::auth::{CredentialsError, Logins};
+pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
 pub use crate::images::{Images, Pull, SkippableLayers};
 pub use crate::lookaside::{Lookaside, LookasideError};

@@ -25,6 +25,9 @@ pub struct SourceSettings {
     pub resolve_timeout: Duration,
     /// Maximum time for one `read`. Default: 30 min.
     pub pull_timeout: Duration,
+    /// Maximum time that one `read` waits for the registry, all requests and layers together; the time that the sink takes
+    /// does not count. Default: none, only `pull_timeout`.
+    pub registry_wait: Option<Duration>,
     /// Number of layers that are fetched at a time. Default: 3, as in docker.
     pub side_by_side: usize,
     /// Limits on each image. Default: [`ImageLimits::default`].
@@ -49,6 +52,7 @@ impl Default for SourceSettings {
             platform: TargetPlatform::default(),
             resolve_timeout: Duration::from_secs(2 * 60),
             pull_timeout: Duration::from_secs(30 * 60),
+            registry_wait: None,
             side_by_side: 3,
             limits: ImageLimits::default(),
         }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, ImageError};
 use crate::images::Images;
+use crate::manifest::PARSING;
 use crate::registry::Session;
 use crate::source::Source;
 
@@ -131,8 +132,13 @@ impl SignatureSearch {
 
     /// Reads the entries of an index that are signatures, even if the registry says that it has filtered the list.
     async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
-        let index: SignatureIndex = json(digest.as_str(), body)?;
-        for entry in index.manifests.iter().filter(|entry| entry.is_signature()) {
+        let entries: Vec<_> = {
+            let _parsing = PARSING.lock().await;
+            let index: SignatureIndex = json(digest.as_str(), body)?;
+            let entries = index.manifests.into_iter().filter(SignatureDescriptor::is_signature);
+            entries.take(self.one_too_many()).collect()
+        };
+        for entry in entries {
             self.take(digest.as_str())?;
             let body = self.session.manifest(&entry.digest).await?;
             self.layers(entry.digest.as_str(), &body).await?;
@@ -141,28 +147,33 @@ impl SignatureSearch {
     }
 
     async fn layers(&mut self, of: &str, body: &[u8]) -> Result<(), Error> {
-        let manifest: SignatureManifest = json(of, body)?;
-        for layer in manifest.layers {
-            let signature = layer.annotations.get(SIGNATURE);
-            let is_attached = layer.media_type == SIMPLE_SIGNING && signature.is_some();
-            if !is_attached && !layer.media_type.starts_with(BUNDLE) {
-                continue;
-            }
+        let layers: Vec<_> = {
+            let _parsing = PARSING.lock().await;
+            let manifest: SignatureManifest = json(of, body)?;
+            let layers = manifest.layers.into_iter().filter(SignatureDescriptor::is_content);
+            layers.take(self.one_too_many()).collect()
+        };
+        for layer in layers {
             self.take(of)?;
             let blob = BlobRef {
                 digest: layer.digest.clone(),
                 size: layer.size,
             };
             let payload = self.session.signature(&blob).await?;
-            match signature.filter(|_| is_attached) {
+            match layer.attached() {
                 Some(signature) => self.signatures.attached.push(Attached {
                     payload,
-                    signature: signature.clone(),
+                    signature: signature.to_owned(),
                 }),
                 None => self.signatures.bundles.push(payload),
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of entries of a list to keep: one more than may be fetched, so that too many fail.
+    fn one_too_many(&self) -> usize {
+        usize::try_from(self.left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
     fn take(&mut self, of: &str) -> Result<(), Error> {
@@ -186,6 +197,17 @@ impl SignatureDescriptor {
     fn is_signature(&self) -> bool {
         let kind = self.artifact_type.as_deref().unwrap_or(EMPTY);
         [SIGNATURE_ARTIFACT, EMPTY].contains(&kind) || kind.starts_with(BUNDLE)
+    }
+
+    /// Returns true for a layer of a signature manifest that holds a signature: a payload or a bundle.
+    fn is_content(&self) -> bool {
+        self.attached().is_some() || self.media_type.starts_with(BUNDLE)
+    }
+
+    /// Returns the signature of a payload.
+    fn attached(&self) -> Option<&str> {
+        let signature = self.annotations.get(SIGNATURE)?;
+        (self.media_type == SIMPLE_SIGNING).then_some(signature)
     }
 }
 

@@ -33,7 +33,8 @@ const LIMITS: &[(&str, SetLimit)] = &[
     ("memoryRatio", |limits, to| {
         limits.catalog.document.memory_ratio = to_usize(to);
     }),
-    (MEMORY, |limits, to| limits.memory_bytes = to_usize(to)),
+    ("memoryBytes", |limits, to| limits.memory_bytes = to_usize(to)),
+    ("downloadBytes", |limits, to| limits.download_bytes = to),
     ("documents", |limits, to| limits.catalog.documents = to),
     ("packages", |limits, to| limits.catalog.packages = to),
     ("contentBytes", |limits, to| limits.catalog.content_bytes = to),
@@ -45,8 +46,8 @@ const LIMITS: &[(&str, SetLimit)] = &[
     ("ignoreSteps", |limits, to| limits.catalog.ignore.steps = to),
 ];
 
-/// Limit of the process and not of a catalog.
-const MEMORY: &str = "memoryBytes";
+/// Limits of the process and not of a catalog.
+const SHARED: &[&str] = &["memoryBytes", "downloadBytes"];
 
 /// Limits of all files together. The last file wins for each limit.
 #[derive(Debug, Default)]
@@ -92,8 +93,8 @@ impl LimitSettings {
 /// Reads the limits of one catalog.
 pub(crate) fn read_own(mut section: Section<'_>) -> OwnLimits {
     let limits = read(&mut section);
-    if limits.iter().any(|(name, _, _)| *name == MEMORY) {
-        let place = section.place_of(MEMORY);
+    for (name, _, _) in limits.iter().filter(|(name, _, _)| SHARED.contains(name)) {
+        let place = section.place_of(name);
         let problem = "is shared by all catalogs of the process: set it in the limits of the file";
         section.problems().add(place, problem);
     }

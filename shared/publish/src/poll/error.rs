@@ -58,6 +58,10 @@ pub enum PollError {
         /// Number of attempts, the first included.
         attempts: u32,
     },
+    /// The registry is too slow to wait for while other catalogs wait. The poll goes on with a copy of the image, so no report
+    /// has this error.
+    #[error("the registry sends {0} too slowly")]
+    SlowRegistry(source::Digest),
     /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),

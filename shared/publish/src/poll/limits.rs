@@ -11,6 +11,9 @@ pub struct SourceLimits {
     /// Memory for the documents of all catalogs that a process parses at a time, in bytes: the capacity of
     /// [`render::MemoryBudget`]. Default: 256 MiB.
     pub memory_bytes: usize,
+    /// Space for copies of images that come slowly, of all catalogs together, in bytes: the capacity of
+    /// [`source::DownloadSpace`]. Default: 4 GiB.
+    pub download_bytes: u64,
 }
 
 impl Default for SourceLimits {
@@ -19,6 +22,7 @@ impl Default for SourceLimits {
             image: source::ImageLimits::default(),
             catalog: render::RenderLimits::default(),
             memory_bytes: render::MemoryBudget::DEFAULT_BYTES,
+            download_bytes: source::DownloadSpace::DEFAULT_BYTES,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, Status};
 use render::RenderLimits;
-use source::Images;
+use source::{DownloadSpace, Images};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
@@ -25,6 +25,9 @@ use crate::{
 /// catalogs of 300 packages cost a dollar a day on S3.
 const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
+/// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place or a registry.
+const POLLS_AT_ONCE: usize = 256;
+
 /// Settings of a [`Mirror`], the same for all catalogs.
 #[derive(Debug, Clone)]
 pub struct MirrorSettings {
@@ -36,6 +39,11 @@ pub struct MirrorSettings {
     pub side_by_side: usize,
     /// Maximum number of catalogs whose digests are resolved at a time: each holds a connection. Default: 16.
     pub resolves: usize,
+    /// Time that a pull may wait for its registry while it keeps one of the places of `side_by_side`. A slower image is copied
+    /// to disk first, without such a place. `None` for no limit. Default: 10 s.
+    pub registry_wait: Option<Duration>,
+    /// Space for such copies. Default: 4 GiB.
+    pub download_space: DownloadSpace,
     /// Maximum number of attempts of one poll, the first included. Default: 6.
     pub attempts: u32,
     /// Maximum duration of one pull with its rendering and publication. Default: 40 minutes, so that the commit comes well
@@ -54,6 +62,8 @@ impl Default for MirrorSettings {
             identity: false,
             side_by_side: 2,
             resolves: 16,
+            registry_wait: Some(Duration::from_secs(10)),
+            download_space: DownloadSpace::default(),
             attempts: 6,
             attempt_time: Duration::from_secs(40 * 60),
             env: Env::default(),
@@ -189,10 +199,7 @@ impl Mirror {
             .map(|(at, catalog)| self.poll(catalog, options).map(move |report| (at, report)))
             .collect();
         // Unordered: finished polls must not wait behind one whose registry hangs.
-        let mut reports: Vec<_> = stream::iter(polls)
-            .buffer_unordered(self.settings.resolves.max(1))
-            .collect()
-            .await;
+        let mut reports: Vec<_> = stream::iter(polls).buffer_unordered(POLLS_AT_ONCE).collect().await;
         reports.sort_by_key(|(at, _)| *at);
         reports.into_iter().map(|(_, report)| report).collect()
     }
@@ -210,6 +217,7 @@ impl Mirror {
             empty_layers: before.as_ref().and_then(|before| before.empty_layers.clone()),
             status: before.as_ref(),
             pull: None,
+            download: None,
             report: &mut report,
         };
         let ended = match options.time {
@@ -243,6 +251,7 @@ impl Mirror {
             empty_layers: None,
             status: before.as_ref(),
             pull: None,
+            download: None,
             report: &mut report,
         };
         let ended = match poll.check().await {

@@ -4,14 +4,14 @@ use std::{sync::Arc, time::UNIX_EPOCH};
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef, Status};
 use render::{Rendering, StopFlag};
-use source::Digest;
+use source::{Digest, Download, Source};
 use tokio::time::timeout;
 
 use super::{
     guard,
     objects::ObjectWriter,
     open_pull::OpenPull,
-    pull::{PullWork, PulledCatalog, StopOnDrop, pull},
+    pull::{PullWork, PulledCatalog, StopOnDrop, pull, skippable_layers},
     signatures::verify_source,
     stored_shards::PublishedShards,
 };
@@ -42,6 +42,8 @@ pub(crate) struct Poll<'a> {
     pub(crate) status: Option<&'a Status>,
     /// Pull that this poll has begun, as `status.json` records it.
     pub(crate) pull: Option<OpenPull>,
+    /// Copy of the image, if its registry is slow, and the digest of the image.
+    pub(crate) download: Option<(Digest, Download)>,
     pub(crate) report: &'a mut Report,
 }
 
@@ -63,6 +65,11 @@ impl Poll<'_> {
                     recheck = true;
                 }
                 Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
+                // Neither a transaction nor a permit is held now.
+                Err(PollError::SlowRegistry(digest)) => {
+                    self.withdraw_pull().await;
+                    self.download(&digest).await?;
+                }
                 done => return done,
             }
         }
@@ -143,6 +150,10 @@ impl Poll<'_> {
         if let Some(pinned) = self.catalog.source.pinned() {
             return Ok(pinned.clone());
         }
+        if let Some((digest, _)) = &self.download {
+            // What was copied is published. The next poll sees what has come since.
+            return Ok(digest.clone());
+        }
         let permit = self.mirror.resolving.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
         Ok(self.mirror.images(self.catalog).resolve(&self.catalog.source).await?)
@@ -199,6 +210,10 @@ impl Poll<'_> {
     ) -> Result<Outcome, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = self.verified_source(transaction, digest).await?;
+        if self.is_suspect(digest) && self.mirror.settings.registry_wait.is_some() {
+            // It is pulled alone, so everybody would wait for its registry.
+            self.download(digest).await?;
+        }
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
         let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
         let _permit = permit.expect("the semaphore is never closed");
@@ -223,18 +238,27 @@ impl Poll<'_> {
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let published = PublishedShards::new(self.mirror.store.clone(), previous.filter(|_| !recheck));
         let known = self.empty_layers.clone().unwrap_or_default();
-        let pulled = pull(
-            self.mirror,
-            self.catalog,
-            digest,
-            Arc::new(published),
-            &known,
-            PullWork {
-                stop,
-                report: self.report,
-            },
-        )
-        .await?;
+        let images = self.mirror.images(self.catalog);
+        let (images, from) = match &self.download {
+            Some((_, copy)) => (images, copy.source()),
+            None => (
+                images.with_registry_wait(self.mirror.settings.registry_wait),
+                self.catalog.source.clone(),
+            ),
+        };
+        let work = PullWork {
+            images,
+            from,
+            known: &known,
+            stop,
+            report: self.report,
+        };
+        let pulled = match pull(self.mirror, self.catalog, digest, Arc::new(published), work).await {
+            Err(PollError::Image(error)) if error.is_slow_registry() => {
+                return Err(PollError::SlowRegistry(digest.clone()));
+            }
+            pulled => pulled?,
+        };
         let PulledCatalog {
             rendering,
             empty_layers,
@@ -252,6 +276,24 @@ impl Poll<'_> {
             guard::check(&rendering, previous)?;
         }
         self.publish(transaction, rendering, source).await
+    }
+
+    /// Copies the image to disk, unless that was done already or it is on this machine.
+    async fn download(&mut self, digest: &Digest) -> Result<(), PollError> {
+        let Source::Registry { reference, .. } = &self.catalog.source else {
+            return Ok(());
+        };
+        if self.download.as_ref().is_some_and(|(known, _)| known == digest) {
+            return Ok(());
+        }
+        tracing::info!(%digest, "the image is copied to disk first");
+        let known = skippable_layers(&self.empty_layers.clone().unwrap_or_default());
+        let images = self.mirror.images(self.catalog);
+        let space = &self.mirror.settings.download_space;
+        let copy = images.download(reference, digest, &known, space).await?;
+        self.report.bytes_pulled += copy.pull.bytes;
+        self.download = Some((digest.clone(), copy));
+        Ok(())
     }
 
     /// Returns the number of permits that the pull needs. A revision whose process died is pulled alone: what else was pulled

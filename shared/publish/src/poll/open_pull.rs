@@ -57,20 +57,26 @@ impl Mirror {
     /// Removes the records of pulls whose polls were dropped before their end. To be called before an orderly end of the
     /// process: a record that stays counts as a death of the process.
     pub async fn withdraw_pulls(&self) {
-        let records: Vec<_> = self.pull_records.all().drain().collect();
+        let records: Vec<_> = self.pull_records.all().clone().into_iter().collect();
         let withdrawing = async {
             for (id, catalog) in &records {
-                let withdrawn = update_status(&*self.store, catalog, |before| {
-                    let before = before.filter(|before| has_record(before, id))?;
-                    Some(without_pull(before.clone(), id))
-                });
-                if let Err(error) = withdrawn.await {
-                    tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled");
-                }
+                self.withdraw_record(id, catalog).await;
             }
         };
         if timeout(WITHDRAW_MAX, withdrawing).await.is_err() {
             tracing::warn!("cannot record in time that pulls were cancelled");
+        }
+    }
+
+    async fn withdraw_record(&self, id: &str, catalog: &CatalogName) {
+        let withdrawn = update_status(&*self.store, catalog, |before| {
+            let before = before.filter(|before| has_record(before, id))?;
+            Some(without_pull(before.clone(), id))
+        });
+        match withdrawn.await {
+            Ok(_) => self.pull_records.forget(id),
+            // This process goes on to know it, and does not take it for a death.
+            Err(error) => tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled"),
         }
     }
 
@@ -162,6 +168,13 @@ impl Poll<'_> {
         match refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(()),
+        }
+    }
+
+    /// Removes the record of the pull, which has not ended and does not go on.
+    pub(crate) async fn withdraw_pull(&mut self) {
+        if let Some(pull) = self.pull.take() {
+            self.mirror.withdraw_record(&pull.id, &self.catalog.name).await;
         }
     }
 

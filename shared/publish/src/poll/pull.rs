@@ -5,7 +5,7 @@ use std::{
 
 use model::EmptyLayers;
 use render::{RenderError, RenderSettings, Renderer, Rendering, StopFlag};
-use source::{Digest, FileSink};
+use source::{Digest, FileSink, Images, Source};
 
 use super::stored_shards::PublishedShards;
 use crate::{Catalog, Mirror, PollError, PollProgress, Report};
@@ -16,16 +16,21 @@ pub(crate) struct PulledCatalog {
     pub(crate) empty_layers: EmptyLayers,
 }
 
-/// Pulls and renders one image. Files are rendered as they stream by. `known` are layers that need not be fetched.
+/// Pulls and renders one image. Files are rendered as they stream by.
 pub(crate) async fn pull(
     mirror: &Mirror,
     catalog: &Catalog,
     digest: &Digest,
     published: Arc<PublishedShards>,
-    known: &EmptyLayers,
     work: PullWork<'_>,
 ) -> Result<PulledCatalog, PollError> {
-    let PullWork { stop, report } = work;
+    let PullWork {
+        images,
+        from,
+        known,
+        stop,
+        report,
+    } = work;
     let settings = RenderSettings {
         stop: stop.clone(),
         limits: mirror.render_limits(catalog),
@@ -33,10 +38,7 @@ pub(crate) async fn pull(
     };
     let renderer = Renderer::start(settings, published);
     let sink = RenderSink::new(renderer, mirror.progress());
-    let (sink, pull) = mirror
-        .images(catalog)
-        .read(&catalog.source, digest, &parse(known), sink)
-        .await?;
+    let (sink, pull) = images.read(&from, digest, &skippable_layers(known), sink).await?;
     report.bytes_pulled += pull.bytes;
     report.layers_fetched += pull.layers_fetched;
     report.layers_skipped += pull.layers_skipped;
@@ -51,8 +53,13 @@ pub(crate) async fn pull(
     })
 }
 
-/// Report of a pull and the flag that ends its work.
+/// The place to pull an image from, the report of the pull and the flag that ends its work.
 pub(crate) struct PullWork<'a> {
+    pub(crate) images: Images,
+    /// Source of the catalog, or a copy of its image.
+    pub(crate) from: Source,
+    /// Layers that need not be fetched.
+    pub(crate) known: &'a EmptyLayers,
     pub(crate) stop: &'a StopFlag,
     pub(crate) report: &'a mut Report,
 }
@@ -116,7 +123,7 @@ fn abort_on_marker(path: &str) {
     }
 }
 
-fn parse(known: &EmptyLayers) -> source::SkippableLayers {
+pub(crate) fn skippable_layers(known: &EmptyLayers) -> source::SkippableLayers {
     // A digest that cannot be parsed is left out: at worst its layer is fetched again.
     let digests = known.empty.iter().filter_map(|digest| digest.parse().ok()).collect();
     source::SkippableLayers {

@@ -7,6 +7,7 @@ mod packing;
 mod paths;
 mod row;
 mod site;
+mod slow;
 mod tars;
 mod whiteouts;
 

@@ -23,7 +23,7 @@ impl Site {
         let registry = Registry::start().await;
         let store = MemoryStore::new();
         let site = Self {
-            mirror: mirror(images, &store, limits),
+            mirror: mirror(images, &store, settings(limits)),
             catalog: Catalog::new(
                 "hostile".parse().unwrap(),
                 registry.reference("ns/cat", "v1").parse().unwrap(),
@@ -95,7 +95,11 @@ pub(crate) fn images(limits: &SourceLimits) -> Images {
     Images::new(settings).unwrap()
 }
 
-fn mirror(images: Images, store: &MemoryStore, limits: &SourceLimits) -> Mirror {
+pub(crate) fn mirror(images: Images, store: &MemoryStore, settings: MirrorSettings) -> Mirror {
+    Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
+}
+
+pub(crate) fn settings(limits: &SourceLimits) -> MirrorSettings {
     let render = render::RenderSettings {
         limits: limits.catalog,
         // Nothing here is about how small the result is.
@@ -105,9 +109,8 @@ fn mirror(images: Images, store: &MemoryStore, limits: &SourceLimits) -> Mirror 
         gzip_level: 1,
         ..render::RenderSettings::default()
     };
-    let settings = MirrorSettings {
+    MirrorSettings {
         render,
         ..MirrorSettings::default()
-    };
-    Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
+    }
 }

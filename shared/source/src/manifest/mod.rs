@@ -6,6 +6,7 @@ mod platform;
 use oci::{BlobRef, Digest, ImageLimits, LimitExceeded, shown};
 use oci_client::manifest::{ImageIndexEntry, OciDescriptor, OciImageIndex, OciImageManifest};
 use serde::Deserialize;
+use tokio::sync::Mutex;
 
 use crate::error::{Error, ImageError};
 
@@ -22,6 +23,10 @@ const IMAGE_TYPES: [&str; 2] = [
     oci::media_type::MANIFEST,
     "application/vnd.docker.distribution.manifest.v2+json",
 ];
+
+/// Held while a manifest or an index is parsed and what is needed of it is kept. A hostile one takes 20 times its size in memory,
+/// so only one of them is parsed at a time in a process.
+pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
 
 /// Manifest or index, whichever a digest names.
 #[derive(Debug)]

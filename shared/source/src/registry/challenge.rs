@@ -3,6 +3,12 @@
 use reqwest::Url;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
+/// Maximum length of a field. Real ones have some hundred bytes, and each byte takes up to forty in memory.
+const MAX_BYTES: usize = 8 << 10;
+
+/// Maximum number of fields that are read. A registry sends one or two.
+const MAX_FIELDS: usize = 8;
+
 /// Challenge that a client can answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Challenge {
@@ -18,6 +24,7 @@ impl Challenge {
     /// Returns the best challenge of an answer. A token is preferred, because a stolen one is worth less than a password.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
+        let values = values.filter(|value| value.len() <= MAX_BYTES).take(MAX_FIELDS);
         let all: Vec<_> = values.filter_map(|value| value.to_str().ok()).flat_map(parse).collect();
         all.iter()
             .find(|challenge| matches!(challenge, Self::Bearer { .. }))
@@ -51,6 +58,18 @@ fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_field_and_further_fields_are_not_read() {
+        let long = format!("Basic realm=\"{}\"", "a".repeat(MAX_BYTES));
+        assert_eq!(challenge(&[&long]), None);
+        assert_eq!(
+            challenge(&[&long[..MAX_BYTES - 1], &long, "Basic realm=\"a\""]),
+            Some(Challenge::Basic)
+        );
+        let unknown = ["Negotiate"; MAX_FIELDS];
+        assert_eq!(challenge(&[&unknown[..], &["Basic realm=\"a\""]].concat()), None);
+    }
 
     fn challenge(values: &[&str]) -> Option<Challenge> {
         let mut headers = HeaderMap::new();

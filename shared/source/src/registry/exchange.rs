@@ -5,7 +5,6 @@ use fetch::{FetchError, FetchResponse, RequestSpec, RetryWaits};
 use oci::LimitExceeded;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
-use tokio::time::sleep;
 
 use crate::blob_source::NamedLimit;
 use crate::error::Error;
@@ -70,15 +69,15 @@ impl Session {
             return Err(self.failed_by(at, fault));
         };
         let delay = waits.wait_after(fault);
-        let delay = delay.map_err(|fault| self.failed_by(at, fault.into()))?;
+        let delay = delay.map_err(|fault| self.failed_by(at.clone(), fault.into()))?;
         tracing::debug!(
             registry = self.registry,
             repository = self.repository,
             delay_ms = delay.as_millis(),
             "retrying the request to the registry"
         );
-        sleep(delay).await;
-        Ok(())
+        let paused = self.fetcher.pause(delay).await;
+        paused.map_err(|fault| self.failed_by(at, fault.into()))
     }
 
     /// Makes one attempt. A 401 makes it two requests: the second one answers the challenge.

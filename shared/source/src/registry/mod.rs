@@ -42,7 +42,7 @@ use auth_state::AuthState;
 
 pub use error::{RegistryFailure, RegistryFault};
 #[cfg(test)]
-pub(crate) use {challenge::Challenge, link::next as next_link};
+pub(crate) use link::next as next_link;
 
 /// Connections, tokens and facts about registries, shared by all pulls of a process.
 #[derive(Clone)]
@@ -91,7 +91,7 @@ impl RegistryClient {
         Session {
             client: self.clone(),
             settings: Arc::clone(settings),
-            fetcher: self.0.fetcher.with_own_traffic(),
+            fetcher: self.0.fetcher.with_own_traffic(settings.registry_wait),
             registry: reference.registry().to_owned(),
             host,
             repository,

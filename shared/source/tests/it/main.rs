@@ -4,6 +4,7 @@
 
 mod auth;
 mod disk;
+mod download;
 mod faults;
 mod hostile_registry;
 mod images;

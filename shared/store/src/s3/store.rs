@@ -12,6 +12,7 @@ use futures_util::stream::BoxStream;
 use model::Key;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
+use crate::S3Location;
 use crate::s3::{S3Settings, fault, list, probe::Conditions, staged::StagedObject};
 
 /// Store in a bucket. Clones share it.

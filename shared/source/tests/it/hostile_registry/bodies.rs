@@ -207,6 +207,20 @@ async fn slow_pull_ends_at_pull_timeout() {
 }
 
 #[tokio::test]
+async fn slow_pull_ends_at_registry_wait() {
+    let image = crate::kit::small();
+    let layer = image.blobs[&image.layers[0]].to_vec();
+    let drip = Say::Drip(layer.clone(), Duration::from_millis(40));
+    let wire = Wire::start(vec![of_length(layer.len()), drip]).await;
+    let lab = lab_but(&wire, |settings| {
+        settings.registry_wait = Some(Duration::from_millis(700));
+        settings.http.min_throughput.bytes = 1;
+    });
+    let lab = lab.await;
+    lab.expect("a steady drip", "waited too long").await;
+}
+
+#[tokio::test]
 async fn small_answer_is_limited_in_bytes_and_time() {
     let page = || Say::Again(vec![b'x'; 1 << 16], 1600);
     let drip = Say::Drip(vec![b'x'; 1 << 16], Duration::from_millis(2));

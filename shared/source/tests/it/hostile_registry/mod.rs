@@ -213,6 +213,7 @@ fn exchange(error: &FetchError) -> &'static str {
         FetchError::Broken(_) => "broken",
         FetchError::Truncated { .. } => "cut",
         FetchError::TooSlow { .. } => "slow",
+        FetchError::WaitedTooLong(_) => "waited too long",
         FetchError::TooLarge { .. } => "too large",
         FetchError::Range => "range",
         FetchError::Address { reason } | FetchError::Redirect { reason, .. } => refusal(*reason),

@@ -1,0 +1,116 @@
+//! Registries that are too slow to wait for.
+
+use std::{sync::Arc, time::Duration};
+
+use catalog_mirror_publish::{Catalog, Mirror, MirrorSettings, PollOptions, Report, SourceLimits};
+use model::{Key, Outcome, Status};
+use store::{MemoryStore, StoreExt};
+use testkit::{Kind, Registry};
+use tokio::time::{sleep, timeout};
+
+use crate::{row, site};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Never within the time of a test.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Two pulls at a time, each of which may wait a tenth of a second for its registry.
+fn mirror(store: &MemoryStore) -> Arc<Mirror> {
+    let limits = SourceLimits::default();
+    let settings = MirrorSettings {
+        side_by_side: 2,
+        registry_wait: Some(Duration::from_millis(100)),
+        ..site::settings(&limits)
+    };
+    Arc::new(site::mirror(site::images(&limits), store, settings))
+}
+
+async fn registry(names: &[&str]) -> (Registry, Vec<Catalog>) {
+    let registry = Registry::start().await;
+    let catalogs = names.iter().map(|name| {
+        registry.push(name, "v1", &row::image([row::layer("configs/a.yaml", name)]));
+        let source = registry.reference(name, "v1").parse().unwrap();
+        Catalog::new(name.parse().unwrap(), source)
+    });
+    let catalogs = catalogs.collect();
+    (registry, catalogs)
+}
+
+async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
+    let polled = timeout(PATIENCE, mirror.poll(catalog, PollOptions::default())).await;
+    polled.unwrap_or_else(|_| panic!("{} is not polled", catalog.name))
+}
+
+async fn status(store: &MemoryStore, catalog: &Catalog) -> Option<Status> {
+    let read = store.read_document(&Key::Status(catalog.name.clone())).await.unwrap();
+    read.map(|(status, _)| status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_registries_do_not_keep_others_from_their_turn() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (slow_registry, slow) = registry(&["slow-a", "slow-b", "slow-c", "slow-d", "slow-e"]).await;
+    let (_quick_registry, quick) = registry(&["quick"]).await;
+    slow_registry.delay(Kind::Blob, NEVER);
+    let polls: Vec<_> = slow
+        .iter()
+        .map(|catalog| {
+            let (mirror, catalog) = (mirror.clone(), catalog.clone());
+            tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
+        })
+        .collect();
+    // All of them have asked for a layer or a config and wait for it.
+    let all_wait = async {
+        while slow_registry.count(Kind::Blob) < slow.len() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, all_wait)
+        .await
+        .expect("each slow catalog gets a turn");
+    let report = poll(&mirror, &quick[0]).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert!(polls.iter().all(|poll| !poll.is_finished()));
+    polls.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_catalog_is_published_from_its_copy() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (registry, catalogs) = registry(&["slow"]).await;
+    registry.delay(Kind::Blob, Duration::from_millis(300));
+    let report = poll(&mirror, &catalogs[0]).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert!(report.bytes_pulled > 0);
+    // The config that was given up, then the copy: the config and the layer.
+    assert_eq!(registry.count(Kind::Blob), 3);
+    let status = status(&store, &catalogs[0]).await.unwrap();
+    assert_eq!((status.outcome, status.open_pulls), (Outcome::Published, None));
+    let again = poll(&mirror, &catalogs[0]).await;
+    assert_eq!(again.outcome, Outcome::Unchanged);
+}
+
+/// What dies while an image is copied says nothing about the image: nothing of it is read then.
+#[tokio::test(flavor = "multi_thread")]
+async fn copying_is_not_recorded_as_open_pull() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (registry, catalogs) = registry(&["slow"]).await;
+    registry.delay(Kind::Blob, NEVER);
+    let task = {
+        let (mirror, catalog) = (mirror.clone(), catalogs[0].clone());
+        tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
+    };
+    let copying = async {
+        while registry.count(Kind::Blob) < 2 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, copying).await.expect("the image is copied");
+    let status = status(&store, &catalogs[0]).await.unwrap();
+    assert_eq!(status.open_pulls, None);
+    task.abort();
+}

@@ -1,0 +1,191 @@
+//! Copies of images on disk, for registries that are too slow to be read while others wait.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use oci::{BlobRef, Digest, LimitExceeded};
+use oci_client::Reference;
+use tempfile::TempDir;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tracing::Instrument;
+
+use crate::blob_source::BlobSource;
+use crate::error::Error;
+use crate::images::{Images, Pull, SkippableLayers};
+use crate::layout::blocking;
+use crate::source::Source;
+
+/// Chunks between a fetch and its file.
+const CHUNKS_AHEAD: usize = 4;
+
+/// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
+const SHARE: u64 = 4;
+
+/// Bytes that one permit of the semaphore of a [`DownloadSpace`] stands for.
+const PERMIT_BYTES: u64 = 1 << 20;
+
+/// Space in the folder for temporary files that the copies of all images may take at a time. Clones share it.
+#[derive(Debug, Clone)]
+pub struct DownloadSpace {
+    bytes: u64,
+    permits: Arc<Semaphore>,
+}
+
+/// A copy of an image on disk. It is removed when it is dropped.
+#[derive(Debug)]
+pub struct Download {
+    dir: TempDir,
+    /// The cost of the copy.
+    pub pull: Pull,
+    _space: OwnedSemaphorePermit,
+}
+
+impl DownloadSpace {
+    /// Default capacity: 4 GiB.
+    pub const DEFAULT_BYTES: u64 = 4 << 30;
+
+    /// Creates a space of this many bytes. One image may take a quarter of it.
+    pub fn new(bytes: u64) -> Self {
+        let permits = usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX);
+        Self {
+            bytes,
+            permits: Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Waits for space in the order of the requests, and takes it.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] for an image that may never take so much.
+    async fn take(&self, bytes: u64) -> Result<OwnedSemaphorePermit, LimitExceeded> {
+        let limit = self.bytes / SHARE;
+        if bytes > limit {
+            return Err(LimitExceeded {
+                name: "downloadBytes",
+                limit,
+                place: "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned(),
+            });
+        }
+        let permits = u32::try_from(bytes / PERMIT_BYTES).unwrap_or(u32::MAX).max(1);
+        let taken = Arc::clone(&self.permits).acquire_many_owned(permits).await;
+        Ok(taken.expect("the semaphore is never closed"))
+    }
+}
+
+impl Default for DownloadSpace {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_BYTES)
+    }
+}
+
+impl Download {
+    /// Returns the source that [`Images::read`] reads the copy from, by the digest of the image.
+    pub fn source(&self) -> Source {
+        Source::OciLayout {
+            dir: self.dir.path().to_owned(),
+            tag: None,
+        }
+    }
+}
+
+impl Images {
+    /// Copies what [`Self::read`] needs of the image `digest` to a folder for temporary files. Layers in `empty` are not copied.
+    /// Holds no more of the image in memory than its manifests and a few chunks.
+    ///
+    /// # Errors
+    /// As [`Self::read`], an image that is too large for `space`, and a file that cannot be written.
+    pub async fn download(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+        empty: &SkippableLayers,
+        space: &DownloadSpace,
+    ) -> Result<Download, Error> {
+        let limit = self.settings().pull_timeout;
+        let blobs = BlobSource::Registry(self.session(reference));
+        let copying = self.copy(&blobs, digest, empty, space);
+        let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
+        let copied = timeout(limit, copying).await.map_err(|_| Error::Timeout(limit))?;
+        copied.map_err(|error| blobs.redact(error))
+    }
+
+    async fn copy(
+        &self,
+        blobs: &BlobSource,
+        digest: &Digest,
+        empty: &SkippableLayers,
+        space: &DownloadSpace,
+    ) -> Result<Download, Error> {
+        let image = self.image(blobs, digest).await?;
+        let config = blobs.config(&image.manifest.config).await?;
+        let root = self.root(&image.manifest, &config)?;
+        let empty = empty.below(&root.path());
+        let mut layers = image.manifest.layers;
+        // One that occurs twice is one file.
+        layers.sort_by(|a, b| a.digest.cmp(&b.digest));
+        layers.dedup_by(|a, b| a.digest == b.digest);
+        layers.retain(|layer| !empty.contains(&layer.digest));
+        let space = space.take(layers.iter().map(|layer| layer.size).sum()).await?;
+        let temporary = std::env::temp_dir();
+        let dir = TempDir::with_prefix_in("catalog-mirror-", &temporary).map_err(|source| Error::Write {
+            path: temporary,
+            source,
+        })?;
+        let to = self.layout(dir.path());
+        let mut documents = image.documents;
+        documents.push((image.manifest.config.digest, config));
+        for (digest, body) in documents {
+            let path = to.path(&digest);
+            blocking(move || write_file(&path, |file| file.write_all(&body))).await?;
+        }
+        let copies: Vec<_> = layers
+            .iter()
+            .map(|layer| copy_layer(blobs, layer, to.path(&layer.digest)))
+            .collect();
+        let copies = stream::iter(copies).buffer_unordered(self.settings().side_by_side.max(1));
+        copies.try_collect::<Vec<()>>().await?;
+        let traffic = blobs.traffic();
+        Ok(Download {
+            dir,
+            pull: Pull {
+                bytes: traffic.bytes,
+                requests: traffic.requests,
+                ..Pull::default()
+            },
+            _space: space,
+        })
+    }
+}
+
+async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Result<(), Error> {
+    let (to, from) = mpsc::channel(CHUNKS_AHEAD);
+    let writing = blocking(move || write_file(&path, |file| write_chunks(file, from)));
+    let (fetched, written) = tokio::join!(blobs.stream(layer, to), writing);
+    // A fetch that nobody takes ends without an error, so a full disk is named first.
+    written?;
+    fetched.map(|_| ())
+}
+
+fn write_chunks(file: &mut File, mut from: Receiver<Bytes>) -> std::io::Result<()> {
+    while let Some(chunk) = from.blocking_recv() {
+        file.write_all(&chunk)?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), Error> {
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = written
+        .and_then(|()| File::create(path))
+        .and_then(|mut file| write(&mut file));
+    written.map_err(|source| Error::Write {
+        path: path.to_owned(),
+        source,
+    })
+}

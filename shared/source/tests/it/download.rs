@@ -1,0 +1,135 @@
+//! Copies of images on disk.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use catalog_mirror_source::{Download, DownloadSpace, Error, Images, SkippableLayers, Source};
+use testkit::{Fault, Image, Kind, Layer, Registry, index};
+
+use crate::kit::{Collect, catalog, client, pull, push, source};
+
+/// Three layers: the middle one has nothing of the catalog, and the top one hides a file of the base.
+fn three_layers() -> Image {
+    catalog([
+        Layer::new()
+            .file("configs/a.yaml", "a")
+            .file("configs/b.yaml", "hidden"),
+        Layer::new().file("etc/os-release", "x"),
+        Layer::new().file("configs/b.yaml", "b"),
+    ])
+}
+
+async fn download(images: &Images, registry: &Registry, space: &DownloadSpace) -> Result<Download, Error> {
+    let source = source(registry);
+    let digest = images.resolve(&source).await?;
+    let Source::Registry { reference, .. } = &source else {
+        panic!("{source} is in no registry");
+    };
+    images
+        .download(reference, &digest, &SkippableLayers::default(), space)
+        .await
+}
+
+fn folder(copy: &Download) -> PathBuf {
+    match copy.source() {
+        Source::OciLayout { dir, .. } => dir,
+        other => panic!("{other} is no layout"),
+    }
+}
+
+#[tokio::test]
+async fn copy_is_read_as_the_registry_is() {
+    let image = three_layers();
+    for pushed in [image.clone(), index(&[("linux/amd64", &image)])] {
+        let registry = Registry::start().await;
+        push(&registry, &pushed);
+        let images = client(&registry);
+        let (expected, direct) = pull(&images, &registry).await.unwrap();
+        let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
+        let requests = registry.requests().len();
+        let digest = images.resolve(&source(&registry)).await.unwrap();
+        let (from, none) = (copy.source(), SkippableLayers::default());
+        let (found, copied) = images.read(&from, &digest, &none, Collect::default()).await.unwrap();
+        assert_eq!(found.list(), expected.list());
+        assert_eq!(copied.empty_layers, direct.empty_layers);
+        assert_eq!((copy.pull.bytes, copied.bytes), (direct.bytes, 0));
+        assert_eq!(
+            registry.requests().len(),
+            requests + 1,
+            "only the digest was asked for again"
+        );
+    }
+}
+
+#[tokio::test]
+async fn known_empty_layer_is_not_copied() {
+    let registry = Registry::start().await;
+    push(&registry, &three_layers());
+    let images = client(&registry);
+    let (_, direct) = pull(&images, &registry).await.unwrap();
+    let source = source(&registry);
+    let Source::Registry { reference, .. } = &source else {
+        panic!("{source} is in no registry");
+    };
+    let digest = images.resolve(&source).await.unwrap();
+    registry.reset();
+    let space = DownloadSpace::default();
+    let copy = images.download(reference, &digest, &direct.empty_layers, &space);
+    copy.await.unwrap();
+    assert_eq!(registry.count(Kind::Blob), 3, "the config and two of three layers");
+}
+
+#[tokio::test]
+async fn wrong_layer_is_refused_and_copy_is_removed() {
+    let registry = Registry::start().await;
+    let image = three_layers();
+    push(&registry, &image);
+    let layer = &image.layers[1];
+    let mut bytes = image.blobs[layer].to_vec();
+    bytes[9] ^= 1;
+    registry.replace_blob(layer, bytes);
+    let images = client(&registry);
+    let error = download(&images, &registry, &DownloadSpace::default())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Digest { what: "layer", .. }), "{error}");
+    push(&registry, &image);
+    let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
+    let folder = folder(&copy);
+    assert!(fs::exists(&folder).unwrap());
+    drop(copy);
+    assert!(!fs::exists(&folder).unwrap());
+}
+
+#[tokio::test]
+async fn broken_transfer_is_continued() {
+    let registry = Registry::start().await;
+    push(&registry, &three_layers());
+    for cut in [0, 1, 100] {
+        registry.script(Kind::Blob, Fault::Cut(cut));
+    }
+    let images = client(&registry);
+    download(&images, &registry, &DownloadSpace::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn image_larger_than_its_share_is_refused_and_others_wait_for_space() {
+    let registry = Registry::start().await;
+    push(&registry, &three_layers());
+    let images = client(&registry);
+    let error = download(&images, &registry, &DownloadSpace::new(64)).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Limit(limit) if (limit.name, limit.limit) == ("downloadBytes", 16)),
+        "{error}"
+    );
+    // One permit, and so one copy at a time.
+    let space = DownloadSpace::new(1 << 20);
+    let first = download(&images, &registry, &space).await.unwrap();
+    let second = download(&images, &registry, &space);
+    tokio::pin!(second);
+    let waited = tokio::time::timeout(Duration::from_millis(100), &mut second).await;
+    assert!(waited.is_err());
+    drop(first);
+    second.await.unwrap();
+}
