@@ -20,6 +20,8 @@ pub(crate) struct Assembly {
     pub(crate) failures: Vec<FileFailure>,
     pub(crate) ignore: IndexIgnore,
     pub(crate) links: BTreeMap<String, String>,
+    /// Packages that are taken whole from the store.
+    pub(crate) shards: Vec<Shard>,
 }
 
 impl Assembly {
@@ -43,10 +45,16 @@ impl Assembly {
         if !self.failures.is_empty() {
             return Err(invalid(self.failures));
         }
-        Ok(Rendering {
-            shards: shards(self.fragments, &context)?,
-            context,
-        })
+        let mut shards = shards(self.fragments, &context)?;
+        // Stable, so that those of files come first.
+        shards.append(&mut self.shards);
+        shards.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        shards.dedup_by(|later, first| later.name == first.name);
+        let packages = shards.iter().filter(|shard| !shard.name.is_empty()).count() as u64;
+        let last = shards.last().map_or("", |shard| shard.name.as_str());
+        context.usage.packages(packages, last);
+        within_limits(&context)?;
+        Ok(Rendering { shards, context })
     }
 
     /// Gives each link the fragments and the failures of its target, under the link's own path.

@@ -85,7 +85,7 @@ pub fn index_lines(mut lines: impl Read, expected: Content) -> Option<Vec<Indexe
 }
 
 impl Shard {
-    fn of_ref(shard: &ShardRef) -> Self {
+    pub(crate) fn of_ref(shard: &ShardRef) -> Self {
         Self {
             name: shard.name.clone(),
             lines: shard.lines,

@@ -10,10 +10,10 @@ use std::{
 };
 
 use fbc::{Chunks, FbcError, IndexIgnore};
-use model::text::chain;
+use model::{IndexedMeta, ShardRef, text::chain};
 
 use crate::{
-    RenderError, RenderSettings, Rendering, StoredShards,
+    RenderError, RenderSettings, Rendering, Shard, StoredShards,
     assemble::Assembly,
     context::{ChunkJob, RenderContext, WorkerResults},
     error::shown,
@@ -30,6 +30,8 @@ pub struct Renderer {
     /// The patterns of all ignore files, compiled when they are first needed.
     ignore: OnceLock<Result<IndexIgnore, FbcError>>,
     links: BTreeMap<String, String>,
+    /// Packages that are taken whole from the store.
+    shards: Vec<Shard>,
 }
 
 impl Renderer {
@@ -59,6 +61,7 @@ impl Renderer {
             ignore_files: BTreeMap::new(),
             ignore: OnceLock::new(),
             links: BTreeMap::new(),
+            shards: Vec::new(),
         }
     }
 
@@ -124,6 +127,16 @@ impl Renderer {
         self.links.insert(path.to_owned(), target.to_owned());
     }
 
+    /// Takes a whole Package that the store has, with the positions of its Metas. It is not decompressed here. A Package with
+    /// files as well has only the lines of the files.
+    pub fn stored_shard(&mut self, shard: &ShardRef, metas: Vec<IndexedMeta>) {
+        self.context.usage.shard(shard, &metas);
+        self.shards.push(Shard {
+            metas,
+            ..Shard::of_ref(shard)
+        });
+    }
+
     /// Returns true if the `.indexignore` files so far exclude a path. Also if that cannot be told: [`Self::finish`] then
     /// says why.
     pub fn excludes(&self, path: &str) -> bool {
@@ -177,6 +190,7 @@ impl Renderer {
             failures,
             ignore,
             links: mem::take(&mut self.links),
+            shards: mem::take(&mut self.shards),
         };
         assembly.finish(self.context.clone())
     }

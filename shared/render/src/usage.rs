@@ -3,6 +3,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use model::{IndexedMeta, ShardRef};
+
 use crate::{ExceededLimit, RenderLimits, error::shown, fragment::Lines};
 
 /// Counts documents and bytes of a catalog. Once a limit is exceeded, no more files are taken in.
@@ -36,6 +38,16 @@ impl Usage {
         self.add(path, lines.metas.len() as u64, lines.bytes.len() as u64);
         let used = add(&self.name_bytes, names.sum::<usize>() as u64);
         self.check("nameBytes", self.limits.name_bytes, used, path);
+    }
+
+    /// Counts the lines of a Shard that the store has.
+    pub(crate) fn shard(&self, shard: &ShardRef, metas: &[IndexedMeta]) {
+        self.add(&shard.name, shard.metas, shard.lines.size);
+        let names = metas
+            .iter()
+            .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());
+        let used = add(&self.name_bytes, names.sum::<usize>() as u64);
+        self.check("nameBytes", self.limits.name_bytes, used, &shard.name);
     }
 
     /// Counts documents that a file has because it is a link.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks, StoredShards};
-use model::{Content, Index, ObjectDigest, Sha256, StoredDocument};
+use model::{Content, Index, ObjectDigest, Sha256, ShardRef, StoredDocument};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -320,6 +320,45 @@ fn stored_shards_are_recognised_and_read_back() {
         .collect();
     assert_eq!(new, ["b"]);
     assert_eq!(all(&rendering), LINES.rsplit_once("{\"name\":\"b.v1\"").unwrap().0);
+}
+
+#[test]
+fn whole_stored_shards_and_files_make_the_same_catalog_as_files_alone() {
+    let whole = render(CATALOG);
+    let store = Arc::new(Store::of(&whole));
+    let facts = {
+        let buffer = Buffer::default();
+        let sinks = Sinks {
+            identity: Some(Box::new(buffer)),
+            ..Sinks::default()
+        };
+        whole.write_all(sinks).unwrap()
+    };
+    for taken in 0..whole.shards().len() {
+        let mut renderer = Renderer::start(settings(), store.clone());
+        for (at, (shard, metas)) in whole.shards().iter().zip(&facts.metas).enumerate() {
+            if at == taken {
+                let shard_ref = ShardRef {
+                    name: shard.name.clone(),
+                    stored: shard.stored,
+                    lines: shard.lines,
+                    metas: *metas,
+                };
+                renderer.stored_shard(&shard_ref, shard.metas.clone());
+                continue;
+            }
+            let lines = zstd::decode_all(&whole.compressed(shard).unwrap()[..]).unwrap();
+            renderer.file(&format!("{}.json", shard.name), &mut &lines[..]).unwrap();
+        }
+        let mut again = renderer.finish().unwrap();
+        assert_eq!(all(&again), LINES, "{taken}");
+        let mut first = render(CATALOG);
+        assert_eq!(
+            again.take_index().unwrap().stored,
+            first.take_index().unwrap().stored,
+            "{taken}"
+        );
+    }
 }
 
 #[test]
