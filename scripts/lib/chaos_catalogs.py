@@ -16,8 +16,8 @@ from chaos_images import LAYER, MANIFEST, Layer, Series, descriptor, image, push
 # Every so many updates a catalog returns to an old content that retention does not keep any more.
 # So publications need objects that are just being condemned or deleted.
 RETURNS = 5
-# Bytes a second of the registry of row 23. Under 1 KiB a body is broken off after 30 seconds. Above it, as with 2048, a
-# layer holds one of the two permits to pull for 40 minutes.
+# Bytes a second of the registry of row 23. Under 1 KiB a body is broken off after 30 seconds; above it a layer takes as long as it
+# takes, and nobody waits for it.
 DRIP = 2048
 # Name of a package that would clear a terminal: row 22.
 ODD = "chaos\x1b[2J"

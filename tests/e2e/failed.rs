@@ -60,7 +60,11 @@ impl Site {
             () = recorded => {}
         }
         self.registry.delay(Kind::Blob, Duration::ZERO);
-        self.restart_with(MirrorSettings::default());
+        self.restart_with(MirrorSettings {
+            // Else the image of a suspect revision is copied first, which is not recorded.
+            registry_wait: None,
+            ..MirrorSettings::default()
+        });
     }
 
     /// Polls, and returns the outcome with the number of requests.

@@ -22,6 +22,7 @@ use crate::{
 pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
     let mut loader = loader(args.interval, &store.config, &args.keys);
     args.named_sources.iter().for_each(|named| loader.named_source(named));
+    args.registries.limit.iter().for_each(|limit| loader.limit(limit));
     loader.registries(args.registries.clone().into());
     loader.server(server);
     loader.finish()
@@ -48,11 +49,12 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     loader
 }
 
-/// Returns the settings of the registry client from arguments alone.
-pub(crate) fn images(args: RegistryArgs) -> Result<source::SourceSettings, ConfigProblems> {
+/// Returns the settings of the registry client and the limits, from arguments alone.
+pub(crate) fn images(args: RegistryArgs) -> Result<(source::SourceSettings, publish::SourceLimits), ConfigProblems> {
     let mut loader = ConfigLoader::new(Duration::ZERO);
+    args.limit.iter().for_each(|limit| loader.limit(limit));
     loader.registries(args.into());
-    loader.finish().map(|config| config.images)
+    loader.finish().map(|config| (config.images, config.limits))
 }
 
 /// Returns the keys that verify publications, from arguments alone.
@@ -119,17 +121,10 @@ pub(crate) fn mirror(
     metrics: publish::PollMetrics,
 ) -> anyhow::Result<Mirror> {
     let images = Images::new(config.images.clone()).context("cannot set up the registry client")?;
-    let render = render::RenderSettings {
-        limits: config.limits.catalog,
-        documents: render::MemoryBudget::new(config.limits.memory_bytes),
-        ..render::RenderSettings::default()
-    };
     let settings = publish::MirrorSettings {
-        render,
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
-        download_space: source::DownloadSpace::new(config.limits.download_bytes),
         signer: config.keys.signer(),
-        ..publish::MirrorSettings::default()
+        ..publish::MirrorSettings::with_limits(&config.limits)
     };
     Ok(Mirror::new(images, store, settings, metrics))
 }

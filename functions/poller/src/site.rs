@@ -7,7 +7,6 @@ use config::{Config, ConfigKeys, WebhookConfig};
 use futures_util::future::try_join_all;
 use publish::notify::{Notifier, NotifierSettings, Receiver};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, Retention, SourceLimits};
-use render::{MemoryBudget, RenderSettings};
 use source::{Images, Logins};
 use store::Store;
 use tokio::sync::Mutex;
@@ -116,23 +115,18 @@ impl SiteParts<'_> {
     fn settings(&self, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
         let environment = self.environment;
         let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
-        let usual = RenderSettings::default();
-        let render = RenderSettings {
-            workers: if is_small { 1 } else { usual.workers },
-            memory_bytes: if is_small { SMALL_SHARDS } else { usual.memory_bytes },
-            limits: limits.catalog,
-            documents: MemoryBudget::new(limits.memory_bytes),
-            ..usual
-        };
+        let mut settings = MirrorSettings::with_limits(limits);
+        if is_small {
+            (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
+        }
         MirrorSettings {
-            render,
             identity: environment.identity,
             side_by_side: environment.side_by_side,
             // The queue gives each catalog an invocation of its own, and /tmp is small.
             registry_wait: None,
             resolves: environment.resolves,
             signer,
-            ..MirrorSettings::default()
+            ..settings
         }
     }
 }

@@ -76,6 +76,10 @@ pub(crate) struct RegistryArgs {
     /// May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]", value_parser = host_and_port)]
     pub(crate) internal_host: Vec<String>,
+    /// Limit of an image or a catalog in place of its default, such as documents=900000. May be repeated. CONFIGURATION.md lists
+    /// them.
+    #[arg(long, help_heading = REGISTRIES, value_name = "NAME=VALUE")]
+    pub(crate) limit: Vec<String>,
     /// Platform of the image to read from a multi-platform index. Default: linux/amd64.
     #[arg(long, help_heading = REGISTRIES, value_name = "OS/ARCH")]
     pub(crate) platform: Option<String>,

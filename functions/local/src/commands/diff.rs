@@ -122,11 +122,11 @@ fn by_hash(states: &[KnownState], text: &str) -> anyhow::Result<KnownState> {
 async fn between_sources(sources: [&str; 2], registries: RegistryArgs) -> anyhow::Result<Changes> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
-    let images = Images::new(wiring::images(registries)?)?;
+    let (images, limits) = wiring::images(registries)?;
     let mirror = Mirror::new(
-        images,
+        Images::new(images)?,
         Arc::clone(&store),
-        publish::MirrorSettings::default(),
+        publish::MirrorSettings::with_limits(&limits),
         publish::PollMetrics::default(),
     );
     let [old, new] = sources.map(cli::source);

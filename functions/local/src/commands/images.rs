@@ -113,7 +113,7 @@ impl FoundImages {
 
 /// Asks the registries for every image, by the reference with which it is pulled.
 async fn check(needs: &RequiredImages, registries: RegistryArgs) -> anyhow::Result<ImageChecks> {
-    let images = source::Images::new(wiring::images(registries)?)?;
+    let images = source::Images::new(wiring::images(registries)?.0)?;
     let checks = needs.iter().map(|(reference, _)| {
         let images = images.clone();
         let reference = reference.to_owned();

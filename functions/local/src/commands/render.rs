@@ -3,7 +3,7 @@ use std::{
     sync::Arc,
 };
 
-use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sinks};
+use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer, Sinks};
 use anyhow::Context;
 use publish::RenderSink;
 use source::{Images, SkippableLayers};
@@ -11,11 +11,14 @@ use source::{Images, SkippableLayers};
 use crate::{cli::RenderArgs, exit::Exit, wiring};
 
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
-    let images = Images::new(wiring::images(args.registries)?)?;
+    let (images, limits) = wiring::images(args.registries)?;
+    let images = Images::new(images)?;
     let digest = images.resolve(&args.source).await?;
     let settings = RenderSettings {
         // The shards are only held until they are printed.
         shard_level: 1,
+        limits: limits.catalog,
+        documents: MemoryBudget::new(limits.memory_bytes),
         ..RenderSettings::default()
     };
     let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());

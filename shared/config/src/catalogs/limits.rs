@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use model::CatalogName;
 use publish::{Catalog, SourceLimits};
 
@@ -33,6 +35,7 @@ const LIMITS: &[(&str, SetLimit)] = &[
     ("memoryRatio", |limits, to| {
         limits.catalog.document.memory_ratio = to_usize(to);
     }),
+    ("pullSeconds", |limits, to| limits.pull_time = Duration::from_secs(to)),
     ("memoryBytes", |limits, to| limits.memory_bytes = to_usize(to)),
     ("downloadBytes", |limits, to| limits.download_bytes = to),
     ("documents", |limits, to| limits.catalog.documents = to),
@@ -54,6 +57,8 @@ const SHARED: &[&str] = &["memoryBytes", "downloadBytes"];
 pub(crate) struct LimitSettings {
     all: SourceLimits,
     own: Vec<(CatalogName, OwnLimits)>,
+    /// Limits of the command line, which win over those of all files, but not over those of one catalog.
+    flags: Vec<(SetLimit, u64)>,
 }
 
 /// Limits that one catalog sets itself, with their values.
@@ -64,6 +69,15 @@ impl LimitSettings {
         for (_, set, to) in read(&mut section) {
             set(&mut self.all, to);
         }
+    }
+
+    /// Adds a limit of the command line, `NAME=VALUE`.
+    pub(crate) fn add_flag(&mut self, text: &str) -> Result<(), String> {
+        let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
+        let (name, set) = find(name)?;
+        let to = parse(name, value).map_err(|error| error.to_string())?;
+        self.flags.push((set, to));
+        Ok(())
     }
 
     /// Adds limits of one catalog, which win over those of all.
@@ -79,7 +93,8 @@ impl LimitSettings {
     }
 
     /// Sets the limits of every catalog that has its own, and returns those for all others.
-    pub(crate) fn apply(self, catalogs: &mut [Catalog]) -> SourceLimits {
+    pub(crate) fn apply(mut self, catalogs: &mut [Catalog]) -> SourceLimits {
+        self.flags.iter().for_each(|(set, to)| set(&mut self.all, *to));
         for (name, own) in &self.own {
             for catalog in catalogs.iter_mut().filter(|catalog| catalog.name == *name) {
                 let limits = catalog.limits.get_or_insert_with(|| self.all.clone());
@@ -105,17 +120,21 @@ fn read(section: &mut Section<'_>) -> Vec<(&'static str, SetLimit, u64)> {
     let mut limits = Vec::new();
     for (name, value) in section.rest() {
         let place = section.place_of(&name);
-        let Some((name, set)) = LIMITS.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
-            let problem = format!("there is no such limit, only {}", known.join(", "));
-            section.problems().add(place, problem);
-            continue;
-        };
-        if let Some(to) = section.problems().ok(place, parse(name, &text(&value))) {
-            limits.push((*name, *set, to));
-        }
+        let limit = find(&name).and_then(|(name, set)| {
+            let to = parse(name, &text(&value)).map_err(|error| error.to_string())?;
+            Ok((name, set, to))
+        });
+        limits.extend(section.problems().ok(place, limit));
     }
     limits
+}
+
+fn find(name: &str) -> Result<(&'static str, SetLimit), String> {
+    let found = LIMITS.iter().find(|(known, _)| *known == name);
+    found.copied().ok_or_else(|| {
+        let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
+        format!("there is no such limit, only {}", known.join(", "))
+    })
 }
 
 fn parse(name: &str, text: &str) -> Result<u64, ValueError> {

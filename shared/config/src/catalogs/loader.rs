@@ -92,6 +92,13 @@ impl ConfigLoader {
         self.registries.extend(registries);
     }
 
+    /// Adds a limit `NAME=VALUE` that wins over those of the files.
+    pub fn limit(&mut self, text: &str) {
+        if let Err(problem) = self.files.limits.add_flag(text) {
+            self.problems.add(format!("--limit {text}"), problem);
+        }
+    }
+
     /// Adds settings of the HTTP server that win over those of the files.
     pub fn server(&mut self, server: ServerConfig) {
         self.server.extend(server);

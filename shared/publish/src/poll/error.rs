@@ -65,6 +65,9 @@ pub enum PollError {
     /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),
+    /// The pull took more processor time, or a store or registry more time, than the catalog may have.
+    #[error("pulling and publishing the catalog took more than {} s, its limit pullSeconds", .0.as_secs())]
+    PullTime(Duration),
     /// An earlier content cannot be published again.
     #[error("cannot roll back")]
     Rollback(#[from] RollbackError),
@@ -95,6 +98,7 @@ impl PollError {
             Self::Image(source::Error::Limit(exceeded)) | Self::Signatures(source::Error::Limit(exceeded)) => {
                 BTreeSet::from([exceeded.name])
             }
+            Self::PullTime(_) => BTreeSet::from(["pullSeconds"]),
             _ => BTreeSet::new(),
         }
     }

@@ -18,7 +18,8 @@ use super::{
     open_pull::{OpenPull, PullRecords},
 };
 use crate::{
-    Catalog, Env, PollError, PollMetrics, PollProgress, Report, StatusUpdate, record_status, status::read_status,
+    Catalog, Env, PollError, PollMetrics, PollProgress, Report, SourceLimits, StatusUpdate, record_status,
+    status::read_status,
 };
 
 /// Time between two looks at the stored objects of an unchanged catalog. Each look is one small request per object: 300
@@ -46,9 +47,8 @@ pub struct MirrorSettings {
     pub download_space: DownloadSpace,
     /// Maximum number of attempts of one poll, the first included. Default: 6.
     pub attempts: u32,
-    /// Maximum duration of one pull with its rendering and publication. Default: 40 minutes, so that the commit comes well
-    /// within the hour that a transaction has.
-    pub attempt_time: Duration,
+    /// Maximum duration of one pull with its rendering and publication: [`SourceLimits::pull_time`]. Default: 10 minutes.
+    pub pull_time: Duration,
     /// Clocks and randomness. Default: the system's.
     pub env: Env,
     /// Keys that sign what is published. Default: none, and nothing is signed.
@@ -65,9 +65,25 @@ impl Default for MirrorSettings {
             registry_wait: Some(Duration::from_secs(10)),
             download_space: DownloadSpace::default(),
             attempts: 6,
-            attempt_time: Duration::from_secs(40 * 60),
+            pull_time: SourceLimits::default().pull_time,
             env: Env::default(),
             signer: None,
+        }
+    }
+}
+
+impl MirrorSettings {
+    /// Returns the defaults with these limits.
+    pub fn with_limits(limits: &SourceLimits) -> Self {
+        Self {
+            render: render::RenderSettings {
+                limits: limits.catalog,
+                documents: render::MemoryBudget::new(limits.memory_bytes),
+                ..render::RenderSettings::default()
+            },
+            pull_time: limits.pull_time,
+            download_space: DownloadSpace::new(limits.download_bytes),
+            ..Self::default()
         }
     }
 }
@@ -162,6 +178,12 @@ impl Mirror {
     pub(crate) fn render_limits(&self, catalog: &Catalog) -> RenderLimits {
         let own = catalog.limits.as_ref().map(|limits| limits.catalog);
         own.unwrap_or(self.settings.render.limits)
+    }
+
+    /// Returns the maximum duration of one pull of a catalog.
+    pub(crate) fn pull_time(&self, catalog: &Catalog) -> Duration {
+        let own = catalog.limits.as_ref().map(|limits| limits.pull_time);
+        own.unwrap_or(self.settings.pull_time)
     }
 
     /// Returns the progress of all polls.
@@ -356,7 +378,7 @@ impl Mirror {
 /// A pull that failed says nothing about how long one takes, unless time is what it ran out of.
 fn is_pull(report: &Report) -> bool {
     match report.outcome {
-        Outcome::Failed => matches!(report.error, Some(PollError::OutOfTime(_))),
+        Outcome::Failed => matches!(report.error, Some(PollError::OutOfTime(_) | PollError::PullTime(_))),
         _ => report.bytes_pulled > 0,
     }
 }

@@ -218,10 +218,10 @@ impl Poll<'_> {
         let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
         let _permit = permit.expect("the semaphore is never closed");
         let stop = StopOnDrop::default();
-        let limit = self.mirror.settings.attempt_time;
+        let limit = self.mirror.pull_time(self.catalog);
         // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
         let work = self.pull_with_permit(transaction, digest, source, recheck, &stop.0);
-        timeout(limit, work).await.unwrap_or(Err(PollError::OutOfTime(limit)))
+        timeout(limit, work).await.unwrap_or(Err(PollError::PullTime(limit)))
     }
 
     async fn pull_with_permit(

@@ -1,6 +1,7 @@
 //! Hostile images: one for each attack, polled over a catalog that is published already.
 
 mod content;
+mod kinds;
 mod links;
 mod manifests;
 mod packing;

@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use catalog_mirror_publish::{Catalog, Mirror, MirrorSettings, PollOptions, Report, SourceLimits};
+use catalog_mirror_publish::{
+    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, SourceLimits,
+};
 use model::{Key, Outcome, Status};
+use prometheus_client::{encoding::text::encode, registry::Registry as Metrics};
 use store::{MemoryStore, StoreExt};
 use testkit::{Kind, Registry};
 use tokio::time::{sleep, timeout};
@@ -11,6 +14,9 @@ use tokio::time::{sleep, timeout};
 use crate::{row, site};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Time that a pull waits for its registry.
+const WAIT: Duration = Duration::from_millis(100);
 
 /// Never within the time of a test.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -20,7 +26,7 @@ fn mirror(store: &MemoryStore) -> Arc<Mirror> {
     let limits = SourceLimits::default();
     let settings = MirrorSettings {
         side_by_side: 2,
-        registry_wait: Some(Duration::from_millis(100)),
+        registry_wait: Some(WAIT),
         ..site::settings(&limits)
     };
     Arc::new(site::mirror(site::images(&limits), store, settings))
@@ -113,4 +119,46 @@ async fn copying_is_not_recorded_as_open_pull() {
     let status = status(&store, &catalogs[0]).await.unwrap();
     assert_eq!(status.open_pulls, None);
     task.abort();
+}
+
+/// A catalog whose pull does not end, for whatever reason, gives its place back and names the limit. Its own limit wins.
+#[tokio::test(flavor = "multi_thread")]
+async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
+    let store = MemoryStore::new();
+    let limits = SourceLimits::default();
+    let settings = MirrorSettings {
+        side_by_side: 1,
+        registry_wait: None,
+        ..site::settings(&limits)
+    };
+    let mut metrics = Metrics::default();
+    let metrics_of_polls = PollMetrics::register(&mut metrics);
+    let images = site::images(&limits);
+    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, metrics_of_polls.clone());
+    let (registry, mut catalogs) = registry(&["slow", "quick"]).await;
+    catalogs[0].limits = Some(SourceLimits {
+        pull_time: Duration::from_millis(200),
+        ..limits
+    });
+    registry.delay(Kind::Blob, NEVER);
+    let report = poll(&mirror, &catalogs[0]).await;
+    assert!(
+        matches!(report.error, Some(PollError::PullTime(_))),
+        "{:?}",
+        report.error
+    );
+    assert!(report.error_text().unwrap().contains("pullSeconds"));
+    registry.delay(Kind::Blob, Duration::ZERO);
+    assert_eq!(poll(&mirror, &catalogs[1]).await.outcome, Outcome::Published);
+    metrics_of_polls.refresh([]);
+    let mut text = String::new();
+    encode(&mut text, &metrics).unwrap();
+    let counted = "limit_exceeded_total{catalog=\"slow\",limit=\"pullSeconds\"} 1";
+    assert!(text.contains(counted), "{text}");
+    assert!(!text.contains("limit_exceeded_total{catalog=\"quick\""), "{text}");
+    let budget = format!("document_memory_limit_bytes {}", 256 << 20);
+    assert!(
+        text.contains(&budget) && text.contains("document_memory_taken_bytes 0"),
+        "{text}"
+    );
 }
