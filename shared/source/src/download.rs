@@ -52,11 +52,21 @@ impl DownloadSpace {
 
     /// Creates a space of this many bytes. One image may take a quarter of it.
     pub fn new(bytes: u64) -> Self {
-        let permits = usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX);
         Self {
             bytes,
-            permits: Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS))),
+            permits: Arc::new(Semaphore::new(permits(bytes))),
         }
+    }
+
+    /// Returns the number of bytes that all copies may take at a time.
+    pub const fn capacity(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the number of bytes that are taken, in whole MiB.
+    pub fn taken(&self) -> u64 {
+        let free = self.permits.available_permits() as u64;
+        (permits(self.bytes) as u64).saturating_sub(free) * PERMIT_BYTES
     }
 
     /// Waits for space in the order of the requests, and takes it.
@@ -76,6 +86,12 @@ impl DownloadSpace {
         let taken = Arc::clone(&self.permits).acquire_many_owned(permits).await;
         Ok(taken.expect("the semaphore is never closed"))
     }
+}
+
+/// Returns the number of permits of a space.
+fn permits(bytes: u64) -> usize {
+    let permits = usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX);
+    permits.clamp(1, Semaphore::MAX_PERMITS)
 }
 
 impl Default for DownloadSpace {

@@ -10,6 +10,7 @@ use prometheus_client::{
     registry::Registry,
 };
 use render::MemoryBudget;
+use source::DownloadSpace;
 
 use crate::{PollError, Report};
 
@@ -26,8 +27,10 @@ pub struct PollMetrics {
     limits: Family<LimitLabels, Counter>,
     documents_taken: Gauge,
     documents_capacity: Gauge,
-    /// The budget whose use is exported.
-    documents: Arc<OnceLock<MemoryBudget>>,
+    downloads_taken: Gauge,
+    downloads_capacity: Gauge,
+    /// The budgets whose use is exported.
+    budgets: Arc<OnceLock<(MemoryBudget, DownloadSpace)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -93,6 +96,16 @@ impl PollMetrics {
             this.documents_capacity.clone(),
         );
         registry.register(
+            "download_taken_bytes",
+            "Disk space that copies of slow images have taken, when the metrics were read",
+            this.downloads_taken.clone(),
+        );
+        registry.register(
+            "download_limit_bytes",
+            "Disk space that copies of slow images may take at a time: limits.downloadBytes",
+            this.downloads_capacity.clone(),
+        );
+        registry.register(
             "failed_for_good",
             "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0",
             this.failed_for_good.clone(),
@@ -100,8 +113,8 @@ impl PollMetrics {
         this
     }
 
-    pub(crate) fn set_documents_memory(&self, budget: &MemoryBudget) {
-        self.documents.get_or_init(|| budget.clone());
+    pub(crate) fn set_budgets(&self, documents: &MemoryBudget, downloads: &DownloadSpace) {
+        self.budgets.get_or_init(|| (documents.clone(), downloads.clone()));
     }
 
     pub(crate) fn count(&self, report: &Report) {
@@ -142,10 +155,12 @@ impl PollMetrics {
 
     /// Updates the ages, just before the metrics are read.
     pub fn refresh<'a>(&self, catalogs: impl IntoIterator<Item = &'a str>) {
-        if let Some(budget) = self.documents.get() {
-            let gauge = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-            self.documents_taken.set(gauge(budget.taken()));
-            self.documents_capacity.set(gauge(budget.capacity()));
+        if let Some((documents, downloads)) = self.budgets.get() {
+            let gauge = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+            self.documents_taken.set(gauge(documents.taken() as u64));
+            self.documents_capacity.set(gauge(documents.capacity() as u64));
+            self.downloads_taken.set(gauge(downloads.taken()));
+            self.downloads_capacity.set(gauge(downloads.capacity()));
         }
         let now = unix_seconds();
         for catalog in catalogs {

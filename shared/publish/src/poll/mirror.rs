@@ -151,7 +151,7 @@ impl Mirror {
     pub fn new(images: Images, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
         let rendering = Semaphore::new(settings.side_by_side.max(1));
         let resolving = Semaphore::new(settings.resolves.max(1));
-        metrics.set_documents_memory(&settings.render.documents);
+        metrics.set_budgets(&settings.render.documents, &settings.download_space);
         Self {
             images,
             store,

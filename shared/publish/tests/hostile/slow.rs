@@ -156,9 +156,11 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     let counted = "limit_exceeded_total{catalog=\"slow\",limit=\"pullSeconds\"} 1";
     assert!(text.contains(counted), "{text}");
     assert!(!text.contains("limit_exceeded_total{catalog=\"quick\""), "{text}");
-    let budget = format!("document_memory_limit_bytes {}", 256 << 20);
-    assert!(
-        text.contains(&budget) && text.contains("document_memory_taken_bytes 0"),
-        "{text}"
-    );
+    let budgets = [
+        format!("document_memory_limit_bytes {}", 256 << 20),
+        format!("download_limit_bytes {}", 4_u64 << 30),
+        "document_memory_taken_bytes 0".to_owned(),
+        "download_taken_bytes 0".to_owned(),
+    ];
+    assert!(budgets.iter().all(|line| text.contains(line)), "{text}");
 }
