@@ -101,15 +101,18 @@ impl Seeds {
         let hash = site.current.content_hash;
         let current = site.object(&Key::Current(name()));
         let mut many: serde_json::Value = serde_json::from_slice(&current).expect("a pointer is JSON");
-        if let Some(previous) = many["previous"].as_array_mut()
-            && let Some(first) = previous.first().cloned()
-        {
-            previous.resize(60, first);
+        // More than any version writes, as many as are read, and too many.
+        for count in [60, 256, 257] {
+            if let Some(previous) = many["previous"].as_array_mut()
+                && let Some(first) = previous.first().cloned()
+            {
+                previous.resize(count, first);
+            }
+            self.add("current", many.to_string());
         }
-        self.add("current", many.to_string());
         self.add("current", current);
         let json = |key: &Key| zstd::decode_all(&*site.object(key)).expect("a stored document");
-        self.add("snapshot", json(&site.current.snapshot.key()));
+        self.snapshots(json(&site.current.snapshot.key()));
         self.add("index", json(&site.snapshot.index.with_kind(Kind::Index).key()));
         self.add("volume", export(&site.store, false));
         self.add("volume", export(&site.store, true));
@@ -135,6 +138,28 @@ impl Seeds {
                 "OPTIONS /v2/demo/referrers/sha256:00?artifactType=a/b",
             ],
         );
+    }
+
+    /// Adds a snapshot, and the same with counts, sizes and names that do not fit its lines.
+    fn snapshots(&mut self, right: Vec<u8>) {
+        let wrong: [fn(&mut serde_json::Value); 6] = [
+            |snapshot| snapshot["size"] = 1.into(),
+            |snapshot| snapshot["metas"] = u64::MAX.into(),
+            |snapshot| snapshot["packages"][0]["metas"] = 1_000_000_000.into(),
+            |snapshot| snapshot["packages"][0]["lines"]["size"] = 0.into(),
+            |snapshot| snapshot["packages"][0]["name"] = snapshot["packages"][1]["name"].clone(),
+            |snapshot| {
+                if let Some(packages) = snapshot["packages"].as_array_mut() {
+                    packages.reverse();
+                }
+            },
+        ];
+        for change in wrong {
+            let mut snapshot: serde_json::Value = serde_json::from_slice(&right).expect("a snapshot is JSON");
+            change(&mut snapshot);
+            self.add("snapshot", snapshot.to_string());
+        }
+        self.add("snapshot", right);
     }
 
     fn requests(&mut self, site: &Site) {
