@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Place, Report, Rule, SchemaCounts,
@@ -193,7 +193,7 @@ impl<'a> PackageFacts<'a> {
             if number > 0 {
                 report.add(Rule::DeprecationsDuplicate, place, "");
             }
-            let mut targets = BTreeMap::new();
+            let mut targets = HashSet::new();
             for (at, entry) in deprecations.list("entries").iter().enumerate() {
                 let reference = entry.field("reference");
                 let (schema, name) = (reference.text("schema"), reference.text("name"));
@@ -202,23 +202,22 @@ impl<'a> PackageFacts<'a> {
                     "olm.channel" => (Place { channel: name, ..place }, channels.contains(name)),
                     _ => (place, true),
                 };
-                let mut add = |rule, detail: &str| report.add(rule, place, &format!("entries[{at}]{detail}"));
+                let detail = format!("entries[{at}]: {} {}", quoted(schema), quoted(name));
+                let mut add = |rule| report.add(rule, place, &detail);
                 match schema {
-                    "" => add(Rule::DeprecationSchemaMissing, ""),
-                    "olm.package" if !name.is_empty() => {
-                        add(Rule::DeprecationPackageNamed, &format!(": {}", quoted(name)));
-                    }
+                    "" => add(Rule::DeprecationSchemaMissing),
+                    "olm.package" if !name.is_empty() => add(Rule::DeprecationPackageNamed),
                     "olm.package" | "olm.channel" | "olm.bundle" => {}
-                    other => add(Rule::DeprecationSchemaUnknown, &format!(": {}", quoted(other))),
+                    _ => add(Rule::DeprecationSchemaUnknown),
                 }
                 if is_defined && !exists {
-                    add(Rule::DeprecationTargetMissing, "");
+                    add(Rule::DeprecationTargetMissing);
                 }
-                if let Some(first) = targets.insert((schema, name), at) {
-                    add(Rule::DeprecationDuplicate, &format!(" and entries[{first}]"));
+                if !targets.insert((schema, name)) {
+                    add(Rule::DeprecationDuplicate);
                 }
                 if entry.text("message").is_empty() {
-                    add(Rule::DeprecationMessageMissing, "");
+                    add(Rule::DeprecationMessageMissing);
                 }
             }
         }
