@@ -22,6 +22,7 @@ install_check_tools() {
   need_crane
   need_oras
   need_fbc_reader
+  need_opm
 }
 
 need_check_servers() {
@@ -36,6 +37,8 @@ need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
+# Validates catalogs with opm's own module.
+need_opm() { need_go_folder opm-validate "$ROOT/scripts/lib/opm"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 

@@ -25,4 +25,5 @@ mod signed;
 mod support;
 mod template;
 mod updates;
+mod validate;
 mod verified;

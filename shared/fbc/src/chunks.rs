@@ -3,7 +3,7 @@ use std::io::{self, Read};
 use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
 use crate::meta::Meta;
-use crate::stream::{self, Decoder, Mode, PEEK, newlines};
+use crate::stream::{self, CountedLines, Decoder, Mode, PEEK, newlines};
 use crate::{FbcLimits, StopFlag};
 use crate::{json, yaml};
 
@@ -288,6 +288,7 @@ impl Chunk {
             documents: self.documents,
             lines: self.lines,
             bytes: &self.bytes,
+            counted: CountedLines::default(),
         };
         decoder.run(self.mode, sink)
     }

@@ -15,9 +15,10 @@ mod yaml;
 pub use chunks::{Chunk, Chunks};
 pub use error::{FbcError, FbcErrorKind};
 pub use index_ignore::{IgnoreLimits, IndexIgnore};
-pub use meta::Meta;
+pub use meta::{DocumentPosition, Meta};
 pub use order::walk_order;
 pub use stop::StopFlag;
+pub use yaml::is_yaml;
 
 /// Limits on the input. A value equal to its limit passes; one more gives [`FbcErrorKind::Limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,17 +15,29 @@ pub struct Meta<'a> {
     pub name: &'a str,
     /// Canonical JSON, with `\n` at its end.
     pub line: &'a [u8],
+    /// Position of the document in its file.
+    pub position: DocumentPosition,
+}
+
+/// Position of a document in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DocumentPosition {
+    /// Number of the document in its file, from 1.
+    pub document: usize,
+    /// Line on which the document starts, from 1. In YAML this is the line after the separator.
+    pub line: usize,
 }
 
 impl<'a> Meta<'a> {
     /// Returns the name of the Package, or `None` if the Meta belongs to the global group.
     ///
     /// ```
-    /// use catalog_mirror_fbc::Meta;
+    /// use catalog_mirror_fbc::{DocumentPosition, Meta};
     ///
-    /// let package = Meta { schema: "olm.package", package: "", name: "db", line: b"{}\n" };
+    /// let position = DocumentPosition::default();
+    /// let package = Meta { schema: "olm.package", package: "", name: "db", line: b"{}\n", position };
     /// assert_eq!(package.group(), Some("db"));
-    /// let channel = Meta { schema: "olm.channel", package: "", name: "stable", line: b"{}\n" };
+    /// let channel = Meta { schema: "olm.channel", ..package };
     /// assert_eq!(channel.group(), None);
     /// ```
     #[must_use]
@@ -39,7 +51,11 @@ impl<'a> Meta<'a> {
 }
 
 /// Finishes the document in `builder` and calls `sink` with it.
-pub(crate) fn emit(builder: &mut LineBuilder, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcErrorKind> {
+pub(crate) fn emit(
+    builder: &mut LineBuilder,
+    position: DocumentPosition,
+    sink: &mut dyn FnMut(Meta<'_>),
+) -> Result<(), FbcErrorKind> {
     builder.finish()?;
     // The caller appends the line to others, in a buffer that grows by a quarter.
     let copy = builder.line().len();
@@ -62,6 +78,7 @@ pub(crate) fn emit(builder: &mut LineBuilder, sink: &mut dyn FnMut(Meta<'_>)) ->
         package: &package,
         name: &name,
         line: builder.line(),
+        position,
     });
     Ok(())
 }

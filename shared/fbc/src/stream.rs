@@ -6,7 +6,7 @@ use crate::FbcLimits;
 use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
 use crate::json;
-use crate::meta::{self, Meta};
+use crate::meta::{self, DocumentPosition, Meta};
 use crate::yaml;
 
 /// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in Go.
@@ -42,6 +42,15 @@ pub(crate) struct Decoder<'a> {
     /// Number of lines in the file before `bytes`.
     pub(crate) lines: usize,
     pub(crate) bytes: &'a [u8],
+    /// Number of lines before an offset, so that every line is counted once.
+    pub(crate) counted: CountedLines,
+}
+
+/// Number of lines before an offset in the text that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CountedLines {
+    at: usize,
+    lines: usize,
 }
 
 type Sink<'s> = &'s mut dyn FnMut(Meta<'_>);
@@ -99,7 +108,8 @@ impl Decoder<'_> {
             return Err(error(FbcErrorKind::NotAnObject(what)));
         }
         self.limits.check_document(end - at).map_err(error)?;
-        meta::emit(&mut self.builder, sink).map_err(error)?;
+        let position = self.position(text.as_bytes(), at);
+        meta::emit(&mut self.builder, position, sink).map_err(error)?;
         Ok(end)
     }
 
@@ -108,6 +118,8 @@ impl Decoder<'_> {
         match yaml_start(self.bytes, at) {
             Some(start) if count < 2 && !error.kind().is_final() => {
                 self.builder.memory().give_back(json::replaced_size(self.bytes));
+                // The offsets so far are those of the JSON text, in which invalid bytes are replaced.
+                self.counted = CountedLines::default();
                 self.yaml(start, Some(error), sink)
             }
             _ => Err(error),
@@ -139,7 +151,8 @@ impl Decoder<'_> {
             Cow::Owned(lines) => lines.capacity(),
         };
         self.builder.memory().take(held);
-        let mut emit = |builder: &mut LineBuilder| meta::emit(builder, sink);
+        let position = self.position(self.bytes, at);
+        let mut emit = |builder: &mut LineBuilder| meta::emit(builder, position, sink);
         yaml::parse(&lines, self.limits, &mut self.builder, &mut emit).map_err(|error| {
             // The parser counts lines from the start of its document.
             let before = self.lines + newlines(&self.bytes[..at]);
@@ -148,6 +161,18 @@ impl Decoder<'_> {
         })?;
         self.builder.memory().give_back(held);
         Ok(piece.next)
+    }
+
+    /// Returns the position of the next document, which starts at offset `at`.
+    fn position(&mut self, text: &[u8], at: usize) -> DocumentPosition {
+        self.counted = CountedLines {
+            at,
+            lines: self.counted.lines + newlines(&text[self.counted.at..at]),
+        };
+        DocumentPosition {
+            document: self.documents + 1,
+            line: self.lines + self.counted.lines + 1,
+        }
     }
 
     fn error(&self, at: usize, kind: FbcErrorKind) -> FbcError {

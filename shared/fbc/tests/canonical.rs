@@ -2,6 +2,7 @@
 
 mod common;
 
+use catalog_mirror_fbc::{Chunks, FbcLimits, Meta, is_yaml};
 use common::lines;
 
 #[track_caller]
@@ -264,4 +265,37 @@ fn utf_16_is_accepted_if_its_lines_are_whole() {
     let little = units("\u{feff}a: b\n", u16::to_le_bytes);
     assert!(lines(&little).is_err(), "a line feed is added to an odd byte");
     assert!(lines(b"a: \"\xff\"\n").is_err());
+}
+
+/// In chunks of any size, and where invalid bytes in JSON are replaced by longer ones.
+#[test]
+fn position_names_document_and_first_line() {
+    let yaml = b"# a comment\nname: a\n---\nname: b\nschema: s\n---\n\nname: c\n".as_slice();
+    let json = b"{\"name\":\n\"a\"}\n\n{\"name\":\"\xff\xff\"} {\"name\":\"b\"}\n{\"name\":\"c\"}".as_slice();
+    let mixed = b"{\"name\":\"\xff\"}\nname: b\n---\nname: c\n".as_slice();
+    for (file, expected) in [
+        (yaml, &[(1, 1), (2, 4), (3, 7)][..]),
+        (json, &[(1, 1), (2, 4), (3, 4), (4, 5)]),
+        (mixed, &[(1, 1), (2, 2), (3, 4)]),
+    ] {
+        for size in [1, 20, 1 << 20] {
+            let limits = FbcLimits::default();
+            let mut found = Vec::new();
+            for chunk in Chunks::new(file, limits, size) {
+                let mut sink = |meta: Meta<'_>| found.push((meta.position.document, meta.position.line));
+                chunk.unwrap().metas(&limits, &mut sink).unwrap();
+            }
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(file));
+        }
+    }
+}
+
+#[test]
+fn is_yaml_accepts_any_value_of_the_first_document() {
+    for text in ["", "a: b", "text", "[1, 2]", "a\n---\n[", "{\"a\":1}", "# nothing"] {
+        assert!(is_yaml(text.as_bytes()), "{text}");
+    }
+    for text in ["a: b: c", "[", "a:\n\t- b", "\"", "%a", "a: @b"] {
+        assert!(!is_yaml(text.as_bytes()), "{text}");
+    }
 }

@@ -9,6 +9,7 @@ mod package;
 mod parser;
 mod reference;
 mod required_images;
+mod validate;
 
 pub use changed_shards::{ChangedShard, changed_shards};
 pub use changes::{
@@ -21,3 +22,4 @@ pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMe
 pub use parser::PackageParser;
 pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
+pub use validate::{Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};

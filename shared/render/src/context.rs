@@ -112,7 +112,9 @@ impl RenderContext {
     fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> Result<Vec<Fragment>, ChunkError> {
         let mut packages = PackageLines::default();
         job.chunk
-            .metas(&self.settings.limits.document, &mut |meta| packages.push(&meta))
+            .metas(&self.settings.limits.document, &mut |meta| {
+                packages.push(&meta, self.settings.positions);
+            })
             .map_err(ChunkError::Fbc)?;
         // The lines are compressed in the memory of the chunk.
         drop(job.chunk);
@@ -152,6 +154,7 @@ impl RenderContext {
             part: job.part,
             group: group.into(),
             metas: lines.metas.into(),
+            positions: lines.positions.into(),
             lines: content,
             body,
         })

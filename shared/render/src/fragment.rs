@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use fbc::Meta;
+use fbc::{DocumentPosition, Meta};
 use model::{Content, IndexedMeta, ObjectDigest};
 
 use crate::scratch::ScratchBuffer;
@@ -15,6 +15,8 @@ pub(crate) struct Fragment {
     pub(crate) group: Arc<str>,
     /// Position of each line in this fragment.
     pub(crate) metas: Arc<[IndexedMeta]>,
+    /// Position of each Meta in its file; empty unless the settings ask for it.
+    pub(crate) positions: Arc<[DocumentPosition]>,
     /// Hash and size of the uncompressed lines.
     pub(crate) lines: Content,
     pub(crate) body: FragmentBody,
@@ -48,14 +50,19 @@ pub(crate) struct PackageLines(pub(crate) BTreeMap<String, Lines>);
 pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
     pub(crate) metas: Vec<IndexedMeta>,
+    pub(crate) positions: Vec<DocumentPosition>,
 }
 
 impl PackageLines {
-    pub(crate) fn push(&mut self, meta: &Meta<'_>) {
+    pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
         let group = meta.group().unwrap_or_default();
-        match self.0.get_mut(group) {
-            Some(lines) => lines.push(meta),
-            None => self.0.entry(group.to_owned()).or_default().push(meta),
+        let lines = match self.0.get_mut(group) {
+            Some(lines) => lines,
+            None => self.0.entry(group.to_owned()).or_default(),
+        };
+        lines.push(meta);
+        if keep_position {
+            lines.positions.push(meta.position);
         }
     }
 }

@@ -20,7 +20,7 @@ mod stored;
 mod usage;
 mod write_all;
 
-pub use fbc::{IgnoreLimits, StopFlag};
+pub use fbc::{DocumentPosition, IgnoreLimits, StopFlag};
 
 pub use error::{FileProblem, RenderError};
 pub use gzip::LayerFacts;
@@ -31,6 +31,6 @@ pub use of_snapshot::index_lines;
 pub use renderer::Renderer;
 pub use rendering::Rendering;
 pub use settings::RenderSettings;
-pub use shard::Shard;
+pub use shard::{MetaPlace, Shard};
 pub use stored::{NoStoredShards, StoredShards};
 pub use write_all::{AllFacts, Sinks};

@@ -91,6 +91,7 @@ impl Shard {
             lines: shard.lines,
             stored: shard.stored,
             metas: Vec::new(),
+            places: Vec::new(),
             body: ShardBody::Stored,
         }
     }

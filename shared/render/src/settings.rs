@@ -27,6 +27,8 @@ pub struct RenderSettings {
     /// Memory for the documents that are parsed. Default: 256 MiB of its own; a process that renders several catalogs shares
     /// one among them.
     pub documents: MemoryBudget,
+    /// Keeps the position of each document in its file, for [`crate::Shard::places`]. Default: false.
+    pub positions: bool,
     /// Ends the work early. Default: never set.
     pub stop: StopFlag,
 }
@@ -43,6 +45,7 @@ impl Default for RenderSettings {
             gzip_level: 6,
             limits: RenderLimits::default(),
             documents: MemoryBudget::default(),
+            positions: false,
             stop: StopFlag::default(),
         }
     }

@@ -4,6 +4,7 @@ use std::{
     sync::Arc,
 };
 
+use fbc::DocumentPosition;
 use model::{Content, Hasher, IndexedMeta, ObjectDigest};
 
 use crate::{
@@ -24,7 +25,18 @@ pub struct Shard {
     pub stored: ObjectDigest,
     /// Position of each Meta in the lines.
     pub metas: Vec<IndexedMeta>,
+    /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
+    pub places: Vec<MetaPlace>,
     pub(crate) body: ShardBody,
+}
+
+/// Origin of a Meta.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetaPlace {
+    /// Path of the file, relative to the FBC root.
+    pub path: Arc<str>,
+    /// Position of the document in the file.
+    pub position: DocumentPosition,
 }
 
 #[derive(Debug)]
@@ -61,6 +73,7 @@ impl Shard {
             lines,
             stored,
             metas: metas(fragments),
+            places: places(fragments),
             body,
         })
     }
@@ -79,6 +92,17 @@ fn metas(fragments: &[Fragment]) -> Vec<IndexedMeta> {
         start += fragment.lines.size;
     }
     metas
+}
+
+fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
+    let of_fragment = |fragment: &Fragment| {
+        let place = |position: &DocumentPosition| MetaPlace {
+            path: fragment.path.clone(),
+            position: *position,
+        };
+        fragment.positions.iter().map(place).collect::<Vec<_>>()
+    };
+    fragments.iter().flat_map(of_fragment).collect()
 }
 
 struct JoinedBody {

@@ -431,3 +431,28 @@ fn write_all_names_the_sink_that_failed() {
         "{error}"
     );
 }
+
+#[test]
+fn places_name_file_and_document_only_if_asked() {
+    let files: Files<'_> = &[
+        (
+            "b.yaml",
+            "schema: x\npackage: p\nname: third\n---\nschema: x\npackage: q\n",
+        ),
+        (
+            "a.yaml",
+            "schema: x\npackage: p\n---\nschema: x\npackage: p\nname: second, and longer than one chunk of bytes\n",
+        ),
+    ];
+    let asked = RenderSettings {
+        positions: true,
+        ..settings()
+    };
+    let rendering = try_render(files, Arc::new(NoStoredShards), asked).unwrap();
+    let places = rendering.shards()[0].places.iter();
+    let places: Vec<_> = places
+        .map(|place| (&*place.path, place.position.document, place.position.line))
+        .collect();
+    assert_eq!(places, [("a.yaml", 1, 1), ("a.yaml", 2, 4), ("b.yaml", 1, 1)]);
+    assert!(render(files).shards()[0].places.is_empty());
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use config::poll_interval;
 use model::CatalogName;
+use source::Source;
 
 use super::{RegistryArgs, StoreArgs};
 
@@ -87,6 +88,52 @@ pub(crate) enum ImagesFormat {
     SkopeoSync,
     /// An ImageSetConfiguration for oc-mirror v2.
     Imageset,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The rules are those of operator-registry v1.73.0. A catalog is valid if `opm validate` accepts it. opm stops at its first \
+error; here all are found. Two rules are those of `opm serve` alone, with the severity `serve-error`. Icons give only \
+warnings. Documents of other schemas, such as olm.bundle.v2, pass and are counted.
+
+At most 1,000 findings are printed, with the number of all. The code of a rule, such as channel-cycle, never changes.
+
+  catalog-mirror validate ./configs
+  catalog-mirror validate quay.io/operatorhubio/catalog:latest --json | jq -r '.findings[].rule'
+  catalog-mirror validate --store /var/lib/catalog-mirror operatorhubio
+
+Exit codes: 0 no errors, 1 errors or the catalog cannot be read, 2 the command line is wrong.")]
+pub(crate) struct ValidateArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Source as for `render`, such as dir:configs or quay.io/a/b:v1, or the name of a catalog of the store. A source has a
+    /// colon or a slash in it.
+    #[arg(value_name = "SOURCE|NAME", value_parser = ValidatedCatalog::parse)]
+    pub(crate) what: ValidatedCatalog,
+}
+
+/// A catalog to validate.
+#[derive(Debug, Clone)]
+pub(crate) enum ValidatedCatalog {
+    /// Files of a source.
+    Source(Source),
+    /// Published state of a catalog in the store.
+    Published(CatalogName),
+}
+
+impl ValidatedCatalog {
+    fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        // The name of a catalog contains none of these characters, and no folder is named like the last two.
+        match text.contains([':', '/']) || matches!(text, "." | "..") {
+            true => Ok(Self::Source(super::source(text)?)),
+            false => Ok(Self::Published(text.parse()?)),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,9 @@ use clap_complete::Shell;
 pub(crate) use self::{
     common::{CatalogArgs, KeyArgs, RegistryArgs, ReportArgs, S3Args, ServerArgs, StoreArgs, TrustArgs},
     copies::{ExportArgs, ImportArgs, KeygenArgs, ReceiptArgs, SyncArgs, SyncOrigin},
-    inspect::{DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs},
+    inspect::{
+        DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs, ValidateArgs, ValidatedCatalog,
+    },
     maintenance::{GcArgs, RmArgs, VerifyArgs},
     publish::{DemoArgs, PollArgs, RenderArgs, RollbackArgs, ServeArgs, source},
 };
@@ -60,6 +62,7 @@ Examples:
   catalog-mirror verify --repair-from https://catalogs.example.com
   catalog-mirror gc --keep-days 7 --dry-run
   catalog-mirror render oci:./layout:v1 | jq -r .name
+  catalog-mirror validate ./configs
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror images --package etcd --format skopeo-sync
   catalog-mirror manifests --url https://mirror.example
@@ -80,6 +83,8 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// List the published catalogs, or the packages of one.
     Ls(LsArgs),
+    /// Check a catalog by the rules of `opm validate` and `opm serve`, and list all that it breaks.
+    Validate(ValidateArgs),
     /// Check every object of the published and the earlier states against its hash.
     Verify(VerifyArgs),
     /// Remove objects that no published or kept state needs.

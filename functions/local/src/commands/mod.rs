@@ -17,6 +17,7 @@ mod rm;
 mod rollback;
 mod serve;
 mod sync;
+mod validate;
 mod verify;
 
 use std::io;
@@ -50,6 +51,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Poll(args) => poll::run(args).instrument(info_span!("poll")).await,
         Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
         Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
+        Command::Validate(args) => validate::run(args).instrument(info_span!("validate")).await,
         Command::Verify(args) => verify::run(args).instrument(info_span!("verify")).await,
         Command::Gc(args) => gc::run(args).instrument(info_span!("gc")).await,
         Command::Rollback(args) => {

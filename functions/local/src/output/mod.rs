@@ -9,6 +9,7 @@ pub(crate) mod imageset;
 pub(crate) mod manifests;
 pub(crate) mod progress;
 pub(crate) mod reports;
+pub(crate) mod validation;
 pub(crate) mod verifications;
 
 use std::io::{self, Write};

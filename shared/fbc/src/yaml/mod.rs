@@ -61,6 +61,20 @@ pub(crate) fn parse(
     Ok(())
 }
 
+/// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.
+pub fn is_yaml(bytes: &[u8]) -> bool {
+    let limits = FbcLimits::default();
+    let Ok(first) = split::document(bytes, 0) else {
+        return false;
+    };
+    let lines = split::lines(&bytes[first.range]);
+    let mut builder = LineBuilder::new(&limits, lines.len());
+    match parse(&lines, &limits, &mut builder, &mut |_| Ok(())) {
+        Ok(()) => true,
+        Err(error) => matches!(error.kind, FbcErrorKind::NotAnObject(_)),
+    }
+}
+
 /// Returns the number of lines that start like a directive.
 fn directives(text: &str) -> usize {
     let text = text.as_bytes();

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+
+use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer};
+use anyhow::Context;
+use model::{CatalogName, decode_zstd};
+use olm::ShardValidator;
+use publish::RenderSink;
+use source::{Images, SkippableLayers, Source};
+use store::Store;
+
+use crate::{
+    cli::{RegistryArgs, ValidateArgs, ValidatedCatalog},
+    exit::Exit,
+    output::validation::Validation,
+    published,
+    stores::Access,
+    wiring,
+};
+
+const VALIDATOR: ShardValidator = ShardValidator { is_yaml: fbc::is_yaml };
+
+pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
+    let validation = match args.what {
+        ValidatedCatalog::Source(source) => validate_source(&source, args.registries).await?,
+        ValidatedCatalog::Published(name) => {
+            let store = args.store.open_alone(Access::Read).await?;
+            validate_published(&*store, &name).await?
+        }
+    };
+    let exit = match validation.is_sound() {
+        true => Exit::Success,
+        false => Exit::Failed,
+    };
+    if args.json {
+        validation.print_json()?;
+    } else {
+        validation.print_table()?;
+    }
+    Ok(exit)
+}
+
+async fn validate_source(source: &Source, registries: RegistryArgs) -> anyhow::Result<Validation> {
+    let images = Images::new(wiring::images(registries)?)?;
+    let digest = images.resolve(source).await?;
+    let settings = RenderSettings {
+        // The shards are only held until they are validated.
+        shard_level: 1,
+        positions: true,
+        ..RenderSettings::default()
+    };
+    let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
+    let (sink, _) = images.read(source, &digest, &SkippableLayers::default(), sink).await?;
+    tokio::task::spawn_blocking(move || validate_rendered(sink)).await?
+}
+
+fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
+    let mut validation = Validation::default();
+    let rendering = match sink.finish() {
+        Ok(rendering) => rendering,
+        // A document above a limit of this program may be valid, so that is an error of the command.
+        Err(RenderError::Invalid { problems }) if problems.iter().all(|problem| problem.limit.is_none()) => {
+            problems.iter().for_each(|problem| validation.add_file(problem));
+            return Ok(validation);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    for shard in rendering.shards() {
+        let lines = decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?;
+        let counts = VALIDATOR.validate(&shard.name, &lines, &mut |violation| {
+            validation.add(violation, &shard.places);
+        });
+        validation.count(counts);
+    }
+    Ok(validation)
+}
+
+async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Validation> {
+    let (_, snapshot) = published::state(store, name).await?;
+    let mut validation = Validation::default();
+    for shard in snapshot.shards() {
+        let lines = publish::load_verified(store, shard).await;
+        let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
+        let name = shard.name.clone();
+        // On a blocking thread: a package may have many megabytes.
+        let validated = tokio::task::spawn_blocking(move || {
+            let counts = VALIDATOR.validate(&name, &lines, &mut |violation| validation.add(violation, &[]));
+            validation.count(counts);
+            validation
+        });
+        validation = validated.await?;
+    }
+    Ok(validation)
+}

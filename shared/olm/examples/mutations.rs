@@ -1,0 +1,27 @@
+//! Prints the mutated catalogs of the tests, one JSON object a line: `rule`, `edits` and the text of the file.
+//!
+//! usage: mutations [FILE]      FILE: canonical lines of a package with three bundles, instead of the small catalog
+
+#[path = "../tests/mutations/mod.rs"]
+mod mutations;
+
+use std::{env, error::Error, fs};
+
+use mutations::Catalog;
+use serde_json::json;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let catalog = match env::args().nth(1) {
+        Some(file) => Catalog::of_lines(&fs::read_to_string(file)?).ok_or("the file is not such a package")?,
+        None => Catalog::small(),
+    };
+    for mutation in mutations::all() {
+        let text = catalog.mutated(&mutation).text();
+        let package = catalog.package();
+        println!(
+            "{}",
+            json!({"rule": mutation.rule, "edits": mutation.edits, "package": package, "text": text})
+        );
+    }
+    Ok(())
+}

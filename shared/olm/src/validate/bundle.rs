@@ -1,0 +1,123 @@
+use super::{
+    Place, Report, Rule,
+    image::reference_error,
+    quoted,
+    shape::Value,
+    version::{has_build, is_release, is_version},
+};
+
+/// Content of an `olm.bundle` that is compared with other documents.
+pub(crate) struct BundleFacts {
+    pub(crate) line: usize,
+    pub(crate) name: String,
+    /// Version and release, if they are valid.
+    pub(crate) version: Option<String>,
+}
+
+impl BundleFacts {
+    /// Checks what the bundle says by itself.
+    pub(crate) fn check(
+        package: &str,
+        bundle: &Value<'_>,
+        is_yaml: fn(&[u8]) -> bool,
+        place: Place<'_>,
+        report: &mut Report<'_>,
+    ) -> Self {
+        check_images(bundle, place, report);
+        let mut versions = Vec::new();
+        let (mut objects, mut csvs) = (0, 0);
+        for (at, property) in bundle.list("properties").iter().enumerate() {
+            let value = property.field("value");
+            if value.is_absent() {
+                report.add(Rule::PropertyInvalid, place, &format!("properties[{at}]: has no value"));
+            }
+            match property.text("type") {
+                "olm.package" => versions.push(value),
+                "olm.csv.metadata" => csvs += 1,
+                "olm.bundle.object" => {
+                    objects += 1;
+                    if !is_object(value, is_yaml) {
+                        report.add(Rule::ObjectInvalid, place, &format!("properties[{at}]"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if csvs > 1 {
+            report.add(Rule::CsvMetadataCount, place, &csvs.to_string());
+        }
+        if bundle.text("image").is_empty() && objects == 0 {
+            report.add(Rule::BundleImageMissing, place, "");
+        }
+        let version = match versions.as_slice() {
+            [property] => check_version(package, property, place, report),
+            _ => {
+                report.add(Rule::PackagePropertyCount, place, &versions.len().to_string());
+                None
+            }
+        };
+        Self {
+            line: place.line,
+            name: bundle.text("name").to_owned(),
+            version,
+        }
+    }
+}
+
+fn check_images(bundle: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) {
+    // Real catalogs have empty references, which OLM accepts.
+    let error = |image: &str| match image {
+        "" => None,
+        image => reference_error(image).map(|reason| format!("{}: {reason}", quoted(image))),
+    };
+    if let Some(reason) = error(bundle.text("image")) {
+        report.add(Rule::BundleImageInvalid, place, &reason);
+    }
+    for related in bundle.list("relatedImages") {
+        if let Some(reason) = error(related.text("image")) {
+            report.add(Rule::RelatedImageInvalid, place, &reason);
+        }
+    }
+}
+
+/// Returns true if `opm` can make JSON of the object. It takes everything with a brace in front for JSON.
+fn is_object(value: &Value<'_>, is_yaml: fn(&[u8]) -> bool) -> bool {
+    let Value::Bytes(data) = value.field("data") else {
+        return true;
+    };
+    let first = data.iter().find(|byte| !byte.is_ascii_whitespace());
+    first.is_none_or(|first| *first == b'{') || is_yaml(data)
+}
+
+/// Checks the property `olm.package`. Returns version and release as one text.
+fn check_version(package: &str, property: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) -> Option<String> {
+    let (named, version) = (property.text("packageName"), property.text("version"));
+    let release = property.text("release");
+    if named != package {
+        report.add(Rule::PackagePropertyDiffers, place, &quoted(named));
+    }
+    let is_version = is_version(version);
+    if !is_version {
+        report.add(Rule::VersionInvalid, place, &quoted(version));
+    }
+    if release.is_empty() {
+        return is_version.then(|| version.to_owned());
+    }
+    if !is_release(release) {
+        report.add(Rule::ReleaseInvalid, place, &quoted(release));
+        return None;
+    }
+    if has_build(version) {
+        report.add(Rule::ReleaseWithBuild, place, &quoted(version));
+    }
+    let full = format!("{version}-{release}");
+    let expected = format!("{package}-v{full}");
+    if is_version && place.bundle != expected {
+        report.add(
+            Rule::BundleNameInvalid,
+            place,
+            &format!("must be {}", quoted(&expected)),
+        );
+    }
+    is_version.then_some(full)
+}

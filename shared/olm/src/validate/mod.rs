@@ -1,0 +1,163 @@
+//! The rules by which `opm validate` and `opm serve` of operator-registry v1.73.0 refuse a catalog.
+//!
+//! opm stops at the first error in places. All errors are found here, and the verdict is the same.
+
+mod bundle;
+mod channel;
+mod graph;
+mod image;
+mod package;
+mod rule;
+mod schemas;
+mod shape;
+mod version;
+
+use std::collections::BTreeMap;
+
+use model::text;
+use serde::Serialize;
+
+pub use rule::{Rule, Severity};
+
+use self::{
+    package::PackageFacts,
+    shape::{Shape, Value, decode},
+};
+
+/// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
+const TEXT_CHARS: usize = 300;
+
+/// Maximum number of different unknown schemas that are counted by name; all others count as one.
+const SCHEMAS_MAX: usize = 100;
+
+/// Violation of a rule. Control characters in its texts are escaped.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct RuleViolation {
+    /// The rule.
+    pub rule: Rule,
+    /// Name of the Package; empty for the global group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub package: String,
+    /// Name of the channel, if the violation is about one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub channel: String,
+    /// Name of the bundle or of the entry, if the violation is about one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub bundle: String,
+    /// Value that breaks the rule, and the reason; empty if the names say all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// Line in the Shard, from 1.
+    pub line: usize,
+}
+
+/// Numbers of the documents that were checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SchemaCounts {
+    /// Documents of the schemas that OLM defines.
+    pub known: u64,
+    /// Documents of each other schema, also of newer versions of the known ones. They pass.
+    pub other: BTreeMap<String, u64>,
+}
+
+impl SchemaCounts {
+    /// Adds the counts of another Shard.
+    pub fn merge(&mut self, other: Self) {
+        self.known += other.known;
+        for (schema, count) in other.other {
+            self.add_other(schema, count);
+        }
+    }
+
+    fn add_other(&mut self, schema: String, count: u64) {
+        let is_full = self.other.len() >= SCHEMAS_MAX && !self.other.contains_key(&schema);
+        let schema = if is_full { "...".to_owned() } else { schema };
+        *self.other.entry(schema).or_default() += count;
+    }
+}
+
+/// Checks the Metas of one Shard. Every rule of OLM is about one Package, so a catalog is valid if all its Shards are.
+///
+/// ```
+/// use catalog_mirror_olm::{Rule, ShardValidator};
+///
+/// let mut rules = Vec::new();
+/// let lines = br#"{"defaultChannel":"stable","name":"db","schema":"olm.package"}"#;
+/// let validator = ShardValidator { is_yaml: |_| true };
+/// validator.validate("db", lines, &mut |violation| rules.push(violation.rule));
+/// assert_eq!(rules, [Rule::PackageNoChannel, Rule::DefaultChannelUnknown]);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ShardValidator {
+    /// Returns true if the bytes are YAML. The objects in a bundle may be written in it.
+    pub is_yaml: fn(&[u8]) -> bool,
+}
+
+impl ShardValidator {
+    /// Passes each violation in the lines of the Shard `name` to `sink`; the global group has an empty name.
+    pub fn validate(&self, name: &str, lines: &[u8], sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
+        let mut counts = SchemaCounts::default();
+        let mut package = PackageFacts::new(name, self.is_yaml);
+        let mut report = Report { package: name, sink };
+        for (at, line) in lines.split(|byte| *byte == b'\n').enumerate() {
+            if !line.is_empty() {
+                package.line(at + 1, line, &mut counts, &mut report);
+            }
+        }
+        package.finish(&mut report);
+        counts
+    }
+}
+
+/// Place of a violation: the line and, if they apply, the names of the channel and the bundle.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place<'a> {
+    line: usize,
+    channel: &'a str,
+    bundle: &'a str,
+}
+
+/// Receiver of the violations about one Package.
+struct Report<'s> {
+    package: &'s str,
+    sink: &'s mut dyn FnMut(RuleViolation),
+}
+
+impl Report<'_> {
+    fn add(&mut self, rule: Rule, place: Place<'_>, detail: &str) {
+        let line = |text: &str| text::line(text, TEXT_CHARS);
+        (self.sink)(RuleViolation {
+            rule,
+            package: line(self.package),
+            channel: line(place.channel),
+            bundle: line(place.bundle),
+            detail: line(detail),
+            line: place.line,
+        });
+    }
+
+    /// Decodes a line, and reports the fields that have the wrong type.
+    fn decode<'a>(&mut self, line: &'a [u8], shape: &'static Shape, place: Place<'_>) -> Value<'a> {
+        let (value, errors) = match decode(line, shape) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.add(Rule::FieldType, place, &error.to_string());
+                return Value::Absent;
+            }
+        };
+        for error in errors {
+            let rule = match error.in_property {
+                true => Rule::PropertyInvalid,
+                false => Rule::FieldType,
+            };
+            self.add(rule, place, &error.reason);
+        }
+        value
+    }
+}
+
+/// Returns the text in quotes, so that an empty one is seen.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}

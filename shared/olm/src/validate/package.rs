@@ -1,0 +1,262 @@
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Place, Report, Rule, SchemaCounts,
+    bundle::BundleFacts,
+    channel::ChannelFacts,
+    quoted,
+    schemas::{BUNDLE, CHANNEL, DEPRECATIONS, META, PACKAGE},
+    shape::{Value, decode},
+};
+
+/// Maximum length of a DNS label, in bytes.
+const LABEL_MAX: usize = 63;
+
+/// Content of a Shard as far as rules compare its documents.
+pub(crate) struct PackageFacts<'a> {
+    name: &'a str,
+    is_yaml: fn(&[u8]) -> bool,
+    /// Each `olm.package` of this name: its line and its default channel.
+    definitions: Vec<(usize, String)>,
+    channels: Vec<ChannelFacts<'a>>,
+    bundles: Vec<BundleFacts>,
+    deprecations: Vec<(usize, Value<'a>)>,
+}
+
+impl<'a> PackageFacts<'a> {
+    pub(crate) fn new(name: &'a str, is_yaml: fn(&[u8]) -> bool) -> Self {
+        Self {
+            name,
+            is_yaml,
+            definitions: Vec::new(),
+            channels: Vec::new(),
+            bundles: Vec::new(),
+            deprecations: Vec::new(),
+        }
+    }
+
+    /// Checks what one line says by itself, and keeps what other lines must fit to.
+    pub(crate) fn line(&mut self, at: usize, line: &'a [u8], counts: &mut SchemaCounts, report: &mut Report<'_>) {
+        let place = Place {
+            line: at,
+            ..Place::default()
+        };
+        // Wrong types of these fields are reported with the schema's other fields.
+        let header = decode(line, &META).map(|(header, _)| header).unwrap_or_default();
+        let (schema, name) = (header.text("schema"), header.text("name"));
+        let is_known = matches!(
+            schema,
+            "olm.package" | "olm.channel" | "olm.bundle" | "olm.deprecations"
+        );
+        counts.known += u64::from(is_known);
+        match schema {
+            "olm.package" => {
+                let package = report.decode(line, &PACKAGE, place);
+                self.package(&package, place, report);
+            }
+            "olm.channel" => {
+                let place = Place { channel: name, ..place };
+                let channel = report.decode(line, &CHANNEL, place);
+                self.channels.push(ChannelFacts { line: at, channel });
+            }
+            "olm.bundle" => {
+                let place = Place { bundle: name, ..place };
+                let bundle = report.decode(line, &BUNDLE, place);
+                let facts = BundleFacts::check(self.name, &bundle, self.is_yaml, place, report);
+                self.bundles.push(facts);
+            }
+            "olm.deprecations" => {
+                let deprecations = report.decode(line, &DEPRECATIONS, place);
+                self.deprecations.push((at, deprecations));
+            }
+            "" => report.add(Rule::SchemaMissing, place, ""),
+            other => {
+                counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
+                let package = header.text("package");
+                if !is_key(other) || !(package.is_empty() || is_key(package)) {
+                    report.add(Rule::SchemaNameInvalid, place, &quoted(other));
+                }
+            }
+        }
+    }
+
+    fn package(&mut self, package: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) {
+        let name = package.text("name");
+        if name.is_empty() {
+            report.add(Rule::PackageNameMissing, place, "");
+        } else if name != self.name {
+            report.add(Rule::PackageFieldDiffers, place, &quoted(name));
+        } else if !is_label(name) {
+            report.add(Rule::PackageNameInvalid, place, &quoted(name));
+        }
+        if let Some((first, _)) = self.definitions.first() {
+            report.add(Rule::PackageDuplicate, place, &format!("first in line {first}"));
+        }
+        if let Some(reason) = icon_error(package.field("icon")) {
+            report.add(Rule::IconInvalid, place, reason);
+        }
+        self.definitions
+            .push((place.line, package.text("defaultChannel").to_owned()));
+    }
+
+    /// Checks the documents against each other.
+    pub(crate) fn finish(&self, report: &mut Report<'_>) {
+        let bundles: HashSet<&str> = self.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
+        let is_defined = !self.definitions.is_empty();
+        let mut channels: HashSet<&str> = HashSet::new();
+        let mut entries: HashSet<&str> = HashSet::new();
+        for channel in &self.channels {
+            let place = channel.place();
+            if !is_defined {
+                report.add(Rule::ChannelPackageUnknown, place, "");
+            }
+            if !channels.insert(channel.name()) {
+                report.add(Rule::ChannelDuplicate, place, "");
+            }
+            channel.check(&bundles, &mut entries, report);
+        }
+        self.check_default_channel(&channels, report);
+        self.check_bundles(is_defined, &entries, report);
+        self.check_deprecations(is_defined, &channels, &bundles, report);
+    }
+
+    fn check_default_channel(&self, channels: &HashSet<&str>, report: &mut Report<'_>) {
+        let Some((line, default)) = self.definitions.first() else {
+            return;
+        };
+        let place = Place {
+            line: *line,
+            ..Place::default()
+        };
+        if channels.is_empty() {
+            report.add(Rule::PackageNoChannel, place, "");
+        }
+        if default.is_empty() {
+            report.add(Rule::DefaultChannelMissing, place, "");
+        } else if !channels.contains(default.as_str()) {
+            let place = Place {
+                channel: default,
+                ..place
+            };
+            report.add(Rule::DefaultChannelUnknown, place, "");
+        }
+    }
+
+    fn check_bundles(&self, is_defined: bool, entries: &HashSet<&str>, report: &mut Report<'_>) {
+        let mut names = HashSet::new();
+        let mut versions: HashMap<&str, &str> = HashMap::new();
+        for bundle in &self.bundles {
+            let place = Place {
+                line: bundle.line,
+                bundle: &bundle.name,
+                ..Place::default()
+            };
+            if self.name.is_empty() {
+                report.add(Rule::BundlePackageMissing, place, "");
+            } else if !is_defined {
+                report.add(Rule::BundlePackageUnknown, place, "");
+            }
+            if !names.insert(bundle.name.as_str()) {
+                report.add(Rule::BundleDuplicate, place, "");
+            }
+            if is_defined && !entries.contains(bundle.name.as_str()) {
+                report.add(Rule::BundleNoChannel, place, "");
+            }
+            let Some(version) = &bundle.version else { continue };
+            match versions.get(version.as_str()) {
+                Some(other) if *other != bundle.name => {
+                    let detail = format!("{version} as {}", quoted(other));
+                    report.add(Rule::VersionDuplicate, place, &detail);
+                }
+                _ => drop(versions.insert(version, &bundle.name)),
+            }
+        }
+    }
+
+    fn check_deprecations(
+        &self,
+        is_defined: bool,
+        channels: &HashSet<&str>,
+        bundles: &HashSet<&str>,
+        report: &mut Report<'_>,
+    ) {
+        for (number, (line, deprecations)) in self.deprecations.iter().enumerate() {
+            let place = Place {
+                line: *line,
+                ..Place::default()
+            };
+            if self.name.is_empty() {
+                report.add(Rule::DeprecationsPackageMissing, place, "");
+            } else if !is_defined {
+                report.add(Rule::DeprecationsPackageUnknown, place, "");
+            }
+            if number > 0 {
+                report.add(Rule::DeprecationsDuplicate, place, "");
+            }
+            let mut targets = HashSet::new();
+            for (at, entry) in deprecations.list("entries").iter().enumerate() {
+                let reference = entry.field("reference");
+                let (schema, name) = (reference.text("schema"), reference.text("name"));
+                let (place, exists) = match schema {
+                    "olm.bundle" => (Place { bundle: name, ..place }, bundles.contains(name)),
+                    "olm.channel" => (Place { channel: name, ..place }, channels.contains(name)),
+                    _ => (place, true),
+                };
+                let detail = format!("entries[{at}]: {} {}", quoted(schema), quoted(name));
+                let mut add = |rule| report.add(rule, place, &detail);
+                match schema {
+                    "" => add(Rule::DeprecationSchemaMissing),
+                    "olm.package" if !name.is_empty() => add(Rule::DeprecationPackageNamed),
+                    "olm.package" | "olm.channel" | "olm.bundle" => {}
+                    _ => add(Rule::DeprecationSchemaUnknown),
+                }
+                if is_defined && !exists {
+                    add(Rule::DeprecationTargetMissing);
+                }
+                if !targets.insert((schema, name)) {
+                    add(Rule::DeprecationDuplicate);
+                }
+                if entry.text("message").is_empty() {
+                    add(Rule::DeprecationMessageMissing);
+                }
+            }
+        }
+    }
+}
+
+/// Returns true for the name of a host without dots, in lower case.
+fn is_label(name: &str) -> bool {
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let ends = name.starts_with(is_alphanumeric) && name.ends_with(is_alphanumeric);
+    ends && name.len() <= LABEL_MAX && name.chars().all(|c| is_alphanumeric(c) || c == '-')
+}
+
+/// Returns true for a text that `opm serve` accepts as a part of a key of its cache.
+fn is_key(text: &str) -> bool {
+    let first = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    first
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+/// Returns the reason for which an icon cannot be shown.
+fn icon_error(icon: &Value<'_>) -> Option<&'static str> {
+    if icon.is_absent() {
+        return None;
+    }
+    let Value::Bytes(data) = icon.field("base64data") else {
+        return Some("it has no data");
+    };
+    let starts = |magic: &[u8]| data.starts_with(magic);
+    let fits = match icon.text("mediatype") {
+        "" => return Some("it has no media type"),
+        "image/png" => starts(b"\x89PNG"),
+        "image/jpeg" | "image/jpg" => starts(b"\xff\xd8\xff"),
+        "image/gif" => starts(b"GIF8"),
+        // An SVG may begin with comments of any length.
+        "image/svg+xml" => data.windows(4).any(|window| window == b"<svg"),
+        _ => true,
+    };
+    (!fits).then_some("the data does not have the media type")
+}

@@ -1,0 +1,399 @@
+//! Decoding of JSON as Go's `encoding/json` does it: `null` fits every type and changes nothing, names of fields match in
+//! any case, and a value of the wrong type does not keep the other fields from being read.
+
+use std::{borrow::Cow, fmt};
+
+use base64::{
+    Engine,
+    alphabet::STANDARD,
+    engine::{GeneralPurpose, GeneralPurposeConfig},
+};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::schemas::property_shape;
+
+/// Maximum number of wrong types reported for one line. A list may have any number of them.
+const ERRORS_MAX: usize = 10;
+
+/// Type of a JSON value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    /// Any value; it is skipped.
+    Any,
+    Text,
+    Bool,
+    /// Integer of at most so many bits, with a sign.
+    Integer(u32),
+    /// Bytes in base64, or as a list of numbers.
+    Bytes,
+    List(&'static Shape),
+    /// Object with any keys.
+    Map(&'static Shape),
+    Object(&'static [Field]),
+    /// Object with the fields `type` and `value`. The type decides the shape of the value.
+    Property,
+}
+
+/// Name and type of a field.
+pub(crate) type Field = (&'static str, Shape);
+
+const PROPERTY: &[Field] = &[("type", Shape::Text), ("value", Shape::Any)];
+
+/// A decoded value. What has the wrong type is [`Value::Absent`].
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Value<'a> {
+    #[default]
+    Absent,
+    /// A value that is there but holds no content of interest.
+    Present,
+    Text(Cow<'a, str>),
+    Bytes(Vec<u8>),
+    List(Vec<Value<'a>>),
+    /// The fields of the shape, in its order; empty if none of them has a value.
+    Object(&'static [Field], Vec<Value<'a>>),
+}
+
+impl<'a> Value<'a> {
+    /// Returns the field, or [`Value::Absent`].
+    pub(crate) fn field(&self, name: &str) -> &Self {
+        let Self::Object(fields, values) = self else {
+            return &Self::Absent;
+        };
+        let at = fields.iter().position(|(field, _)| *field == name);
+        at.and_then(|at| values.get(at)).unwrap_or(&Self::Absent)
+    }
+
+    /// Returns the text of the field; empty if it has none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        match self.field(name) {
+            Self::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// Returns the elements of the list in the field; none if it has no list.
+    pub(crate) fn list(&self, name: &str) -> &[Value<'a>] {
+        match self.field(name) {
+            Self::List(list) => list,
+            _ => &[],
+        }
+    }
+
+    pub(crate) const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+/// A value of the wrong type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TypeError {
+    /// True if the value belongs to a property.
+    pub(crate) in_property: bool,
+    /// Path of the value, such as `entries[3].skips`, and the type that it should have.
+    pub(crate) reason: String,
+}
+
+/// Decodes a line.
+///
+/// # Errors
+/// The error of the JSON parser. A canonical line never has one.
+pub(crate) fn decode<'a>(
+    line: &'a [u8],
+    shape: &'static Shape,
+) -> Result<(Value<'a>, Vec<TypeError>), serde_json::Error> {
+    let mut state = State {
+        keep: true,
+        ..State::default()
+    };
+    let mut parser = serde_json::Deserializer::from_slice(line);
+    let value = Decode {
+        shape,
+        state: &mut state,
+    };
+    let value = value.deserialize(&mut parser)?;
+    parser.end()?;
+    Ok((value, state.errors))
+}
+
+#[derive(Default)]
+struct State {
+    path: Vec<Step>,
+    errors: Vec<TypeError>,
+    /// False inside values that are only checked. They can be large.
+    keep: bool,
+    in_property: bool,
+}
+
+enum Step {
+    Field(&'static str),
+    Index(usize),
+    AnyKey,
+}
+
+impl State {
+    fn wrong<'a>(&mut self, expected: &str) -> Value<'a> {
+        if self.errors.len() < ERRORS_MAX {
+            self.errors.push(TypeError {
+                in_property: self.in_property,
+                reason: format!("{}: must be {expected}", self.path()),
+            });
+        }
+        Value::Absent
+    }
+
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Field(name) if path.is_empty() => path.push_str(name),
+                Step::Field(name) => path.extend([".", name]),
+                Step::Index(at) => path.push_str(&format!("[{at}]")),
+                Step::AnyKey => path.push_str(".*"),
+            }
+        }
+        path
+    }
+}
+
+/// The recursion is as deep as the shape: [`Shape::Any`] is skipped without one.
+struct Decode<'s> {
+    shape: &'static Shape,
+    state: &'s mut State,
+}
+
+impl<'de> DeserializeSeed<'de> for Decode<'_> {
+    type Value = Value<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'de>, D::Error> {
+        match self.shape {
+            Shape::Any => deserializer.deserialize_ignored_any(IgnoredAny).map(|_| Value::Present),
+            _ => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl Decode<'_> {
+    fn expected(&self) -> &'static str {
+        match self.shape {
+            Shape::Any => "any value",
+            Shape::Text => "a string",
+            Shape::Bool => "true or false",
+            Shape::Integer(_) => "an integer in range",
+            Shape::Bytes => "base64",
+            Shape::List(_) => "a list",
+            Shape::Map(_) | Shape::Object(_) | Shape::Property => "an object",
+        }
+    }
+
+    fn wrong<'a>(self) -> Value<'a> {
+        let expected = self.expected();
+        self.state.wrong(expected)
+    }
+
+    fn child<'de, A: MapAccess<'de>>(
+        &mut self,
+        step: Step,
+        shape: &'static Shape,
+        map: &mut A,
+    ) -> Result<Value<'de>, A::Error> {
+        self.state.path.push(step);
+        let value = map.next_value_seed(Decode {
+            shape,
+            state: self.state,
+        });
+        self.state.path.pop();
+        value
+    }
+
+    fn object<'de, A: MapAccess<'de>>(mut self, fields: &'static [Field], mut map: A) -> Result<Value<'de>, A::Error> {
+        // Empty until a field is known: a list may have millions of `{}`.
+        let mut values = Vec::new();
+        while let Some(at) = map.next_key_seed(FieldName(fields))? {
+            let Some((at, (name, shape))) = at.and_then(|at| Some((at, fields.get(at)?))) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value = self.child(Step::Field(name), shape, &mut map)?;
+            if self.state.keep && values.is_empty() {
+                values.resize(fields.len(), Value::Absent);
+            }
+            if let Some(slot) = values.get_mut(at) {
+                *slot = value;
+            }
+        }
+        Ok(Value::Object(fields, values))
+    }
+
+    fn map<'de, A: MapAccess<'de>>(mut self, shape: &'static Shape, mut map: A) -> Result<Value<'de>, A::Error> {
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            self.child(Step::AnyKey, shape, &mut map)?;
+        }
+        Ok(Value::Present)
+    }
+
+    fn property<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value<'de>, A::Error> {
+        let (mut kind, mut value) = (Value::Absent, Value::Absent);
+        // Canonical lines have `type` before `value`.
+        while let Some(at) = map.next_key_seed(FieldName(PROPERTY))? {
+            match at {
+                Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
+                Some(_) => {
+                    let name = match &kind {
+                        Value::Text(name) => name,
+                        _ => "",
+                    };
+                    let (shape, keep) = property_shape(name);
+                    self.state.in_property = true;
+                    self.state.keep = keep;
+                    let read = self.child(Step::Field("value"), shape, &mut map);
+                    self.state.keep = true;
+                    self.state.in_property = false;
+                    value = match read? {
+                        // Present, although it is null or wrong: only a missing value is an error by itself.
+                        Value::Absent => Value::Present,
+                        read => read,
+                    };
+                }
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(Value::Object(PROPERTY, vec![kind, value]))
+    }
+
+    /// Decodes base64 as Go does: without line ends, and whatever the unused bits of the last character are.
+    fn bytes<'a>(self, text: &str) -> Value<'a> {
+        const ENGINE: GeneralPurpose = GeneralPurpose::new(
+            &STANDARD,
+            GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+        );
+        let decoded = match self.shape {
+            Shape::Bytes if text.contains(['\r', '\n']) => ENGINE.decode(text.replace(['\r', '\n'], "")).ok(),
+            Shape::Bytes => ENGINE.decode(text).ok(),
+            _ => None,
+        };
+        decoded.map_or_else(|| self.wrong(), Value::Bytes)
+    }
+
+    fn integer<'a>(self, value: Option<i64>) -> Value<'a> {
+        let Shape::Integer(bits) = *self.shape else {
+            return self.wrong();
+        };
+        let fits =
+            value.is_some_and(|value| bits >= 64 || value.unsigned_abs() <= (1 << (bits - 1)) - u64::from(value >= 0));
+        if fits { Value::Present } else { self.wrong() }
+    }
+}
+
+impl<'de> Visitor<'de> for Decode<'_> {
+    type Value = Value<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(match self.shape {
+            Shape::Text => Value::Text(Cow::Borrowed(text)),
+            _ => self.bytes(text),
+        })
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(match self.shape {
+            Shape::Text if self.state.keep => Value::Text(Cow::Owned(text.to_owned())),
+            Shape::Text => Value::Present,
+            _ => self.bytes(text),
+        })
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(match self.shape {
+            Shape::Bool => Value::Present,
+            _ => self.wrong(),
+        })
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(self.integer(Some(value)))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(self.integer(i64::try_from(value).ok()))
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(self.integer(None))
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(Value::Absent)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let shape = match self.shape {
+            Shape::List(shape) => shape,
+            Shape::Bytes => {
+                let mut bytes = Vec::new();
+                while let Some(byte) = seq.next_element::<Option<u8>>()? {
+                    bytes.push(byte.unwrap_or_default());
+                }
+                return Ok(Value::Bytes(bytes));
+            }
+            _ => {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(self.wrong());
+            }
+        };
+        let mut list = Vec::new();
+        for at in 0.. {
+            self.state.path.push(Step::Index(at));
+            let element = seq.next_element_seed(Decode {
+                shape,
+                state: self.state,
+            });
+            self.state.path.pop();
+            match element? {
+                Some(element) if self.state.keep => list.push(element),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        match self.shape {
+            Shape::Object(fields) => self.object(fields, map),
+            Shape::Map(shape) => self.map(shape, map),
+            Shape::Property => self.property(map),
+            _ => {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(self.wrong())
+            }
+        }
+    }
+}
+
+/// Position of the field that a key means.
+struct FieldName(&'static [Field]);
+
+impl<'de> DeserializeSeed<'de> for FieldName {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for FieldName {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        let exact = self.0.iter().position(|(name, _)| *name == key);
+        Ok(exact.or_else(|| self.0.iter().position(|(name, _)| name.eq_ignore_ascii_case(key))))
+    }
+}
