@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer};
+use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer};
 use anyhow::Context;
 use model::{CatalogName, decode_zstd};
 use olm::ShardValidator;
@@ -40,12 +40,15 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
 }
 
 async fn validate_source(source: &Source, registries: RegistryArgs) -> anyhow::Result<Validation> {
-    let images = Images::new(wiring::images(registries)?)?;
+    let (images, limits) = wiring::images(registries)?;
+    let images = Images::new(images)?;
     let digest = images.resolve(source).await?;
     let settings = RenderSettings {
         // The shards are only held until they are validated.
         shard_level: 1,
         positions: true,
+        limits: limits.catalog,
+        documents: MemoryBudget::new(limits.memory_bytes),
         ..RenderSettings::default()
     };
     let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
