@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod explain;
+mod graph;
+mod rewrite;
+mod select;
+mod selection;
+mod version_range;
+
+pub use error::{ChannelFault, RewriteError, SelectError};
+pub use explain::{Decision, Notice};
+pub use select::{Kept, SelectedPackage};
+pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
+pub use version_range::{VersionRange, VersionRangeError};
