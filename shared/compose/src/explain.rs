@@ -15,6 +15,19 @@ pub struct Decision {
     pub reason: String,
 }
 
+impl Decision {
+    /// Returns the reason for a whole package.
+    pub(crate) fn of_package(package: &str, kept: bool, reason: String) -> Self {
+        Self {
+            package: package.to_owned(),
+            bundle: String::new(),
+            version: None,
+            kept,
+            reason,
+        }
+    }
+}
+
 /// Remark on a composition that does not stop it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Notice {

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod compose;
+mod composition;
+mod edit;
 mod error;
 mod explain;
 mod graph;
@@ -8,6 +11,10 @@ mod select;
 mod selection;
 mod version_range;
 
+pub use compose::{
+    ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, NamedCatalog, PackageSource, ReadError, compose,
+};
+pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::{ChannelFault, RewriteError, SelectError};
 pub use explain::{Decision, Notice};
 pub use select::{Kept, SelectedPackage};

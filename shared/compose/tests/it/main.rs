@@ -1,4 +1,6 @@
 //! Tests of the public interface.
 
+mod compositions;
+mod properties;
 mod rows;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use catalog_mirror_compose::{Kept, SelectError, Selection};
+use catalog_mirror_compose::{Kept, NamedCatalog, PackageSource, ReadError, SelectError, Selection};
 use olm::PackageParser;
 
 /// Returns the canonical lines of a package. The first channel is the default one. An entry is written as
@@ -90,4 +90,45 @@ pub(crate) fn summary(name: &str, lines: &str) -> String {
         format!("{mark}{channel}: {}", entries.collect::<Vec<_>>().join(" "))
     });
     channels.collect::<Vec<_>>().join("; ")
+}
+
+/// A catalog in memory. Each package can be read once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MemoryCatalog {
+    pub(crate) lines: BTreeMap<String, String>,
+    pub(crate) reads: Vec<String>,
+}
+
+impl MemoryCatalog {
+    pub(crate) fn new(packages: &[(&str, &str)]) -> Self {
+        let lines = packages
+            .iter()
+            .map(|(name, lines)| ((*name).to_owned(), (*lines).to_owned()));
+        Self {
+            lines: lines.collect(),
+            reads: Vec::new(),
+        }
+    }
+
+    pub(crate) fn named(&mut self, name: &str) -> NamedCatalog<'_> {
+        NamedCatalog {
+            name: name.to_owned(),
+            packages: self,
+        }
+    }
+}
+
+impl PackageSource for MemoryCatalog {
+    fn packages(&self) -> Vec<String> {
+        self.lines.keys().cloned().collect()
+    }
+
+    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
+        if self.reads.iter().any(|read| read == package) {
+            return Err(format!("{package:?} is read twice").into());
+        }
+        self.reads.push(package.to_owned());
+        let lines = self.lines.get(package).ok_or("no such package")?;
+        Ok(lines.clone().into_bytes())
+    }
 }
