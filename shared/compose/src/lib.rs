@@ -5,6 +5,7 @@ mod composition;
 mod edit;
 mod error;
 mod explain;
+mod file;
 mod graph;
 mod rewrite;
 mod select;
@@ -17,6 +18,7 @@ pub use compose::{
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::{ChannelFault, RewriteError, SelectError};
 pub use explain::{Decision, Notice};
+pub use file::{ComposeFile, ComposeFileError, ImageSet};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
 pub use version_range::{VersionRange, VersionRangeError};
