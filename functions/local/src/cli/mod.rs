@@ -1,6 +1,7 @@
 //! The command line.
 
 mod common;
+mod compose;
 mod copies;
 mod inspect;
 mod maintenance;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 
 pub(crate) use self::{
     common::{CatalogArgs, KeyArgs, RegistryArgs, ReportArgs, S3Args, ServerArgs, StoreArgs, TrustArgs},
+    compose::ComposeArgs,
     copies::{ExportArgs, ImportArgs, KeygenArgs, ReceiptArgs, SyncArgs, SyncOrigin},
     inspect::{DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs},
     maintenance::{GcArgs, RmArgs, VerifyArgs},
@@ -60,6 +62,7 @@ Examples:
   catalog-mirror verify --repair-from https://catalogs.example.com
   catalog-mirror gc --keep-days 7 --dry-run
   catalog-mirror render oci:./layout:v1 | jq -r .name
+  catalog-mirror compose --explain imageset.yaml
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror images --package etcd --format skopeo-sync
   catalog-mirror manifests --url https://mirror.example
@@ -78,6 +81,8 @@ pub(crate) enum Command {
     Poll(PollArgs),
     /// Print the canonical JSON lines of a catalog, without a store.
     Render(RenderArgs),
+    /// Print the lines of a catalog that is composed of parts of others, such as an ImageSetConfiguration selects.
+    Compose(ComposeArgs),
     /// List the published catalogs, or the packages of one.
     Ls(LsArgs),
     /// Check every object of the published and the earlier states against its hash.

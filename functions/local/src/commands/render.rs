@@ -3,30 +3,33 @@ use std::{
     sync::Arc,
 };
 
-use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sinks};
+use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
 use anyhow::Context;
 use publish::RenderSink;
-use source::{Images, SkippableLayers};
+use source::{Images, SkippableLayers, Source};
 
 use crate::{cli::RenderArgs, exit::Exit, wiring};
 
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
     let images = Images::new(wiring::images(args.registries)?)?;
-    let digest = images.resolve(&args.source).await?;
+    let rendering = rendering(&images, &args.source).await?;
+    tokio::task::spawn_blocking(move || print(&rendering)).await?
+}
+
+/// Reads a source and returns its catalog, without a store.
+pub(super) async fn rendering(images: &Images, source: &Source) -> anyhow::Result<Rendering> {
+    let digest = images.resolve(source).await?;
     let settings = RenderSettings {
         // The shards are only held until they are printed.
         shard_level: 1,
         ..RenderSettings::default()
     };
     let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
-    let (sink, _) = images
-        .read(&args.source, &digest, &SkippableLayers::default(), sink)
-        .await?;
-    tokio::task::spawn_blocking(move || print(sink)).await?
+    let (sink, _) = images.read(source, &digest, &SkippableLayers::default(), sink).await?;
+    Ok(tokio::task::spawn_blocking(move || sink.finish()).await??)
 }
 
-fn print(sink: RenderSink) -> anyhow::Result<Exit> {
-    let rendering = sink.finish()?;
+fn print(rendering: &Rendering) -> anyhow::Result<Exit> {
     let output: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
     match rendering.write_all(Sinks {
         identity: Some(output),
