@@ -3,7 +3,10 @@ use std::{
     error::Error,
 };
 
-use crate::{Composition, ConflictRule, Decision, Kept, Notice, Removal, SelectError, edit, rewrite::lines};
+use crate::{
+    Composition, ConflictRule, Decision, DependencyRule, Kept, Notice, Removal, SelectError,
+    dependencies::Dependencies, edit, rewrite::lines,
+};
 
 /// Error of the storage that holds a catalog.
 pub type ReadError = Box<dyn Error + Send + Sync>;
@@ -99,7 +102,8 @@ pub enum ComposeError {
     },
 }
 
-/// Composes a catalog. Each package of an input is read at most once, and one that is taken whole is not read.
+/// Composes a catalog. Each package of an input is read at most once. One that is taken whole is read only to check its
+/// dependencies.
 ///
 /// # Errors
 /// Fails if the selections, additions or removals do not fit the inputs, or if the result would not be valid.
@@ -117,6 +121,7 @@ pub fn compose<'p>(
         added: added.collect(),
         inputs,
         additions,
+        dependencies: Dependencies::default(),
         result: ComposedCatalog::default(),
     };
     let owners = composer.owners()?;
@@ -138,6 +143,7 @@ pub fn compose<'p>(
             composer.add_package(&name, owners.get(&name).copied())?;
         }
     }
+    composer.result.notices.extend(composer.dependencies.missing());
     Ok(composer.result)
 }
 
@@ -153,6 +159,7 @@ struct Composer<'a, 'p> {
     additions: &'a mut [NamedCatalog<'p>],
     /// Names of the packages of each addition.
     added: Vec<BTreeSet<String>>,
+    dependencies: Dependencies,
     result: ComposedCatalog,
 }
 
@@ -236,6 +243,7 @@ impl Composer<'_, '_> {
             .filter(|removal| removal.package == name)
             .collect();
         if added.is_empty() && removals.is_empty() {
+            self.add_dependencies(name, &content, base)?;
             self.push(name, content);
             return Ok(());
         }
@@ -263,7 +271,30 @@ impl Composer<'_, '_> {
             }
         }
         edit::check(name, &base, &edited)?;
-        self.push(name, ComposedContent::Lines(edited));
+        let content = ComposedContent::Lines(edited);
+        self.add_dependencies(name, &content, None)?;
+        self.push(name, content);
+        Ok(())
+    }
+
+    /// Notes what a package of the result requires and provides. `whole` has the lines of a whole package that was read.
+    fn add_dependencies(
+        &mut self,
+        name: &str,
+        content: &ComposedContent,
+        whole: Option<Vec<u8>>,
+    ) -> Result<(), ComposeError> {
+        if self.composition.dependencies == DependencyRule::Ignore {
+            return Ok(());
+        }
+        match (content, whole) {
+            (ComposedContent::Lines(lines), _) => self.dependencies.add(name, lines),
+            (ComposedContent::Shard { .. }, Some(lines)) => self.dependencies.add(name, &lines),
+            (ComposedContent::Shard { input }, None) => {
+                let lines = read(&mut self.inputs[*input], name)?;
+                self.dependencies.add(name, &lines);
+            }
+        }
         Ok(())
     }
 

@@ -79,8 +79,6 @@ pub enum DependencyRule {
     /// Names the requirements that no package of the result provides.
     #[default]
     Warn,
-    /// Takes along the highest version that fits, and what that requires.
-    Include,
 }
 
 impl Composition {

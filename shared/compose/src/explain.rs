@@ -43,4 +43,14 @@ pub enum Notice {
         /// Name of the bundle or channel that is gone.
         gone: String,
     },
+    /// A bundle requires what no package of the result provides.
+    #[error("package {package}: {bundle} requires {required}, which no package of the result provides")]
+    Missing {
+        /// Name of the package.
+        package: String,
+        /// Name of the bundle.
+        bundle: String,
+        /// Package or API that is missing.
+        required: String,
+    },
 }

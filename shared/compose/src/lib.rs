@@ -2,6 +2,7 @@
 
 mod compose;
 mod composition;
+mod dependencies;
 mod edit;
 mod error;
 mod explain;

@@ -65,6 +65,58 @@ fn compose_takes_shards_or_lines(#[case] yaml: &str, #[case] expected: &str) {
     assert_eq!(composed(yaml, &[]).unwrap(), expected);
 }
 
+#[rstest]
+#[case::api("olm.gvk.required", r#"{"group":"g.io","kind":"K","version":"v1"}"#, None)]
+#[case::api_of_other_version(
+    "olm.gvk.required",
+    r#"{"group":"g.io","kind":"K","version":"v2"}"#,
+    Some("API g.io/v2 K")
+)]
+#[case::package("olm.package.required", r#"{"packageName":"need","versionRange":">=1.0.0"}"#, None)]
+#[case::package_version(
+    "olm.package.required",
+    r#"{"packageName":"need","versionRange":">=2.0.0"}"#,
+    Some("package need >=2.0.0")
+)]
+#[case::package_absent(
+    "olm.package.required",
+    r#"{"packageName":"nope","versionRange":"1.x"}"#,
+    Some("package nope 1.x")
+)]
+#[case::any(
+    "olm.constraint",
+    r#"{"any":{"constraints":[{"package":{"packageName":"nope","versionRange":"1.x"}},{"package":{"packageName":"need","versionRange":"1.x"}}]}}"#,
+    None
+)]
+#[case::all_and_none(
+    "olm.constraint",
+    r#"{"all":{"constraints":[{"gvk":{"group":"g.io","kind":"K","version":"v1"}},{"not":{"constraints":[{"package":{"packageName":"need","versionRange":"1.x"}}]}}]}}"#,
+    Some("all of (API g.io/v1 K, none of (package need 1.x))")
+)]
+#[case::expression("olm.constraint", r#"{"cel":{"rule":"false"},"failureMessage":"m"}"#, None)]
+#[case::malformed("olm.constraint", "7", None)]
+fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &str, #[case] missing: Option<&str>) {
+    let property = |package: String, kind: &str, value: &str| {
+        let property = format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#);
+        package.replace(r#""properties":["#, &property)
+    };
+    let user = property(package("user", &[("c", &["1.0.0"])]), kind, value);
+    let need = package("need", &[("c", &["1.0.0"])]);
+    let need = property(need, "olm.gvk", r#"{"group":"g.io","kind":"K","version":"v1"}"#);
+    let notices = |rule: &str| {
+        let mut catalog = MemoryCatalog::new(&[("need", &need), ("user", &user)]);
+        let composition = composition(&format!("{ONE}dependencies: {rule}"));
+        let composed = compose(&composition, &mut [catalog.named("one")], &mut []).unwrap();
+        assert_eq!(catalog.reads.len(), if rule == "warn" { 2 } else { 0 });
+        composed.notices.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = missing.map(|missing| {
+        format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides")
+    });
+    assert_eq!(notices("warn"), Vec::from_iter(expected));
+    assert!(notices("ignore").is_empty());
+}
+
 fn extension(entries: &[&str]) -> String {
     let lines = package("db", &[("stable", entries)]);
     // Without the olm.package, as a folder that extends a package has it.
