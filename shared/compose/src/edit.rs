@@ -37,6 +37,7 @@ pub(crate) fn merge(package: &str, old: &[u8], added: &[u8], replace: bool) -> R
     let mut merged: Vec<Cow<'_, [u8]>> = lines(old).map(Cow::Borrowed).collect();
     let places = lines(old).enumerate().map(|(at, line)| (key(line), at));
     let mut places: HashMap<[String; 2], usize> = places.collect();
+    // An equal line is no conflict: a folder that extends a package often repeats its olm.package.
     let known: HashSet<&[u8]> = lines(old).collect();
     for line in lines(added) {
         if known.contains(line) {
@@ -201,9 +202,10 @@ pub(crate) fn check(package: &str, old: &[u8], new: &[u8]) -> Result<(), Compose
 }
 
 fn broken(package: &str, name: &str, old: &Package, kept: &KeptEntries<'_>, fault: ChannelFault) -> ComposeError {
-    let advice = match old.channels.get(name) {
-        Some(channel) => graph::advice(channel, kept, &fault),
-        None => "add entries that connect them".to_owned(),
+    let old = old.channels.get(name);
+    let advice = match old.and_then(|channel| graph::connecting(channel, kept, &fault)) {
+        Some(missing) => format!("keep what connects them: {missing}"),
+        None => "let added entries replace or skip the others".to_owned(),
     };
     edited(SelectError::Broken {
         place: format!("package {package}, channel {name}"),

@@ -30,6 +30,7 @@ pub(crate) fn check(channel: &Channel, kept: &KeptEntries<'_>) -> Result<(), Cha
         [] => return Err(ChannelFault::NoHead),
         _ => return Err(ChannelFault::Heads(owned(heads))),
     };
+    // A cycle below the head would let an update loop, although the head reaches all of its entries.
     let chain = replaces_chain(channel, kept, head, &skipped)?;
     let reached = reached(channel, kept, head);
     let stranded = kept
@@ -80,8 +81,8 @@ fn reached<'a>(channel: &'a Channel, kept: &KeptEntries<'a>, head: &'a str) -> H
     reached
 }
 
-/// Returns a sentence that says which entries must be kept too, so that the channel is valid.
-pub(crate) fn advice(channel: &Channel, kept: &KeptEntries<'_>, fault: &ChannelFault) -> String {
+/// Lists the entries that are not kept and update those that the fault names. With them the channel may be valid.
+pub(crate) fn connecting(channel: &Channel, kept: &KeptEntries<'_>, fault: &ChannelFault) -> Option<String> {
     let loose = match fault {
         ChannelFault::Heads(names) | ChannelFault::Stranded(names) => names.as_slice(),
         ChannelFault::NoHead | ChannelFault::Cycle(_) => &[],
@@ -96,10 +97,7 @@ pub(crate) fn advice(channel: &Channel, kept: &KeptEntries<'_>, fault: &ChannelF
         .filter(|(_, entry)| updates_loose(entry))
         .map(|(name, _)| name.clone());
     let missing: Vec<String> = missing.collect();
-    match missing.is_empty() {
-        true => "the catalog has the channel so: select other channels, or bundles by name".to_owned(),
-        false => format!("select also what connects them: {}", listed(&missing)),
-    }
+    (!missing.is_empty()).then(|| listed(&missing))
 }
 
 fn owned(names: Vec<&str>) -> Vec<String> {

@@ -237,7 +237,10 @@ impl<'a> PackageSelector<'a> {
         SelectError::Broken {
             place: self.place(name),
             selection: described(rule),
-            advice: graph::advice(channel, kept, &fault),
+            advice: match graph::connecting(channel, kept, &fault) {
+                Some(missing) => format!("select also what connects them: {missing}"),
+                None => "the catalog has the channel so: select other channels, or bundles by name".to_owned(),
+            },
             fault,
         }
     }

@@ -22,6 +22,10 @@ fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String>
     let mut one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
     let mut two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", &[("c", &["1.0.0"])]))]);
     let composition = composition(yaml);
+    if yaml.contains("catalog: long") {
+        let db = package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"])]);
+        one = MemoryCatalog::new(&[("db", &db)]);
+    }
     let mut added: Vec<MemoryCatalog> = additions.iter().map(|packages| MemoryCatalog::new(packages)).collect();
     let mut additions: Vec<_> = added.iter_mut().map(|catalog| catalog.named("more")).collect();
     let mut inputs = vec![one.named("one"), two.named("two")];
@@ -200,6 +204,11 @@ fn add_existing_entry_needs_replace() {
     "inputs: [{catalog: one}]\nremove: [{package: db, bundles: [nope]}]",
     "remove: the composition has no bundle nope of package db"
 )]
+#[case::remove_what_connects(
+    "inputs: [{catalog: long}]\nremove: [{package: db, bundles: [db.v1.1.0]}]",
+    "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
+     several heads: db.v1.0.0, db.v1.2.0; keep what connects them: db.v1.1.0"
+)]
 #[case::remove_default_channel(
     "inputs: [{catalog: one}]\nremove: [{package: db, channels: [stable]}]",
     "add and remove leave an invalid package: package db: the default channel stable is not selected; \
@@ -213,7 +222,7 @@ fn compose_wrong_says_what_to_change(#[case] yaml: &str, #[case] expected: &str)
 #[case::second_head(
     extension(&["1.2.0<1.0.0"]),
     "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
-     several heads: db.v1.1.0, db.v1.2.0; the catalog has the channel so: select other channels, or bundles by name"
+     several heads: db.v1.1.0, db.v1.2.0; let added entries replace or skip the others"
 )]
 #[case::bundle_in_no_channel(
     bundle("db", "3.0.0"),
