@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("fbc", &[]),
     ("olm", &["model"]),
+    ("compose", &["fbc", "model", "olm"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
     ("source", &["fetch", "model", "oci"]),
@@ -42,6 +43,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("catalog-mirror-trust", NO_IO),
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
+    ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     (
         "catalog-mirror-store",

@@ -3,6 +3,7 @@
 mod access;
 
 mod binary;
+mod compose;
 mod config;
 mod consume;
 mod copies;

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod common;
+mod compose;
 mod copies;
 mod inspect;
 mod maintenance;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 
 pub(crate) use self::{
     common::{CatalogArgs, KeyArgs, RegistryArgs, ReportArgs, S3Args, ServerArgs, StoreArgs, TrustArgs},
+    compose::ComposeArgs,
     copies::{ExportArgs, ImportArgs, KeygenArgs, ReceiptArgs, SyncArgs, SyncOrigin},
     inspect::{
         DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs, ValidateArgs, ValidatedCatalog,
@@ -63,6 +65,7 @@ Examples:
   catalog-mirror gc --keep-days 7 --dry-run
   catalog-mirror render oci:./layout:v1 | jq -r .name
   catalog-mirror validate ./configs
+  catalog-mirror compose --explain imageset.yaml
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror images --package etcd --format skopeo-sync
   catalog-mirror manifests --url https://mirror.example
@@ -81,6 +84,8 @@ pub(crate) enum Command {
     Poll(PollArgs),
     /// Print the canonical JSON lines of a catalog, without a store.
     Render(RenderArgs),
+    /// Print the lines of a catalog that is composed of parts of others, such as an ImageSetConfiguration selects.
+    Compose(ComposeArgs),
     /// List the published catalogs, or the packages of one.
     Ls(LsArgs),
     /// Check a catalog by the rules of `opm validate` and `opm serve`, and list all that it breaks.

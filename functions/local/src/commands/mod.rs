@@ -1,5 +1,6 @@
 //! The commands, one file for each.
 
+mod compose;
 mod demo;
 mod diff;
 mod example;
@@ -50,6 +51,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(args).instrument(info_span!("serve")).await,
         Command::Poll(args) => poll::run(args).instrument(info_span!("poll")).await,
         Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
+        Command::Compose(args) => compose::run(args).instrument(info_span!("compose")).await,
         Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
         Command::Validate(args) => validate::run(args).instrument(info_span!("validate")).await,
         Command::Verify(args) => verify::run(args).instrument(info_span!("verify")).await,

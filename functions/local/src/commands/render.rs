@@ -3,33 +3,55 @@ use std::{
     sync::Arc,
 };
 
-use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer, Sinks};
+use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
 use anyhow::Context;
-use publish::RenderSink;
-use source::{Images, SkippableLayers};
+use publish::{RenderSink, SourceLimits};
+use source::{Images, SkippableLayers, Source};
 
-use crate::{cli::RenderArgs, exit::Exit, wiring};
+use crate::{
+    cli::{RegistryArgs, RenderArgs},
+    exit::Exit,
+    wiring,
+};
 
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
-    let (images, limits) = wiring::images(args.registries)?;
-    let images = Images::new(images)?;
-    let digest = images.resolve(&args.source).await?;
-    let settings = RenderSettings {
-        // The shards are only held until they are printed.
-        shard_level: 1,
-        limits: limits.catalog,
-        documents: MemoryBudget::new(limits.memory_bytes),
-        ..RenderSettings::default()
-    };
-    let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
-    let (sink, _) = images
-        .read(&args.source, &digest, &SkippableLayers::default(), sink)
-        .await?;
-    tokio::task::spawn_blocking(move || print(sink)).await?
+    let reader = SourceReader::new(args.registries)?;
+    let sink = reader.read(&args.source, false).await?;
+    tokio::task::spawn_blocking(move || print(&sink.finish()?)).await?
 }
 
-fn print(sink: RenderSink) -> anyhow::Result<Exit> {
-    let rendering = sink.finish()?;
+/// Renders sources without a store.
+pub(super) struct SourceReader {
+    images: Images,
+    limits: SourceLimits,
+}
+
+impl SourceReader {
+    pub(super) fn new(registries: RegistryArgs) -> anyhow::Result<Self> {
+        let (images, limits) = wiring::images(registries)?;
+        let images = Images::new(images)?;
+        Ok(Self { images, limits })
+    }
+
+    /// Reads all files of a source; with `positions`, keeps the place of each document in them.
+    pub(super) async fn read(&self, source: &Source, positions: bool) -> anyhow::Result<RenderSink> {
+        let digest = self.images.resolve(source).await?;
+        let settings = RenderSettings {
+            // The shards are only held until they are used.
+            shard_level: 1,
+            positions,
+            limits: self.limits.catalog,
+            documents: MemoryBudget::new(self.limits.memory_bytes),
+            ..RenderSettings::default()
+        };
+        let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
+        let none = SkippableLayers::default();
+        let (sink, _) = self.images.read(source, &digest, &none, sink).await?;
+        Ok(sink)
+    }
+}
+
+fn print(rendering: &Rendering) -> anyhow::Result<Exit> {
     let output: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
     match rendering.write_all(Sinks {
         identity: Some(output),

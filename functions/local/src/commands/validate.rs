@@ -1,20 +1,18 @@
-use std::sync::Arc;
-
-use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer};
+use ::render::RenderError;
 use anyhow::Context;
 use model::{CatalogName, decode_zstd};
 use olm::ShardValidator;
 use publish::RenderSink;
-use source::{Images, SkippableLayers, Source};
+use source::Source;
 use store::Store;
 
 use crate::{
     cli::{RegistryArgs, ValidateArgs, ValidatedCatalog},
+    commands::render::SourceReader,
     exit::Exit,
     output::validation::Validation,
     published,
     stores::Access,
-    wiring,
 };
 
 const VALIDATOR: ShardValidator = ShardValidator { is_yaml: fbc::is_yaml };
@@ -40,19 +38,7 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
 }
 
 async fn validate_source(source: &Source, registries: RegistryArgs) -> anyhow::Result<Validation> {
-    let (images, limits) = wiring::images(registries)?;
-    let images = Images::new(images)?;
-    let digest = images.resolve(source).await?;
-    let settings = RenderSettings {
-        // The shards are only held until they are validated.
-        shard_level: 1,
-        positions: true,
-        limits: limits.catalog,
-        documents: MemoryBudget::new(limits.memory_bytes),
-        ..RenderSettings::default()
-    };
-    let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
-    let (sink, _) = images.read(source, &digest, &SkippableLayers::default(), sink).await?;
+    let sink = SourceReader::new(registries)?.read(source, true).await?;
     tokio::task::spawn_blocking(move || validate_rendered(sink)).await?
 }
 

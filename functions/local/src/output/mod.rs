@@ -2,6 +2,7 @@
 
 pub(crate) mod catalogs;
 pub(crate) mod changes;
+pub(crate) mod compose;
 pub(crate) mod copies;
 pub(crate) mod gc;
 pub(crate) mod images;

@@ -1,0 +1,272 @@
+use std::{
+    fs,
+    io::{self, BufWriter, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use ::compose::{
+    ComposeFile, ComposedCatalog, ComposedContent, Composition, CompositionInput, NamedCatalog, PackageSource,
+    ReadError,
+};
+use ::render::Rendering;
+use anyhow::Context;
+use model::{Current, Sha256, Snapshot, decode_zstd};
+use olm::Reference;
+use source::Source;
+use store::Store;
+use tokio::runtime::Handle;
+
+use crate::{
+    cli::{self, ComposeArgs},
+    commands::render::SourceReader,
+    exit::Exit,
+    output, published,
+    stores::Access,
+    wiring,
+};
+
+pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
+    let place = || args.file.display().to_string();
+    let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {}", place()))?;
+    let file = ComposeFile::parse(&text).with_context(place)?;
+    let composition = chosen(file, &args).with_context(place)?;
+    composition.check().with_context(place)?;
+    let loader = CatalogLoader {
+        store: open_store(&args, &composition).await?,
+        reader: SourceReader::new(args.registries)?,
+        folder: args.file.parent().unwrap_or(Path::new("")),
+    };
+    let (mut inputs, mut additions) = (Vec::new(), Vec::new());
+    for input in &composition.inputs {
+        let name = input.name().to_owned();
+        let loaded = match &input.source {
+            Some(source) => loader.pull(source).await,
+            None => loader.find_or_pull(&name).await,
+        };
+        inputs.push((name.clone(), loaded.with_context(|| format!("input {name}"))?));
+    }
+    for addition in &composition.add {
+        let name = addition.source.clone();
+        let loaded = loader.pull(&name).await;
+        additions.push((name.clone(), loaded.with_context(|| format!("add {name}"))?));
+    }
+    let (explain, json) = (args.explain, args.json);
+    // Shards are read and parsed by blocking calls.
+    let work = move || {
+        let composed = ::compose::compose(&composition, &mut named(&mut inputs), &mut named(&mut additions))?;
+        for notice in &composed.notices {
+            eprintln!("notice: {notice}");
+        }
+        match (explain, json) {
+            (false, _) => print(&composed, &mut inputs)?,
+            (true, true) => output::compose::json(&composed.decisions)?,
+            (true, false) => output::compose::table(&composed.decisions)?,
+        }
+        Ok(Exit::Success)
+    };
+    tokio::task::spawn_blocking(work).await?
+}
+
+/// Returns the one composition that the file and the arguments name.
+fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> {
+    let only_for = |kind: &str, option: &str, given: bool| {
+        anyhow::ensure!(!given, "--{option} is for {kind}s");
+        Ok(())
+    };
+    if !matches!(file, ComposeFile::ImageSet(_)) {
+        only_for("ImageSetConfiguration", "entry", args.entry.is_some())?;
+    }
+    if !matches!(file, ComposeFile::Filter(_)) {
+        only_for("FilterConfiguration", "catalog", args.catalog.is_some())?;
+    }
+    match file {
+        ComposeFile::Composition(composition) => Ok(composition),
+        ComposeFile::ImageSet(image_set) => {
+            if !image_set.ignored.is_empty() {
+                eprintln!("notice: not used by the mirror: {}", image_set.ignored.join(", "));
+            }
+            Ok(image_set.entry(args.entry.as_deref())?.1)
+        }
+        ComposeFile::Filter(selection) => {
+            let catalog = args.catalog.clone();
+            let catalog = catalog.context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
+            Ok(Composition {
+                inputs: vec![CompositionInput {
+                    catalog: Some(catalog),
+                    select: Some(selection),
+                    ..CompositionInput::default()
+                }],
+                ..Composition::default()
+            })
+        }
+    }
+}
+
+/// Opens the store if an input may lie in it.
+async fn open_store(args: &ComposeArgs, composition: &Composition) -> anyhow::Result<Option<Arc<dyn Store>>> {
+    let mut catalogs = composition.inputs.iter().filter_map(|input| input.catalog.as_deref());
+    let is_name = |catalog: &str| !catalog.contains('/');
+    let needed = args.store.store.is_some() || catalogs.clone().any(is_name);
+    if catalogs.next().is_none() {
+        return Ok(None);
+    }
+    match args.store.open_alone(Access::Read).await {
+        Ok(store) => Ok(Some(store)),
+        Err(error) if needed => Err(error),
+        // There is no store at the default place, so everything is pulled.
+        Err(_) => Ok(None),
+    }
+}
+
+struct CatalogLoader<'a> {
+    store: Option<Arc<dyn Store>>,
+    reader: SourceReader,
+    /// Folder at which relative paths start.
+    folder: &'a Path,
+}
+
+/// A catalog whose packages can be read one by one.
+enum LoadedCatalog {
+    Published {
+        store: Arc<dyn Store>,
+        snapshot: Box<Snapshot>,
+    },
+    Pulled(Rendering),
+}
+
+impl CatalogLoader<'_> {
+    /// Returns the published catalog with this name, pin or source, or else pulls it.
+    async fn find_or_pull(&self, text: &str) -> anyhow::Result<LoadedCatalog> {
+        let (name, hash) = match text.split_once('@') {
+            Some((name, hash)) => (name, Some(hash)),
+            None => (text, None),
+        };
+        if let (Ok(name), Some(store)) = (name.parse(), &self.store) {
+            let (current, newest) = published::state(&**store, &name).await?;
+            let snapshot = match hash {
+                None => newest,
+                Some(hash) => pinned(&**store, &current, newest, hash.parse()?).await?,
+            };
+            return Ok(LoadedCatalog::published(store, snapshot));
+        }
+        match self.find(text).await? {
+            Some(found) => Ok(found),
+            None => self.pull(text).await,
+        }
+    }
+
+    /// Returns the first published catalog with this source.
+    async fn find(&self, text: &str) -> anyhow::Result<Option<LoadedCatalog>> {
+        let Some(store) = &self.store else {
+            return Ok(None);
+        };
+        let wanted = Reference::new(text);
+        for name in wiring::names(&**store).await? {
+            let Some(current) = published::current(&**store, &name).await? else {
+                continue;
+            };
+            let has = Reference::new(&current.source.reference);
+            let same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
+            if has == wanted || (same_place && wanted.is_digest && current.source.revision == wanted.version) {
+                let (_, snapshot) = published::state(&**store, &name).await?;
+                return Ok(Some(LoadedCatalog::published(store, snapshot)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn pull(&self, text: &str) -> anyhow::Result<LoadedCatalog> {
+        let source = match cli::source(text)? {
+            Source::Dir(path) => Source::Dir(self.folder.join(path)),
+            Source::OciLayout { dir, tag } => Source::OciLayout {
+                dir: self.folder.join(dir),
+                tag,
+            },
+            registry @ Source::Registry { .. } => registry,
+        };
+        let sink = self.reader.read(&source, false).await?;
+        let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;
+        Ok(LoadedCatalog::Pulled(rendering))
+    }
+}
+
+/// Returns the state with this content hash.
+async fn pinned(store: &dyn Store, current: &Current, newest: Snapshot, hash: Sha256) -> anyhow::Result<Snapshot> {
+    if current.content_hash == hash {
+        return Ok(newest);
+    }
+    let previous = current.previous.iter().find(|previous| previous.content_hash == hash);
+    let snapshot = match previous {
+        Some(previous) => published::snapshot(store, &previous.snapshot).await?,
+        None => None,
+    };
+    snapshot.with_context(|| format!("the store does not keep the state {hash}"))
+}
+
+impl LoadedCatalog {
+    fn published(store: &Arc<dyn Store>, snapshot: Snapshot) -> Self {
+        Self::Published {
+            store: Arc::clone(store),
+            snapshot: Box::new(snapshot),
+        }
+    }
+}
+
+impl PackageSource for LoadedCatalog {
+    fn packages(&self) -> Vec<String> {
+        match self {
+            Self::Published { snapshot, .. } => snapshot.shards().map(|shard| shard.name.clone()).collect(),
+            Self::Pulled(rendering) => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
+        }
+    }
+
+    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
+        const ABSENT: &str = "the catalog has no such package";
+        match self {
+            Self::Published { store, snapshot } => {
+                let shard = snapshot.shards().find(|shard| shard.name == package).ok_or(ABSENT)?;
+                Ok(Handle::current().block_on(publish::load_verified(&**store, shard))?)
+            }
+            Self::Pulled(rendering) => {
+                let shard = rendering
+                    .shards()
+                    .iter()
+                    .find(|shard| shard.name == package)
+                    .ok_or(ABSENT)?;
+                Ok(decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?)
+            }
+        }
+    }
+}
+
+fn named(catalogs: &mut [(String, LoadedCatalog)]) -> Vec<NamedCatalog<'_>> {
+    let named = catalogs.iter_mut().map(|(name, packages)| NamedCatalog {
+        name: name.clone(),
+        packages,
+    });
+    named.collect()
+}
+
+fn print(composed: &ComposedCatalog, inputs: &mut [(String, LoadedCatalog)]) -> anyhow::Result<()> {
+    let mut output = BufWriter::with_capacity(1 << 20, io::stdout().lock());
+    for package in &composed.packages {
+        let written = match &package.content {
+            ComposedContent::Lines(lines) => output.write_all(lines),
+            ComposedContent::Shard { input } => {
+                let (name, catalog) = &mut inputs[*input];
+                let lines = catalog.read(&package.name).map_err(|error| anyhow::anyhow!(error));
+                output.write_all(&lines.with_context(|| format!("cannot read {:?} of {name}", package.name))?)
+            }
+        };
+        match written {
+            // `catalog-mirror compose ... | head` is not a failure.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written.context("cannot print the catalog")?,
+        }
+    }
+    match output.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print the catalog"),
+        _ => Ok(()),
+    }
+}

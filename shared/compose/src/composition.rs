@@ -1,0 +1,114 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{ComposeError, Selection};
+
+/// Catalog that is made of others: the inputs in their order, then what is added, then what is removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Composition {
+    /// Catalogs to take packages from.
+    pub inputs: Vec<CompositionInput>,
+    /// Folders, images or layouts with packages, or with bundles and channel entries for packages of the inputs.
+    pub add: Vec<Addition>,
+    /// Packages, channels and bundles that are left out at the end.
+    pub remove: Vec<Removal>,
+    /// Treatment of a package that several inputs have. Default `error`.
+    pub conflicts: ConflictRule,
+    /// Treatment of packages and APIs that a bundle requires. Default `warn`.
+    pub dependencies: DependencyRule,
+}
+
+/// Catalog from which a composition takes packages. It has either `catalog` or `source`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompositionInput {
+    /// Published catalog of the mirror: `NAME`, `NAME@CONTENT-HASH`, or the image reference of its source. A reference
+    /// that is not published is pulled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<String>,
+    /// Source that is pulled, as it is written for a catalog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Part to take. Default: the whole catalog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<Selection>,
+}
+
+/// Source whose documents are added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Addition {
+    /// Source, as it is written for a catalog.
+    pub source: String,
+    /// Replaces bundles and entries that exist. Without it, one that exists with other content is an error. Default false.
+    #[serde(default)]
+    pub replace: bool,
+}
+
+/// Package that is left out, or some of its channels and bundles.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Removal {
+    /// Name of the package. It is left out as a whole if neither channels nor bundles are named.
+    pub package: String,
+    /// Names of channels.
+    #[serde(default)]
+    pub channels: Vec<String>,
+    /// Names of bundles.
+    #[serde(default)]
+    pub bundles: Vec<String>,
+}
+
+/// Treatment of a package that several inputs have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ConflictRule {
+    /// Refuses the composition.
+    #[default]
+    Error,
+    /// Takes the package from the first input that has it.
+    First,
+}
+
+/// Treatment of what bundles require.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DependencyRule {
+    /// Does not look at requirements, so that packages that are taken whole are not read.
+    Ignore,
+    /// Names the requirements that no package of the result provides.
+    #[default]
+    Warn,
+}
+
+impl Composition {
+    /// Checks what can be checked without the inputs.
+    ///
+    /// # Errors
+    /// Fails if nothing is composed, or if parts of a selection exclude each other.
+    pub fn check(&self) -> Result<(), ComposeError> {
+        if self.inputs.is_empty() && self.add.is_empty() {
+            return Err(ComposeError::NoInput);
+        }
+        for input in &self.inputs {
+            if input.catalog.is_some() == input.source.is_some() {
+                return Err(ComposeError::Origin);
+            }
+            if let Some(select) = &input.select {
+                let checked = select.check();
+                checked.map_err(|source| ComposeError::Select(input.name().to_owned(), Box::new(source)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CompositionInput {
+    /// Returns the text by which messages call the input.
+    pub fn name(&self) -> &str {
+        self.catalog
+            .as_ref()
+            .or(self.source.as_ref())
+            .map_or("", String::as_str)
+    }
+}

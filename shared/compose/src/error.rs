@@ -1,0 +1,88 @@
+use olm::UnreadableMeta;
+
+/// Largest number of names in a message. A channel may have thousands.
+const NAMES_MAX: usize = 5;
+
+/// Error of a selection, or of the package that it is applied to. The first field is the package, or package and channel.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    /// Fields of the selection exclude each other.
+    #[error("{0}: {1}")]
+    Conflict(String, &'static str),
+    /// The selection names a channel that the package does not have, beside those that it has.
+    #[error("package {0} has no channel {1}; it has {has}", has = listed(.2))]
+    NoChannel(String, String, Vec<String>),
+    /// A bundle that the selection names, or that a channel needs, is in no channel or missing.
+    #[error("package {0} has no bundle {1} in a channel")]
+    NoBundle(String, String),
+    /// A part of the selection takes nothing from a channel that it names, or from the whole package.
+    #[error("{0}: {1} takes no bundle; remove it from the selection, or choose other versions")]
+    Nothing(String, String),
+    /// The selected part of a channel is not a valid channel.
+    #[error("{place}: with {selection} the channel {fault}; {advice}")]
+    Broken {
+        /// Package and channel.
+        place: String,
+        /// Part of the selection that breaks the channel.
+        selection: String,
+        /// Rule that the rest of the channel violates.
+        fault: ChannelFault,
+        /// Change of the selection that helps.
+        advice: String,
+    },
+    /// The default channel is not selected, or there is none; the channels of the result.
+    #[error("package {0}: {missing}; set defaultChannel to one of {left}", missing = missing_default(.1.as_deref()), left = listed(.2))]
+    DefaultChannel(String, Option<String>, Vec<String>),
+    /// A document does not fit its schema, so its part in the graph is unknown.
+    #[error("package {0}: the {schema} {name:?} cannot be read: {reason}", schema = .1.schema, name = .1.name, reason = .1.reason)]
+    Unreadable(String, UnreadableMeta),
+    /// A document cannot be written again without the parts that are gone.
+    #[error("package {0}: a document cannot be rewritten")]
+    Rewrite(String, #[source] RewriteError),
+}
+
+/// Rule of OLM that a channel violates.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChannelFault {
+    /// Each entry is replaced or skipped by another one.
+    #[error("has no head: its entries replace or skip each other in a cycle")]
+    NoHead,
+    /// No entry replaces or skips any of these.
+    #[error("has several heads: {}", listed(.0))]
+    Heads(Vec<String>),
+    /// The chain of `replaces` comes back to this entry.
+    #[error("has a cycle of replaces through {0}")]
+    Cycle(String),
+    /// The head reaches none of these.
+    #[error("has entries that its head does not reach: {}", listed(.0))]
+    Stranded(Vec<String>),
+}
+
+/// Error of a document that is written again.
+#[derive(Debug, thiserror::Error)]
+pub enum RewriteError {
+    /// The document has not the form of its schema.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The document has no canonical form.
+    #[error(transparent)]
+    Canonical(#[from] fbc::FbcError),
+}
+
+/// Returns the first names of a list, and the number of the others.
+pub(crate) fn listed(names: &[String]) -> String {
+    let first = names.iter().take(NAMES_MAX).map(String::as_str);
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        _ if names.is_empty() => "none".to_owned(),
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+fn missing_default(default: Option<&str>) -> String {
+    match default {
+        Some(channel) => format!("the default channel {channel} is not selected"),
+        None => "it has no default channel".to_owned(),
+    }
+}

@@ -1,0 +1,56 @@
+use serde::Serialize;
+
+/// Reason for which a bundle is in a composition, or is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// Name of the package.
+    pub package: String,
+    /// Name of the bundle; empty if the whole package is meant.
+    pub bundle: String,
+    /// Version of the bundle, as the catalog writes it.
+    pub version: Option<String>,
+    /// True if the bundle is in.
+    pub kept: bool,
+    /// Reason, for people.
+    pub reason: String,
+}
+
+impl Decision {
+    /// Returns the reason for a whole package.
+    pub(crate) fn of_package(package: &str, kept: bool, reason: String) -> Self {
+        Self {
+            package: package.to_owned(),
+            bundle: String::new(),
+            version: None,
+            kept,
+            reason,
+        }
+    }
+}
+
+/// Remark on a composition that does not stop it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Notice {
+    /// A document of a schema that OLM does not define was dropped with the bundle or channel that it names.
+    #[error(
+        "package {package}: a document of schema {schema:?} was dropped, because it names {gone}, which is not selected"
+    )]
+    Dropped {
+        /// Name of the package.
+        package: String,
+        /// Schema of the document.
+        schema: String,
+        /// Name of the bundle or channel that is gone.
+        gone: String,
+    },
+    /// A bundle requires what no package of the result provides.
+    #[error("package {package}: {bundle} requires {required}, which no package of the result provides")]
+    Missing {
+        /// Name of the package.
+        package: String,
+        /// Name of the bundle.
+        bundle: String,
+        /// Package or API that is missing.
+        required: String,
+    },
+}

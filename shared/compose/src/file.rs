@@ -1,0 +1,286 @@
+//! Files that describe compositions.
+
+use std::collections::BTreeSet;
+
+use model::CatalogName;
+use olm::Reference;
+use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
+use serde_saphyr::Spanned;
+
+use crate::{Composition, CompositionInput, DependencyRule, PackageSelection, Selection};
+
+/// Content of a file that describes compositions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ComposeFile {
+    /// One composition, in the form of `compose:` in `catalogs.yaml`.
+    Composition(Composition),
+    /// ImageSetConfiguration of oc-mirror v2.
+    ImageSet(ImageSet),
+    /// FilterConfiguration. It names no catalog, so the caller adds one.
+    Filter(Selection),
+}
+
+/// Compositions of an ImageSetConfiguration, one for each entry of `mirror.operators`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageSet {
+    /// Compositions with their names, in the order of the file.
+    pub entries: Vec<(CatalogName, Composition)>,
+    /// Names of the sections and fields that the mirror does not use.
+    pub ignored: Vec<&'static str>,
+}
+
+/// Error in such a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ComposeFileError {
+    /// A line that is malformed, or a field that is unknown.
+    #[error("line {line}: {message}")]
+    Line {
+        /// Number of the line; the first is 1.
+        line: u64,
+        /// Description for people.
+        message: String,
+    },
+    /// The file as a whole is wrong.
+    #[error("{0}")]
+    File(String),
+    /// The file is an ImageSetConfiguration of oc-mirror v1.
+    #[error("mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:{}", .0.concat())]
+    OldFormat(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileHeader {
+    #[serde(default)]
+    api_version: Option<Spanned<String>>,
+    #[serde(default)]
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FilterFields {
+    #[serde(rename = "apiVersion")]
+    _api_version: IgnoredAny,
+    #[serde(rename = "kind")]
+    _kind: IgnoredAny,
+    #[serde(default)]
+    packages: Vec<PackageSelection>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ImageSetFields {
+    #[serde(rename = "apiVersion")]
+    _api_version: IgnoredAny,
+    #[serde(rename = "kind")]
+    _kind: IgnoredAny,
+    mirror: MirrorFields,
+    archive_size: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct MirrorFields {
+    #[serde(default)]
+    operators: Vec<OperatorFields>,
+    platform: Option<IgnoredAny>,
+    additional_images: Option<IgnoredAny>,
+    helm: Option<IgnoredAny>,
+    blocked_images: Option<IgnoredAny>,
+    samples: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OperatorFields {
+    catalog: Spanned<String>,
+    target_catalog: Option<String>,
+    target_tag: Option<String>,
+    #[serde(default)]
+    full: bool,
+    #[serde(default)]
+    packages: Vec<PackageSelection>,
+    #[serde(default)]
+    skip_dependencies: bool,
+    target_catalog_source_template: Option<IgnoredAny>,
+    platforms: Option<IgnoredAny>,
+}
+
+/// Fields of oc-mirror v1 and their place in v2.
+const OLD_FIELDS: &[(&str, &str)] = &[
+    ("apiVersion", "write mirror.openshift.io/v2alpha1"),
+    ("storageConfig", "remove it: oc-mirror v2 keeps no metadata"),
+    ("targetName", "write targetCatalog"),
+    ("startingVersion", "write minVersion"),
+    ("minBundle", "write minVersion"),
+    ("headsOnly", "write full: true for headsOnly: false, else remove it"),
+    ("originalRef", "remove it"),
+    ("ocp", "write platform"),
+];
+
+impl ComposeFile {
+    /// Parses the text of a file. Its `kind` tells the format; a composition has none.
+    ///
+    /// # Errors
+    /// Names the line of what is malformed, unknown or ambiguous.
+    pub fn parse(text: &str) -> Result<Self, ComposeFileError> {
+        let header: FileHeader = read(text)?;
+        let Some(kind) = header.kind else {
+            return read(text).map(Self::Composition);
+        };
+        let version = header.api_version.as_ref().map_or("", |version| version.value.as_str());
+        match (kind.as_str(), version) {
+            ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => image_set(text).map(Self::ImageSet),
+            ("ImageSetConfiguration", "mirror.openshift.io/v1alpha2") => Err(old_format(text)),
+            ("FilterConfiguration", "olm.operatorframework.io/filter/mirror/v1alpha1") => {
+                let filter: FilterFields = read(text)?;
+                let packages = filter.packages;
+                Ok(Self::Filter(Selection { full: false, packages }))
+            }
+            _ => Err(ComposeFileError::File(format!(
+                "{kind} of {version:?} is not known: use ImageSetConfiguration of mirror.openshift.io/v2alpha1, \
+                 FilterConfiguration of olm.operatorframework.io/filter/mirror/v1alpha1, or a composition without kind"
+            ))),
+        }
+    }
+}
+
+impl ImageSet {
+    /// Returns the composition with this name, or the only one.
+    ///
+    /// # Errors
+    /// Lists the names if none fits, or if several do.
+    pub fn entry(self, name: Option<&str>) -> Result<(CatalogName, Composition), ComposeFileError> {
+        let names: Vec<String> = self.entries.iter().map(|(name, _)| name.to_string()).collect();
+        let fits = |entry: &CatalogName| name.is_none_or(|name| name == entry.as_str());
+        let mut found = self.entries.into_iter().filter(|(entry, _)| fits(entry));
+        match (found.next(), found.next()) {
+            (Some(entry), None) => Ok(entry),
+            (Some(_), Some(_)) => Err(ComposeFileError::File(format!(
+                "the file has several entries: choose one of {}",
+                names.join(", ")
+            ))),
+            (None, _) if names.is_empty() => Err(ComposeFileError::File("mirror.operators has no entry".to_owned())),
+            (None, _) => Err(ComposeFileError::File(format!(
+                "the file has no entry {}: choose one of {}",
+                name.unwrap_or_default(),
+                names.join(", ")
+            ))),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeFileError> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let error = error.without_snippet();
+        // The default message speaks to programmers, and names options that users do not have.
+        let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+        let Some(location) = error.location() else {
+            return ComposeFileError::File(message);
+        };
+        let (line, column) = (location.line(), location.column());
+        let message = message.trim_end_matches(&format!(" at line {line}, column {column}"));
+        let message = message.to_owned();
+        ComposeFileError::Line { line, message }
+    })
+}
+
+fn image_set(text: &str) -> Result<ImageSet, ComposeFileError> {
+    let file: ImageSetFields = read(text)?;
+    let mirror = file.mirror;
+    let has = |field: fn(&OperatorFields) -> bool| mirror.operators.iter().any(field);
+    let ignored = [
+        ("platform", mirror.platform.is_some()),
+        ("additionalImages", mirror.additional_images.is_some()),
+        ("helm", mirror.helm.is_some()),
+        ("blockedImages", mirror.blocked_images.is_some()),
+        ("samples", mirror.samples.is_some()),
+        ("archiveSize", file.archive_size.is_some()),
+        (
+            "targetCatalogSourceTemplate",
+            has(|entry| entry.target_catalog_source_template.is_some()),
+        ),
+        ("platforms", has(|entry| entry.platforms.is_some())),
+    ];
+    let ignored = ignored
+        .into_iter()
+        .filter_map(|(name, present)| present.then_some(name))
+        .collect();
+    let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
+    for operator in mirror.operators {
+        let line = operator.catalog.referenced.line();
+        let at_line = |message| ComposeFileError::Line { line, message };
+        let name = entry_name(&operator);
+        let name: CatalogName = name
+            .parse()
+            .map_err(|error: model::CatalogNameError| at_line(error.to_string()))?;
+        if !names.insert(name.clone()) {
+            let message = format!("two entries have the name {name}: set targetCatalog or targetTag of one of them");
+            return Err(at_line(message));
+        }
+        let composition = composition(operator);
+        composition
+            .check()
+            .map_err(|error| at_line(model::text::chain(&error)))?;
+        entries.push((name, composition));
+    }
+    Ok(ImageSet { entries, ignored })
+}
+
+/// Returns `targetCatalog`, else the last part of the repository, each with the tag if there is one.
+fn entry_name(operator: &OperatorFields) -> String {
+    let catalog = operator.catalog.value.as_str();
+    let (repository, tag) = match layout(catalog) {
+        Some(folder) => (folder.to_owned(), None),
+        None => {
+            let reference = Reference::new(catalog);
+            (
+                reference.repository,
+                (!reference.is_digest).then_some(reference.version),
+            )
+        }
+    };
+    let last = repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let name = match (&operator.target_catalog, operator.target_tag.as_ref().or(tag.as_ref())) {
+        (Some(target), _) => target.clone(),
+        (None, Some(tag)) => format!("{last}-{tag}"),
+        (None, None) => last.to_owned(),
+    };
+    name.to_lowercase().replace(['.', '/', '_', ':'], "-")
+}
+
+/// Returns the folder of an OCI layout, which oc-mirror writes as `oci://DIR`.
+fn layout(catalog: &str) -> Option<&str> {
+    let folder = catalog.strip_prefix("oci:")?;
+    Some(folder.strip_prefix("//").unwrap_or(folder))
+}
+
+fn composition(operator: OperatorFields) -> Composition {
+    let mut input = CompositionInput::default();
+    match layout(&operator.catalog.value) {
+        Some(folder) => input.source = Some(format!("oci:{folder}")),
+        None => input.catalog = Some(operator.catalog.value),
+    }
+    input.select = Some(Selection {
+        full: operator.full,
+        packages: operator.packages,
+    });
+    Composition {
+        inputs: vec![input],
+        dependencies: match operator.skip_dependencies {
+            true => DependencyRule::Ignore,
+            false => DependencyRule::Warn,
+        },
+        ..Composition::default()
+    }
+}
+
+fn old_format(text: &str) -> ComposeFileError {
+    let lines = text.lines().zip(1_u64..).filter_map(|(line, number)| {
+        let (key, _) = line.trim_start_matches([' ', '-']).split_once(':')?;
+        let (_, change) = OLD_FIELDS.iter().find(|(field, _)| *field == key)?;
+        Some(format!("\n  line {number}, {key}: {change}"))
+    });
+    ComposeFileError::OldFormat(lines.collect())
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod compose;
+mod composition;
+mod dependencies;
+mod edit;
+mod error;
+mod explain;
+mod file;
+mod graph;
+mod rewrite;
+mod select;
+mod selection;
+mod version_range;
+
+pub use compose::{
+    ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, NamedCatalog, PackageSource, ReadError, compose,
+};
+pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
+pub use error::{ChannelFault, RewriteError, SelectError};
+pub use explain::{Decision, Notice};
+pub use file::{ComposeFile, ComposeFileError, ImageSet};
+pub use select::{Kept, SelectedPackage};
+pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
+pub use version_range::{VersionRange, VersionRangeError};

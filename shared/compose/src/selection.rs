@@ -1,0 +1,245 @@
+use std::collections::BTreeSet;
+
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+use crate::{SelectError, VersionRange};
+
+/// Selection of packages, channels and bundles of one catalog, with the meaning of an oc-mirror v2 ImageSetConfiguration.
+///
+/// Without packages it takes all of them. Without `full`, a range or bundles it takes the heads of the channels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Selection {
+    /// Takes every bundle instead of the heads. Default false.
+    pub full: bool,
+    /// Packages to take; all if empty.
+    pub packages: Vec<PackageSelection>,
+}
+
+/// Selection within one package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PackageSelection {
+    /// Name of the package.
+    pub name: String,
+    /// Takes every bundle of the package, or of the named channels. Default false.
+    pub full: bool,
+    /// Lowest version to take. It counts for each channel.
+    pub min_version: Option<Version>,
+    /// Highest version to take. It counts for each channel.
+    pub max_version: Option<Version>,
+    /// Range of versions to take, in place of `minVersion` and `maxVersion`.
+    pub version_range: Option<VersionRange>,
+    /// Default channel of the result; needed if the catalog's own is not selected.
+    pub default_channel: Option<String>,
+    /// Channels to take; all if empty.
+    pub channels: Vec<ChannelSelection>,
+    /// Bundles to take, in place of everything above except `defaultChannel`.
+    pub selected_bundles: Vec<SelectedBundle>,
+}
+
+/// Selection within one channel.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ChannelSelection {
+    /// Name of the channel.
+    pub name: String,
+    /// Takes every bundle of the channel. Default false.
+    pub full: bool,
+    /// Lowest version to take.
+    pub min_version: Option<Version>,
+    /// Highest version to take.
+    pub max_version: Option<Version>,
+    /// Range of versions to take, in place of `minVersion` and `maxVersion`.
+    pub version_range: Option<VersionRange>,
+}
+
+/// Bundle that is selected by its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SelectedBundle {
+    /// Name of the bundle.
+    pub name: String,
+}
+
+/// Rule by which the entries of one channel are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EntryRule<'a> {
+    All,
+    Head,
+    Range(VersionRange),
+    Named(BTreeSet<&'a str>),
+}
+
+/// Part of a selection that counts for one package.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PackageRule<'a> {
+    full: bool,
+    package: Option<&'a PackageSelection>,
+}
+
+impl Selection {
+    /// Checks the parts that exclude each other.
+    ///
+    /// # Errors
+    /// [`SelectError::Conflict`] names the fields and the place.
+    pub fn check(&self) -> Result<(), SelectError> {
+        let mut names = BTreeSet::new();
+        for package in &self.packages {
+            let place = format!("package {}", package.name);
+            check_name(&place, &package.name, names.insert(&package.name))?;
+            package.check(self.full)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if bundles of the package are selected.
+    pub fn takes(&self, package: &str) -> bool {
+        self.rule(package).is_some()
+    }
+
+    /// Returns true if the whole package is selected, so that its lines need not be read.
+    pub fn takes_whole(&self, package: &str) -> bool {
+        self.rule(package).is_some_and(|rule| rule.takes_whole())
+    }
+
+    pub(crate) fn rule(&self, package: &str) -> Option<PackageRule<'_>> {
+        let named = self.packages.iter().find(|selection| selection.name == package);
+        let taken = named.is_some() || self.packages.is_empty();
+        taken.then(|| PackageRule {
+            full: self.full || named.is_some_and(|selection| selection.full),
+            package: named,
+        })
+    }
+}
+
+impl PackageSelection {
+    fn check(&self, all_full: bool) -> Result<(), SelectError> {
+        let place = &*format!("package {}", self.name);
+        let full = self.full || all_full;
+        let own_range =
+            [&self.min_version, &self.max_version].into_iter().any(Option::is_some) || self.version_range.is_some();
+        if !self.selected_bundles.is_empty() && (full || own_range || !self.channels.is_empty()) {
+            return Err(conflict(
+                place,
+                "selectedBundles stand alone: remove channels, versions and full",
+            ));
+        }
+        check_range(
+            place,
+            full,
+            self.min_version.as_ref(),
+            self.max_version.as_ref(),
+            self.version_range.as_ref(),
+        )?;
+        let mut names = BTreeSet::new();
+        for channel in &self.channels {
+            let place = format!("{place}, channel {}", channel.name);
+            check_name(&place, &channel.name, names.insert(&channel.name))?;
+            let full = full || channel.full;
+            let [min, max] = [channel.min_version.as_ref(), channel.max_version.as_ref()];
+            check_range(&place, full, min, max, channel.version_range.as_ref())?;
+            if own_range && (channel.range().is_some() || channel.full) {
+                let problem = "the package has a range of versions too: write it at the package or at the channels";
+                return Err(conflict(&place, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn range(&self) -> Option<VersionRange> {
+        let range = self.version_range.clone();
+        range.or_else(|| VersionRange::between(self.min_version.as_ref(), self.max_version.as_ref()))
+    }
+}
+
+impl ChannelSelection {
+    fn range(&self) -> Option<VersionRange> {
+        let range = self.version_range.clone();
+        range.or_else(|| VersionRange::between(self.min_version.as_ref(), self.max_version.as_ref()))
+    }
+}
+
+fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), SelectError> {
+    match (name.is_empty(), is_new) {
+        (true, _) => Err(conflict(place, "it has no name")),
+        (false, false) => Err(conflict(place, "it is named twice")),
+        (false, true) => Ok(()),
+    }
+}
+
+fn check_range(
+    place: &str,
+    full: bool,
+    min: Option<&Version>,
+    max: Option<&Version>,
+    range: Option<&VersionRange>,
+) -> Result<(), SelectError> {
+    let bounded = min.is_some() || max.is_some();
+    if full && (bounded || range.is_some()) {
+        return Err(conflict(
+            place,
+            "full: true takes every version: remove it, or the versions",
+        ));
+    }
+    if bounded && range.is_some() {
+        return Err(conflict(place, "versionRange excludes minVersion and maxVersion"));
+    }
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        return Err(conflict(place, "minVersion is higher than maxVersion"));
+    }
+    Ok(())
+}
+
+fn conflict(place: &str, problem: &'static str) -> SelectError {
+    SelectError::Conflict(place.to_owned(), problem)
+}
+
+impl<'a> PackageRule<'a> {
+    /// Checks the part of the selection that counts for this package.
+    pub(crate) fn check(&self) -> Result<(), SelectError> {
+        self.package.map_or(Ok(()), |package| package.check(self.full))
+    }
+
+    /// Returns true if every line of the package is taken, whatever it says.
+    pub(crate) fn takes_whole(&self) -> bool {
+        let plain = |package: &PackageSelection| package.channels.is_empty() && package.default_channel.is_none();
+        self.full && self.package.is_none_or(plain)
+    }
+
+    pub(crate) fn default_channel(&self) -> Option<&'a str> {
+        self.package?.default_channel.as_deref()
+    }
+
+    /// Returns the names of the channels that the selection names; empty if all channels are meant.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &'a str> {
+        let channels = self.package.map_or(&[][..], |package| &package.channels);
+        channels.iter().map(|channel| channel.name.as_str())
+    }
+
+    pub(crate) fn bundles(&self) -> impl Iterator<Item = &'a str> {
+        let bundles = self.package.map_or(&[][..], |package| &package.selected_bundles);
+        bundles.iter().map(|bundle| bundle.name.as_str())
+    }
+
+    /// Returns the rule for a channel, or `None` if the channel is not selected.
+    pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'a>> {
+        let own = self.package.and_then(PackageSelection::range);
+        let range_or_head = |range: Option<VersionRange>| range.map_or(EntryRule::Head, EntryRule::Range);
+        if self.bundles().next().is_some() {
+            return Some(EntryRule::Named(self.bundles().collect()));
+        }
+        let channels = self.package.map_or(&[][..], |package| &package.channels);
+        let channel = channels.iter().find(|channel| channel.name == name);
+        match channel {
+            None if !channels.is_empty() => None,
+            _ if self.full => Some(EntryRule::All),
+            None => Some(range_or_head(own)),
+            Some(channel) if channel.full => Some(EntryRule::All),
+            Some(channel) => Some(range_or_head(channel.range().or(own))),
+        }
+    }
+}

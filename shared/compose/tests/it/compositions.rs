@@ -1,0 +1,258 @@
+//! Compositions of several catalogs.
+
+use catalog_mirror_compose::{ComposedCatalog, ComposedContent, Composition, compose};
+use rstest::rstest;
+
+use crate::support::{MemoryCatalog, bundle, package, summary};
+
+fn db() -> String {
+    package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0"]), ("beta", &["1.1.0"])])
+}
+
+fn web(version: &str) -> String {
+    package("web", &[("alpha", &[version])])
+}
+
+fn composition(yaml: &str) -> Composition {
+    serde_saphyr::from_str(yaml).unwrap()
+}
+
+/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo) and additions, and returns each package with its place.
+fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String> {
+    let mut one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
+    let mut two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", &[("c", &["1.0.0"])]))]);
+    let composition = composition(yaml);
+    if yaml.contains("catalog: long") {
+        let db = package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"])]);
+        one = MemoryCatalog::new(&[("db", &db)]);
+    }
+    let mut added: Vec<MemoryCatalog> = additions.iter().map(|packages| MemoryCatalog::new(packages)).collect();
+    let mut additions: Vec<_> = added.iter_mut().map(|catalog| catalog.named("more")).collect();
+    let mut inputs = vec![one.named("one"), two.named("two")];
+    inputs.truncate(composition.inputs.len());
+    compose(&composition, &mut inputs, &mut additions)
+        .map(|composed| text(&composed))
+        .map_err(|error| model::text::chain(&error))
+}
+
+fn text(composed: &ComposedCatalog) -> String {
+    let packages = composed.packages.iter().map(|package| match &package.content {
+        ComposedContent::Shard { input } => format!("{}={input}", package.name),
+        ComposedContent::Lines(lines) => {
+            let lines = String::from_utf8(lines.clone()).unwrap();
+            format!("{} {}", package.name, summary(&package.name, &lines))
+        }
+    });
+    packages.collect::<Vec<_>>().join(" | ")
+}
+
+const ONE: &str = "inputs: [{catalog: one}]\n";
+
+#[rstest]
+#[case::whole(ONE, "db=0 | web=0")]
+#[case::heads("inputs: [{catalog: one, select: {}}]", "db beta: 1.1.0; *stable: 1.1.0 | web=0")]
+#[case::first_wins("inputs: [{catalog: one}, {catalog: two}]\nconflicts: first", "db=0 | web=0 | zoo=1")]
+#[case::selected_apart(
+    "inputs: [{catalog: one, select: {full: true, packages: [{name: db}]}}, {catalog: two}]",
+    "db=0 | web=1 | zoo=1"
+)]
+#[case::package_removed("inputs: [{catalog: one}]\nremove: [{package: web}]", "db=0")]
+#[case::channel_removed(
+    "inputs: [{catalog: one}]\nremove: [{package: db, channels: [beta]}]",
+    "db *stable: 1.0.0 1.1.0 | web=0"
+)]
+#[case::head_removed(
+    "inputs: [{catalog: one}]\nremove: [{package: db, bundles: [db.v1.1.0]}]",
+    "db *stable: 1.0.0 | web=0"
+)]
+fn compose_takes_shards_or_lines(#[case] yaml: &str, #[case] expected: &str) {
+    assert_eq!(composed(yaml, &[]).unwrap(), expected);
+}
+
+#[rstest]
+#[case::api("olm.gvk.required", r#"{"group":"g.io","kind":"K","version":"v1"}"#, None)]
+#[case::api_of_other_version(
+    "olm.gvk.required",
+    r#"{"group":"g.io","kind":"K","version":"v2"}"#,
+    Some("API g.io/v2 K")
+)]
+#[case::package("olm.package.required", r#"{"packageName":"need","versionRange":">=1.0.0"}"#, None)]
+#[case::package_version(
+    "olm.package.required",
+    r#"{"packageName":"need","versionRange":">=2.0.0"}"#,
+    Some("package need >=2.0.0")
+)]
+#[case::package_absent(
+    "olm.package.required",
+    r#"{"packageName":"nope","versionRange":"1.x"}"#,
+    Some("package nope 1.x")
+)]
+#[case::any(
+    "olm.constraint",
+    r#"{"any":{"constraints":[{"package":{"packageName":"nope","versionRange":"1.x"}},{"package":{"packageName":"need","versionRange":"1.x"}}]}}"#,
+    None
+)]
+#[case::all_and_none(
+    "olm.constraint",
+    r#"{"all":{"constraints":[{"gvk":{"group":"g.io","kind":"K","version":"v1"}},{"not":{"constraints":[{"package":{"packageName":"need","versionRange":"1.x"}}]}}]}}"#,
+    Some("all of (API g.io/v1 K, none of (package need 1.x))")
+)]
+#[case::expression("olm.constraint", r#"{"cel":{"rule":"false"},"failureMessage":"m"}"#, None)]
+#[case::malformed("olm.constraint", "7", None)]
+fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &str, #[case] missing: Option<&str>) {
+    let property = |package: String, kind: &str, value: &str| {
+        let property = format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#);
+        package.replace(r#""properties":["#, &property)
+    };
+    let user = property(package("user", &[("c", &["1.0.0"])]), kind, value);
+    let need = package("need", &[("c", &["1.0.0"])]);
+    let need = property(need, "olm.gvk", r#"{"group":"g.io","kind":"K","version":"v1"}"#);
+    let notices = |rule: &str| {
+        let mut catalog = MemoryCatalog::new(&[("need", &need), ("user", &user)]);
+        let composition = composition(&format!("{ONE}dependencies: {rule}"));
+        let composed = compose(&composition, &mut [catalog.named("one")], &mut []).unwrap();
+        assert_eq!(catalog.reads.len(), if rule == "warn" { 2 } else { 0 });
+        composed.notices.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = missing.map(|missing| {
+        format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides")
+    });
+    assert_eq!(notices("warn"), Vec::from_iter(expected));
+    assert!(notices("ignore").is_empty());
+}
+
+fn extension(entries: &[&str]) -> String {
+    let lines = package("db", &[("stable", entries)]);
+    // Without the olm.package, as a folder that extends a package has it.
+    lines.split_inclusive('\n').skip(1).collect()
+}
+
+#[test]
+fn add_merges_bundles_and_entries_behind_the_old_ones() {
+    let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
+    let more = extension(&["1.2.0<1.1.0"]);
+    assert_eq!(
+        composed(&yaml, &[&[("db", &more)]]).unwrap(),
+        "db beta: 1.1.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0"
+    );
+    let new = package("new", &[("c", &["1.0.0"])]);
+    assert_eq!(
+        composed(&yaml, &[&[("new", &new)]]).unwrap(),
+        "db=0 | new *c: 1.0.0 | web=0"
+    );
+}
+
+#[test]
+fn add_existing_entry_needs_replace() {
+    let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
+    let more = extension(&["1.1.0<-1.0.0"]);
+    assert_eq!(
+        composed(&yaml, &[&[("db", &more)]]).unwrap_err(),
+        "add: package db has the entry db.v1.1.0 of olm.channel stable already, with other content; \
+         set replace: true to replace it"
+    );
+    let other = bundle("db", "1.1.0").replace("r.example", "other.example");
+    assert_eq!(
+        composed(&yaml, &[&[("db", &other)]]).unwrap_err(),
+        "add: package db has olm.bundle db.v1.1.0 already, with other content; set replace: true to replace it"
+    );
+    let equal = bundle("db", "1.1.0");
+    assert_eq!(
+        composed(&yaml, &[&[("db", &equal)]]).unwrap(),
+        "db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0"
+    );
+    let yaml = format!("{ONE}add: [{{source: 'dir:more', replace: true}}]");
+    for more in [more, other] {
+        assert_eq!(
+            composed(&yaml, &[&[("db", &more)]]).unwrap(),
+            "db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0"
+        );
+    }
+}
+
+#[rstest]
+#[case::nothing("{}", "a composition needs `inputs` or `add`")]
+#[case::both_origins(
+    "inputs: [{catalog: a, source: b}]",
+    "an input has either `catalog` (published by this mirror) or `source` (pulled)"
+)]
+#[case::no_origin(
+    "inputs: [{select: {}}]",
+    "an input has either `catalog` (published by this mirror) or `source` (pulled)"
+)]
+#[case::conflict(
+    "inputs: [{catalog: one}, {catalog: two}]",
+    "package web is in one and in two; select it from one of them, or set conflicts: first"
+)]
+#[case::unknown_package(
+    "inputs: [{catalog: one, select: {packages: [{name: nope}]}}]",
+    "input one has no package nope"
+)]
+#[case::selection(
+    "inputs: [{catalog: one, select: {packages: [{name: db, minVersion: 7.0.0}]}}]",
+    "input one: package db: versions >=7.0.0 takes no bundle; remove it from the selection, or choose other versions"
+)]
+#[case::remove_package(
+    "inputs: [{catalog: one}]\nremove: [{package: nope}]",
+    "remove: the composition has no document of package nope"
+)]
+#[case::remove_channel(
+    "inputs: [{catalog: one}]\nremove: [{package: db, channels: [nope]}]",
+    "remove: the composition has no channel nope of package db"
+)]
+#[case::remove_bundle(
+    "inputs: [{catalog: one}]\nremove: [{package: db, bundles: [nope]}]",
+    "remove: the composition has no bundle nope of package db"
+)]
+#[case::remove_what_connects(
+    "inputs: [{catalog: long}]\nremove: [{package: db, bundles: [db.v1.1.0]}]",
+    "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
+     several heads: db.v1.0.0, db.v1.2.0; keep what connects them: db.v1.1.0"
+)]
+#[case::remove_default_channel(
+    "inputs: [{catalog: one}]\nremove: [{package: db, channels: [stable]}]",
+    "add and remove leave an invalid package: package db: the default channel stable is not selected; \
+     set defaultChannel to one of beta"
+)]
+fn compose_wrong_says_what_to_change(#[case] yaml: &str, #[case] expected: &str) {
+    assert_eq!(composed(yaml, &[]).unwrap_err(), expected);
+}
+
+#[rstest]
+#[case::second_head(
+    extension(&["1.2.0<1.0.0"]),
+    "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
+     several heads: db.v1.1.0, db.v1.2.0; let added entries replace or skip the others"
+)]
+#[case::bundle_in_no_channel(
+    bundle("db", "3.0.0"),
+    "add and remove leave an invalid package: package db has no bundle db.v3.0.0 in a channel"
+)]
+fn add_that_breaks_a_package_is_refused(#[case] more: String, #[case] expected: &str) {
+    let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
+    assert_eq!(composed(&yaml, &[&[("db", &more)]]).unwrap_err(), expected);
+}
+
+#[test]
+fn global_documents_are_kept_once_in_any_order() {
+    let result = |order: [usize; 2], global: [&str; 2]| {
+        let mut catalogs = [
+            MemoryCatalog::new(&[("", global[0]), ("db", &db())]),
+            MemoryCatalog::new(&[("", global[1]), ("web", &web("1.0.0"))]),
+        ];
+        if order == [1, 0] {
+            catalogs.reverse();
+        }
+        let [first, second] = &mut catalogs;
+        let composition = composition("inputs: [{catalog: a}, {catalog: b}]");
+        let composed = compose(&composition, &mut [first.named("a"), second.named("b")], &mut []).unwrap();
+        match composed.packages.into_iter().next().unwrap().content {
+            ComposedContent::Lines(lines) => String::from_utf8(lines).unwrap(),
+            ComposedContent::Shard { input } => format!("shard {input}"),
+        }
+    };
+    assert_eq!(result([0, 1], ["x\ny\n", "x\ny\n"]), "shard 0");
+    for order in [[0, 1], [1, 0]] {
+        assert_eq!(result(order, ["b\na\n", "a\nc\n"]), "a\nb\nc\n");
+    }
+}

@@ -1,0 +1,202 @@
+//! ImageSetConfigurations, FilterConfigurations and compositions as files.
+
+use catalog_mirror_compose::{ComposeFile, DependencyRule};
+use rstest::rstest;
+
+const HEAD: &str = "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\n";
+
+fn error(text: &str) -> String {
+    let error = ComposeFile::parse(text).unwrap_err();
+    model::text::chain(&error)
+}
+
+#[test]
+fn image_set_gives_a_composition_for_each_entry() {
+    let text = [
+        HEAD,
+        "archiveSize: 4
+mirror:
+  platform: {channels: [{name: stable-4.20}], graph: true}
+  additionalImages: [{name: registry.example/a:1}]
+  helm: {}
+  blockedImages: [{name: x}]
+  operators:
+  - catalog: registry.redhat.io/redhat/redhat-operator-index:v4.20
+    packages:
+    - name: db
+      minVersion: 1.0.0
+      channels: [{name: stable}]
+  - catalog: registry.redhat.io/redhat/redhat-operator-index:v4.20
+    targetCatalog: mine/full
+    full: true
+    skipDependencies: true
+  - catalog: quay.io/a/index@sha256:0000000000000000000000000000000000000000000000000000000000000000
+    targetTag: v1.2
+    platforms: [{os: linux}]
+  - catalog: oci:///var/lib/catalogs/Certified_index
+",
+    ]
+    .concat();
+    let ComposeFile::ImageSet(image_set) = ComposeFile::parse(&text).unwrap() else {
+        panic!("an image set")
+    };
+    let names: Vec<&str> = image_set.entries.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "redhat-operator-index-v4-20",
+            "mine-full",
+            "index-v1-2",
+            "certified-index"
+        ]
+    );
+    assert_eq!(
+        image_set.ignored,
+        [
+            "platform",
+            "additionalImages",
+            "helm",
+            "blockedImages",
+            "archiveSize",
+            "platforms"
+        ]
+    );
+    let (_, first) = &image_set.entries[0];
+    assert_eq!(
+        first.inputs[0].select.as_ref().unwrap().packages[0].channels[0].name,
+        "stable"
+    );
+    let (_, full) = &image_set.entries[1];
+    assert!(full.inputs[0].select.as_ref().unwrap().full && full.dependencies == DependencyRule::Ignore);
+    let (_, layout) = &image_set.entries[3];
+    assert_eq!(
+        layout.inputs[0].source.as_deref(),
+        Some("oci:/var/lib/catalogs/Certified_index")
+    );
+    let choose = |name| image_set.clone().entry(name).map(|(name, _)| name.to_string());
+    assert_eq!(choose(Some("mine-full")).unwrap(), "mine-full");
+    assert_eq!(
+        choose(None).unwrap_err().to_string(),
+        "the file has several entries: choose one of redhat-operator-index-v4-20, mine-full, index-v1-2, certified-index"
+    );
+    assert!(
+        choose(Some("x"))
+            .unwrap_err()
+            .to_string()
+            .starts_with("the file has no entry x: choose one of ")
+    );
+}
+
+#[test]
+fn filter_configuration_gives_a_selection() {
+    let text = "apiVersion: olm.operatorframework.io/filter/mirror/v1alpha1
+kind: FilterConfiguration
+packages:
+- name: foo
+- name: bar
+  defaultChannel: one
+  channels:
+  - {name: one, versionRange: '>=1.0.0 <2.0.0'}
+";
+    let ComposeFile::Filter(selection) = ComposeFile::parse(text).unwrap() else {
+        panic!("a filter")
+    };
+    assert!(!selection.full && selection.takes("foo") && !selection.takes("other"));
+    assert_eq!(
+        selection.packages[1].channels[0]
+            .version_range
+            .as_ref()
+            .unwrap()
+            .to_string(),
+        ">=1.0.0 <2.0.0"
+    );
+}
+
+#[test]
+fn composition_is_read_with_defaults() {
+    let text = "inputs:
+- catalog: redhat@e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+- source: dir:mine
+  select: {packages: [{name: db, minVersion: 1.0.0}]}
+add:
+- source: dir:more
+  replace: true
+remove:
+- package: old
+- {package: db, channels: [beta], bundles: [db.v1.0.1]}
+conflicts: first
+";
+    let ComposeFile::Composition(composition) = ComposeFile::parse(text).unwrap() else {
+        panic!("a composition")
+    };
+    assert_eq!(composition.inputs[0].select, None);
+    assert!(composition.add[0].replace && composition.dependencies == DependencyRule::Warn);
+    let written = serde_saphyr::to_string(&composition).unwrap();
+    assert_eq!(ComposeFile::parse(&written), Ok(ComposeFile::Composition(composition)));
+}
+
+#[rstest]
+#[case::unknown_field(
+    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    pakages: []\n",
+    "line 6: unknown field"
+)]
+#[case::unknown_section("mirror:\n  operatos: []\n", "line 4: unknown field")]
+#[case::version(
+    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    packages:\n    - name: a\n      minVersion: v1.0.0\n",
+    "line 8: unexpected character 'v' while parsing major version number"
+)]
+#[case::conflict(
+    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    full: true\n    packages: [{name: a, minVersion: 1.0.0}]\n",
+    "line 5: input quay.io/a/b:v1: package a: full: true takes every version"
+)]
+#[case::equal_names(
+    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n  - catalog: quay.io/c/b:v1\n",
+    "line 6: two entries have the name b-v1: set targetCatalog or targetTag of one of them"
+)]
+#[case::bad_name(
+    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    targetCatalog: -x\n",
+    "line 5: a catalog's name is a DNS-1123 subdomain"
+)]
+#[case::no_mirror("archiveSize: 4\n", "missing field")]
+fn image_set_wrong_names_the_line(#[case] rest: &str, #[case] expected: &str) {
+    let text = format!("{HEAD}{rest}");
+    let error = error(&text);
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[rstest]
+#[case::not_yaml("a: [", "line 1: ")]
+#[case::other_kind(
+    "kind: Pod\napiVersion: v1\n",
+    "Pod of \"v1\" is not known: use ImageSetConfiguration of "
+)]
+#[case::bad_range(
+    "inputs: [{catalog: a, select: {packages: [{name: p, versionRange: ^1.0.0}]}}]",
+    "\"^1.0.0\" is not a range of versions such as \">=1.0.0 <2.0.0\": the operator \"^\" is not known"
+)]
+#[case::unknown_rule("inputs: []\nconflicts: last\n", "line 2: ")]
+fn file_wrong_says_what(#[case] text: &str, #[case] expected: &str) {
+    let error = error(text);
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn image_set_of_v1_names_the_lines_to_change() {
+    let text = "kind: ImageSetConfiguration
+apiVersion: mirror.openshift.io/v1alpha2
+storageConfig:
+  local: {path: ./x}
+mirror:
+  operators:
+  - catalog: quay.io/a/b:v1
+    targetName: mine
+";
+    assert_eq!(
+        error(text),
+        "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:
+  line 2, apiVersion: write mirror.openshift.io/v2alpha1
+  line 3, storageConfig: remove it: oc-mirror v2 keeps no metadata
+  line 8, targetName: write targetCatalog"
+    );
+}

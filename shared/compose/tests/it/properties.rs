@@ -1,0 +1,191 @@
+//! Properties of all selections and compositions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog_mirror_compose::{
+    ChannelSelection, ComposedContent, Composition, Kept, PackageSelection, Selection, compose,
+};
+use olm::{Channel, Package, PackageParser};
+use proptest::{collection::vec, option, prelude::*};
+
+use crate::support::{MemoryCatalog, package};
+
+/// Entries of a channel: for each version the place that it replaces and the places that it skips.
+type Graph = Vec<(Option<usize>, Vec<usize>)>;
+
+fn graph() -> impl Strategy<Value = Graph> {
+    vec((option::of(0..8_usize), vec(0..8_usize, 0..3)), 1..8)
+}
+
+fn lines(name: &str, channels: &BTreeMap<String, Graph>) -> String {
+    let version = |at: &usize| format!("1.{at}.0");
+    let texts: Vec<(&str, Vec<String>)> = channels
+        .iter()
+        .map(|(channel, graph)| {
+            let entries = graph.iter().enumerate().map(|(at, (replaces, skips))| {
+                // Mostly an update replaces an older version; the rest are cycles and gaps.
+                let replaces = replaces.map(|replaced| {
+                    if replaced % 3 == 0 {
+                        replaced
+                    } else {
+                        at.saturating_sub(1)
+                    }
+                });
+                let replaces = replaces.iter().filter(|replaced| **replaced != at).map(version);
+                let skips = skips.iter().map(|skipped| format!("-{}", version(skipped)));
+                let updates: Vec<String> = replaces.chain(skips).collect();
+                format!("{}<{}", version(&at), updates.join(","))
+            });
+            (channel.as_str(), entries.collect())
+        })
+        .collect();
+    let entries: Vec<Vec<&str>> = texts
+        .iter()
+        .map(|(_, entries)| entries.iter().map(String::as_str).collect())
+        .collect();
+    let channels: Vec<(&str, &[&str])> = texts
+        .iter()
+        .zip(&entries)
+        .map(|((channel, _), entries)| (*channel, entries.as_slice()))
+        .collect();
+    package(name, &channels)
+}
+
+fn channels() -> impl Strategy<Value = BTreeMap<String, Graph>> {
+    vec(graph(), 1..4).prop_map(|graphs| {
+        let named = graphs
+            .into_iter()
+            .enumerate()
+            .map(|(at, graph)| (format!("c{at}"), graph));
+        named.collect()
+    })
+}
+
+fn selections() -> impl Strategy<Value = Selection> {
+    let bound = || option::of((0..8_u32).prop_map(|minor| format!("1.{minor}.0").parse().unwrap()));
+    let package = (
+        any::<bool>(),
+        bound(),
+        bound(),
+        option::of(0..3_usize),
+        option::of(0..3_usize),
+    );
+    package.prop_map(|(full, min, max, default, channel)| {
+        let mut package = PackageSelection {
+            name: "p".into(),
+            default_channel: default.map(|at| format!("c{at}")),
+            ..PackageSelection::default()
+        };
+        match channel {
+            Some(at) => package.channels.push(ChannelSelection {
+                name: format!("c{at}"),
+                full,
+                min_version: min.filter(|_| !full),
+                max_version: max.filter(|_| !full),
+                ..ChannelSelection::default()
+            }),
+            None => {
+                package.full = full;
+                package.min_version = min.filter(|_| !full);
+                package.max_version = max.filter(|_| !full);
+            }
+        }
+        Selection {
+            full: false,
+            packages: vec![package],
+        }
+    })
+}
+
+fn apply(selection: &Selection, lines: &[u8]) -> Option<Vec<u8>> {
+    match selection.apply("p", lines).ok()??.kept {
+        Kept::Whole => Some(lines.to_vec()),
+        Kept::Lines(kept) => Some(kept),
+    }
+}
+
+fn reached(channel: &Channel) -> BTreeSet<&String> {
+    let heads = channel.heads();
+    let mut open: Vec<&str> = heads.clone();
+    let mut reached = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if let Some((name, entry)) = channel.entries.get_key_value(name)
+            && reached.insert(name)
+        {
+            open.extend(entry.replaces.iter().chain(&entry.skips).map(String::as_str));
+        }
+    }
+    assert_eq!(heads.len(), 1);
+    reached
+}
+
+/// Channels that are not kept as they were.
+fn cut<'a>(before: &Package, after: &'a Package) -> impl Iterator<Item = &'a Channel> {
+    let changed = after
+        .channels
+        .iter()
+        .filter(|(name, channel)| before.channels[*name].entries != channel.entries);
+    changed.map(|(_, channel)| channel).collect::<Vec<_>>().into_iter()
+}
+
+proptest! {
+    #[test]
+    fn selection_of_its_own_result_changes_nothing(channels in channels(), selection in selections()) {
+        let lines = lines("p", &channels);
+        if let Some(kept) = apply(&selection, lines.as_bytes()) {
+            prop_assert_eq!(apply(&selection, &kept), Some(kept));
+        }
+    }
+
+    #[test]
+    fn accepted_result_has_one_head_that_reaches_all(channels in channels(), selection in selections()) {
+        let lines = lines("p", &channels);
+        if let Some(kept) = apply(&selection, lines.as_bytes()) {
+            let (before, after) = (PackageParser::parse(lines.as_bytes()), PackageParser::parse(&kept));
+            for channel in cut(&before, &after) {
+                let reached = reached(channel);
+                prop_assert!(channel.entries.keys().all(|entry| reached.contains(entry)));
+                prop_assert!(channel.entries.keys().all(|entry| after.bundles.contains_key(entry)));
+            }
+            let default = after.default_channel.as_ref().unwrap();
+            prop_assert!(after.channels.contains_key(default) || kept == lines.as_bytes());
+            // Lines are only left out, and the rest keeps its order.
+            let names: Vec<&String> = before.bundles.keys().collect();
+            prop_assert!(after.bundles.keys().all(|name| names.contains(&name)));
+        }
+    }
+
+    #[test]
+    fn order_of_disjoint_inputs_changes_nothing(
+        packages in vec(channels(), 2..5),
+        globals in vec(vec(0..4_u8, 0..3), 2),
+        heads in any::<bool>(),
+    ) {
+        let mut catalogs = [MemoryCatalog::default(), MemoryCatalog::default()];
+        for (at, channels) in packages.iter().enumerate() {
+            let name = format!("p{at}");
+            catalogs[at % 2].lines.insert(name.clone(), lines(&name, channels));
+        }
+        for (catalog, globals) in catalogs.iter_mut().zip(&globals) {
+            let lines: BTreeSet<String> = globals.iter().map(|at| format!("{{\"schema\":\"s{at}\"}}\n")).collect();
+            if !lines.is_empty() {
+                catalog.lines.insert(String::new(), lines.into_iter().collect());
+            }
+        }
+        let select = if heads { "{}" } else { "{full: true}" };
+        let yaml = format!("inputs: [{{catalog: a, select: {select}}}, {{catalog: b, select: {select}}}]");
+        let composition: Composition = serde_saphyr::from_str(&yaml).unwrap();
+        let result = |mut catalogs: [MemoryCatalog; 2]| {
+            let texts: Vec<BTreeMap<String, String>> = catalogs.iter().map(|catalog| catalog.lines.clone()).collect();
+            let [one, two] = &mut catalogs;
+            let composed = compose(&composition, &mut [one.named("a"), two.named("b")], &mut []).ok()?;
+            let bytes = composed.packages.into_iter().map(|package| match package.content {
+                ComposedContent::Lines(lines) => lines,
+                ComposedContent::Shard { input } => texts[input][&package.name].clone().into_bytes(),
+            });
+            Some(bytes.collect::<Vec<_>>().concat())
+        };
+        let [one, two] = catalogs.clone();
+        prop_assert_eq!(result(catalogs), result([two, one]));
+    }
+}

@@ -1,0 +1,331 @@
+//! The sixteen combinations of oc-mirror v2's acceptance table, and what breaks a channel.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use catalog_mirror_compose::{Kept, Selection};
+use rstest::rstest;
+
+use crate::support::{bundle, package, select, selection, summary};
+
+fn db() -> String {
+    package(
+        "db",
+        &[
+            ("stable", &["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"]),
+            ("fast", &["1.1.0", "1.2.0<1.1.0", "2.0.0<1.2.0"]),
+            ("old", &["0.9.0"]),
+        ],
+    )
+}
+
+fn web() -> String {
+    package("web", &[("alpha", &["3.0.0", "3.1.0<3.0.0"])])
+}
+
+/// Returns what a selection takes of both packages, or the error.
+fn taken(yaml: &str) -> String {
+    let selection = selection(yaml);
+    let mut text = String::new();
+    for (name, lines) in [("db", db()), ("web", web())] {
+        match select(&selection, name, &lines) {
+            Ok(None) => {}
+            Ok(Some(kept)) => writeln!(text, "{name} {}", summary(name, &kept)).unwrap(),
+            Err(error) => writeln!(text, "{error}").unwrap(),
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+const ALL_HEADS: &str = "db fast: 2.0.0; old: 0.9.0; *stable: 1.2.0\nweb *alpha: 3.1.0";
+const ALL: &str = "db fast: 1.1.0 1.2.0 2.0.0; old: 0.9.0; *stable: 1.0.0 1.1.0 1.2.0\nweb *alpha: 3.0.0 3.1.0";
+
+#[rstest]
+#[case::row_01_catalog_only("{}", ALL_HEADS)]
+#[case::row_02_catalog_full("full: true", ALL)]
+#[case::row_03_package("packages: [{name: db}]", "db fast: 2.0.0; old: 0.9.0; *stable: 1.2.0")]
+#[case::row_04_package_full(
+    "packages: [{name: db, full: true}]",
+    "db fast: 1.1.0 1.2.0 2.0.0; old: 0.9.0; *stable: 1.0.0 1.1.0 1.2.0"
+)]
+#[case::row_05_package_min(
+    "packages: [{name: db, minVersion: 1.1.0}]",
+    "db fast: 1.1.0 1.2.0 2.0.0; *stable: 1.1.0 1.2.0"
+)]
+#[case::row_06_package_max(
+    "packages: [{name: db, maxVersion: 1.1.0}]",
+    "db fast: 1.1.0; old: 0.9.0; *stable: 1.0.0 1.1.0"
+)]
+#[case::row_07_package_min_and_max(
+    "packages: [{name: db, minVersion: 1.1.0, maxVersion: 1.1.0}]",
+    "db fast: 1.1.0; *stable: 1.1.0"
+)]
+#[case::row_08_channel_with_default_channel(
+    "packages: [{name: db, defaultChannel: fast, channels: [{name: fast}]}]",
+    "db *fast: 2.0.0"
+)]
+#[case::row_08_channel_without_default_channel(
+    "packages: [{name: db, channels: [{name: fast}]}]",
+    "package db: the default channel stable is not selected; set defaultChannel to one of fast"
+)]
+#[case::row_09_channel_full(
+    "packages: [{name: db, full: true, channels: [{name: stable}]}]",
+    "db *stable: 1.0.0 1.1.0 1.2.0"
+)]
+#[case::row_10_several_channels(
+    "packages: [{name: db, channels: [{name: stable}, {name: old}]}]",
+    "db old: 0.9.0; *stable: 1.2.0"
+)]
+#[case::row_11_channel_min(
+    "packages: [{name: db, channels: [{name: stable, minVersion: 1.1.0}]}]",
+    "db *stable: 1.1.0 1.2.0"
+)]
+#[case::row_12_channel_max(
+    "packages: [{name: db, channels: [{name: stable, maxVersion: 1.1.0}]}]",
+    "db *stable: 1.0.0 1.1.0"
+)]
+#[case::row_13_channel_min_and_max(
+    "packages: [{name: db, channels: [{name: stable, minVersion: 1.1.0, maxVersion: 1.1.9}]}]",
+    "db *stable: 1.1.0"
+)]
+#[case::row_14_channels_and_package_range(
+    "packages: [{name: db, maxVersion: 1.1.0, channels: [{name: stable}, {name: fast}]}]",
+    "db fast: 1.1.0; *stable: 1.0.0 1.1.0"
+)]
+#[case::row_14_range_on_both(
+    "packages: [{name: db, maxVersion: 1.1.0, channels: [{name: stable, minVersion: 1.0.0}]}]",
+    "package db, channel stable: the package has a range of versions too: write it at the package or at the channels"
+)]
+#[case::row_15_full_and_range(
+    "packages: [{name: db, full: true, minVersion: 1.1.0}]",
+    "package db: full: true takes every version: remove it, or the versions"
+)]
+#[case::row_15_catalog_full_and_channel_range(
+    "{full: true, packages: [{name: db, channels: [{name: stable, minVersion: 1.1.0}]}]}",
+    "package db, channel stable: full: true takes every version: remove it, or the versions"
+)]
+#[case::row_16_bundles_and_channels(
+    "packages: [{name: db, channels: [{name: stable}], selectedBundles: [{name: db.v1.0.0}]}]",
+    "package db: selectedBundles stand alone: remove channels, versions and full"
+)]
+#[case::row_16_bundles_and_full(
+    "{full: true, packages: [{name: db, selectedBundles: [{name: db.v1.0.0}]}]}",
+    "package db: selectedBundles stand alone: remove channels, versions and full"
+)]
+#[case::row_16_bundles_alone(
+    "packages: [{name: db, selectedBundles: [{name: db.v1.0.0}, {name: db.v1.1.0}]}]",
+    "db fast: 1.1.0; *stable: 1.0.0 1.1.0"
+)]
+#[case::catalog_full_with_packages("{full: true, packages: [{name: web}]}", "web *alpha: 3.0.0 3.1.0")]
+#[case::version_range(
+    "packages: [{name: db, versionRange: '>=1.0.0 <1.2.0'}]",
+    "db fast: 1.1.0; *stable: 1.0.0 1.1.0"
+)]
+#[case::channel_full_beside_a_head(
+    "packages: [{name: db, channels: [{name: stable, full: true}, {name: fast}]}]",
+    "db fast: 2.0.0; *stable: 1.0.0 1.1.0 1.2.0"
+)]
+#[case::default_channel_changed_in_whole_package(
+    "packages: [{name: db, full: true, defaultChannel: old}]",
+    "db fast: 1.1.0 1.2.0 2.0.0; *old: 0.9.0; stable: 1.0.0 1.1.0 1.2.0"
+)]
+fn selection_takes_the_promised_bundles(#[case] yaml: &str, #[case] expected: &str) {
+    assert_eq!(taken(yaml), expected);
+}
+
+#[rstest]
+#[case::unknown_channel(
+    "packages: [{name: db, channels: [{name: beta}]}]",
+    "package db has no channel beta; it has fast, old, stable"
+)]
+#[case::unknown_bundle(
+    "packages: [{name: db, selectedBundles: [{name: db.v7.0.0}]}]",
+    "package db has no bundle db.v7.0.0 in a channel"
+)]
+#[case::nothing_in_package(
+    "packages: [{name: db, minVersion: 7.0.0}]",
+    "package db: versions >=7.0.0 takes no bundle; remove it from the selection, or choose other versions"
+)]
+#[case::nothing_in_named_channel(
+    "packages: [{name: db, channels: [{name: stable}, {name: old, minVersion: 1.0.0}]}]",
+    "package db, channel old: versions >=1.0.0 takes no bundle; remove it from the selection, or choose other versions"
+)]
+#[case::default_channel_out_of_range(
+    "packages: [{name: db, minVersion: 2.0.0}]",
+    "package db: the default channel stable is not selected; set defaultChannel to one of fast"
+)]
+#[case::default_channel_unknown(
+    "packages: [{name: db, defaultChannel: beta}]",
+    "package db: the default channel beta is not selected; set defaultChannel to one of fast, old, stable"
+)]
+#[case::min_above_max(
+    "packages: [{name: db, minVersion: 2.0.0, maxVersion: 1.0.0}]",
+    "package db: minVersion is higher than maxVersion"
+)]
+#[case::range_twice(
+    "packages: [{name: db, minVersion: 2.0.0, versionRange: 2.x}]",
+    "package db: versionRange excludes minVersion and maxVersion"
+)]
+#[case::channel_twice(
+    "packages: [{name: db, channels: [{name: old}, {name: old}]}]",
+    "package db, channel old: it is named twice"
+)]
+#[case::gap_between_bundles(
+    "packages: [{name: db, selectedBundles: [{name: db.v1.0.0}, {name: db.v1.2.0}]}]",
+    "package db, channel stable: with selectedBundles the channel has several heads: db.v1.0.0, db.v1.2.0; \
+     select also what connects them: db.v1.1.0"
+)]
+fn selection_wrong_says_what_to_change(#[case] yaml: &str, #[case] expected: &str) {
+    assert_eq!(taken(yaml), expected);
+}
+
+#[rstest]
+#[case::max_leaves_two_heads(
+    &["1.0.0", "1.1.0<1.0.0", "1.1.1<1.0.0", "1.2.0<1.1.0,-1.1.1"],
+    "maxVersion: 1.1.9",
+    "package p, channel c: with versions <=1.1.9 the channel has several heads: p.v1.1.0, p.v1.1.1; \
+     select also what connects them: p.v1.2.0"
+)]
+#[case::backport_out_of_range(
+    &["1.0.0", "0.9.9<1.0.0", "1.1.0<0.9.9"],
+    "minVersion: 1.0.0",
+    "package p, channel c: with versions >=1.0.0 the channel has several heads: p.v1.0.0, p.v1.1.0; \
+     select also what connects them: p.v0.9.9"
+)]
+#[case::cycle_has_no_head(
+    &["1.0.0<1.1.0", "1.1.0<1.0.0"],
+    "full: false",
+    "package p, channel c: with heads only the channel has no head: its entries replace or skip each other in a cycle; \
+     the catalog has the channel so: select other channels, or bundles by name"
+)]
+#[case::cycle_below_the_head(
+    &["1.0.0<1.1.0", "1.1.0<1.0.0", "1.2.0<1.1.0", "2.0.0"],
+    "maxVersion: 1.9.0",
+    "package p, channel c: with versions <=1.9.0 the channel has a cycle of replaces through p.v1.1.0; \
+     the catalog has the channel so: select other channels, or bundles by name"
+)]
+#[case::skips_in_a_circle(
+    &["1.0.0<-1.1.0", "1.1.0<-1.0.0", "1.2.0", "2.0.0<1.2.0,-1.0.0"],
+    "maxVersion: 1.9.0",
+    "package p, channel c: with versions <=1.9.0 the channel has entries that its head does not reach: p.v1.0.0, p.v1.1.0; \
+     select also what connects them: p.v2.0.0"
+)]
+#[case::several_heads_in_the_catalog(
+    &["1.0.0", "2.0.0"],
+    "full: false",
+    "package p, channel c: with heads only the channel has several heads: p.v1.0.0, p.v2.0.0; \
+     the catalog has the channel so: select other channels, or bundles by name"
+)]
+fn selection_that_breaks_a_channel_is_refused(#[case] entries: &[&str], #[case] rule: &str, #[case] expected: &str) {
+    let lines = package("p", &[("c", entries)]);
+    let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
+    assert_eq!(select(&selection, "p", &lines).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
+    let other = |name: &str, field: &str| {
+        format!("{{\"name\":\"{name}\",\"n\":12345678901234567890,\"package\":\"db\",{field}\"schema\":\"x.y\"}}\n")
+    };
+    let deprecations = r#"{"entries":[{"message":"m1","reference":{"name":"db.v1.0.0","schema":"olm.bundle"}},{"message":"m2","reference":{"name":"db.v1.2.0","schema":"olm.bundle"}},{"message":"m3","reference":{"name":"old","schema":"olm.channel"}},{"message":"m4","reference":{"schema":"olm.package"}}],"package":"db","schema":"olm.deprecations"}"#;
+    let lines = [
+        db(),
+        format!("{deprecations}\n"),
+        other("a", ""),
+        other("db.v1.0.0", ""),
+        other("b", "\"channel\":\"old\","),
+    ]
+    .concat();
+    let selection = selection("packages: [{name: db, channels: [{name: stable}]}]");
+    let selected = selection.apply("db", lines.as_bytes()).unwrap().unwrap();
+    let Kept::Lines(kept) = selected.kept else {
+        panic!("not whole")
+    };
+    let deprecations = r#"{"entries":[{"message":"m2","reference":{"name":"db.v1.2.0","schema":"olm.bundle"}},{"message":"m4","reference":{"schema":"olm.package"}}],"package":"db","schema":"olm.deprecations"}"#;
+    let expected = [
+        r#"{"defaultChannel":"stable","name":"db","schema":"olm.package"}"#,
+        "\n",
+        r#"{"entries":[{"name":"db.v1.2.0","replaces":"db.v1.1.0"}],"name":"stable","package":"db","schema":"olm.channel"}"#,
+        "\n",
+        &bundle("db", "1.2.0"),
+        deprecations,
+        "\n",
+        &other("a", ""),
+    ];
+    assert_eq!(String::from_utf8(kept).unwrap(), expected.concat());
+    let notices: Vec<String> = selected.notices.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notices,
+        [
+            "package db: a document of schema \"x.y\" was dropped, because it names db.v1.0.0, which is not selected",
+            "package db: a document of schema \"x.y\" was dropped, because it names old, which is not selected",
+        ]
+    );
+    let reasons = selected
+        .decisions
+        .iter()
+        .map(|decision| (decision.bundle.as_str(), decision.reason.as_str()));
+    assert_eq!(
+        reasons.collect::<Vec<_>>(),
+        [
+            ("db.v0.9.0", "channel old is not selected"),
+            ("db.v1.0.0", "not the head of stable"),
+            ("db.v1.1.0", "channel fast is not selected, not the head of stable"),
+            ("db.v1.2.0", "head of stable"),
+            ("db.v2.0.0", "channel fast is not selected"),
+        ]
+    );
+}
+
+#[test]
+fn apply_unreadable_document_is_refused_unless_whole() {
+    let lines = "{\"entries\":7,\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}\n";
+    let error = select(&Selection::default(), "p", lines).unwrap_err().to_string();
+    assert!(
+        error.starts_with("package p: the olm.channel \"c\" cannot be read: "),
+        "{error}"
+    );
+    let whole = selection("full: true");
+    assert_eq!(whole.apply("p", lines.as_bytes()).unwrap().unwrap().kept, Kept::Whole);
+}
+
+#[test]
+fn apply_single_head_is_whole() {
+    let lines = package("p", &[("c", &["1.0.0"])]);
+    let kept = Selection::default().apply("p", lines.as_bytes()).unwrap().unwrap().kept;
+    assert_eq!(kept, Kept::Whole);
+}
+
+/// A chain of 20,000 entries, one where each skips 20 others, and a cycle of 20,000. Twice the entries may take twice the
+/// time; quadratic work would take minutes.
+#[test]
+fn apply_hostile_channel_takes_linear_time() {
+    const ENTRIES: usize = 20_000;
+    let begin = Instant::now();
+    let chain: Vec<String> = (0..ENTRIES)
+        .map(|at| match at {
+            0 => "0.0.0".to_owned(),
+            _ => format!("0.0.{at}<0.0.{}", at - 1),
+        })
+        .collect();
+    let skips: Vec<String> = (0..ENTRIES)
+        .map(|at| {
+            let skipped: Vec<String> = (at.saturating_sub(20)..at)
+                .map(|skipped| format!("-0.0.{skipped}"))
+                .collect();
+            format!("0.0.{at}<{}", skipped.join(","))
+        })
+        .collect();
+    let cycle: Vec<String> = (0..ENTRIES)
+        .map(|at| format!("0.0.{at}<0.0.{}", (at + 1) % ENTRIES))
+        .collect();
+    for (entries, valid) in [(chain, true), (skips, true), (cycle, false)] {
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        let lines = package("p", &[("c", &entries)]);
+        let half = selection("packages: [{name: p, minVersion: 0.0.10000}]");
+        let heads = Selection::default();
+        assert!(select(&half, "p", &lines).is_ok());
+        assert_eq!(select(&heads, "p", &lines).is_ok(), valid);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+}

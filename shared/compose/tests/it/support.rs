@@ -1,0 +1,134 @@
+//! Small catalogs.
+
+use std::collections::BTreeMap;
+
+use catalog_mirror_compose::{Kept, NamedCatalog, PackageSource, ReadError, SelectError, Selection};
+use olm::PackageParser;
+
+/// Returns the canonical lines of a package. The first channel is the default one. An entry is written as
+/// `1.2.0<1.1.0,-1.0.0`: version, what it replaces, what it skips.
+pub(crate) fn package(name: &str, channels: &[(&str, &[&str])]) -> String {
+    let mut lines = format!(
+        r#"{{"defaultChannel":"{}","name":"{name}","schema":"olm.package"}}"#,
+        channels[0].0
+    );
+    lines.push('\n');
+    let mut versions = BTreeMap::new();
+    for (channel, entries) in channels {
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|entry| entry_json(name, entry, &mut versions))
+            .collect();
+        lines += &format!(
+            r#"{{"entries":[{}],"name":"{channel}","package":"{name}","schema":"olm.channel"}}"#,
+            entries.join(",")
+        );
+        lines.push('\n');
+    }
+    for version in versions.keys() {
+        lines += &bundle(name, version);
+    }
+    lines
+}
+
+fn entry_json<'a>(name: &str, entry: &'a str, versions: &mut BTreeMap<&'a str, ()>) -> String {
+    let (version, updates) = entry.split_once('<').unwrap_or((entry, ""));
+    versions.insert(version, ());
+    let updates: Vec<&str> = updates.split(',').filter(|update| !update.is_empty()).collect();
+    let mut json = format!(r#"{{"name":"{name}.v{version}""#);
+    if let Some(replaced) = updates.iter().find(|update| !update.starts_with('-')) {
+        json += &format!(r#","replaces":"{name}.v{replaced}""#);
+    }
+    let skips = updates.iter().filter_map(|update| update.strip_prefix('-'));
+    let skips: Vec<String> = skips.map(|version| format!(r#""{name}.v{version}""#)).collect();
+    if !skips.is_empty() {
+        json += &format!(r#","skips":[{}]"#, skips.join(","));
+    }
+    json + "}"
+}
+
+/// Returns the line of a bundle.
+pub(crate) fn bundle(package: &str, version: &str) -> String {
+    format!(
+        r#"{{"image":"r.example/{package}:{version}","name":"{package}.v{version}","package":"{package}","properties":[{{"type":"olm.package","value":{{"packageName":"{package}","version":"{version}"}}}}],"schema":"olm.bundle"}}"#
+    ) + "\n"
+}
+
+/// Reads a selection as it is written in a file.
+pub(crate) fn selection(yaml: &str) -> Selection {
+    serde_saphyr::from_str(yaml).unwrap()
+}
+
+/// Returns the selected lines; all of them for a whole package.
+pub(crate) fn select(selection: &Selection, package: &str, lines: &str) -> Result<Option<String>, SelectError> {
+    let selected = selection.apply(package, lines.as_bytes())?;
+    Ok(selected.map(|selected| match selected.kept {
+        Kept::Whole => lines.to_owned(),
+        Kept::Lines(kept) => String::from_utf8(kept).unwrap(),
+    }))
+}
+
+/// Returns the default channel and the versions of each channel, such as `*fast: 1.1.0 2.0.0; stable: 1.0.0`.
+pub(crate) fn summary(name: &str, lines: &str) -> String {
+    let package = PackageParser::parse(lines.as_bytes());
+    assert!(package.unreadable.is_empty(), "{:?}", package.unreadable);
+    let in_channels = package.channels.values().flat_map(|channel| channel.entries.keys());
+    let missing: Vec<_> = in_channels
+        .filter(|entry| !package.bundles.contains_key(*entry))
+        .collect();
+    assert!(missing.is_empty(), "entries without bundle: {missing:?}");
+    let channels = package.channels.iter().map(|(channel, content)| {
+        let mark = if package.default_channel.as_ref() == Some(channel) {
+            "*"
+        } else {
+            ""
+        };
+        let entries = content
+            .entries
+            .keys()
+            .map(|entry| entry.replacen(&format!("{name}.v"), "", 1));
+        format!("{mark}{channel}: {}", entries.collect::<Vec<_>>().join(" "))
+    });
+    channels.collect::<Vec<_>>().join("; ")
+}
+
+/// A catalog in memory. Each package can be read once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MemoryCatalog {
+    pub(crate) lines: BTreeMap<String, String>,
+    pub(crate) reads: Vec<String>,
+}
+
+impl MemoryCatalog {
+    pub(crate) fn new(packages: &[(&str, &str)]) -> Self {
+        let lines = packages
+            .iter()
+            .map(|(name, lines)| ((*name).to_owned(), (*lines).to_owned()));
+        Self {
+            lines: lines.collect(),
+            reads: Vec::new(),
+        }
+    }
+
+    pub(crate) fn named(&mut self, name: &str) -> NamedCatalog<'_> {
+        NamedCatalog {
+            name: name.to_owned(),
+            packages: self,
+        }
+    }
+}
+
+impl PackageSource for MemoryCatalog {
+    fn packages(&self) -> Vec<String> {
+        self.lines.keys().cloned().collect()
+    }
+
+    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
+        if self.reads.iter().any(|read| read == package) {
+            return Err(format!("{package:?} is read twice").into());
+        }
+        self.reads.push(package.to_owned());
+        let lines = self.lines.get(package).ok_or("no such package")?;
+        Ok(lines.clone().into_bytes())
+    }
+}
