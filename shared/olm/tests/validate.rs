@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(refused, !prefix.is_empty());
     }
 
-    /// What is joined of valid comparisons is valid, with any spaces that blang ignores.
+    /// Valid comparisons stay valid when they are joined, and one short version makes the range invalid.
     #[test]
     fn range_of_valid_comparisons_is_valid(
         parts in prop::collection::vec(("(|=|==|!|!=|>|>=|<|<=)", "[1-9]\\.[0-9]\\.[0-9]|[1-9]\\.[0-9]\\.x|[1-9]\\.x", "( \\|\\|)?"), 1..5),

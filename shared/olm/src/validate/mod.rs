@@ -33,7 +33,7 @@ const SCHEMAS_MAX: usize = 100;
 /// Violation of a rule. Control characters in its texts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RuleViolation {
-    /// The rule.
+    /// Rule that the document breaks.
     pub rule: Rule,
     /// Name of the Package; empty for the global group.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -47,7 +47,7 @@ pub struct RuleViolation {
     /// Value that breaks the rule, and the reason; empty if the names say all.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// Line in the Shard, from 1.
+    /// Line in the Shard, from 1; 0 for a whole file.
     pub line: usize,
 }
 
@@ -97,7 +97,7 @@ impl SchemaCounts {
 pub struct ShardValidator {
     package: PackageFacts,
     counts: SchemaCounts,
-    /// Number of lines before `held`.
+    /// Number of complete lines so far, all of which were checked.
     lines: usize,
     /// Start of a line whose end has not come yet.
     held: Vec<u8>,
