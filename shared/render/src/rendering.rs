@@ -2,7 +2,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use model::{AllFormats, CatalogImage, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot};
 
-use crate::{AllFacts, RenderError, Shard, context::RenderContext};
+use crate::{AllFacts, RenderError, Shard, context::RenderContext, shard::copy_lines};
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
@@ -36,6 +36,18 @@ impl Rendering {
     /// [`RenderError::Scratch`], or [`RenderError::Unreadable`] for a Shard that the store has.
     pub fn compressed<'a>(&'a self, shard: &'a Shard) -> Result<Cow<'a, [u8]>, RenderError> {
         shard.compressed(&self.context)
+    }
+
+    /// Passes the lines of a Shard to `sink`, block by block. Bytes of the store are not checked here.
+    ///
+    /// # Errors
+    /// As [`Self::compressed`].
+    pub fn read_lines(&self, shard: &Shard, mut sink: impl FnMut(&[u8])) -> Result<(), RenderError> {
+        let read = copy_lines(&self.compressed(shard)?, |block| {
+            sink(block);
+            Ok(())
+        });
+        read.map_err(RenderError::Scratch)
     }
 
     /// Returns the Snapshot. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.

@@ -1,6 +1,6 @@
 use ::render::RenderError;
 use anyhow::Context;
-use model::{CatalogName, decode_zstd};
+use model::CatalogName;
 use olm::ShardValidator;
 use publish::RenderSink;
 use source::Source;
@@ -14,8 +14,6 @@ use crate::{
     published,
     stores::Access,
 };
-
-const VALIDATOR: ShardValidator = ShardValidator { is_yaml: fbc::is_yaml };
 
 pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
     let validation = match args.what {
@@ -54,10 +52,11 @@ fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
         Err(error) => return Err(error.into()),
     };
     for shard in rendering.shards() {
-        let lines = decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?;
-        let counts = VALIDATOR.validate(&shard.name, &lines, &mut |violation| {
-            validation.add(violation, &shard.places);
-        });
+        let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
+        rendering.read_lines(shard, |lines| {
+            validator.push(lines, &mut |violation| validation.add(violation, &shard.places));
+        })?;
+        let counts = validator.finish(&mut |violation| validation.add(violation, &shard.places));
         validation.count(counts);
     }
     Ok(validation)
@@ -69,10 +68,11 @@ async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     for shard in snapshot.shards() {
         let lines = publish::load_verified(store, shard).await;
         let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
-        let name = shard.name.clone();
+        let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
         // On a blocking thread: a package may have many megabytes.
         let validated = tokio::task::spawn_blocking(move || {
-            let counts = VALIDATOR.validate(&name, &lines, &mut |violation| validation.add(violation, &[]));
+            validator.push(&lines, &mut |violation| validation.add(violation, &[]));
+            let counts = validator.finish(&mut |violation| validation.add(violation, &[]));
             validation.count(counts);
             validation
         });

@@ -94,7 +94,7 @@ impl Validation {
         self.errors == 0 && self.serve_errors == 0
     }
 
-    /// Prints all fields.
+    /// Prints the counts and the kept findings as one JSON object.
     pub(crate) fn print_json(mut self) -> anyhow::Result<()> {
         self.format_version = 1;
         self.valid = self.errors == 0;

@@ -4,7 +4,8 @@ use super::{
     Place, Report, Rule,
     graph::{Entry, graph_error},
     quoted,
-    shape::Value,
+    schemas::{CHANNEL, META},
+    shape::{Value, decode},
     version::is_range,
 };
 
@@ -14,7 +15,19 @@ pub(crate) struct ChannelFacts<'a> {
     pub(crate) channel: Value<'a>,
 }
 
-impl ChannelFacts<'_> {
+impl<'a> ChannelFacts<'a> {
+    /// Decodes a line, and reports fields of the wrong type under the name of the channel.
+    pub(crate) fn decode(line: usize, bytes: &'a [u8], report: &mut Report<'_>) -> Self {
+        let header = decode(bytes, &META).map(|(header, _)| header).unwrap_or_default();
+        let place = Place {
+            line,
+            channel: header.text("name"),
+            bundle: "",
+        };
+        let channel = report.decode(bytes, &CHANNEL, place);
+        Self { line, channel }
+    }
+
     pub(crate) fn name(&self) -> &str {
         self.channel.text("name")
     }

@@ -12,7 +12,7 @@ mod schemas;
 mod shape;
 mod version;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use model::text;
 use serde::Serialize;
@@ -33,7 +33,7 @@ const SCHEMAS_MAX: usize = 100;
 /// Violation of a rule. Control characters in its texts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RuleViolation {
-    /// The rule.
+    /// Rule that the document breaks.
     pub rule: Rule,
     /// Name of the Package; empty for the global group.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -47,7 +47,7 @@ pub struct RuleViolation {
     /// Value that breaks the rule, and the reason; empty if the names say all.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// Line in the Shard, from 1.
+    /// Line in the Shard, from 1; 0 for a whole file.
     pub line: usize,
 }
 
@@ -77,36 +77,82 @@ impl SchemaCounts {
     }
 }
 
-/// Checks the Metas of one Shard. Every rule of OLM is about one Package, so a catalog is valid if all its Shards are.
+/// Checks the lines of one Shard, which may come in chunks of any size. Every rule of OLM is about one Package, so a catalog
+/// is valid if all its Shards are.
+///
+/// It holds the longest line and the lines of channels and deprecations. Of bundles, which are nearly all bytes, it keeps names
+/// and versions.
 ///
 /// ```
 /// use catalog_mirror_olm::{Rule, ShardValidator};
 ///
 /// let mut rules = Vec::new();
-/// let lines = br#"{"defaultChannel":"stable","name":"db","schema":"olm.package"}"#;
-/// let validator = ShardValidator { is_yaml: |_| true };
-/// validator.validate("db", lines, &mut |violation| rules.push(violation.rule));
+/// let mut sink = |violation: catalog_mirror_olm::RuleViolation| rules.push(violation.rule);
+/// let mut validator = ShardValidator::new("db", |_| true);
+/// validator.push(br#"{"defaultChannel":"stable","name":"d"#, &mut sink);
+/// validator.push(br#"b","schema":"olm.package"}"#, &mut sink);
+/// validator.finish(&mut sink);
 /// assert_eq!(rules, [Rule::PackageNoChannel, Rule::DefaultChannelUnknown]);
 /// ```
-#[derive(Debug, Clone, Copy)]
 pub struct ShardValidator {
-    /// Returns true if the bytes are YAML. The objects in a bundle may be written in it.
-    pub is_yaml: fn(&[u8]) -> bool,
+    package: PackageFacts,
+    counts: SchemaCounts,
+    /// Number of complete lines so far, all of which were checked.
+    lines: usize,
+    /// Start of a line whose end has not come yet.
+    held: Vec<u8>,
 }
 
 impl ShardValidator {
-    /// Passes each violation in the lines of the Shard `name` to `sink`; the global group has an empty name.
-    pub fn validate(&self, name: &str, lines: &[u8], sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
-        let mut counts = SchemaCounts::default();
-        let mut package = PackageFacts::new(name, self.is_yaml);
-        let mut report = Report { package: name, sink };
-        for (at, line) in lines.split(|byte| *byte == b'\n').enumerate() {
-            if !line.is_empty() {
-                package.line(at + 1, line, &mut counts, &mut report);
-            }
+    /// Creates a validator for the Shard `name`; the global group has an empty name. `is_yaml` returns true if the bytes are
+    /// YAML, in which the objects inside a bundle may be written.
+    pub fn new(name: &str, is_yaml: fn(&[u8]) -> bool) -> Self {
+        Self {
+            package: PackageFacts::new(name, is_yaml),
+            counts: SchemaCounts::default(),
+            lines: 0,
+            held: Vec::new(),
         }
-        package.finish(&mut report);
-        counts
+    }
+
+    /// Adds the next bytes, and passes what their lines violate by themselves to `sink`.
+    pub fn push(&mut self, mut chunk: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
+        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
+            // Most lines lie within one chunk and are not copied.
+            if self.held.is_empty() {
+                self.line(line, sink);
+            } else {
+                self.held.extend_from_slice(line);
+                let line = mem::take(&mut self.held);
+                self.line(&line, sink);
+            }
+            chunk = rest;
+        }
+        self.held.extend_from_slice(chunk);
+    }
+
+    fn line(&mut self, line: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
+        self.lines += 1;
+        let mut report = Report {
+            package: &self.package.name.clone(),
+            sink,
+        };
+        self.package.line(self.lines, line, &mut self.counts, &mut report);
+    }
+
+    /// Passes what the lines violate together to `sink`. A last line without a newline counts too.
+    pub fn finish(mut self, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
+        let last = mem::take(&mut self.held);
+        if !last.is_empty() {
+            self.line(&last, sink);
+        }
+        let mut report = Report {
+            package: &self.package.name,
+            sink,
+        };
+        self.package.finish(&mut report);
+        self.counts
     }
 }
 

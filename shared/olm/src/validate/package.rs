@@ -5,7 +5,7 @@ use super::{
     bundle::BundleFacts,
     channel::ChannelFacts,
     quoted,
-    schemas::{BUNDLE, CHANNEL, DEPRECATIONS, META, PACKAGE},
+    schemas::{BUNDLE, DEPRECATIONS, META, PACKAGE},
     shape::{Value, decode},
 };
 
@@ -13,30 +13,34 @@ use super::{
 const LABEL_MAX: usize = 63;
 
 /// Content of a Shard as far as rules compare its documents.
-pub(crate) struct PackageFacts<'a> {
-    name: &'a str,
+pub(crate) struct PackageFacts {
+    pub(crate) name: String,
     is_yaml: fn(&[u8]) -> bool,
     /// Each `olm.package` of this name: its line and its default channel.
     definitions: Vec<(usize, String)>,
-    channels: Vec<ChannelFacts<'a>>,
     bundles: Vec<BundleFacts>,
-    deprecations: Vec<(usize, Value<'a>)>,
+    /// The lines of each `olm.channel` and `olm.deprecations`. They are decoded when all bundles are known.
+    channels: Vec<StoredLine>,
+    deprecations: Vec<StoredLine>,
 }
 
-impl<'a> PackageFacts<'a> {
-    pub(crate) fn new(name: &'a str, is_yaml: fn(&[u8]) -> bool) -> Self {
+/// Number and bytes of a line.
+type StoredLine = (usize, Vec<u8>);
+
+impl PackageFacts {
+    pub(crate) fn new(name: &str, is_yaml: fn(&[u8]) -> bool) -> Self {
         Self {
-            name,
+            name: name.to_owned(),
             is_yaml,
             definitions: Vec::new(),
-            channels: Vec::new(),
             bundles: Vec::new(),
+            channels: Vec::new(),
             deprecations: Vec::new(),
         }
     }
 
     /// Checks what one line says by itself, and keeps what other lines must fit to.
-    pub(crate) fn line(&mut self, at: usize, line: &'a [u8], counts: &mut SchemaCounts, report: &mut Report<'_>) {
+    pub(crate) fn line(&mut self, at: usize, line: &[u8], counts: &mut SchemaCounts, report: &mut Report<'_>) {
         let place = Place {
             line: at,
             ..Place::default()
@@ -54,20 +58,13 @@ impl<'a> PackageFacts<'a> {
                 let package = report.decode(line, &PACKAGE, place);
                 self.package(&package, place, report);
             }
-            "olm.channel" => {
-                let place = Place { channel: name, ..place };
-                let channel = report.decode(line, &CHANNEL, place);
-                self.channels.push(ChannelFacts { line: at, channel });
-            }
+            "olm.channel" => self.channels.push((at, line.to_vec())),
+            "olm.deprecations" => self.deprecations.push((at, line.to_vec())),
             "olm.bundle" => {
                 let place = Place { bundle: name, ..place };
                 let bundle = report.decode(line, &BUNDLE, place);
-                let facts = BundleFacts::check(self.name, &bundle, self.is_yaml, place, report);
+                let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
                 self.bundles.push(facts);
-            }
-            "olm.deprecations" => {
-                let deprecations = report.decode(line, &DEPRECATIONS, place);
-                self.deprecations.push((at, deprecations));
             }
             "" => report.add(Rule::SchemaMissing, place, ""),
             other => {
@@ -100,12 +97,14 @@ impl<'a> PackageFacts<'a> {
     }
 
     /// Checks the documents against each other.
-    pub(crate) fn finish(&self, report: &mut Report<'_>) {
+    pub(crate) fn finish<'s>(&'s self, report: &mut Report<'_>) {
         let bundles: HashSet<&str> = self.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
         let is_defined = !self.definitions.is_empty();
+        let decode = |(line, bytes): &'s StoredLine| ChannelFacts::decode(*line, bytes, report);
+        let read: Vec<ChannelFacts<'_>> = self.channels.iter().map(decode).collect();
         let mut channels: HashSet<&str> = HashSet::new();
         let mut entries: HashSet<&str> = HashSet::new();
-        for channel in &self.channels {
+        for channel in &read {
             let place = channel.place();
             if !is_defined {
                 report.add(Rule::ChannelPackageUnknown, place, "");
@@ -180,11 +179,12 @@ impl<'a> PackageFacts<'a> {
         bundles: &HashSet<&str>,
         report: &mut Report<'_>,
     ) {
-        for (number, (line, deprecations)) in self.deprecations.iter().enumerate() {
+        for (number, (line, bytes)) in self.deprecations.iter().enumerate() {
             let place = Place {
                 line: *line,
                 ..Place::default()
             };
+            let deprecations = report.decode(bytes, &DEPRECATIONS, place);
             if self.name.is_empty() {
                 report.add(Rule::DeprecationsPackageMissing, place, "");
             } else if !is_defined {

@@ -127,7 +127,6 @@ struct State {
 enum Step {
     Field(&'static str),
     Index(usize),
-    AnyKey,
 }
 
 impl State {
@@ -148,7 +147,6 @@ impl State {
                 Step::Field(name) if path.is_empty() => path.push_str(name),
                 Step::Field(name) => path.extend([".", name]),
                 Step::Index(at) => path.push_str(&format!("[{at}]")),
-                Step::AnyKey => path.push_str(".*"),
             }
         }
         path
@@ -173,8 +171,8 @@ impl<'de> DeserializeSeed<'de> for Decode<'_> {
 }
 
 impl Decode<'_> {
-    fn expected(&self) -> &'static str {
-        match self.shape {
+    fn wrong<'a>(self) -> Value<'a> {
+        let expected = match self.shape {
             Shape::Any => "any value",
             Shape::Text => "a string",
             Shape::Bool => "true or false",
@@ -182,11 +180,7 @@ impl Decode<'_> {
             Shape::Bytes => "base64",
             Shape::List(_) => "a list",
             Shape::Map(_) | Shape::Object(_) | Shape::Property => "an object",
-        }
-    }
-
-    fn wrong<'a>(self) -> Value<'a> {
-        let expected = self.expected();
+        };
         self.state.wrong(expected)
     }
 
@@ -226,7 +220,7 @@ impl Decode<'_> {
 
     fn map<'de, A: MapAccess<'de>>(mut self, shape: &'static Shape, mut map: A) -> Result<Value<'de>, A::Error> {
         while map.next_key::<IgnoredAny>()?.is_some() {
-            self.child(Step::AnyKey, shape, &mut map)?;
+            self.child(Step::Field("*"), shape, &mut map)?;
         }
         Ok(Value::Present)
     }
