@@ -1,6 +1,6 @@
 //! Prints the mutated catalogs of the tests, one JSON object a line: `rule`, `edits` and the text of the file.
 //!
-//! usage: mutations [FILE]      FILE: canonical lines of a package with three bundles, instead of the small catalog
+//! Usage: `mutations [FILE]`. FILE has canonical lines of a package with three bundles, in place of the small catalog.
 
 #[path = "../tests/mutations/mod.rs"]
 mod mutations;
