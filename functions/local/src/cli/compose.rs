@@ -9,7 +9,7 @@ use super::{RegistryArgs, StoreArgs};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 FILE is one of:
-  a composition             `inputs`, `add`, `remove`, `conflicts`, `dependencies`, as under `compose:` of catalogs.yaml
+  a composition             YAML with `inputs`, `add`, `remove`, `conflicts` and `dependencies`
   an ImageSetConfiguration  mirror.openshift.io/v2alpha1 of oc-mirror v2; each entry of mirror.operators is a composition
   a FilterConfiguration     olm.operatorframework.io/filter/mirror/v1alpha1; --catalog names the catalog to filter
 

@@ -7,18 +7,17 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, Status};
 use render::RenderLimits;
-use source::{DownloadSpace, Images};
+use source::Images;
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
-use trust::Signer;
 
 use super::{
     once::{Poll, SourceCheck},
     open_pull::{OpenPull, PullRecords},
 };
 use crate::{
-    Catalog, Env, PollError, PollMetrics, PollProgress, Report, SourceLimits, StatusUpdate, record_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollProgress, Report, StatusUpdate, record_status,
     status::read_status,
 };
 
@@ -28,65 +27,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place or a registry.
 const POLLS_AT_ONCE: usize = 256;
-
-/// Settings of a [`Mirror`], the same for all catalogs.
-#[derive(Debug, Clone)]
-pub struct MirrorSettings {
-    /// Limits, workers and compression levels of rendering.
-    pub render: render::RenderSettings,
-    /// Stores a plain `all.json` as well, for readers that cannot decompress. Default: no.
-    pub identity: bool,
-    /// Maximum number of catalogs that are pulled and rendered at a time: each holds memory. Default: 2.
-    pub side_by_side: usize,
-    /// Maximum number of catalogs whose digests are resolved at a time: each holds a connection. Default: 16.
-    pub resolves: usize,
-    /// Time that a pull may wait for its registry while it keeps one of the places of `side_by_side`. A slower image is copied
-    /// to disk first, without such a place. `None` for no limit. Default: 10 s.
-    pub registry_wait: Option<Duration>,
-    /// Space for such copies. Default: 4 GiB.
-    pub download_space: DownloadSpace,
-    /// Maximum number of attempts of one poll, the first included. Default: 6.
-    pub attempts: u32,
-    /// Maximum duration of one pull with its rendering and publication: [`SourceLimits::pull_time`]. Default: 10 minutes.
-    pub pull_time: Duration,
-    /// Clocks and randomness. Default: the system's.
-    pub env: Env,
-    /// Keys that sign what is published. Default: none, and nothing is signed.
-    pub signer: Option<Signer>,
-}
-
-impl Default for MirrorSettings {
-    fn default() -> Self {
-        Self {
-            render: render::RenderSettings::default(),
-            identity: false,
-            side_by_side: 2,
-            resolves: 16,
-            registry_wait: Some(Duration::from_secs(10)),
-            download_space: DownloadSpace::default(),
-            attempts: 6,
-            pull_time: SourceLimits::default().pull_time,
-            env: Env::default(),
-            signer: None,
-        }
-    }
-}
-
-impl MirrorSettings {
-    /// Returns the defaults with these limits.
-    pub fn with_limits(limits: &SourceLimits) -> Self {
-        Self {
-            render: render::RenderSettings {
-                limits: limits.catalog,
-                documents: render::MemoryBudget::new(limits.memory_bytes),
-                ..render::RenderSettings::default()
-            },
-            pull_time: limits.pull_time,
-            download_space: DownloadSpace::new(limits.download_bytes),
-            ..Self::default()
-        }
-    }
-}
 
 /// Options of one poll. The default polls as a schedule does.
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,6 +13,7 @@ mod process;
 mod progress;
 mod pull;
 mod schedule;
+mod settings;
 mod signatures;
 mod stored_shards;
 
@@ -22,8 +23,9 @@ pub use self::{
     guard::Suspicion,
     limits::SourceLimits,
     metrics::PollMetrics,
-    mirror::{Mirror, MirrorSettings, PollOptions, PollTimes, UpdateCheck},
+    mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
     progress::{PollProgress, ProgressCounts},
     pull::RenderSink,
     schedule::{Schedule, backoff},
+    settings::MirrorSettings,
 };
