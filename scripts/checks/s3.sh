@@ -75,8 +75,10 @@ race() {
   wait "${racers[@]}" || true
   racers=()
   outcomes=$(sort "$WORK"/race-*.outcome | uniq -c | awk '{print $1, $2, $3}' | paste -sd,)
-  is "$1: one of eight publishers commits $3" "$outcomes" "1 published 10,7 unchanged 0"
-  is "$1: after $3 the serial is $4" "$(pointer "$2" | jq .serial)" "$4"
+  # Two that write the same bytes in the same second, one of them again after an answer that was lost, cannot tell whose they are:
+  # both say published. The serial tells the number of commits.
+  matches "$1: each of eight publishers sees $3 published" "$outcomes" '^[1-8] published 10(,[1-7] unchanged 0)?$'
+  is "$1: one of them commits: after $3 the serial is $4" "$(pointer "$2" | jq .serial)" "$4"
 }
 
 races() {
