@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt,
 };
 
@@ -126,17 +126,24 @@ impl Dependencies {
         }
     }
 
-    /// Returns a notice for each requirement that no package of the result fulfils.
+    /// Returns a notice for each requirement of a package that no package of the result fulfils. Most bundles of a package
+    /// require the same.
     pub(crate) fn missing(&self) -> impl Iterator<Item = Notice> {
-        let missing = self
-            .required
-            .iter()
-            .filter(|required| !self.fulfils(&required.constraint));
-        missing.map(|required| Notice::Missing {
-            package: required.package.clone(),
-            bundle: required.bundle.clone(),
-            required: required.constraint.to_string(),
-        })
+        let mut missing: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
+        for required in &self.required {
+            if !self.fulfils(&required.constraint) {
+                let key = (required.package.as_str(), required.constraint.to_string());
+                missing.entry(key).or_default().insert(&required.bundle);
+            }
+        }
+        missing
+            .into_iter()
+            .map(|((package, required), bundles)| Notice::Missing {
+                package: package.to_owned(),
+                bundle: bundles.first().copied().unwrap_or_default().to_owned(),
+                others: bundles.len().saturating_sub(1),
+                required,
+            })
     }
 
     fn fulfils(&self, constraint: &Constraint) -> bool {

@@ -43,14 +43,24 @@ pub enum Notice {
         /// Name of the bundle or channel that is gone.
         gone: String,
     },
-    /// A bundle requires what no package of the result provides.
-    #[error("package {package}: {bundle} requires {required}, which no package of the result provides")]
+    /// Bundles of a package require what no package of the result provides.
+    #[error("package {package}: {} {required}, which no package of the result provides", requiring(bundle, *others))]
     Missing {
         /// Name of the package.
         package: String,
-        /// Name of the bundle.
+        /// Name of the first of the bundles.
         bundle: String,
+        /// Number of the other bundles of the package that require the same.
+        others: usize,
         /// Package or API that is missing.
         required: String,
     },
+}
+
+fn requiring(bundle: &str, others: usize) -> String {
+    match others {
+        0 => format!("{bundle} requires"),
+        1 => format!("{bundle} and another bundle require"),
+        others => format!("{bundle} and {others} other bundles require"),
+    }
 }

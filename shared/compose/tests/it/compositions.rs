@@ -121,6 +121,26 @@ fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &s
     assert!(notices("ignore").is_empty());
 }
 
+#[test]
+fn compose_requirement_of_several_bundles_is_one_notice() {
+    let required =
+        r#""properties":[{"type":"olm.package.required","value":{"packageName":"need","versionRange":"1.x"}},"#;
+    for (versions, bundles) in [
+        (vec!["1.0.0", "1.1.0"], "user.v1.0.0 and another bundle require"),
+        (
+            vec!["1.0.0", "1.1.0", "1.2.0"],
+            "user.v1.0.0 and 2 other bundles require",
+        ),
+    ] {
+        let user = package("user", &[("c", &versions)]).replace(r#""properties":["#, required);
+        let mut catalog = MemoryCatalog::new(&[("user", &user)]);
+        let composed = compose(&composition(ONE), &mut [catalog.named("one")], &mut []).unwrap();
+        let notices: Vec<_> = composed.notices.iter().map(ToString::to_string).collect();
+        let expected = format!("package user: {bundles} package need 1.x, which no package of the result provides");
+        assert_eq!(notices, [expected]);
+    }
+}
+
 fn extension(entries: &[&str]) -> String {
     let lines = package("db", &[("stable", entries)]);
     // Without the olm.package, as a folder that extends a package has it.
