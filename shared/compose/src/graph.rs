@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use olm::Channel;
+use olm::{Channel, ChannelGraph, GraphEntry, GraphFault};
 
 use crate::error::{ChannelFault, listed};
 
@@ -12,56 +12,22 @@ pub(crate) type KeptEntries<'a> = BTreeSet<&'a str>;
 /// Checks the kept entries by the rules of operator-registry v1.73.0 (`alpha/model`, `Channel.Validate`): one head, no cycle,
 /// no stranded entry. In addition the head must reach each entry, which that code does not ask of entries that skip each other.
 pub(crate) fn check(channel: &Channel, kept: &KeptEntries<'_>) -> Result<(), ChannelFault> {
-    let entries = || {
-        kept.iter()
-            .filter_map(|name| Some((*name, channel.entries.get(*name)?)))
-    };
-    let skipped: HashSet<&str> = entries()
-        .flat_map(|(_, entry)| &entry.skips)
-        .map(String::as_str)
+    let entries = channel.graph_entries().filter(|entry| kept.contains(entry.name));
+    let entries: Vec<GraphEntry<'_>> = entries.collect();
+    let graph = ChannelGraph::new(&entries).map_err(|fault| match fault {
+        GraphFault::NoHead => ChannelFault::NoHead,
+        GraphFault::Heads(heads) => ChannelFault::Heads(owned(heads)),
+        GraphFault::Cycle { replaces, .. } => ChannelFault::Cycle(replaces.to_owned()),
+    })?;
+    let reached = reached(channel, kept, graph.head());
+    let stranded = kept.iter().copied();
+    let stranded: Vec<&str> = stranded
+        .filter(|name| !reached.contains(name) || !graph.is_connected(name))
         .collect();
-    let replaced: HashSet<&str> = entries().filter_map(|(_, entry)| entry.replaces.as_deref()).collect();
-    let heads = entries()
-        .map(|(name, _)| name)
-        .filter(|name| !skipped.contains(name) && !replaced.contains(name));
-    let heads: Vec<&str> = heads.collect();
-    let head = match heads.as_slice() {
-        [head] => *head,
-        [] => return Err(ChannelFault::NoHead),
-        _ => return Err(ChannelFault::Heads(owned(heads))),
-    };
-    // A cycle below the head would let an update loop, although the head reaches all of its entries.
-    let chain = replaces_chain(channel, kept, head, &skipped)?;
-    let reached = reached(channel, kept, head);
-    let stranded = kept
-        .iter()
-        .filter(|name| !reached.contains(*name) || !(chain.contains(*name) || skipped.contains(*name)));
-    let stranded: Vec<&str> = stranded.copied().collect();
     match stranded.is_empty() {
         true => Ok(()),
         false => Err(ChannelFault::Stranded(owned(stranded))),
     }
-}
-
-/// Returns the entries from the head along `replaces`. The chain stops behind an entry that another one skips.
-fn replaces_chain<'a>(
-    channel: &'a Channel,
-    kept: &KeptEntries<'a>,
-    head: &'a str,
-    skipped: &HashSet<&str>,
-) -> Result<HashSet<&'a str>, ChannelFault> {
-    let mut chain = HashSet::from([head]);
-    let mut current = head;
-    while let Some(next) = channel.entries.get(current).and_then(|entry| entry.replaces.as_deref()) {
-        if !chain.insert(next) {
-            return Err(ChannelFault::Cycle(next.to_owned()));
-        }
-        if skipped.contains(next) || !kept.contains(next) {
-            break;
-        }
-        current = next;
-    }
-    Ok(chain)
 }
 
 /// Returns the kept entries that the head updates, directly or through others. Each entry is visited once.

@@ -2,6 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::Sha256;
 
+use crate::graph::{GraphEntry, heads};
+
 /// Channel of a package: an `olm.channel`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Channel {
@@ -27,15 +29,16 @@ impl Channel {
     /// broken one.
     // The definition is that of operator-registry (`alpha/model`, `Channel.Head`), where more than one is an error.
     pub fn heads(&self) -> Vec<&str> {
-        let updated: BTreeSet<&str> = self.entries.values().flat_map(ChannelEntry::updates).collect();
-        let names = self.entries.keys().map(String::as_str);
-        names.filter(|name| !updated.contains(name)).collect()
+        heads(&self.graph_entries().collect::<Vec<_>>())
     }
-}
 
-impl ChannelEntry {
-    fn updates(&self) -> impl Iterator<Item = &str> {
-        self.replaces.iter().chain(&self.skips).map(String::as_str)
+    /// Returns the entries as nodes of the upgrade graph, in byte order.
+    pub fn graph_entries(&self) -> impl Iterator<Item = GraphEntry<'_>> {
+        self.entries.iter().map(|(name, entry)| GraphEntry {
+            name,
+            replaces: entry.replaces.as_deref(),
+            skips: entry.skips.iter().map(String::as_str).collect(),
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod changed_shards;
 mod changes;
 mod channel;
 mod compare;
+mod graph;
 mod meta;
 mod package;
 mod parser;
@@ -18,6 +19,7 @@ pub use changes::{
     PackageChange, PackageChanges, PackageSummary, TextChange,
 };
 pub use channel::{Channel, ChannelEntry};
+pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
 pub use parser::PackageParser;
 pub use reference::Reference;

@@ -1,13 +1,16 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+
+use crate::graph::{ChannelGraph, GraphEntry, GraphFault};
 
 use super::{
-    Place, Report, Rule,
-    graph::{Entry, graph_error},
-    quoted,
+    Place, Report, Rule, quoted,
     schemas::{CHANNEL, META},
     shape::{Value, decode},
     version::is_range,
 };
+
+/// Maximum number of names in the text of one finding.
+const NAMES_MAX: usize = 20;
 
 /// One `olm.channel`.
 pub(crate) struct ChannelFacts<'a> {
@@ -46,9 +49,10 @@ impl<'a> ChannelFacts<'a> {
         if self.name().is_empty() {
             report.add(Rule::ChannelNameMissing, place, "");
         }
-        let entries: Vec<Entry<'_>> = self.channel.list("entries").iter().map(Entry::new).collect();
+        let values = self.channel.list("entries");
+        let entries: Vec<GraphEntry<'_>> = values.iter().map(graph_entry).collect();
         let mut names = HashSet::with_capacity(entries.len());
-        for entry in &entries {
+        for (value, entry) in values.iter().zip(&entries) {
             let place = Place {
                 bundle: entry.name,
                 ..place
@@ -64,8 +68,9 @@ impl<'a> ChannelFacts<'a> {
             if entry.skips.contains(&"") {
                 report.add(Rule::EntrySkipEmpty, place, "");
             }
-            if !entry.skip_range.is_empty() && !is_range(entry.skip_range) {
-                report.add(Rule::EntrySkipRangeInvalid, place, &quoted(entry.skip_range));
+            let skip_range = value.text("skipRange");
+            if !skip_range.is_empty() && !is_range(skip_range) {
+                report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));
             }
         }
         all.extend(&names);
@@ -74,5 +79,42 @@ impl<'a> ChannelFacts<'a> {
         } else if let Some((rule, names)) = graph_error(&entries) {
             report.add(rule, place, &names);
         }
+    }
+}
+
+fn graph_entry<'v>(value: &'v Value<'_>) -> GraphEntry<'v> {
+    let name = |skip: &'v Value<'_>| match skip {
+        Value::Text(text) => &**text,
+        _ => "",
+    };
+    GraphEntry {
+        name: value.text("name"),
+        // opm walks to the entry without a name, if there is one.
+        replaces: Some(value.text("replaces")),
+        skips: value.list("skips").iter().map(name).collect(),
+    }
+}
+
+/// Returns the first rule that the graph breaks, with the names of the entries.
+fn graph_error(entries: &[GraphEntry<'_>]) -> Option<(Rule, String)> {
+    let graph = match ChannelGraph::new(entries) {
+        Ok(graph) => graph,
+        Err(GraphFault::NoHead) => return Some((Rule::ChannelNoHead, String::new())),
+        Err(GraphFault::Heads(heads)) => return Some((Rule::ChannelSeveralHeads, names(&heads))),
+        Err(GraphFault::Cycle { name, replaces }) => {
+            return Some((Rule::ChannelCycle, format!("{name} replaces {replaces}")));
+        }
+    };
+    let stranded = entries.iter().map(|entry| entry.name);
+    let stranded: BTreeSet<&str> = stranded.filter(|name| !graph.is_connected(name)).collect();
+    let stranded: Vec<&str> = stranded.into_iter().collect();
+    (!stranded.is_empty()).then(|| (Rule::ChannelStranded, names(&stranded)))
+}
+
+fn names(names: &[&str]) -> String {
+    let first = names[..names.len().min(NAMES_MAX)].join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => first,
+        rest => format!("{first} and {rest} more"),
     }
 }

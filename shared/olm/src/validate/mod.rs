@@ -4,7 +4,6 @@
 
 mod bundle;
 mod channel;
-mod graph;
 mod image;
 mod package;
 mod rule;

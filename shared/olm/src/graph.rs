@@ -1,0 +1,92 @@
+//! The upgrade graph of a channel, by the rules of operator-registry v1.73.0 (`alpha/model`, `Channel.Validate`).
+
+use std::collections::{BTreeMap, HashSet};
+
+/// Entry of a channel as a node of its upgrade graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphEntry<'a> {
+    /// Name of the bundle.
+    pub name: &'a str,
+    /// Name of the entry that it replaces.
+    pub replaces: Option<&'a str>,
+    /// Names of the entries that it skips.
+    pub skips: Vec<&'a str>,
+}
+
+/// Upgrade graph with one head and without a cycle along `replaces`.
+#[derive(Debug, Clone)]
+pub struct ChannelGraph<'a> {
+    head: &'a str,
+    /// Entries from the head along `replaces`. The chain ends before a skipped entry, because no update leads there.
+    chain: HashSet<&'a str>,
+    skipped: HashSet<&'a str>,
+}
+
+/// Rule that an upgrade graph breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GraphFault<'a> {
+    /// Each entry is replaced or skipped by another one.
+    NoHead,
+    /// These entries are neither replaced nor skipped. In byte order.
+    Heads(Vec<&'a str>),
+    /// The chain of `replaces` comes back to an earlier entry.
+    Cycle {
+        /// Entry that closes the cycle.
+        name: &'a str,
+        /// Entry that it replaces.
+        replaces: &'a str,
+    },
+}
+
+impl<'a> ChannelGraph<'a> {
+    /// Reads the graph. The work grows with the number of edges: the chain is walked once and without recursion. Of two entries
+    /// with one name the chain follows the last.
+    ///
+    /// # Errors
+    /// The first rule that the graph breaks.
+    pub fn new(entries: &[GraphEntry<'a>]) -> Result<Self, GraphFault<'a>> {
+        let by_name: BTreeMap<&str, &GraphEntry<'a>> = entries.iter().map(|entry| (entry.name, entry)).collect();
+        let head = match heads(entries).as_slice() {
+            [] => return Err(GraphFault::NoHead),
+            [head] => *head,
+            several => return Err(GraphFault::Heads(several.to_vec())),
+        };
+        let skipped: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
+        let mut chain = HashSet::from([head]);
+        let mut next = by_name.get(head);
+        while let Some((name, replaces)) = next.and_then(|entry| Some((entry.name, entry.replaces?))) {
+            if skipped.contains(replaces) {
+                break;
+            }
+            if !chain.insert(replaces) {
+                return Err(GraphFault::Cycle { name, replaces });
+            }
+            next = by_name.get(replaces);
+        }
+        Ok(Self { head, chain, skipped })
+    }
+
+    /// Returns the entry that no entry replaces or skips.
+    pub const fn head(&self) -> &'a str {
+        self.head
+    }
+
+    /// Returns false for a stranded entry: one that is neither on the chain from the head nor skipped.
+    pub fn is_connected(&self, name: &str) -> bool {
+        self.chain.contains(name) || self.skipped.contains(name)
+    }
+}
+
+/// Returns the entries that no entry replaces or skips, each once, in byte order.
+pub(crate) fn heads<'a>(entries: &[GraphEntry<'a>]) -> Vec<&'a str> {
+    let replaced = entries.iter().filter_map(|entry| entry.replaces);
+    // An entry without a name is not replaced by those that replace nothing.
+    let replaced = replaced.filter(|name| !name.is_empty());
+    let skipped = entries.iter().flat_map(|entry| &entry.skips).copied();
+    let updated: HashSet<&str> = replaced.chain(skipped).collect();
+    let names = entries.iter().map(|entry| entry.name);
+    let mut heads: Vec<&str> = names.filter(|name| !updated.contains(name)).collect();
+    heads.sort_unstable();
+    heads.dedup();
+    heads
+}
