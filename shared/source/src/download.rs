@@ -18,11 +18,9 @@ use tracing::Instrument;
 use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::images::{Images, Pull, SkippableLayers};
+use crate::layers::{CHUNKS_AHEAD, from_the_top};
 use crate::layout::blocking;
 use crate::source::Source;
-
-/// Chunks between a fetch and its file.
-const CHUNKS_AHEAD: usize = 4;
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;
@@ -142,10 +140,7 @@ impl Images {
         let config = blobs.config(&image.manifest.config).await?;
         let root = self.root(&image.manifest, &config)?;
         let empty = empty.below(&root.path());
-        let mut layers = image.manifest.layers;
-        // One that occurs twice is one file.
-        layers.sort_by(|a, b| a.digest.cmp(&b.digest));
-        layers.dedup_by(|a, b| a.digest == b.digest);
+        let mut layers = from_the_top(&image.manifest);
         layers.retain(|layer| !empty.contains(&layer.digest));
         let space = space.take(layers.iter().map(|layer| layer.size).sum()).await?;
         let temporary = std::env::temp_dir();
@@ -154,14 +149,13 @@ impl Images {
             source,
         })?;
         let to = self.layout(dir.path());
-        let mut documents = image.documents;
-        documents.push((image.manifest.config.digest, config));
-        for (digest, body) in documents {
+        let config = (image.manifest.config.digest.clone(), config);
+        for (digest, body) in image.documents.into_iter().chain([config]) {
             let path = to.path(&digest);
             blocking(move || write_file(&path, |file| file.write_all(&body))).await?;
         }
         let copies: Vec<_> = layers
-            .iter()
+            .into_iter()
             .map(|layer| copy_layer(blobs, layer, to.path(&layer.digest)))
             .collect();
         let copies = stream::iter(copies).buffer_unordered(self.settings().side_by_side.max(1));

@@ -247,9 +247,10 @@ impl Images {
                 });
             }
             let _parsing = manifest::PARSING.lock().await;
-            match manifest::parse(&digest, &body, &self.settings.limits)? {
+            let parsed = manifest::parse(&digest, &body, &self.settings.limits)?;
+            documents.push((digest.clone(), body));
+            match parsed {
                 ImageDocument::Image(manifest) => {
-                    documents.push((digest.clone(), body));
                     return Ok(PlatformImage {
                         digest,
                         manifest,
@@ -257,7 +258,6 @@ impl Images {
                     });
                 }
                 ImageDocument::Index(index) => {
-                    documents.push((digest.clone(), body));
                     let chosen = manifest::choose(&index, &digest, &self.settings.platform)?;
                     (digest, declared) = (chosen.digest, Some(chosen.size));
                 }

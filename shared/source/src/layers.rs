@@ -27,8 +27,8 @@ use crate::images::Pull;
 use crate::manifest::ImageManifest;
 use crate::settings::SourceSettings;
 
-/// Chunks between a fetch and its scan. A few keep both busy; each may have some hundred KiB.
-const CHUNKS_AHEAD: usize = 4;
+/// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
+pub(crate) const CHUNKS_AHEAD: usize = 4;
 
 /// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
 pub(crate) async fn read<S: FileSink + 'static>(
@@ -89,7 +89,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
 
 /// Returns the layers from the top. A layer that occurs twice is read once, at its upper place, because that hides all of
 /// the lower one.
-fn from_the_top(image: &ImageManifest) -> Vec<&BlobRef> {
+pub(crate) fn from_the_top(image: &ImageManifest) -> Vec<&BlobRef> {
     let mut seen = BTreeSet::new();
     let layers = image.layers.iter().rev();
     layers.filter(|layer| seen.insert(&layer.digest)).collect()
