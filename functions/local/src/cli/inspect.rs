@@ -128,8 +128,7 @@ pub(crate) enum ValidatedCatalog {
 
 impl ValidatedCatalog {
     fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        // The name of a catalog contains none of these characters, and no folder is named like the last two.
-        match text.contains([':', '/']) || matches!(text, "." | "..") {
+        match super::is_source(text) {
             true => Ok(Self::Source(super::source(text)?)),
             false => Ok(Self::Published(text.parse()?)),
         }

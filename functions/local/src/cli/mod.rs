@@ -18,7 +18,7 @@ pub(crate) use self::{
         DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs, ValidateArgs, ValidatedCatalog,
     },
     maintenance::{GcArgs, RmArgs, VerifyArgs},
-    publish::{DemoArgs, PollArgs, RenderArgs, RollbackArgs, ServeArgs, source},
+    publish::{DemoArgs, PollArgs, RenderArgs, RollbackArgs, ServeArgs, is_source, source},
 };
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.

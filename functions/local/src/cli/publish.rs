@@ -85,6 +85,11 @@ pub(crate) struct DemoArgs {
     pub(crate) once: bool,
 }
 
+/// Returns true for a source. The name of a catalog contains none of these characters, and no folder is named like the last two.
+pub(crate) fn is_source(text: &str) -> bool {
+    text.contains([':', '/']) || matches!(text, "." | "..")
+}
+
 /// Parses a source. A folder needs no `dir:`, as for `opm render`.
 pub(crate) fn source(text: &str) -> Result<Source, source::SourceError> {
     if std::path::Path::new(text).is_dir() {

@@ -196,12 +196,12 @@ async fn pinned(store: &dyn Store, current: &Current, newest: Snapshot, hash: Sh
     if current.content_hash == hash {
         return Ok(newest);
     }
-    let previous = current.previous.iter().find(|previous| previous.content_hash == hash);
-    let snapshot = match previous {
-        Some(previous) => published::snapshot(store, &previous.snapshot).await?,
-        None => None,
-    };
-    snapshot.with_context(|| format!("the store does not keep the state {hash}"))
+    for object in current.snapshots_of(hash) {
+        if let Some(snapshot) = published::snapshot(store, &object).await? {
+            return Ok(snapshot);
+        }
+    }
+    anyhow::bail!("the store does not keep the state {hash}")
 }
 
 impl LoadedCatalog {

@@ -19,7 +19,7 @@ use crate::{
 const HASH_DIGITS_MIN: usize = 7;
 
 pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
-    let changes = if is_source(&args.what) {
+    let changes = if cli::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");
         between_sources([&args.what, newer], args.registries).await?
@@ -39,11 +39,6 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     } else {
         Exit::Changed
     })
-}
-
-/// Returns true for a source. The name of a catalog contains none of these characters.
-fn is_source(text: &str) -> bool {
-    text.contains([':', '/'])
 }
 
 async fn between_states(
