@@ -1,4 +1,4 @@
-//! What `add` and `remove` do to the lines of one package.
+//! Edits of one package: applies `add` and `remove` to its lines.
 
 use std::{
     borrow::Cow,

@@ -211,7 +211,7 @@ impl Poll<'_> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = self.verified_source(transaction, digest).await?;
         if self.is_suspect(digest) && self.mirror.settings.registry_wait.is_some() {
-            // It is pulled alone, so everybody would wait for its registry.
+            // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
             self.download(digest).await?;
         }
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.

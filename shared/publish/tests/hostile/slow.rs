@@ -99,7 +99,7 @@ async fn slow_catalog_is_published_from_its_copy() {
     assert_eq!(again.outcome, Outcome::Unchanged);
 }
 
-/// What dies while an image is copied says nothing about the image: nothing of it is read then.
+/// A process that dies while it copies an image has not read the image, so its death does not count against it.
 #[tokio::test(flavor = "multi_thread")]
 async fn copying_is_not_recorded_as_open_pull() {
     let store = MemoryStore::new();
