@@ -4,12 +4,15 @@ use std::{
 };
 
 use crate::{
-    Composition, ConflictRule, Decision, DependencyRule, Kept, Notice, Removal, SelectError,
+    Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, Removal, SelectError,
     dependencies::Dependencies, edit, rewrite::lines,
 };
 
 /// Error of the storage that holds a catalog.
 pub type ReadError = Box<dyn Error + Send + Sync>;
+
+/// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order.
+pub type PackageSink<'a> = dyn FnMut(ComposedPackage) -> Result<(), ReadError> + 'a;
 
 /// Packages of one catalog, read one by one.
 pub trait PackageSource {
@@ -36,10 +39,8 @@ pub struct NamedCatalog<'a> {
 pub struct ComposedCatalog {
     /// Documents without a package first, if there are any, then the packages in byte order of their names.
     pub packages: Vec<ComposedPackage>,
-    /// Reason for each bundle, and for each package that was not read.
-    pub decisions: Vec<Decision>,
-    /// Remarks that do not stop the composition.
-    pub notices: Vec<Notice>,
+    /// Explanation of what is in and what is not.
+    pub explanation: Explanation,
 }
 
 /// Package of a composed catalog.
@@ -100,18 +101,41 @@ pub enum ComposeError {
         /// Error of the storage.
         source: ReadError,
     },
+    /// The receiver of the packages failed.
+    #[error("cannot keep a package")]
+    Sink(#[source] ReadError),
 }
 
-/// Composes a catalog. Each package of an input is read at most once. One that is taken whole is read only to check its
-/// dependencies.
+/// Composes a catalog in memory, as [`compose_to`] does.
 ///
 /// # Errors
-/// Fails if the selections, additions or removals do not fit the inputs, or if the result would not be valid.
+/// As [`compose_to`].
 pub fn compose<'p>(
     composition: &Composition,
     inputs: &mut [NamedCatalog<'p>],
     additions: &mut [NamedCatalog<'p>],
 ) -> Result<ComposedCatalog, ComposeError> {
+    let mut packages = Vec::new();
+    let mut keep = |package| {
+        packages.push(package);
+        Ok(())
+    };
+    let explanation = compose_to(composition, inputs, additions, &mut keep)?;
+    Ok(ComposedCatalog { packages, explanation })
+}
+
+/// Composes a catalog and calls `sink` with each package, so that only one is held in memory at a time. Each package of an input
+/// is read at most once. One that is taken whole is read only to check its dependencies.
+///
+/// # Errors
+/// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, or with the error of
+/// `sink`. The packages that `sink` has are then no catalog.
+pub fn compose_to<'p>(
+    composition: &Composition,
+    inputs: &mut [NamedCatalog<'p>],
+    additions: &mut [NamedCatalog<'p>],
+    sink: &mut PackageSink<'_>,
+) -> Result<Explanation, ComposeError> {
     composition.check()?;
     let added = additions
         .iter()
@@ -122,7 +146,8 @@ pub fn compose<'p>(
         inputs,
         additions,
         dependencies: Dependencies::default(),
-        result: ComposedCatalog::default(),
+        explanation: Explanation::default(),
+        sink,
     };
     let owners = composer.owners()?;
     composer.add_global()?;
@@ -143,8 +168,8 @@ pub fn compose<'p>(
             composer.add_package(&name, owners.get(&name).copied())?;
         }
     }
-    composer.result.notices.extend(composer.dependencies.missing());
-    Ok(composer.result)
+    composer.explanation.notices.extend(composer.dependencies.missing());
+    Ok(composer.explanation)
 }
 
 impl Removal {
@@ -153,17 +178,18 @@ impl Removal {
     }
 }
 
-struct Composer<'a, 'p> {
+struct Composer<'a, 'p, 's> {
     composition: &'a Composition,
     inputs: &'a mut [NamedCatalog<'p>],
     additions: &'a mut [NamedCatalog<'p>],
     /// Names of the packages of each addition.
     added: Vec<BTreeSet<String>>,
     dependencies: Dependencies,
-    result: ComposedCatalog,
+    explanation: Explanation,
+    sink: &'a mut PackageSink<'s>,
 }
 
-impl Composer<'_, '_> {
+impl Composer<'_, '_, '_> {
     /// Returns the input from which each package is taken.
     fn owners(&mut self) -> Result<BTreeMap<String, usize>, ComposeError> {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
@@ -192,7 +218,7 @@ impl Composer<'_, '_> {
                     }
                 };
                 let reason = format!("{why} {}", catalog.name);
-                self.result
+                self.explanation
                     .decisions
                     .push(Decision::of_package(&package, false, reason));
             }
@@ -209,21 +235,19 @@ impl Composer<'_, '_> {
             texts.insert(read(catalog, "")?);
         }
         if let ([input], true) = (inputs.as_slice(), texts.is_empty()) {
-            self.push("", ComposedContent::Shard { input: *input });
-            return Ok(());
+            return self.push("", ComposedContent::Shard { input: *input });
         }
         for input in &inputs {
             texts.insert(read(&mut self.inputs[*input], "")?);
         }
         if let (1, Some(input)) = (texts.len(), inputs.first()) {
-            self.push("", ComposedContent::Shard { input: *input });
-            return Ok(());
+            return self.push("", ComposedContent::Shard { input: *input });
         }
         // Sorted, so that the order of the inputs does not change the content hash.
         let all: BTreeSet<&[u8]> = texts.iter().flat_map(|text| lines(text)).collect();
         if !all.is_empty() {
             let all = all.into_iter().collect::<Vec<_>>().concat();
-            self.push("", ComposedContent::Lines(all));
+            self.push("", ComposedContent::Lines(all))?;
         }
         Ok(())
     }
@@ -244,8 +268,7 @@ impl Composer<'_, '_> {
             .collect();
         if added.is_empty() && removals.is_empty() {
             self.add_dependencies(name, &content, base)?;
-            self.push(name, content);
-            return Ok(());
+            return self.push(name, content);
         }
         let base = match (content, base) {
             (ComposedContent::Lines(lines), _) | (_, Some(lines)) => lines,
@@ -257,14 +280,16 @@ impl Composer<'_, '_> {
             let rule = &self.composition.add[at];
             edited = edit::merge(name, &edited, &lines, rule.replace)?;
             let reason = format!("documents of {} are added", self.additions[at].name);
-            self.result.decisions.push(Decision::of_package(name, true, reason));
+            self.explanation
+                .decisions
+                .push(Decision::of_package(name, true, reason));
         }
         for removal in removals {
-            edited = edit::remove(name, &edited, removal, &mut self.result.notices)?;
+            edited = edit::remove(name, &edited, removal, &mut self.explanation.notices)?;
             for bundle in &removal.bundles {
                 let reason = "in remove".to_owned();
                 let bundle = bundle.clone();
-                self.result.decisions.push(Decision {
+                self.explanation.decisions.push(Decision {
                     bundle,
                     ..Decision::of_package(name, false, reason)
                 });
@@ -273,8 +298,7 @@ impl Composer<'_, '_> {
         edit::check(name, &base, &edited)?;
         let content = ComposedContent::Lines(edited);
         self.add_dependencies(name, &content, None)?;
-        self.push(name, content);
-        Ok(())
+        self.push(name, content)
     }
 
     /// Notes what a package of the result requires and provides. `whole` has the lines of a whole package that was read.
@@ -305,7 +329,9 @@ impl Composer<'_, '_> {
         let select = self.composition.inputs[input].select.as_ref();
         let Some(select) = select.filter(|select| !select.takes_whole(name)) else {
             let reason = format!("the whole package of {}", catalog.name);
-            self.result.decisions.push(Decision::of_package(name, true, reason));
+            self.explanation
+                .decisions
+                .push(Decision::of_package(name, true, reason));
             return Ok((whole, None));
         };
         let lines = read(catalog, name)?;
@@ -314,17 +340,17 @@ impl Composer<'_, '_> {
         let Some(selected) = selected else {
             return Ok((whole, Some(lines)));
         };
-        self.result.decisions.extend(selected.decisions);
-        self.result.notices.extend(selected.notices);
+        self.explanation.decisions.extend(selected.decisions);
+        self.explanation.notices.extend(selected.notices);
         Ok(match selected.kept {
             Kept::Whole => (whole, Some(lines)),
             Kept::Lines(kept) => (ComposedContent::Lines(kept), None),
         })
     }
 
-    fn push(&mut self, name: &str, content: ComposedContent) {
+    fn push(&mut self, name: &str, content: ComposedContent) -> Result<(), ComposeError> {
         let name = name.to_owned();
-        self.result.packages.push(ComposedPackage { name, content });
+        (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)
     }
 }
 

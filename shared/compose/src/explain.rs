@@ -1,5 +1,14 @@
 use serde::Serialize;
 
+/// Explanation of a composition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// Reason for each bundle, and for each package that was not read.
+    pub decisions: Vec<Decision>,
+    /// Remarks that do not stop the composition.
+    pub notices: Vec<Notice>,
+}
+
 /// Reason for which a bundle is in a composition, or is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {

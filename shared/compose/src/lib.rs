@@ -14,11 +14,12 @@ mod selection;
 mod version_range;
 
 pub use compose::{
-    ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, NamedCatalog, PackageSource, ReadError, compose,
+    ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, NamedCatalog, PackageSink, PackageSource,
+    ReadError, compose, compose_to,
 };
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::{ChannelFault, RewriteError, SelectError};
-pub use explain::{Decision, Notice};
+pub use explain::{Decision, Explanation, Notice};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};

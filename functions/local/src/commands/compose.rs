@@ -55,13 +55,13 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     // Shards are read and parsed by blocking calls.
     let work = move || {
         let composed = ::compose::compose(&composition, &mut named(&mut inputs), &mut named(&mut additions))?;
-        for notice in &composed.notices {
+        for notice in &composed.explanation.notices {
             eprintln!("notice: {notice}");
         }
         match (explain, json) {
             (false, _) => print(&composed, &mut inputs)?,
-            (true, true) => output::compose::json(&composed.decisions)?,
-            (true, false) => output::compose::table(&composed.decisions)?,
+            (true, true) => output::compose::json(&composed.explanation.decisions)?,
+            (true, false) => output::compose::table(&composed.explanation.decisions)?,
         }
         Ok(Exit::Success)
     };

@@ -112,7 +112,12 @@ fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &s
         let composition = composition(&format!("{ONE}dependencies: {rule}"));
         let composed = compose(&composition, &mut [catalog.named("one")], &mut []).unwrap();
         assert_eq!(catalog.reads.len(), if rule == "warn" { 2 } else { 0 });
-        composed.notices.iter().map(ToString::to_string).collect::<Vec<_>>()
+        composed
+            .explanation
+            .notices
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
     };
     let expected = missing.map(|missing| {
         format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides")
@@ -135,7 +140,7 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
         let user = package("user", &[("c", &versions)]).replace(r#""properties":["#, required);
         let mut catalog = MemoryCatalog::new(&[("user", &user)]);
         let composed = compose(&composition(ONE), &mut [catalog.named("one")], &mut []).unwrap();
-        let notices: Vec<_> = composed.notices.iter().map(ToString::to_string).collect();
+        let notices: Vec<_> = composed.explanation.notices.iter().map(ToString::to_string).collect();
         let expected = format!("package user: {bundles} package need 1.x, which no package of the result provides");
         assert_eq!(notices, [expected]);
     }
