@@ -4,6 +4,7 @@ mod access;
 
 mod binary;
 mod compose;
+mod composed;
 mod config;
 mod consume;
 mod copies;

@@ -54,7 +54,10 @@ async fn each_update_is_complete_and_writes_only_changed_objects() {
     );
     let catalog = publish::Catalog::new(
         "live".parse().unwrap(),
-        registry.reference("ns/live", "latest").parse().unwrap(),
+        registry
+            .reference("ns/live", "latest")
+            .parse::<source::Source>()
+            .unwrap(),
     );
     let mut before: BTreeMap<String, ObjectDigest> = BTreeMap::new();
     for at in 0..=20 {

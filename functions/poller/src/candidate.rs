@@ -115,7 +115,7 @@ mod tests {
         status.failures = failures;
         let catalog = Catalog {
             interval,
-            ..Catalog::new("a".parse().unwrap(), SOURCE.parse().unwrap())
+            ..Catalog::new("a".parse().unwrap(), SOURCE.parse::<source::Source>().unwrap())
         };
         Candidate {
             catalog,

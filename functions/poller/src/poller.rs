@@ -1,7 +1,7 @@
 //! Carries out one event: schedule, queue or manual.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -9,14 +9,15 @@ use std::{
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::{CatalogName, Outcome};
-use publish::{Catalog, GcOptions, GcReport, Report, RollbackOptions, RollbackTarget};
+use publish::{Catalog, GcOptions, GcReport, PollOrder, Report, RollbackOptions, RollbackTarget};
 use serde_json::{Value, json};
 use store::Store;
 use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
-    CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
+    CatalogCheck, CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent,
+    QueueRecord, Services,
     candidate::Candidate,
     collect::collect,
     metrics::{self, CatalogMetrics},
@@ -187,25 +188,36 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue.
+    /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue. Compositions come after their
+    /// inputs; those that are not due are polled too if an input was published.
     async fn poll(self, due: Vec<&Candidate>, not_due: Option<&Vec<&Candidate>>, to_queue: bool) -> PollerAnswer {
         let round = self.round();
-        let checked = round.check(due).await;
-        let mut reports = Vec::new();
-        let mut left = names(&checked.left);
-        let mut queued = Vec::new();
-        if to_queue {
-            let sent = queue::send(&*self.poller.services, checked.messages()).await;
-            queued = sent.queued;
-            left.extend(sent.left);
-        } else {
-            let changed = checked.changed.iter().map(|(candidate, _)| *candidate).collect();
-            let pulled = round.pull(changed, false).await;
-            reports.extend(pulled.reports);
-            left.extend(names(&pulled.left));
+        let order = PollOrder::new(&self.site.catalogs);
+        let mut not_due = not_due.cloned();
+        let mut levels: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
+        for candidate in due {
+            levels.entry(order.level(candidate.name())).or_default().push(candidate);
         }
-        reports.extend(checked.reports);
-        self.answer(reports, left, queued, not_due).await
+        let (mut reports, mut left, mut messages) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some((_, candidates)) = levels.pop_first() {
+            let checked = round.check(candidates).await;
+            left.extend(names(&checked.left));
+            if to_queue {
+                messages.extend(checked.messages());
+            } else {
+                let changed = checked.changed.iter().map(|(candidate, _)| *candidate).collect();
+                let pulled = round.pull(changed, false).await;
+                for candidate in take_followers(&mut not_due, &order, &pulled.reports) {
+                    levels.entry(order.level(candidate.name())).or_default().push(candidate);
+                }
+                reports.extend(pulled.reports);
+                left.extend(names(&pulled.left));
+            }
+            reports.extend(checked.reports);
+        }
+        let sent = queue::send(&*self.poller.services, messages).await;
+        left.extend(sent.left);
+        self.answer(reports, left, sent.queued, not_due.as_ref()).await
     }
 
     async fn force(self, chosen: Vec<&Candidate>) -> PollerAnswer {
@@ -235,13 +247,37 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Sends notifications. Expires the pull secrets if a registry refused a login.
+    /// Sends notifications, and the compositions of what was published to the queue. Expires the pull secrets if a registry
+    /// refused a login.
     async fn finish(self, reports: &[Report]) {
         self.round().notify(reports).await;
+        self.queue_followers(reports).await;
         let is_refused = |report: &Report| report.error.as_ref().is_some_and(publish::PollError::is_refused_login);
         if reports.iter().any(is_refused) {
             self.poller.secrets.expire();
         }
+    }
+
+    /// Sends each composition of a published catalog to the queue, if there is one. Without a queue, and if the queue refuses,
+    /// the interval of the composition applies.
+    async fn queue_followers(self, reports: &[Report]) {
+        if self.poller.environment.queue.is_none() {
+            return;
+        }
+        let order = PollOrder::new(&self.site.catalogs);
+        let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
+        let messages = published.flat_map(|report| {
+            let revision = report.content_hash.map(|hash| hash.to_string()).unwrap_or_default();
+            let is_polled = |name: &CatalogName| reports.iter().any(|report| report.catalog == *name);
+            let followers = order.followers(&report.catalog).filter(|name| !is_polled(name));
+            let message = |name: &CatalogName| CatalogMessage {
+                catalog: name.clone(),
+                // Another content of the input is another message, also within the five minutes of a FIFO queue.
+                digest: format!("{}@{revision}", report.catalog),
+            };
+            followers.map(message).collect::<Vec<_>>()
+        });
+        queue::send(&*self.poller.services, messages.collect()).await;
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {
@@ -257,6 +293,7 @@ impl<'a> Invocation<'a> {
             reports.push(publish::rollback(&self.poller.store, catalog, &options).await);
         }
         self.round().notify(&reports).await;
+        self.queue_followers(&reports).await;
         PollerAnswer::of(reports)
     }
 
@@ -355,6 +392,23 @@ impl<'a> Invocation<'a> {
         });
         metrics::write(self.poller.environment.metrics, &measured.collect::<Vec<_>>());
     }
+}
+
+/// Takes out those that are compositions of what was published.
+fn take_followers<'a>(
+    not_due: &mut Option<Vec<&'a Candidate>>,
+    order: &PollOrder,
+    reports: &[Report],
+) -> Vec<&'a Candidate> {
+    let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
+    let followers: BTreeSet<&CatalogName> = published.flat_map(|report| order.followers(&report.catalog)).collect();
+    let (follow, stay) = not_due
+        .take()
+        .unwrap_or_default()
+        .into_iter()
+        .partition(|candidate| followers.contains(candidate.name()));
+    *not_due = Some(stay);
+    follow
 }
 
 fn names(candidates: &[&Candidate]) -> Vec<CatalogName> {

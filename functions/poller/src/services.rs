@@ -14,12 +14,12 @@ pub struct ConfigDocument {
     pub tag: Option<String>,
 }
 
-/// Message to the queue: a changed catalog that another invocation should publish.
+/// Message to the queue: a changed catalog, or a composition of one, that another invocation should publish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CatalogMessage {
-    /// Name of the catalog whose source has changed.
+    /// Name of the catalog whose source has changed, or an input of it.
     pub catalog: CatalogName,
-    /// Digest that its tag had. Informational: the tag is resolved again before the pull.
+    /// Digest that its tag had, or `NAME@CONTENT-HASH` of the input. Informational: the source is resolved again before the pull.
     pub digest: String,
 }
 

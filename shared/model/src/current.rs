@@ -1,17 +1,21 @@
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::SystemTime;
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{AllFormats, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot};
+use crate::{AllFormats, CatalogName, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot};
 
 /// Maximum number of earlier publications that a [`Current`] remembers.
 pub const PREVIOUS_MAX: usize = 16;
 
-/// Maximum number of earlier publications in a document that is read. Sixteen times what this version writes, so that a later
-/// one may remember more. Readers copy and compare the list for every request, and 150,000 of them cost seconds each.
-const PREVIOUS_READ_MAX: usize = 16 * PREVIOUS_MAX;
+/// Maximum number of published inputs of a composed catalog.
+pub const INPUTS_MAX: usize = 64;
+
+/// Maximum number of earlier publications, or of inputs, in a document that is read. Sixteen times the earlier publications that
+/// this version writes, so that a later one may remember more. Readers copy and compare the list for every request, and 150,000 of them cost seconds each.
+const LIST_READ_MAX: usize = 16 * PREVIOUS_MAX;
 
 /// `current.json`: the one mutable document of a catalog. Replacing it is the commit of a publication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +55,7 @@ pub struct Current {
     #[serde(default, skip_serializing_if = "Availability::is_available")]
     pub availability: Availability,
     /// Earlier publications, newest first, at most [`PREVIOUS_MAX`].
-    #[serde(default, deserialize_with = "read_previous")]
+    #[serde(default, deserialize_with = "read_short_list")]
     pub previous: Vec<Previous>,
     /// Signatures of this document without this field. Empty if the publisher has no key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,6 +99,21 @@ pub struct SourceRef {
     /// The signatures of the image, if the catalog has a policy that asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+    /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any other catalog.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "read_short_list")]
+    pub inputs: Vec<SourceInput>,
+}
+
+/// Published state of a catalog of which a composed catalog was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceInput {
+    /// Name of the catalog.
+    pub catalog: CatalogName,
+    /// Its content hash, by which a composition may stay at this state.
+    pub content_hash: Sha256,
+    /// Its Snapshot, which collection keeps: the same state may be selected from in another way.
+    pub snapshot: ObjectRef,
 }
 
 /// Marks a publication of earlier content.
@@ -225,30 +244,30 @@ impl Current {
     }
 }
 
-/// Reads a list of earlier publications, and refuses one that is too long before the rest of it is parsed.
-fn read_previous<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Previous>, D::Error> {
-    struct ShortList;
+/// Reads a list, and refuses one that is too long before the rest of it is parsed.
+fn read_short_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct ShortList<T>(PhantomData<T>);
 
-    impl<'de> Visitor<'de> for ShortList {
-        type Value = Vec<Previous>;
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ShortList<T> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {PREVIOUS_READ_MAX} earlier publications")
+            write!(f, "a list of at most {LIST_READ_MAX} entries")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut previous = Vec::new();
+            let mut entries = Vec::new();
             while let Some(next) = list.next_element()? {
-                if previous.len() == PREVIOUS_READ_MAX {
-                    return Err(A::Error::invalid_length(PREVIOUS_READ_MAX + 1, &self));
+                if entries.len() == LIST_READ_MAX {
+                    return Err(A::Error::invalid_length(LIST_READ_MAX + 1, &self));
                 }
-                previous.push(next);
+                entries.push(next);
             }
-            Ok(previous)
+            Ok(entries)
         }
     }
 
-    deserializer.deserialize_seq(ShortList)
+    deserializer.deserialize_seq(ShortList(PhantomData))
 }
 
 /// RFC 3339 in UTC with whole seconds; fractions that others write are dropped, so that a document that is
@@ -320,6 +339,7 @@ mod tests {
         let publication = Publication {
             snapshot: ObjectDigest::of(b"{}"),
             source: SourceRef {
+                inputs: Vec::new(),
                 reference: "quay.io/a/b:c".into(),
                 revision: "sha256:00".into(),
                 verified: None,
@@ -348,12 +368,12 @@ mod tests {
     fn previous_of_too_many_publications_is_refused() {
         let mut current = publish(None);
         let previous = current.as_previous().remove(0);
-        current.previous = vec![previous; PREVIOUS_READ_MAX];
+        current.previous = vec![previous; LIST_READ_MAX];
         assert_eq!(Current::from_bytes(&current.to_bytes()).unwrap(), current);
         current.previous.push(current.previous[0].clone());
         let error = Current::from_bytes(&current.to_bytes()).unwrap_err();
         let text = crate::text::chain(&error);
-        assert!(text.contains("at most 256 earlier publications"), "{text}");
+        assert!(text.contains("at most 256 entries"), "{text}");
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub mod text;
 
 pub use catalogs::Catalogs;
 pub use current::{
-    Availability, Current, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature, SignedBy, SourceRef, Verified,
+    Availability, Current, INPUTS_MAX, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature, SignedBy,
+    SourceInput, SourceRef, Verified,
 };
 pub use document::{Document, DocumentError, FORMAT_VERSION, StoredDocument};
 pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd};

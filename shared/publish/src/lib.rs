@@ -16,10 +16,12 @@ pub use catalogs::{add_name, catalog_names};
 pub use env::{Env, jittered};
 pub use gc::{GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, gc};
 pub use poll::{
-    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollProgress, PollTimes, ProgressCounts,
-    RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, backoff,
+    Catalog, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, InputCatalog, InputPlace, Mirror,
+    MirrorSettings, NamedInput, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes,
+    ProgressCounts, PublishedCatalog, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, backoff,
+    render_composition,
 };
-pub use remove::remove;
+pub use remove::{followers, remove};
 pub use report::{ChangedPackages, ObjectStats, Report};
 pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
 pub use status::{StatusUpdate, record_status};

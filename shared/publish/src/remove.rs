@@ -1,7 +1,7 @@
-use model::{CatalogName, Key};
-use store::{ReadError, Store};
+use model::{CatalogName, Current, Key};
+use store::{ReadError, Store, StoreExt};
 
-use crate::catalogs::{add_name, remove_name};
+use crate::catalogs::{add_name, catalog_names, remove_name};
 
 /// Removes a catalog: its pointer, its other documents, and its name in `catalogs.json`. Returns the number of documents
 /// that were there. Its immutable objects go with the next garbage collection, if no other catalog names them.
@@ -33,6 +33,26 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, R
     Ok(removed)
 }
 
+/// Returns the catalogs of the store that are composed of `input` now.
+///
+/// # Errors
+/// [`ReadError`] if the store fails. A pointer that cannot be read follows nothing.
+pub async fn followers(store: &dyn Store, input: &CatalogName) -> Result<Vec<CatalogName>, ReadError> {
+    let mut followers = Vec::new();
+    for name in catalog_names(store).await?.catalogs {
+        let current = match store.read_document::<Current>(&Key::Current(name.clone())).await {
+            Ok(current) => current,
+            Err(error @ ReadError::Store(_)) => return Err(error),
+            Err(_) => None,
+        };
+        let inputs = current.into_iter().flat_map(|(current, _)| current.source.inputs);
+        if inputs.into_iter().any(|known| known.catalog == *input) {
+            followers.push(name);
+        }
+    }
+    Ok(followers)
+}
+
 async fn is_there(store: &dyn Store, key: &Key) -> Result<bool, ReadError> {
     match store.head(key).await {
         Ok(_) => Ok(true),
@@ -44,7 +64,7 @@ async fn is_there(store: &dyn Store, key: &Key) -> Result<bool, ReadError> {
 #[cfg(test)]
 mod tests {
     use model::Catalogs;
-    use store::{Condition, MemoryStore, StoreExt};
+    use store::{Condition, MemoryStore};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! reads it, and an arm in each of the three methods of [`Images`](crate::Images).
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use oci::Digest;
@@ -81,6 +81,19 @@ pub enum SourceError {
 }
 
 impl Source {
+    /// Returns the source with its path, if it has one, relative to `folder`.
+    #[must_use]
+    pub fn relative_to(self, folder: &Path) -> Self {
+        match self {
+            Self::Dir(path) => Self::Dir(folder.join(path)),
+            Self::OciLayout { dir, tag } => Self::OciLayout {
+                dir: folder.join(dir),
+                tag,
+            },
+            registry @ Self::Registry { .. } => registry,
+        }
+    }
+
     /// Returns the digest that the source is pinned to. A pinned source never changes, so it need not be polled.
     pub fn pinned(&self) -> Option<&Digest> {
         match self {

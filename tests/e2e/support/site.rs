@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use model::{CatalogName, Current, Key, Snapshot};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
-use source::{Images, PlainHttp, SourceSettings};
+use source::{Images, PlainHttp, Source, SourceSettings};
 use store::{MemoryStore, ObjectState, Store, StoreExt, check_object, read_stored};
 use testkit::{Image, Registry};
 
@@ -32,7 +32,7 @@ impl Site {
     async fn start_as(store: MemoryStore, settings: MirrorSettings) -> Self {
         let registry = Registry::builder().start().await;
         let mirror = mirror(&registry, &store, settings);
-        let source = registry.reference("ns/catalog", "latest").parse().unwrap();
+        let source = registry.reference("ns/catalog", "latest").parse::<Source>().unwrap();
         let name: CatalogName = "site".parse().unwrap();
         let catalog = Catalog::new(name, source);
         Self {

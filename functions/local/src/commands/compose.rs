@@ -7,15 +7,12 @@ use std::{
 
 use ::compose::{
     ComposeFile, ComposedCatalog, ComposedContent, Composition, CompositionInput, NamedCatalog, PackageSource,
-    ReadError,
 };
-use ::render::Rendering;
 use anyhow::Context;
-use model::{Current, Sha256, Snapshot, decode_zstd};
+use model::{Current, Sha256, Snapshot};
 use olm::Reference;
-use source::Source;
+use publish::{InputCatalog, NamedInput};
 use store::Store;
-use tokio::runtime::Handle;
 
 use crate::{
     cli::{self, ComposeArgs},
@@ -44,12 +41,14 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
             Some(source) => loader.pull(source).await,
             None => loader.find_or_pull(&name).await,
         };
-        inputs.push((name.clone(), loaded.with_context(|| format!("input {name}"))?));
+        let catalog = loaded.with_context(|| format!("input {name}"))?;
+        inputs.push(NamedInput { name, catalog });
     }
     for addition in &composition.add {
         let name = addition.source.clone();
         let loaded = loader.pull(&name).await;
-        additions.push((name.clone(), loaded.with_context(|| format!("add {name}"))?));
+        let catalog = loaded.with_context(|| format!("add {name}"))?;
+        additions.push(NamedInput { name, catalog });
     }
     let (explain, json) = (args.explain, args.json);
     // Shards are read and parsed by blocking calls.
@@ -126,18 +125,9 @@ struct CatalogLoader<'a> {
     folder: &'a Path,
 }
 
-/// A catalog whose packages can be read one by one.
-enum LoadedCatalog {
-    Published {
-        store: Arc<dyn Store>,
-        snapshot: Box<Snapshot>,
-    },
-    Pulled(Rendering),
-}
-
 impl CatalogLoader<'_> {
     /// Returns the published catalog with this name, pin or source, or else pulls it.
-    async fn find_or_pull(&self, text: &str) -> anyhow::Result<LoadedCatalog> {
+    async fn find_or_pull(&self, text: &str) -> anyhow::Result<InputCatalog> {
         let (name, hash) = match text.split_once('@') {
             Some((name, hash)) => (name, Some(hash)),
             None => (text, None),
@@ -148,7 +138,7 @@ impl CatalogLoader<'_> {
                 None => newest,
                 Some(hash) => pinned(&**store, &current, newest, hash.parse()?).await?,
             };
-            return Ok(LoadedCatalog::published(store, snapshot));
+            return Ok(InputCatalog::published(store.clone(), Arc::new(snapshot)));
         }
         match self.find(text).await? {
             Some(found) => Ok(found),
@@ -157,7 +147,7 @@ impl CatalogLoader<'_> {
     }
 
     /// Returns the first published catalog with this source.
-    async fn find(&self, text: &str) -> anyhow::Result<Option<LoadedCatalog>> {
+    async fn find(&self, text: &str) -> anyhow::Result<Option<InputCatalog>> {
         let Some(store) = &self.store else {
             return Ok(None);
         };
@@ -170,24 +160,17 @@ impl CatalogLoader<'_> {
             let same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
             if has == wanted || (same_place && wanted.is_digest && current.source.revision == wanted.version) {
                 let (_, snapshot) = published::state(&**store, &name).await?;
-                return Ok(Some(LoadedCatalog::published(store, snapshot)));
+                return Ok(Some(InputCatalog::published(store.clone(), Arc::new(snapshot))));
             }
         }
         Ok(None)
     }
 
-    async fn pull(&self, text: &str) -> anyhow::Result<LoadedCatalog> {
-        let source = match cli::source(text)? {
-            Source::Dir(path) => Source::Dir(self.folder.join(path)),
-            Source::OciLayout { dir, tag } => Source::OciLayout {
-                dir: self.folder.join(dir),
-                tag,
-            },
-            registry @ Source::Registry { .. } => registry,
-        };
+    async fn pull(&self, text: &str) -> anyhow::Result<InputCatalog> {
+        let source = cli::source(text)?.relative_to(self.folder);
         let sink = self.reader.read(&source, false).await?;
         let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;
-        Ok(LoadedCatalog::Pulled(rendering))
+        Ok(InputCatalog::Rendered(rendering))
     }
 }
 
@@ -204,57 +187,21 @@ async fn pinned(store: &dyn Store, current: &Current, newest: Snapshot, hash: Sh
     anyhow::bail!("the store does not keep the state {hash}")
 }
 
-impl LoadedCatalog {
-    fn published(store: &Arc<dyn Store>, snapshot: Snapshot) -> Self {
-        Self::Published {
-            store: Arc::clone(store),
-            snapshot: Box::new(snapshot),
-        }
-    }
-}
-
-impl PackageSource for LoadedCatalog {
-    fn packages(&self) -> Vec<String> {
-        match self {
-            Self::Published { snapshot, .. } => snapshot.shards().map(|shard| shard.name.clone()).collect(),
-            Self::Pulled(rendering) => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
-        }
-    }
-
-    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
-        const ABSENT: &str = "the catalog has no such package";
-        match self {
-            Self::Published { store, snapshot } => {
-                let shard = snapshot.shards().find(|shard| shard.name == package).ok_or(ABSENT)?;
-                Ok(Handle::current().block_on(publish::load_verified(&**store, shard))?)
-            }
-            Self::Pulled(rendering) => {
-                let shard = rendering
-                    .shards()
-                    .iter()
-                    .find(|shard| shard.name == package)
-                    .ok_or(ABSENT)?;
-                Ok(decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?)
-            }
-        }
-    }
-}
-
-fn named(catalogs: &mut [(String, LoadedCatalog)]) -> Vec<NamedCatalog<'_>> {
-    let named = catalogs.iter_mut().map(|(name, packages)| NamedCatalog {
-        name: name.clone(),
-        packages,
+fn named(inputs: &mut [NamedInput]) -> Vec<NamedCatalog<'_>> {
+    let named = inputs.iter_mut().map(|input| NamedCatalog {
+        name: input.name.clone(),
+        packages: &mut input.catalog,
     });
     named.collect()
 }
 
-fn print(composed: &ComposedCatalog, inputs: &mut [(String, LoadedCatalog)]) -> anyhow::Result<()> {
+fn print(composed: &ComposedCatalog, inputs: &mut [NamedInput]) -> anyhow::Result<()> {
     let mut output = BufWriter::with_capacity(1 << 20, io::stdout().lock());
     for package in &composed.packages {
         let written = match &package.content {
             ComposedContent::Lines(lines) => output.write_all(lines),
             ComposedContent::Shard { input } => {
-                let (name, catalog) = &mut inputs[*input];
+                let NamedInput { name, catalog } = &mut inputs[*input];
                 let lines = catalog.read(&package.name).map_err(|error| anyhow::anyhow!(error));
                 output.write_all(&lines.with_context(|| format!("cannot read {:?} of {name}", package.name))?)
             }

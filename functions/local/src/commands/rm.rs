@@ -1,4 +1,5 @@
 use anyhow::Context;
+use model::CatalogName;
 
 use crate::{cli::RmArgs, exit::Exit, stores::Access};
 
@@ -6,6 +7,18 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Write).await?;
     let mut exit = Exit::Success;
     for name in &args.names {
+        let followers = publish::followers(&*store, name).await?;
+        let mut followers = followers
+            .iter()
+            .filter(|follower| !args.names.contains(follower))
+            .peekable();
+        if !args.force && followers.peek().is_some() {
+            let followers: Vec<&str> = followers.map(CatalogName::as_str).collect();
+            let followers = followers.join(", ");
+            eprintln!("{name}: compositions are made of it: {followers}. Remove them too, or add --force.");
+            exit = Exit::Failed;
+            continue;
+        }
         let removed = publish::remove(&*store, name)
             .await
             .with_context(|| format!("cannot remove {name}"))?;

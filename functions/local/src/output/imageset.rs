@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::SourceRef;
 use olm::Reference;
 use serde::Serialize;
+use source::Source;
 
 /// The chosen part of one catalog.
 pub(crate) struct ChosenCatalog {
@@ -72,10 +73,10 @@ struct NameEntry {
 
 /// Returns the configuration. Catalogs of registries become `operators`, pinned to the digest that was read.
 pub(super) fn document(catalogs: &[ChosenCatalog]) -> ImageSet {
-    let (images, folders): (Vec<&ChosenCatalog>, Vec<&ChosenCatalog>) =
+    let (images, others): (Vec<&ChosenCatalog>, Vec<&ChosenCatalog>) =
         catalogs.iter().partition(|chosen| is_image(chosen));
-    // oc-mirror cannot read a folder, so the images of such a catalog are listed one by one.
-    let additional: BTreeSet<&String> = folders.iter().flat_map(|chosen| &chosen.images).collect();
+    // oc-mirror reads nothing but images, so the images of such a catalog are listed one by one.
+    let additional: BTreeSet<&String> = others.iter().flat_map(|chosen| &chosen.images).collect();
     ImageSet {
         api_version: "mirror.openshift.io/v2alpha1",
         kind: "ImageSetConfiguration",
@@ -87,8 +88,7 @@ pub(super) fn document(catalogs: &[ChosenCatalog]) -> ImageSet {
 }
 
 fn is_image(chosen: &ChosenCatalog) -> bool {
-    let source = &chosen.source.reference;
-    !source.starts_with("dir:") && !source.starts_with("oci:")
+    matches!(chosen.source.reference.parse(), Ok(Source::Registry { .. }))
 }
 
 fn operator(chosen: &ChosenCatalog) -> OperatorEntry {

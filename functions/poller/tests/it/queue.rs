@@ -52,3 +52,64 @@ async fn message_without_time_left_is_delivered_again() {
         2
     );
 }
+
+/// Configures the catalog `base` and the composition `team` of it.
+fn configure_composition(world: &World) {
+    world.configure(&["base"], "");
+    let text = world.outside.catalogs.lock().unwrap().0.clone();
+    let team = "- {name: team, compose: {inputs: [{catalog: base}]}}\n";
+    world.outside.set_catalogs(&format!("{text}{team}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publication_queues_the_compositions_of_the_catalog() {
+    let world = World::start(&[], &[("QUEUE_URL", "https://sqs.example/q.fifo")]).await;
+    configure_composition(&world);
+    world.push("base", 1);
+    let message = |catalog: &str| {
+        let body = json!({"catalog": catalog, "digest": "d"}).to_string();
+        json!({"Records": [{"messageId": catalog, "body": body, "eventSource": "aws:sqs"}]})
+    };
+    world.handle(message("base")).await.unwrap();
+    let sent: Vec<_> = world.outside.sent.lock().unwrap().drain(..).flatten().collect();
+    let hash = world.current("base").await.unwrap().content_hash;
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(
+        (sent[0].catalog.as_str(), &sent[0].digest),
+        ("team", &format!("base@{hash}"))
+    );
+
+    world.handle(message("team")).await.unwrap();
+    assert_eq!(world.current("team").await.unwrap().content_hash, hash);
+    assert_eq!(
+        world.outside.sent.lock().unwrap().len(),
+        0,
+        "nothing is made of the composition"
+    );
+    world.handle(message("base")).await.unwrap();
+    assert_eq!(world.outside.sent.lock().unwrap().len(), 0, "the catalog is unchanged");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn round_without_a_queue_polls_compositions_after_their_inputs() {
+    let world = World::start(&[], &[]).await;
+    configure_composition(&world);
+    world.push("base", 1);
+    let answer = world.handle(recorded("schedule")).await.unwrap();
+    assert_eq!(answer["counts"], json!({"published": 2}), "{answer}");
+    world.push("base", 2);
+    // The composition is not due, but its input is forced to be.
+    world.configure_also("interval: 1s");
+    let entry = "interval: 1h";
+    let text = world.outside.catalogs.lock().unwrap().0.clone();
+    world
+        .outside
+        .set_catalogs(&text.replace("name: team", &format!("name: team, {entry}")));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let answer = world.handle(recorded("schedule")).await.unwrap();
+    assert_eq!(
+        (&answer["counts"], &answer["notDue"]),
+        (&json!({"published": 2}), &json!([])),
+        "{answer}"
+    );
+}

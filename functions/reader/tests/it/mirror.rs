@@ -12,7 +12,7 @@ use lambda_http::{
 };
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use serde_json::{Value, json};
-use source::Images;
+use source::{Images, Source};
 use store::{MemoryStore, Store};
 
 /// Status, fields and body of an answer.
@@ -37,10 +37,7 @@ pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
         ..MirrorSettings::default()
     };
     let mirror = Mirror::new(images, store, settings, PollMetrics::default());
-    let catalog = Catalog::new(
-        "demo".parse().unwrap(),
-        format!("dir:{}", folder.display()).parse().unwrap(),
-    );
+    let catalog = Catalog::new("demo".parse().unwrap(), Source::Dir(folder.to_owned()));
     let report = mirror.poll(&catalog, PollOptions::default()).await;
     assert_eq!(report.outcome, model::Outcome::Published, "{:?}", report.error_text());
 }

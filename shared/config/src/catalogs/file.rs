@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use model::Availability;
-use publish::{Catalog, Retention};
+use model::{Availability, CatalogName};
+use publish::{Catalog, CatalogSource, Retention};
 use serde_json::Value;
 
 use super::{
-    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, keys::KeyPlaces, limits, limits::LimitSettings,
-    poll_interval, retention, section::Section, signatures::SignatureRules, webhook::NotifySettings,
+    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, composed, keys::KeyPlaces, limits,
+    limits::LimitSettings, poll_interval, retention, section::Section, signatures::SignatureRules,
+    webhook::NotifySettings,
 };
 
 /// Settings of all files together. Where only one value is possible, the last file wins.
@@ -92,30 +93,45 @@ impl MergedFiles {
 
     fn add_catalog(&mut self, mut section: Section<'_>, interval: Duration) {
         let place = section.place().to_owned();
-        let name = section.required::<String>("name");
-        let source = section.required::<String>("source");
-        // Both are parsed even if the other one is wrong: all problems are reported at once.
-        let name = name.and_then(|name| section.problems().ok(&place, name.parse()));
-        let source = source.and_then(|source| section.problems().ok(&place, source.parse()));
+        let sources = read_source(&mut section, &place);
         let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = section.value("signature");
         let limits = section.section("limits").map(limits::read_own).unwrap_or_default();
         section.finish();
-        let (Some(name), Some(source)) = (name, source) else {
-            return;
-        };
-        self.limits.add_own(&name, limits);
-        if let Some(rule) = signature {
-            self.signatures.set_own(&name, rule, format!("{place}, signature"));
+        for (name, source) in sources {
+            self.limits.add_own(&name, limits.clone());
+            if let Some(rule) = &signature {
+                let place = format!("{place}, signature");
+                self.signatures.set_own(&name, rule.clone(), place);
+            }
+            let catalog = Catalog {
+                availability: availability.unwrap_or_default(),
+                interval: Some(interval),
+                ..Catalog::new(name, source)
+            };
+            let place = place.clone();
+            self.catalogs.push(PlacedCatalog { place, catalog });
         }
-        let catalog = Catalog {
-            availability: availability.unwrap_or_default(),
-            interval: Some(interval),
-            ..Catalog::new(name, source)
-        };
-        self.catalogs.push(PlacedCatalog { place, catalog });
     }
+}
+
+/// Reads the name and `source` or `compose`. An ImageSetConfiguration gives several catalogs.
+fn read_source(section: &mut Section<'_>, place: &str) -> Vec<(CatalogName, CatalogSource)> {
+    if let Some(value) = section.value("compose") {
+        let name: Option<String> = section.field("name");
+        let name = name.and_then(|name| section.problems().ok(place, name.parse()));
+        if section.field::<String>("source").is_some() {
+            section.problem("a catalog has either source or compose");
+        }
+        return composed::read(name, value, place, section.problems());
+    }
+    let name = section.required::<String>("name");
+    let source = section.required::<String>("source");
+    // Both are parsed even if the other one is wrong: all problems are reported at once.
+    let name = name.and_then(|name| section.problems().ok(place, name.parse()));
+    let source = source.and_then(|source| section.problems().ok(place, source.parse()));
+    name.zip(source).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use source::Source;
 use trust::policy::OpenPgpBackend;
 
 use super::{
-    Config, ConfigProblems, RegistryConfig, ServerConfig,
+    Config, ConfigProblems, RegistryConfig, ServerConfig, composed,
     file::{MergedFiles, PlacedCatalog},
     signatures::KeyContext,
 };
@@ -143,6 +143,7 @@ impl ConfigLoader {
         }
         // Everything below needs the whole configuration: texts may come in any order.
         let mut catalogs = unique(self.files.catalogs, problems);
+        composed::connect(&mut catalogs, problems);
         let keys = KeyContext {
             no_files: self.registries_only,
             keyrings: self.keyrings,
@@ -171,9 +172,9 @@ impl ConfigLoader {
 
 fn refuse_paths(catalogs: &[PlacedCatalog], problems: &mut ConfigProblems) {
     for PlacedCatalog { place, catalog } in catalogs {
-        if !matches!(catalog.source, Source::Registry { .. }) {
-            let problem = format!("the source {} is not an image in a registry", catalog.source);
-            problems.add(place, problem);
+        let sources = catalog.source.pulled_sources();
+        for source in sources.filter(|source| !matches!(source, Source::Registry { .. })) {
+            problems.add(place, format!("the source {source} is not an image in a registry"));
         }
     }
 }

@@ -1,4 +1,5 @@
 mod cluster_catalog;
+mod composed;
 mod file;
 mod keys;
 mod limits;

@@ -74,19 +74,29 @@ impl SignatureRules {
             let Some(placed) = own.map(|(_, placed)| placed).or(self.default.as_ref()) else {
                 continue;
             };
-            match keys.policy(&placed.rule, &catalog.source) {
-                Ok(None) => {}
-                Ok(Some((policy, lookaside))) => (catalog.policy, catalog.lookaside) = (Some(policy), lookaside),
-                Err(problem) => {
-                    let problem = format!("for the catalog {}: {problem}", catalog.name);
-                    problems.add(&placed.place, problem);
-                }
+            let name = catalog.name.clone();
+            for pulled in catalog.pulled_mut() {
+                let set = keys.set_policy(&placed.rule, pulled);
+                problems.ok(
+                    &placed.place,
+                    set.map_err(|problem| format!("for the catalog {name}: {problem}")),
+                );
             }
         }
     }
 }
 
 impl KeyContext {
+    fn set_policy(self, rule: &Value, catalog: &mut Catalog) -> Result<(), String> {
+        let Some(source) = catalog.source.pulled() else {
+            return Ok(());
+        };
+        if let Some((policy, lookaside)) = self.policy(rule, source)? {
+            (catalog.policy, catalog.lookaside) = (Some(policy), lookaside);
+        }
+        Ok(())
+    }
+
     fn policy(self, rule: &Value, source: &Source) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
         if rule.as_str() == Some(ANYTHING) {
             return Ok(None);

@@ -126,7 +126,7 @@ async fn read_pointer(store: &dyn Store, name: CatalogName) -> Result<Root<(Cata
     }
 }
 
-/// Returns the published Snapshot and the earlier ones that are kept. The age of an earlier one counts from its
+/// Returns the published Snapshot, the earlier ones that are kept, and those that a composition was made of. The age of an earlier one counts from its
 /// replacement: the state of a catalog that changes for the first time in months must not vanish at once.
 fn kept(catalog: &CatalogName, current: &Current, retention: &Retention, now: SystemTime) -> Vec<SnapshotRoot> {
     let root = |object, is_published| SnapshotRoot {
@@ -144,6 +144,9 @@ fn kept(catalog: &CatalogName, current: &Current, retention: &Retention, now: Sy
         }
         replaced = previous.published_at;
     }
+    // States that a composition was made of, so that another selection of them finds them. A copy of the composition alone does
+    // not have them.
+    roots.extend(current.source.inputs.iter().map(|input| root(input.snapshot, false)));
     roots
 }
 

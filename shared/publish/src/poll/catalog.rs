@@ -1,23 +1,23 @@
 use std::time::Duration;
 
 use model::{Availability, CatalogName};
-use source::{Lookaside, Source};
+use source::Lookaside;
 use trust::policy::Policy;
 
-use super::SourceLimits;
+use super::{CatalogSource, SourceLimits};
 
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalog {
     /// Name of the catalog, under which the store and the routes have it.
     pub name: CatalogName,
-    /// Source that the FBC is read from.
-    pub source: Source,
+    /// Source that the FBC is read from, or composition.
+    pub source: CatalogSource,
     /// Availability to readers, published with the next poll. Default: available.
     pub availability: Availability,
     /// Time between two polls. Without one, the catalog is polled once.
     pub interval: Option<Duration>,
-    /// Policy for the signatures of its image. Without one, none is asked for.
+    /// Policy for the signatures of its image. Without one, none is asked for. What a composition pulls has policies of its own.
     pub policy: Option<Policy>,
     /// Location of its simple signatures, if the policy asks for some.
     pub lookaside: Option<Lookaside>,
@@ -27,15 +27,27 @@ pub struct Catalog {
 
 impl Catalog {
     /// Returns an available catalog that is polled once, without a policy and with the limits of the mirror.
-    pub const fn new(name: CatalogName, source: Source) -> Self {
+    pub fn new(name: CatalogName, source: impl Into<CatalogSource>) -> Self {
         Self {
             name,
-            source,
+            source: source.into(),
             availability: Availability::Available,
             interval: None,
             policy: None,
             lookaside: None,
             limits: None,
+        }
+    }
+
+    /// Returns the catalogs whose sources are pulled: this one, or what its composition pulls.
+    pub fn pulled_mut(&mut self) -> Vec<&mut Self> {
+        // A second borrow in the other arm would outlive this one.
+        if self.source.composed().is_none() {
+            return vec![self];
+        }
+        match &mut self.source {
+            CatalogSource::Pulled(_) => Vec::new(),
+            CatalogSource::Composed(composed) => composed.pulled_mut().collect(),
         }
     }
 

@@ -18,6 +18,17 @@ pub enum PollError {
     /// The source cannot be resolved or pulled.
     #[error("cannot pull the catalog")]
     Image(#[from] source::Error),
+    /// The composition does not fit its inputs, or an input cannot be read.
+    #[error("cannot compose the catalog")]
+    Compose(#[from] compose::ComposeError),
+    /// An input of the composition cannot be used now.
+    #[error("waiting for {input}: {reason}")]
+    Waiting {
+        /// Name of the input.
+        input: String,
+        /// Reason, with the error of the input if it has one.
+        reason: String,
+    },
     /// The FBC is not valid, or rendering it failed.
     #[error("cannot render the catalog")]
     Render(#[from] RenderError),
@@ -114,6 +125,10 @@ impl PollError {
                 _ => false,
             },
             Self::Suspicious(_) => true,
+            Self::Compose(error) => !matches!(
+                error,
+                compose::ComposeError::Read { .. } | compose::ComposeError::Sink(_)
+            ),
             // Signatures are not: they are pushed after their image and do not change its digest. They are looked for
             // before the pull, so a refused image costs no download.
             _ => false,

@@ -13,11 +13,12 @@ use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
 
 use super::{
+    copies::ImageCopies,
     once::{Poll, SourceCheck},
     open_pull::{OpenPull, PullRecords},
 };
 use crate::{
-    Catalog, MirrorSettings, PollError, PollMetrics, PollProgress, Report, StatusUpdate, record_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, StatusUpdate, record_status,
     status::read_status,
 };
 
@@ -150,16 +151,24 @@ impl Mirror {
         self.run_check(catalog, before).instrument(span).boxed()
     }
 
-    /// Polls all catalogs, several at a time. The reports come in the order of the catalogs.
+    /// Polls all catalogs, several at a time, and each composition after its inputs. The reports come in the order of the
+    /// catalogs.
     pub async fn poll_all(&self, catalogs: &[Catalog], force: bool) -> Vec<Report> {
         let options = PollOptions {
             force,
             ..PollOptions::default()
         };
-        let polls = catalogs.iter().enumerate();
-        let polls: Vec<_> = polls
-            .map(|(at, catalog)| self.poll(catalog, options).map(move |report| (at, report)))
-            .collect();
+        let order = &PollOrder::new(catalogs);
+        let mut polls: Vec<(usize, &Catalog)> = catalogs.iter().enumerate().collect();
+        // Begun in this order, so that none waits for one that has no place among those at once.
+        polls.sort_by_key(|(_, catalog)| order.level(&catalog.name));
+        let polls = polls.into_iter().map(|(at, catalog)| async move {
+            order.wait(&catalog.name).await;
+            let report = self.poll(catalog, options).await;
+            order.end(&catalog.name);
+            (at, report)
+        });
+        let polls: Vec<_> = polls.collect();
         // Unordered: finished polls must not wait behind one whose registry hangs.
         let mut reports: Vec<_> = stream::iter(polls).buffer_unordered(POLLS_AT_ONCE).collect().await;
         reports.sort_by_key(|(at, _)| *at);
@@ -179,7 +188,8 @@ impl Mirror {
             empty_layers: before.as_ref().and_then(|before| before.empty_layers.clone()),
             status: before.as_ref(),
             pull: None,
-            download: None,
+            copies: ImageCopies::default(),
+            inputs: None,
             report: &mut report,
         };
         let ended = match options.time {
@@ -213,7 +223,8 @@ impl Mirror {
             empty_layers: None,
             status: before.as_ref(),
             pull: None,
-            download: None,
+            copies: ImageCopies::default(),
+            inputs: None,
             report: &mut report,
         };
         let ended = match poll.check().await {

@@ -1,14 +1,19 @@
 //! Poll: resolve the source, compare, pull, render, publish.
 
 mod catalog;
+mod catalog_source;
+mod composing;
+mod copies;
 mod error;
 mod guard;
+mod inputs;
 mod limits;
 mod metrics;
 mod mirror;
 mod objects;
 mod once;
 mod open_pull;
+mod order;
 mod process;
 mod progress;
 mod pull;
@@ -19,11 +24,14 @@ mod stored_shards;
 
 pub use self::{
     catalog::Catalog,
+    catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,
     guard::Suspicion,
+    inputs::{ComposedRendering, InputCatalog, NamedInput, PublishedCatalog, render_composition},
     limits::SourceLimits,
     metrics::PollMetrics,
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
+    order::PollOrder,
     progress::{PollProgress, ProgressCounts},
     pull::RenderSink,
     schedule::{Schedule, backoff},

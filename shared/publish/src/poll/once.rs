@@ -1,23 +1,24 @@
 //! One poll of one catalog: resolve, compare, pull, publish.
 
-use std::{sync::Arc, time::UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef, Status};
 use render::{Rendering, StopFlag};
-use source::{Digest, Download, Source};
+use source::Digest;
 use tokio::time::timeout;
 
 use super::{
+    composing::{Composing, ResolvedInputs, refused_input},
+    copies::ImageCopies,
     guard,
     objects::ObjectWriter,
     open_pull::OpenPull,
-    pull::{PullWork, PulledCatalog, StopOnDrop, pull, skippable_layers},
+    pull::StopOnDrop,
     signatures::verify_source,
-    stored_shards::PublishedShards,
 };
 use crate::{
-    Catalog, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
-    TransactionOptions, verify::stat_objects,
+    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
+    Transaction, TransactionOptions, verify::stat_objects,
 };
 
 /// Result of the cheap part of a poll.
@@ -42,8 +43,10 @@ pub(crate) struct Poll<'a> {
     pub(crate) status: Option<&'a Status>,
     /// Pull that this poll has begun, as `status.json` records it.
     pub(crate) pull: Option<OpenPull>,
-    /// Copy of the image, if its registry is slow, and the digest of the image.
-    pub(crate) download: Option<(Digest, Download)>,
+    /// Copies of images whose registries are slow.
+    pub(crate) copies: ImageCopies,
+    /// Inputs of a composition, as they were found last.
+    pub(crate) inputs: Option<ResolvedInputs>,
     pub(crate) report: &'a mut Report,
 }
 
@@ -66,6 +69,13 @@ impl Poll<'_> {
                 }
                 Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
                 // Neither a transaction nor a permit is held now.
+                Err(error) if recheck && error.is_damage() && self.catalog.source.composed().is_some() => {
+                    // Its own objects are written again, so this one is of an input, which only the input's source can mend.
+                    return Err(PollError::Waiting {
+                        input: "an input whose objects are damaged".to_owned(),
+                        reason: model::text::chain(&error),
+                    });
+                }
                 Err(PollError::SlowRegistry(digest)) => {
                     self.withdraw_pull().await;
                     self.download(&digest).await?;
@@ -84,7 +94,8 @@ impl Poll<'_> {
                 Err(error) if error.is_damage() => {
                     tracing::warn!(error = model::text::chain(&error), "the published state is damaged");
                     let transaction = self.begin(true).await?;
-                    return Ok(SourceCheck::New(Box::new(transaction), self.resolve().await?));
+                    let digest = self.resolve(&transaction).await?;
+                    return Ok(SourceCheck::New(Box::new(transaction), digest));
                 }
                 Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
                 done => return done,
@@ -125,7 +136,7 @@ impl Poll<'_> {
     async fn check_source(&mut self, recheck: bool) -> Result<SourceCheck, PollError> {
         let transaction = self.begin(recheck).await?;
         let current = transaction.current()?;
-        let digest = self.resolve().await?;
+        let digest = self.resolve(&transaction).await?;
         self.report.digest = Some(digest.to_string());
         self.report.describe(current);
         let known = transaction.base().filter(|base| {
@@ -142,21 +153,34 @@ impl Poll<'_> {
         self.check_stored_objects(&transaction).await?;
         let rolled_back = base.rolled_back.clone();
         let updated = self.update_source(&transaction, base, source, rolled_back).await?;
+        let composed = self.catalog.source.composed();
+        if let (Some(composed), Outcome::Unchanged) = (composed, updated)
+            && let Some(waiting) = refused_input(&*self.mirror.store, composed).await
+        {
+            return Err(waiting);
+        }
         Ok(SourceCheck::Known(updated))
     }
 
-    /// Returns the digest of the source. A pinned digest needs no request.
-    async fn resolve(&self) -> Result<Digest, PollError> {
-        if let Some(pinned) = self.catalog.source.pinned() {
+    /// Returns the digest of the source, or the revision of the composition. A pinned digest needs no request.
+    async fn resolve(&mut self, transaction: &Transaction) -> Result<Digest, PollError> {
+        let source = match &self.catalog.source {
+            CatalogSource::Pulled(source) => source,
+            CatalogSource::Composed(composed) => {
+                let found = ResolvedInputs::find(self.mirror, self.catalog, composed, transaction.base()).await?;
+                return Ok(self.inputs.insert(found).revision.clone());
+            }
+        };
+        if let Some(pinned) = source.pinned() {
             return Ok(pinned.clone());
         }
-        if let Some((digest, _)) = &self.download {
+        if let Some(digest) = self.copies.last() {
             // What was copied is published. The next poll sees what has come since.
             return Ok(digest.clone());
         }
         let permit = self.mirror.resolving.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
-        Ok(self.mirror.images(self.catalog).resolve(&self.catalog.source).await?)
+        Ok(self.mirror.images(self.catalog).resolve(source).await?)
     }
 
     /// Looks for missing and truncated objects of an unchanged catalog, once an hour: a damaged state is otherwise only
@@ -210,9 +234,8 @@ impl Poll<'_> {
     ) -> Result<Outcome, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = self.verified_source(transaction, digest).await?;
-        if self.is_suspect(digest) && self.mirror.settings.registry_wait.is_some() {
-            // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
-            self.download(digest).await?;
+        if self.mirror.settings.registry_wait.is_some() {
+            self.download_first(digest).await?;
         }
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
         let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
@@ -236,34 +259,24 @@ impl Poll<'_> {
         // After the wait for the permit: a catalog that only waited has not killed the process.
         self.open_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
-        let published = PublishedShards::new(self.mirror.store.clone(), previous.filter(|_| !recheck));
-        let known = self.empty_layers.clone().unwrap_or_default();
-        let images = self.mirror.images(self.catalog);
-        let (images, from) = match &self.download {
-            Some((_, copy)) => (images, copy.source()),
-            None => (
-                images.with_registry_wait(self.mirror.settings.registry_wait),
-                self.catalog.source.clone(),
-            ),
-        };
-        let work = PullWork {
-            images,
-            from,
-            known: &known,
-            stop,
-            report: self.report,
-        };
-        let pulled = match pull(self.mirror, self.catalog, digest, Arc::new(published), work).await {
-            Err(PollError::Image(error)) if error.is_slow_registry() => {
-                return Err(PollError::SlowRegistry(digest.clone()));
+        let usable = previous.filter(|_| !recheck);
+        let rendering = match &self.catalog.source {
+            CatalogSource::Pulled(source) => self.pull(source, digest, usable, stop).await?,
+            CatalogSource::Composed(composed) => {
+                let composing = Composing {
+                    mirror: self.mirror,
+                    catalog: self.catalog,
+                    composed,
+                    inputs: self.inputs.as_ref().expect("the inputs were found for the revision"),
+                    copies: &self.copies,
+                    transaction,
+                    previous: usable,
+                    stop,
+                    report: self.report,
+                };
+                composing.run().await?
             }
-            pulled => pulled?,
         };
-        let PulledCatalog {
-            rendering,
-            empty_layers,
-        } = pulled;
-        self.empty_layers = Some(empty_layers);
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
             && !recheck
             && rendering.equals(previous)
@@ -273,27 +286,16 @@ impl Poll<'_> {
         }
         if !self.force {
             // After the comparison above: content that is published already needs no permission.
-            guard::check(&rendering, previous)?;
+            let before = previous.filter(|_| !self.is_edited(transaction));
+            guard::check(&rendering, before)?;
         }
         self.publish(transaction, rendering, source).await
     }
 
-    /// Copies the image to disk, unless that was done already or it is on this machine.
-    async fn download(&mut self, digest: &Digest) -> Result<(), PollError> {
-        let Source::Registry { reference, .. } = &self.catalog.source else {
-            return Ok(());
-        };
-        if self.download.as_ref().is_some_and(|(known, _)| known == digest) {
-            return Ok(());
-        }
-        tracing::info!(%digest, "the image is copied to disk first");
-        let known = skippable_layers(&self.empty_layers.clone().unwrap_or_default());
-        let images = self.mirror.images(self.catalog);
-        let space = &self.mirror.settings.download_space;
-        let copy = images.download(reference, digest, &known, space).await?;
-        self.report.bytes_pulled += copy.pull.bytes;
-        self.download = Some((digest.clone(), copy));
-        Ok(())
+    /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
+    fn is_edited(&self, transaction: &Transaction) -> bool {
+        let published = transaction.base().map(|base| &base.source.reference);
+        self.catalog.source.composed().is_some() && published != Some(&self.catalog.source.to_string())
     }
 
     /// Returns the number of permits that the pull needs. A revision whose process died is pulled alone: what else was pulled
@@ -351,10 +353,20 @@ impl Poll<'_> {
     /// again.
     async fn verified_source(&self, transaction: &Transaction, digest: &Digest) -> Result<SourceRef, PollError> {
         let known = transaction.base().filter(|_| !self.force).map(|base| &base.source);
+        let inputs = self.inputs.as_ref();
+        if let (Some(composed), Some(inputs)) = (self.catalog.source.composed(), inputs)
+            // The revision covers the policies.
+            && known.is_none_or(|known| known.revision != digest.as_str())
+        {
+            for input in inputs.pulled(composed) {
+                verify_source(self.mirror, input.catalog, input.digest, None).await?;
+            }
+        }
         Ok(SourceRef {
             reference: self.catalog.source.to_string(),
             revision: digest.to_string(),
             verified: verify_source(self.mirror, self.catalog, digest, known).await?,
+            inputs: inputs.map(ResolvedInputs::published).unwrap_or_default(),
         })
     }
 }

@@ -3,11 +3,11 @@ use std::{
     sync::Arc,
 };
 
-use model::EmptyLayers;
+use model::{EmptyLayers, Snapshot};
 use render::{RenderError, RenderSettings, Renderer, Rendering, StopFlag};
 use source::{Digest, FileSink, Images, Source};
 
-use super::stored_shards::PublishedShards;
+use super::{once::Poll, stored_shards::PublishedShards};
 use crate::{Catalog, Mirror, PollError, PollProgress, Report};
 
 /// A rendered image, and what was learned of its layers.
@@ -51,6 +51,43 @@ pub(crate) async fn pull(
         },
         rendering: tokio::task::spawn_blocking(move || sink.finish()).await??,
     })
+}
+
+impl Poll<'_> {
+    /// Pulls and renders the image of the catalog. Shards of `usable` are used again.
+    pub(crate) async fn pull(
+        &mut self,
+        source: &Source,
+        digest: &Digest,
+        usable: Option<&Snapshot>,
+        stop: &StopFlag,
+    ) -> Result<Rendering, PollError> {
+        let published = PublishedShards::new(self.mirror.store.clone(), usable);
+        let known = self.empty_layers.clone().unwrap_or_default();
+        let images = self.mirror.images(self.catalog);
+        let (images, from) = match self.copies.get(digest) {
+            Some(copy) => (images, copy.source()),
+            None => (
+                images.with_registry_wait(self.mirror.settings.registry_wait),
+                source.clone(),
+            ),
+        };
+        let work = PullWork {
+            images,
+            from,
+            known: &known,
+            stop,
+            report: self.report,
+        };
+        let pulled = match pull(self.mirror, self.catalog, digest, Arc::new(published), work).await {
+            Err(PollError::Image(error)) if error.is_slow_registry() => {
+                return Err(PollError::SlowRegistry(digest.clone()));
+            }
+            pulled => pulled?,
+        };
+        self.empty_layers = Some(pulled.empty_layers);
+        Ok(pulled.rendering)
+    }
 }
 
 /// The place to pull an image from, the report of the pull and the flag that ends its work.

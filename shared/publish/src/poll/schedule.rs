@@ -1,16 +1,17 @@
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, future::pending, sync::Arc, time::Duration};
 
-use tokio::task::JoinSet;
+use model::{CatalogName, Outcome};
+use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Catalog, Mirror, PollOptions, Report, jittered};
+use crate::{Catalog, Mirror, PollOptions, PollOrder, Report, jittered};
 
 /// First wait after a poll that did not succeed. It doubles up to the catalog's interval.
 const RETRY_FIRST: Duration = Duration::from_secs(15);
 /// Longest wait after a failure of a catalog without an interval.
 const RETRY_LONGEST: Duration = Duration::from_secs(600);
 
-/// Polls every catalog for as long as the program runs.
+/// Polls every catalog for as long as the program runs. A composition is also polled when one of its inputs was published.
 pub struct Schedule {
     mirror: Arc<Mirror>,
     catalogs: Vec<Catalog>,
@@ -42,10 +43,19 @@ impl Schedule {
     /// Runs until `stop`. A poll under way is then abandoned, which leaves the old state served.
     pub async fn run(self, stop: CancellationToken) {
         let mirror = self.mirror.clone();
+        let order = Arc::new(PollOrder::new(&self.catalogs));
+        let names = self.catalogs.iter().map(|catalog| catalog.name.clone());
+        let wakes: Arc<Wakes> = Arc::new(names.map(|name| (name, Notify::new())).collect());
         let mut polls = JoinSet::new();
         for catalog in self.catalogs {
-            let poll = keep_polling(self.mirror.clone(), catalog, self.after.clone());
-            polls.spawn(stop.clone().run_until_cancelled_owned(poll));
+            let polling = Polling {
+                mirror: self.mirror.clone(),
+                catalog,
+                after: self.after.clone(),
+                order: order.clone(),
+                wakes: wakes.clone(),
+            };
+            polls.spawn(stop.clone().run_until_cancelled_owned(polling.run()));
         }
         while polls.join_next().await.is_some() {}
         // An orderly end is no death of the process.
@@ -53,17 +63,59 @@ impl Schedule {
     }
 }
 
-async fn keep_polling(mirror: Arc<Mirror>, catalog: Catalog, after: Arc<ReportHook>) {
-    let mut failures = 0;
-    loop {
-        let report = mirror.poll(&catalog, PollOptions::default()).await;
-        after(&report);
-        failures = if report.outcome.is_success() { 0 } else { failures + 1 };
-        match wait(catalog.poll_interval(), failures) {
-            // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
-            Some(wait) => tokio::time::sleep(jittered(wait)).await,
-            None => return,
+/// Signals that end the wait of a catalog before its interval is over.
+type Wakes = HashMap<CatalogName, Notify>;
+
+/// Polls of one catalog, one after the other.
+struct Polling {
+    mirror: Arc<Mirror>,
+    catalog: Catalog,
+    after: Arc<ReportHook>,
+    order: Arc<PollOrder>,
+    wakes: Arc<Wakes>,
+}
+
+impl Polling {
+    async fn run(self) {
+        let name = &self.catalog.name;
+        self.order.wait(name).await;
+        let mut failures = 0;
+        loop {
+            let report = self.mirror.poll(&self.catalog, PollOptions::default()).await;
+            (self.after)(&report);
+            self.order.end(name);
+            if report.outcome == Outcome::Published {
+                let followers = self.order.followers(name).filter_map(|name| self.wakes.get(name));
+                followers.for_each(Notify::notify_one);
+            }
+            failures = if report.outcome.is_success() { 0 } else { failures + 1 };
+            if !self.pause(wait(self.catalog.poll_interval(), failures)).await {
+                return;
+            }
         }
+    }
+
+    /// Waits for the next poll. Returns false if there is none.
+    async fn pause(&self, wait: Option<Duration>) -> bool {
+        let is_composed = self.catalog.source.composed().is_some();
+        let woken = async {
+            match self.wakes.get(&self.catalog.name).filter(|_| is_composed) {
+                Some(wake) => wake.notified().await,
+                None => pending().await,
+            }
+        };
+        match wait {
+            // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
+            Some(wait) => {
+                tokio::select! {
+                    () = tokio::time::sleep(jittered(wait)) => {}
+                    () = woken => {}
+                }
+            }
+            None if is_composed => woken.await,
+            None => return false,
+        }
+        true
     }
 }
 

@@ -51,7 +51,10 @@ async fn verify_manifest(
     index: &Digest,
     rejection: VerifyError,
 ) -> Result<Verified, PollError> {
-    let manifest = mirror.images(catalog).of_platform(&catalog.source, index).await;
+    let Some(source) = catalog.source.pulled() else {
+        return Err(rejection.into());
+    };
+    let manifest = mirror.images(catalog).of_platform(source, index).await;
     let Some(manifest) = manifest.map_err(PollError::Signatures)? else {
         return Err(rejection.into());
     };
@@ -68,13 +71,17 @@ async fn find(
     digest: &Digest,
 ) -> Result<ImageSignatures, source::Error> {
     let mut found = ImageSignatures::default();
+    // A composition is no image, and has no signatures of its own.
+    let Some(source) = catalog.source.pulled() else {
+        return Ok(found);
+    };
     if policy.signature_kinds().cosign {
-        let signatures = images.signatures(&catalog.source, digest).await?;
+        let signatures = images.signatures(source, digest).await?;
         found.attached = signatures.attached.into_iter().map(attached).collect();
         found.bundles = signatures.bundles.into_iter().map(Into::into).collect();
     }
     if let (true, Some(lookaside)) = (policy.signature_kinds().simple, &catalog.lookaside) {
-        let signatures = images.simple_signatures(&catalog.source, digest, lookaside).await?;
+        let signatures = images.simple_signatures(source, digest, lookaside).await?;
         found.simple = signatures.into_iter().map(Into::into).collect();
     }
     Ok(found)

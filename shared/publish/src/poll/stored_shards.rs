@@ -5,7 +5,7 @@ use render::StoredShards;
 use store::{Store, read_object};
 use tokio::runtime::Handle;
 
-/// Shards of the published Snapshot, for the render workers.
+/// Shards of published Snapshots, for the render workers.
 pub(crate) struct PublishedShards {
     store: Arc<dyn Store>,
     runtime: Handle,
@@ -15,8 +15,8 @@ pub(crate) struct PublishedShards {
 
 impl PublishedShards {
     /// Must be called inside a runtime.
-    pub(crate) fn new(store: Arc<dyn Store>, snapshot: Option<&Snapshot>) -> Self {
-        let shards = snapshot.into_iter().flat_map(Snapshot::shards);
+    pub(crate) fn new<'a>(store: Arc<dyn Store>, snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
+        let shards = snapshots.into_iter().flat_map(Snapshot::shards);
         let shards = shards.map(|shard| (shard.lines.sha256, shard.stored)).collect();
         Self {
             store,

@@ -188,7 +188,8 @@ impl Transaction {
 }
 
 impl Pointer {
-    async fn read(
+    /// Reads the pointer of a catalog, and verifies its signature if there is a signer.
+    pub(crate) async fn read(
         store: &dyn Store,
         catalog: &CatalogName,
         signer: Option<&Signer>,

@@ -28,9 +28,9 @@ const STATS_IN_FLIGHT: usize = 32;
 /// Result of verifying one catalog: counts and problems.
 #[derive(Debug, Default, Serialize)]
 pub struct Verification {
-    /// Number of publications that were checked: the current one, and earlier ones that are still stored.
+    /// Number of publications that were checked: the current one, and earlier ones and inputs that are still stored.
     pub snapshots: usize,
-    /// Number of earlier publications that are not stored any more.
+    /// Number of earlier publications and inputs that are not stored any more.
     pub expired: usize,
     /// Number of objects that were read.
     pub objects: usize,
@@ -109,11 +109,12 @@ async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<Finding>, S
     Ok(Some(Finding { key, problem }))
 }
 
-/// Returns the Snapshots of all publications, each once: content may come back.
+/// Returns the Snapshots of all publications and of the states that a composition was made of, each once: content may come back.
 fn publications(current: &Current) -> Vec<ObjectRef> {
     let mut seen = BTreeSet::new();
     let earlier = current.previous.iter().map(|previous| previous.snapshot);
-    let all = std::iter::once(current.snapshot).chain(earlier);
+    let inputs = current.source.inputs.iter().map(|input| input.snapshot);
+    let all = std::iter::once(current.snapshot).chain(earlier).chain(inputs);
     all.filter(|snapshot| seen.insert(*snapshot)).collect()
 }
 
@@ -156,7 +157,12 @@ impl Verification {
             }
         };
         self.snapshots += 1;
-        if !current.snapshots_of(snapshot.content_hash).any(|named| named == object) {
+        let inputs = current.source.inputs.iter();
+        let inputs = inputs.filter(|input| input.content_hash == snapshot.content_hash);
+        let mut named = current
+            .snapshots_of(snapshot.content_hash)
+            .chain(inputs.map(|input| input.snapshot));
+        if !named.any(|named| named == object) {
             self.found(&key, ObjectProblem::Disagrees("current.json"));
         }
         let sum = |of: fn(&ShardRef) -> u64| snapshot.shards().map(of).fold(0, u64::saturating_add);

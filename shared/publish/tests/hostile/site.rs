@@ -26,7 +26,7 @@ impl Site {
             mirror: mirror(images, &store, settings(limits)),
             catalog: Catalog::new(
                 "hostile".parse().unwrap(),
-                registry.reference("ns/cat", "v1").parse().unwrap(),
+                registry.reference("ns/cat", "v1").parse::<source::Source>().unwrap(),
             ),
             registry,
             store,

@@ -36,7 +36,7 @@ async fn registry(names: &[&str]) -> (Registry, Vec<Catalog>) {
     let registry = Registry::start().await;
     let catalogs = names.iter().map(|name| {
         registry.push(name, "v1", &row::image([row::layer("configs/a.yaml", name)]));
-        let source = registry.reference(name, "v1").parse().unwrap();
+        let source = registry.reference(name, "v1").parse::<source::Source>().unwrap();
         Catalog::new(name.parse().unwrap(), source)
     });
     let catalogs = catalogs.collect();

@@ -218,6 +218,7 @@ pub(crate) async fn commit(transaction: &Transaction, built: &BuiltSnapshot) -> 
     let publication = Publication {
         snapshot: ObjectDigest::of(&built.snapshot.to_stored().unwrap()),
         source: SourceRef {
+            inputs: Vec::new(),
             reference: "dir:/fbc".into(),
             revision: built.snapshot.content_hash.to_string(),
             verified: None,

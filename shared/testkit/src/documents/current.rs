@@ -36,6 +36,7 @@ impl CurrentBuilder {
             serial: None,
             previous: None,
             source: SourceRef {
+                inputs: Vec::new(),
                 reference: SOURCE.to_owned(),
                 revision: "sha256:00".to_owned(),
                 verified: None,

@@ -1,0 +1,262 @@
+//! `compose:` of a catalog: a composition, or the entries of an ImageSetConfiguration.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use compose::{ComposeFile, Composition};
+use model::CatalogName;
+use model::text::chain;
+use publish::{Catalog, CatalogSource, ComposedSource};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ConfigProblems, section::deserialize};
+
+/// Reference to an ImageSetConfiguration. Its relative paths start at its own folder.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ImageSetFile {
+    image_set: PathBuf,
+    /// Name of one entry. Default: all entries, or the only one if the catalog has a name.
+    entry: Option<String>,
+}
+
+/// Reads the value of `compose`. An ImageSetConfiguration gives one catalog for each entry, unless `name` takes one.
+pub(super) fn read(
+    name: Option<CatalogName>,
+    value: Value,
+    place: &str,
+    problems: &mut ConfigProblems,
+) -> Vec<(CatalogName, CatalogSource)> {
+    let place = format!("{place}, compose");
+    if value.get("imageSet").is_some() {
+        let file = deserialize(value, &place, problems);
+        let read = file.map(|file: ImageSetFile| image_set(name.as_ref(), &file));
+        let read = read.and_then(|read| problems.ok(&place, read));
+        return read.unwrap_or_default();
+    }
+    let composition = deserialize::<Composition>(value, &place, problems);
+    let Some(name) = name else {
+        problems.add(&place, "a composition needs a name");
+        return Vec::new();
+    };
+    let source = composition.map(|composition| source(&name, composition, Path::new("")));
+    let source = source.and_then(|source| problems.ok(&place, source));
+    source.map(|source| (name, source)).into_iter().collect()
+}
+
+fn source(name: &CatalogName, composition: Composition, folder: &Path) -> Result<CatalogSource, String> {
+    let composed = ComposedSource::new(name, composition, folder);
+    let composed = composed.map_err(|error| chain(&error))?;
+    Ok(CatalogSource::Composed(Box::new(composed)))
+}
+
+fn image_set(name: Option<&CatalogName>, file: &ImageSetFile) -> Result<Vec<(CatalogName, CatalogSource)>, String> {
+    let path = file.image_set.display();
+    let text = fs::read_to_string(&file.image_set).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let parsed = ComposeFile::parse(&text).map_err(|error| format!("{path}: {error}"))?;
+    let ComposeFile::ImageSet(image_set) = parsed else {
+        return Err(format!("{path} is not an ImageSetConfiguration"));
+    };
+    if !image_set.ignored.is_empty() {
+        tracing::info!(file = %path, ignored = image_set.ignored.join(", "), "the mirror does not use parts of an ImageSetConfiguration");
+    }
+    let entries = match (name, &file.entry) {
+        (None, None) => image_set.entries,
+        (_, entry) => {
+            let entry = image_set.entry(entry.as_deref());
+            vec![entry.map_err(|error| format!("{path}: {error}"))?]
+        }
+    };
+    let folder = file.image_set.parent().unwrap_or(Path::new(""));
+    let entries = entries.into_iter().map(|(entry, composition)| {
+        let name = name.cloned().unwrap_or(entry);
+        let source = source(&name, composition, folder).map_err(|error| format!("{path}: {name}: {error}"))?;
+        Ok((name, source))
+    });
+    entries.collect()
+}
+
+/// Connects compositions with the catalogs of the configuration: an input that names the source of a catalog follows that
+/// catalog. Compositions that are made of each other are a problem.
+pub(super) fn connect(catalogs: &mut [Catalog], problems: &mut ConfigProblems) {
+    let known = catalogs.to_vec();
+    for catalog in catalogs.iter_mut() {
+        if let CatalogSource::Composed(composed) = &mut catalog.source {
+            composed.share_sources(&known);
+        }
+    }
+    let by_name: BTreeMap<&CatalogName, &Catalog> = catalogs.iter().map(|catalog| (&catalog.name, catalog)).collect();
+    // Of each cycle only the catalog with the first name is reported.
+    for catalog in by_name.values() {
+        let cycle = cycle_of(catalog, &by_name).filter(|cycle| cycle.iter().min() == Some(&&catalog.name));
+        if let Some(cycle) = cycle {
+            let names: Vec<&str> = cycle.iter().map(|name| name.as_str()).collect();
+            let problem = format!(
+                "compositions are made of each other: {} -> {}",
+                names.join(" -> "),
+                catalog.name
+            );
+            problems.add(format!("catalog {}, compose", catalog.name), problem);
+        }
+    }
+}
+
+/// Returns the shortest chain of inputs from a catalog back to itself.
+fn cycle_of<'a>(start: &'a Catalog, by_name: &BTreeMap<&'a CatalogName, &'a Catalog>) -> Option<Vec<&'a CatalogName>> {
+    let mut came_from: BTreeMap<&CatalogName, &CatalogName> = BTreeMap::new();
+    let mut next = vec![start];
+    while let Some(catalog) = next.pop() {
+        for input in catalog.source.inputs() {
+            if *input == start.name {
+                let mut chain = vec![&catalog.name];
+                while let Some(before) = chain.last().and_then(|name| came_from.get(*name)) {
+                    chain.push(before);
+                }
+                chain.reverse();
+                return Some(chain);
+            }
+            if let Some((known, input)) = by_name.get_key_value(input)
+                && !came_from.contains_key(known)
+            {
+                came_from.insert(known, &catalog.name);
+                next.insert(0, input);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use publish::InputPlace;
+
+    use super::*;
+    use crate::catalogs::{Config, ConfigLoader};
+
+    fn load(text: &str) -> Result<Config, ConfigProblems> {
+        let mut loader = ConfigLoader::new(Duration::from_secs(600));
+        loader.text("catalogs.yaml", text);
+        loader.finish()
+    }
+
+    #[test]
+    fn problems_of_compositions_name_catalog_and_cause() {
+        let cases = [
+            (
+                "name: a, compose: {}",
+                "catalog a, compose: a composition needs `inputs` or `add`",
+            ),
+            (
+                "name: a, compose: {input: []}",
+                "catalog a, compose, input: unknown field `input`",
+            ),
+            (
+                "compose: {inputs: [{catalog: b}]}",
+                "catalog number 1, compose: a composition needs a name",
+            ),
+            (
+                "name: a, source: 'dir:x', compose: {inputs: [{catalog: b}]}",
+                "either source or compose",
+            ),
+            (
+                "name: a, compose: {inputs: [{catalog: b, source: 'dir:x'}]}",
+                "an input has either `catalog`",
+            ),
+            (
+                "name: a, compose: {inputs: [{catalog: 'b@12'}]}",
+                "b@12: after the @ comes a content hash",
+            ),
+            ("name: a, compose: {inputs: [{source: b}]}", "`b` names no registry"),
+            (
+                "name: a, compose: {imageSet: /nowhere/isc.yaml}",
+                "/nowhere/isc.yaml cannot be read",
+            ),
+            (
+                "name: a, compose: {inputs: [{catalog: a}]}",
+                "compositions are made of each other: a -> a",
+            ),
+        ];
+        for (entry, expected) in cases {
+            let problems = load(&format!("catalogs:\n- {{{entry}}}\n")).unwrap_err().to_string();
+            assert!(problems.contains(expected), "{entry}: {problems}");
+        }
+    }
+
+    #[test]
+    fn cycle_is_named_once_and_whole() {
+        let text = "catalogs:
+- {name: a, compose: {inputs: [{catalog: x}, {catalog: c}]}}
+- {name: b, compose: {inputs: [{catalog: a}]}}
+- {name: c, compose: {inputs: [{catalog: b}]}}
+- {name: above, compose: {inputs: [{catalog: a}]}}
+";
+        let problems = load(text).unwrap_err().to_string();
+        assert_eq!(problems.lines().count(), 2, "{problems}");
+        assert!(problems.ends_with("made of each other: a -> c -> b -> a"), "{problems}");
+    }
+
+    #[test]
+    fn input_that_names_the_image_of_a_catalog_follows_it() {
+        let text = "catalogs:
+- {name: hub, source: 'quay.io/operatorhubio/catalog:latest'}
+- name: team
+  compose:
+    inputs:
+    - {catalog: 'docker://quay.io/operatorhubio/catalog:latest'}
+    - {catalog: 'quay.io/operatorhubio/catalog:v2'}
+    - {catalog: elsewhere}
+";
+        let config = load(text).unwrap();
+        let composed = config.catalogs[1].source.composed().unwrap();
+        let names = composed.inputs.iter().map(|input| match input {
+            InputPlace::Published { name, pin: None } => Some(name.as_str()),
+            _ => None,
+        });
+        assert_eq!(names.collect::<Vec<_>>(), [Some("hub"), None, Some("elsewhere")]);
+    }
+
+    #[test]
+    fn entries_of_an_image_set_are_catalogs_of_their_own() {
+        let folder = std::env::temp_dir().join(format!("catalog-mirror-image-set-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("isc.yaml");
+        let text = "kind: ImageSetConfiguration
+apiVersion: mirror.openshift.io/v2alpha1
+mirror:
+  operators:
+  - {catalog: 'quay.io/example/index:v4.18', packages: [{name: p}]}
+  - {catalog: 'oci://layout', targetCatalog: mine}
+";
+        fs::write(&file, text).unwrap();
+        let names = |entry: &str| {
+            let config = load(&format!(
+                "catalogs:\n- {{compose: {{imageSet: '{}'}}{entry}}}\n",
+                file.display()
+            ));
+            let config = config.map_err(|problems| problems.to_string())?;
+            Ok(config
+                .catalogs
+                .iter()
+                .map(|catalog| catalog.name.to_string())
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(names(""), Ok(vec!["index-v4-18".to_owned(), "mine".to_owned()]));
+        let error: String = names(", name: team").unwrap_err();
+        assert!(error.contains("choose one of index-v4-18, mine"), "{error}");
+        let one = load(&format!(
+            "catalogs:\n- {{name: team, compose: {{imageSet: '{}', entry: mine}}}}\n",
+            file.display()
+        ));
+        let one = one.unwrap();
+        assert_eq!(one.catalogs[0].name.as_str(), "team");
+        let layout = one.catalogs[0].source.pulled_sources().next().unwrap().to_string();
+        assert!(layout.starts_with(&format!("oci:{}/", folder.display())), "{layout}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

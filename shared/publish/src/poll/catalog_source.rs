@@ -1,0 +1,217 @@
+use std::{fmt, path::Path, str::FromStr};
+
+use compose::{Composition, CompositionInput};
+use model::{CatalogName, INPUTS_MAX, ParseSha256Error, Sha256};
+use olm::Reference;
+use source::{Digest, Source, SourceError};
+
+use super::Catalog;
+
+/// Number of hex digits of the hash by which the text of a composition changes with its content.
+const HASH_DIGITS: usize = 12;
+
+/// Content of a catalog: one source that is pulled, or a composition of other catalogs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogSource {
+    /// Image, layout or folder.
+    Pulled(Source),
+    /// Composition of published catalogs and of sources.
+    Composed(Box<ComposedSource>),
+}
+
+/// Composition whose inputs and additions are parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComposedSource {
+    /// Composition as it is configured.
+    pub composition: Composition,
+    /// Place of each input, in the order of the composition.
+    pub inputs: Vec<InputPlace>,
+    /// Source of each addition, in the order of the composition.
+    pub additions: Vec<Catalog>,
+}
+
+/// Place of one input of a composition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputPlace {
+    /// Catalog in the store of the mirror.
+    Published {
+        /// Name of the catalog.
+        name: CatalogName,
+        /// State at which the composition stays. Default: the one that is published.
+        pin: Option<Sha256>,
+    },
+    /// Source that is pulled for the composition alone, with the policy for its signatures. It has the name of the composed
+    /// catalog.
+    Pulled(Box<Catalog>),
+}
+
+/// Error in the inputs or additions of a composition.
+#[derive(Debug, thiserror::Error)]
+pub enum ComposedSourceError {
+    /// The composition contradicts itself.
+    #[error(transparent)]
+    Composition(#[from] compose::ComposeError),
+    /// A source cannot be parsed.
+    #[error("{0}")]
+    Source(String, #[source] SourceError),
+    /// A content hash after `@` cannot be parsed.
+    #[error("{0}: after the @ comes a content hash")]
+    Pin(String, #[source] ParseSha256Error),
+    /// There are more inputs than `current.json` can name.
+    #[error("there are {0} inputs; a composition has at most {INPUTS_MAX}")]
+    Inputs(usize),
+}
+
+impl CatalogSource {
+    /// Returns the digest that the source is pinned to.
+    pub fn pinned(&self) -> Option<&Digest> {
+        self.pulled().and_then(Source::pinned)
+    }
+
+    /// Returns the source, if it is pulled.
+    pub const fn pulled(&self) -> Option<&Source> {
+        match self {
+            Self::Pulled(source) => Some(source),
+            Self::Composed(_) => None,
+        }
+    }
+
+    /// Returns the composition, if it is one.
+    pub const fn composed(&self) -> Option<&ComposedSource> {
+        match self {
+            Self::Pulled(_) => None,
+            Self::Composed(composed) => Some(composed),
+        }
+    }
+
+    /// Returns every source that is pulled for the catalog.
+    pub fn pulled_sources(&self) -> impl Iterator<Item = &Source> {
+        let composed = self.composed().into_iter();
+        let inputs = composed.clone().flat_map(|composed| &composed.inputs);
+        let inputs = inputs.filter_map(|input| match input {
+            InputPlace::Published { .. } => None,
+            InputPlace::Pulled(catalog) => Some(&**catalog),
+        });
+        let all = inputs.chain(composed.flat_map(|composed| &composed.additions));
+        self.pulled()
+            .into_iter()
+            .chain(all.filter_map(|catalog| catalog.source.pulled()))
+    }
+
+    /// Returns the names of the published catalogs that a composition is made of.
+    pub fn inputs(&self) -> impl Iterator<Item = &CatalogName> {
+        let inputs = self.composed().into_iter().flat_map(|composed| &composed.inputs);
+        inputs.filter_map(|input| match input {
+            InputPlace::Published { name, .. } => Some(name),
+            InputPlace::Pulled(_) => None,
+        })
+    }
+}
+
+impl ComposedSource {
+    /// Parses the inputs and additions of a composition for the catalog `name`. Relative paths start at `folder`.
+    ///
+    /// # Errors
+    /// The first input or addition that cannot be used.
+    pub fn new(name: &CatalogName, composition: Composition, folder: &Path) -> Result<Self, ComposedSourceError> {
+        composition.check()?;
+        if composition.inputs.len() > INPUTS_MAX {
+            return Err(ComposedSourceError::Inputs(composition.inputs.len()));
+        }
+        let pulled = |text: &str| match text.parse::<Source>() {
+            Ok(source) => Ok(Catalog::new(name.clone(), source.relative_to(folder))),
+            Err(error) => Err(ComposedSourceError::Source(text.to_owned(), error)),
+        };
+        let inputs = composition
+            .inputs
+            .iter()
+            .map(|input| match InputPlace::published(input)? {
+                Some(published) => Ok(published),
+                None => pulled(input.name()).map(|catalog| InputPlace::Pulled(Box::new(catalog))),
+            });
+        Ok(Self {
+            inputs: inputs.collect::<Result<_, _>>()?,
+            additions: composition
+                .add
+                .iter()
+                .map(|addition| pulled(&addition.source))
+                .collect::<Result<_, _>>()?,
+            composition,
+        })
+    }
+
+    /// Takes each input that names the source of one of `catalogs` from the store, instead of pulling it once more.
+    pub fn share_sources(&mut self, catalogs: &[Catalog]) {
+        for (input, place) in self.composition.inputs.iter().zip(&mut self.inputs) {
+            let Some(reference) = input.catalog.as_deref().map(Reference::new) else {
+                continue;
+            };
+            let is_same = |catalog: &&Catalog| match &catalog.source {
+                CatalogSource::Pulled(source) => Reference::new(&source.to_string()) == reference,
+                CatalogSource::Composed(_) => false,
+            };
+            if let (InputPlace::Pulled(_), Some(catalog)) = (&place, catalogs.iter().find(is_same)) {
+                let name = catalog.name.clone();
+                *place = InputPlace::Published { name, pin: None };
+            }
+        }
+    }
+
+    /// Returns the catalogs that are pulled for the composition alone: inputs, then additions.
+    pub fn pulled_mut(&mut self) -> impl Iterator<Item = &mut Catalog> {
+        let inputs = self.inputs.iter_mut().filter_map(|input| match input {
+            InputPlace::Published { .. } => None,
+            InputPlace::Pulled(catalog) => Some(&mut **catalog),
+        });
+        inputs.chain(&mut self.additions)
+    }
+}
+
+impl InputPlace {
+    /// Returns the published catalog that an input names: `NAME` or `NAME@CONTENT-HASH`. A text with a slash is a source.
+    fn published(input: &CompositionInput) -> Result<Option<Self>, ComposedSourceError> {
+        let Some(text) = input.catalog.as_deref().filter(|text| !text.contains(['/', ':'])) else {
+            return Ok(None);
+        };
+        let (name, hash) = match text.split_once('@') {
+            Some((name, hash)) => (name, Some(hash)),
+            None => (text, None),
+        };
+        let Ok(name) = name.parse() else {
+            return Ok(None);
+        };
+        let pin = hash.map(str::parse).transpose();
+        let pin = pin.map_err(|error| ComposedSourceError::Pin(text.to_owned(), error))?;
+        Ok(Some(Self::Published { name, pin }))
+    }
+}
+
+impl fmt::Display for CatalogSource {
+    /// Writes a source as it is configured, and a composition as `compose:` with the names of its inputs and a hash, so that a
+    /// changed composition has another text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pulled(source) => source.fmt(f),
+            Self::Composed(composed) => {
+                let names: Vec<&str> = composed.composition.inputs.iter().map(CompositionInput::name).collect();
+                let json = serde_json::to_vec(&composed.composition).map_err(|_| fmt::Error)?;
+                let hash = Sha256::of(&json).to_string();
+                write!(f, "compose:{}#{}", names.join(","), &hash[..HASH_DIGITS])
+            }
+        }
+    }
+}
+
+impl From<Source> for CatalogSource {
+    fn from(source: Source) -> Self {
+        Self::Pulled(source)
+    }
+}
+
+impl FromStr for CatalogSource {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        text.parse().map(Self::Pulled)
+    }
+}

@@ -1,0 +1,152 @@
+//! Order of the polls of one round: a composition comes after its inputs.
+
+use std::collections::BTreeMap;
+
+use model::CatalogName;
+use tokio_util::sync::CancellationToken;
+
+use crate::Catalog;
+
+/// Order of the polls of some catalogs.
+#[derive(Debug)]
+pub struct PollOrder {
+    catalogs: BTreeMap<CatalogName, PlacedPoll>,
+}
+
+#[derive(Debug, Default)]
+struct PlacedPoll {
+    /// Inputs that are polled in the same round.
+    inputs: Vec<CatalogName>,
+    level: usize,
+    ended: CancellationToken,
+}
+
+impl PollOrder {
+    /// Orders the polls of these catalogs. Inputs that are not among them are not waited for.
+    pub fn new<'a>(catalogs: impl IntoIterator<Item = &'a Catalog>) -> Self {
+        let placed = catalogs.into_iter().map(|catalog| {
+            let inputs = catalog.source.inputs().cloned().collect();
+            (
+                catalog.name.clone(),
+                PlacedPoll {
+                    inputs,
+                    ..PlacedPoll::default()
+                },
+            )
+        });
+        let mut order = Self {
+            catalogs: placed.collect(),
+        };
+        order.set_levels();
+        order
+    }
+
+    fn set_levels(&mut self) {
+        // Each pass completes one level. A cycle, which configuration refuses, ends with the last pass.
+        for _ in 0..self.catalogs.len() {
+            let level = |placed: &PlacedPoll| {
+                let inputs = placed.inputs.iter().filter_map(|input| self.catalogs.get(input));
+                inputs.map(|input| input.level + 1).max().unwrap_or(0)
+            };
+            let levels: Vec<usize> = self.catalogs.values().map(level).collect();
+            let mut is_changed = false;
+            for (placed, level) in self.catalogs.values_mut().zip(levels) {
+                is_changed |= placed.level != level;
+                placed.level = level;
+            }
+            if !is_changed {
+                return;
+            }
+        }
+    }
+
+    /// Returns the length of the longest chain of compositions below a catalog: 0 for one that is no composition.
+    pub fn level(&self, catalog: &CatalogName) -> usize {
+        self.catalogs.get(catalog).map_or(0, |placed| placed.level)
+    }
+
+    /// Returns the compositions that have `input` as an input.
+    pub fn followers<'a>(&'a self, input: &'a CatalogName) -> impl Iterator<Item = &'a CatalogName> {
+        let follows = move |placed: &PlacedPoll| placed.inputs.contains(input);
+        let catalogs = self.catalogs.iter();
+        catalogs.filter_map(move |(name, placed)| follows(placed).then_some(name))
+    }
+
+    /// Waits until the inputs of a catalog were polled.
+    pub(crate) async fn wait(&self, catalog: &CatalogName) {
+        let inputs = self.catalogs.get(catalog).into_iter().flat_map(|placed| &placed.inputs);
+        for input in inputs {
+            if let Some(input) = self.catalogs.get(input) {
+                input.ended.cancelled().await;
+            }
+        }
+    }
+
+    /// Ends the wait for a catalog.
+    pub(crate) fn end(&self, catalog: &CatalogName) {
+        if let Some(placed) = self.catalogs.get(catalog) {
+            placed.ended.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use compose::{Composition, CompositionInput};
+    use source::Source;
+
+    use super::*;
+    use crate::{CatalogSource, ComposedSource};
+
+    fn catalog(name: &str, inputs: &[&str]) -> Catalog {
+        let name: CatalogName = name.parse().unwrap();
+        if inputs.is_empty() {
+            return Catalog::new(name, Source::Dir("x".into()));
+        }
+        let input = |text: &&str| CompositionInput {
+            catalog: Some((*text).to_owned()),
+            ..CompositionInput::default()
+        };
+        let composition = Composition {
+            inputs: inputs.iter().map(input).collect(),
+            ..Composition::default()
+        };
+        let composed = ComposedSource::new(&name, composition, Path::new("")).unwrap();
+        Catalog::new(name, CatalogSource::Composed(Box::new(composed)))
+    }
+
+    #[test]
+    fn levels_follow_the_longest_chain() {
+        let catalogs = [
+            catalog("a", &["b", "z"]),
+            catalog("b", &["c"]),
+            catalog("c", &[]),
+            catalog("d", &["c", "a"]),
+        ];
+        let order = PollOrder::new(&catalogs);
+        let levels = ["a", "b", "c", "d", "z"].map(|name| order.level(&name.parse().unwrap()));
+        assert_eq!(levels, [2, 1, 0, 3, 0]);
+        let input = "c".parse().unwrap();
+        let followers: Vec<&str> = order.followers(&input).map(CatalogName::as_str).collect();
+        assert_eq!(followers, ["b", "d"]);
+    }
+
+    #[tokio::test]
+    async fn composition_waits_for_each_input_of_the_round() {
+        let catalogs = [
+            catalog("a", &["b", "c", "elsewhere"]),
+            catalog("b", &[]),
+            catalog("c", &[]),
+        ];
+        let order = PollOrder::new(&catalogs);
+        let [a, b, c] = ["a", "b", "c"].map(|name| name.parse::<CatalogName>().unwrap());
+        let is_ready = || futures_util::FutureExt::now_or_never(order.wait(&a)).is_some();
+        assert!(!is_ready());
+        order.end(&b);
+        assert!(!is_ready());
+        order.end(&c);
+        assert!(is_ready());
+    }
+}

@@ -1,0 +1,436 @@
+//! Compositions as catalogs: they follow their inputs, and stay served when they cannot.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
+
+use model::{Availability, CatalogName, Current, Key, Outcome, Snapshot};
+use publish::{
+    Catalog, CatalogSource, ComposedSource, GcOptions, PollOptions, Report, Retention, RollbackOptions, RollbackTarget,
+    Schedule,
+};
+use serde_json::{Value, json};
+use store::{MemoryStore, Store, StoreExt, memory::Action, read_stored};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{
+    binary::run,
+    catalogs::{self, Files},
+    site::Site,
+};
+
+/// Returns a package with a channel `stable` of `bundles` bundles, each of which replaces the one before.
+fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
+    let bundle = |version: usize| format!("{name}.v{version}.0.0");
+    let entry = |version: usize| match version {
+        0 => json!({"name": bundle(0)}),
+        _ => json!({"name": bundle(version), "replaces": bundle(version - 1)}),
+    };
+    let entries: Vec<Value> = (0..bundles).map(entry).collect();
+    let mut metas = vec![
+        json!({"schema": "olm.package", "name": name, "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": name, "name": "stable", "entries": entries}),
+    ];
+    metas.extend((0..bundles).map(|version| {
+        let value = json!({"packageName": name, "version": format!("{version}.0.0")});
+        json!({"schema": "olm.bundle", "package": name, "name": bundle(version), "image": format!("r.example/{name}:{version}"),
+            "properties": [{"type": "olm.package", "value": value}]})
+    }));
+    let lines: String = metas.iter().map(|meta| format!("{meta}\n")).collect();
+    (format!("{name}/catalog.json"), lines.into_bytes())
+}
+
+fn ten() -> Files {
+    (0..10).map(|at| package(&format!("p{at}"), 3)).collect()
+}
+
+fn composed(name: &str, text: &str) -> Catalog {
+    let name: CatalogName = name.parse().unwrap();
+    let composition = serde_saphyr::from_str(text).unwrap();
+    let source = ComposedSource::new(&name, composition, Path::new("")).unwrap();
+    Catalog::new(name, CatalogSource::Composed(Box::new(source)))
+}
+
+/// The whole package p5 and the head of p4, from the catalog `site`.
+fn selection() -> Catalog {
+    composed(
+        "team",
+        "inputs: [{catalog: site, select: {packages: [{name: p4}, {name: p5, channels: [{name: stable, minVersion: 0.0.0}]}]}}]",
+    )
+}
+
+async fn poll(site: &Site, catalog: &Catalog) -> Report {
+    site.mirror.poll(catalog, PollOptions::default()).await
+}
+
+async fn current(site: &Site, name: &str) -> Current {
+    let key = Key::Current(name.parse().unwrap());
+    site.store.read_document(&key).await.unwrap().unwrap().0
+}
+
+async fn snapshot(site: &Site, name: &str) -> Snapshot {
+    let object = current(site, name).await.snapshot;
+    read_stored(&site.store, &object.digest).await.unwrap()
+}
+
+/// Publishes ten packages as `site`, and the composition of two of them.
+async fn published() -> Site {
+    let site = Site::start().await;
+    site.push(&ten());
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    let report = poll(&site, &selection()).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    site
+}
+
+/// Checks that nothing was published, and that the status says so.
+async fn waits(site: &Site, catalog: &Catalog, reason: &str) {
+    let name = catalog.name.as_str();
+    let before = current(site, name).await;
+    let report = poll(site, catalog).await;
+    let error = report.error_text().unwrap_or_default();
+    assert!(error.contains(reason), "{error}");
+    assert_eq!(current(site, name).await, before);
+    let status: model::Status = site
+        .store
+        .read_document(&Key::Status(catalog.name.clone()))
+        .await
+        .unwrap()
+        .unwrap()
+        .0;
+    assert_eq!(status.error, Some(error));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn composition_follows_its_input_and_moves_only_what_it_selects() {
+    let site = published().await;
+    let (whole, team) = (snapshot(&site, "site").await, snapshot(&site, "team").await);
+    assert_eq!(
+        team.packages
+            .iter()
+            .map(|shard| shard.name.as_str())
+            .collect::<Vec<_>>(),
+        ["p4", "p5"]
+    );
+    assert_eq!(team.package("p5"), whole.package("p5"));
+    assert!(team.package("p4").unwrap().metas < whole.package("p4").unwrap().metas);
+
+    assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);
+    site.store.take_log();
+    assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);
+    assert_eq!(site.store.written(), []);
+
+    // p6 is not selected: the composition only learns of the input's new state.
+    let mut files = ten();
+    files[6] = package("p6", 4);
+    site.push(&files);
+    site.poll().await;
+    site.store.take_log();
+    let report = poll(&site, &selection()).await;
+    assert_eq!(
+        (report.outcome, report.objects_published),
+        (Outcome::SourceDigestUpdated, 0)
+    );
+    assert_eq!(snapshot(&site, "team").await, team);
+
+    files[5] = package("p5", 4);
+    site.push(&files);
+    site.poll().await;
+    let report = poll(&site, &selection()).await;
+    assert_eq!(
+        (report.outcome, &report.changes.changed[..]),
+        (Outcome::Published, &["p5".to_owned()][..])
+    );
+    let shards = site
+        .store
+        .written()
+        .into_iter()
+        .filter(|key| key.to_string().starts_with("packages/"));
+    // By the poll of the input. The composition takes the same object.
+    assert_eq!(shards.count(), 1);
+    let found = publish::verify(&site.store, &"team".parse().unwrap()).await.unwrap();
+    assert_eq!(found.findings, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edited_composition_is_published_although_packages_are_gone() {
+    let site = published().await;
+    let less = composed("team", "inputs: [{catalog: site, select: {packages: [{name: p4}]}}]");
+    assert_eq!(poll(&site, &less).await.changes.removed, ["p5"]);
+    let whole = composed("whole", "inputs: [{catalog: site}]");
+    assert_eq!(poll(&site, &whole).await.outcome, Outcome::Published);
+    let (input, copy) = (current(&site, "site").await, current(&site, "whole").await);
+    assert_eq!(
+        (copy.content_hash, copy.all, copy.image),
+        (input.content_hash, input.all, input.image)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn composition_waits_for_an_input_that_is_not_there() {
+    let site = published().await;
+    let unavailable = Catalog {
+        availability: Availability::Unavailable,
+        ..site.catalog.clone()
+    };
+    poll(&site, &unavailable).await;
+    waits(&site, &selection(), "waiting for site: it is Unavailable").await;
+    site.poll().await;
+    assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);
+
+    // Its own image has no packages any more, so the old ones stay served.
+    site.push(&vec![("README.md".to_owned(), Vec::new())]);
+    site.poll().await;
+    waits(
+        &site,
+        &selection(),
+        "waiting for site: the new content was not published",
+    )
+    .await;
+
+    publish::remove(&site.store, &site.catalog.name).await.unwrap();
+    waits(&site, &selection(), "waiting for site: the store has no such catalog").await;
+    let chain = composed("chain", "inputs: [{catalog: other}]");
+    let other = composed("other", "inputs: [{catalog: nowhere}]");
+    poll(&site, &other).await;
+    let error = poll(&site, &chain).await.error_text().unwrap();
+    let expected = "waiting for other: it was never published: waiting for nowhere: the store has no such catalog";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn composition_waits_for_an_input_that_another_key_signed() {
+    let mut site = published().await;
+    let pem = trust::SigningKey::generate_pem().unwrap();
+    let key = trust::SigningKey::from_pem(pem.as_bytes()).unwrap();
+    site.restart_with(publish::MirrorSettings {
+        signer: Some(trust::Signer::new(vec![key], Vec::new())),
+        ..publish::MirrorSettings::default()
+    });
+    waits(
+        &site,
+        &selection(),
+        "waiting for site: its current.json is not signed by a trusted key",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
+    let site = published().await;
+    let first = current(&site, "team").await.content_hash;
+    let mut files = ten();
+    files[4] = package("p4", 5);
+    site.push(&files);
+    site.poll().await;
+    let second = poll(&site, &selection()).await.content_hash.unwrap();
+    assert_ne!(second, first);
+
+    let rollback = async |name: &str| {
+        let store: Arc<dyn Store> = Arc::new(site.store.clone());
+        let options = RollbackOptions::new(RollbackTarget::Previous);
+        publish::rollback(&store, &name.parse().unwrap(), &options).await
+    };
+    assert_eq!(rollback("team").await.content_hash, Some(first));
+    assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);
+    rollback("site").await;
+    // The input is where the rollback of the composition was made of.
+    assert_eq!(poll(&site, &selection()).await.content_hash, Some(first));
+    files[5] = package("p5", 9);
+    site.push(&files);
+    site.poll().await;
+    assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Published);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pinned_input_outlives_forty_updates_and_collection() {
+    let passed = Arc::new(AtomicU64::new(0));
+    let clock = passed.clone();
+    let store = MemoryStore::with_clock(move || {
+        UNIX_EPOCH + Duration::from_secs(1_767_225_600 + clock.load(Ordering::Relaxed))
+    });
+    let site = Site::start_on(store).await;
+    site.push(&ten());
+    site.poll().await;
+    let first = current(&site, "site").await.content_hash;
+    let pinned = |packages: &str| {
+        let text = format!("inputs: [{{catalog: 'site@{first}', select: {{packages: [{packages}]}}}}]");
+        composed("team", &text)
+    };
+    assert_eq!(poll(&site, &pinned("{name: p4}")).await.outcome, Outcome::Published);
+    for at in 0..40 {
+        let mut files = ten();
+        files[3] = package("p3", 4 + at);
+        site.push(&files);
+        assert_eq!(site.poll().await.outcome, Outcome::Published);
+    }
+    let retention = Retention {
+        generations: 0,
+        max_age: Duration::ZERO,
+        grace: Duration::ZERO,
+    };
+    let mut deleted = 0;
+    for _ in 0..4 {
+        passed.fetch_add(7200, Ordering::Relaxed);
+        let options = GcOptions {
+            retention: retention.clone(),
+            ..GcOptions::default()
+        };
+        deleted += publish::gc(&site.store, &options).await.unwrap().deleted.objects;
+    }
+    assert!(deleted > 40, "{deleted}");
+    // The selection is edited after its input has moved on and the collection.
+    let report = poll(&site, &pinned("{name: p3}")).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    let lines = snapshot(&site, "team").await;
+    assert_eq!(lines.package("p3").unwrap().metas, 3);
+    let expired = site.current().await.previous[3].content_hash;
+    let text = format!("inputs: [{{catalog: 'site@{expired}'}}]");
+    let kept = site.current().await.content_hash;
+    let expected = format!("waiting for site: the store does not keep {expired} of it; it keeps {kept}");
+    waits(&site, &composed("team", &text), &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn composition_that_does_not_fit_is_tried_once() {
+    let site = published().await;
+    let broken = composed(
+        "team",
+        "inputs: [{catalog: site, select: {packages: [{name: absent}]}}]",
+    );
+    waits(&site, &broken, "input site has no package absent").await;
+    let report = poll(&site, &broken).await;
+    assert!(report.failed_for_good(), "{report:?}");
+    site.store.take_log();
+    poll(&site, &broken).await;
+    let reads = site.store.count(|action| matches!(action, Action::Get));
+    // The two pointers and the two status documents.
+    assert!(reads <= 5, "{:?}", site.store.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn round_polls_each_composition_after_its_inputs() {
+    let site = Site::start().await;
+    site.push(&ten());
+    let top = composed("a", "inputs: [{catalog: b}]");
+    let middle = composed("b", "inputs: [{catalog: site, select: {packages: [{name: p1}]}}]");
+    let reports = site.mirror.poll_all(&[top, middle, site.catalog.clone()], false).await;
+    let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Published; 3], "{reports:?}");
+    assert_eq!(snapshot(&site, "a").await, snapshot(&site, "b").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schedule_polls_a_composition_when_its_input_was_published() {
+    let site = published().await;
+    let hourly = |catalog: &Catalog| Catalog {
+        interval: Some(Duration::from_secs(3600)),
+        ..catalog.clone()
+    };
+    let often = Catalog {
+        interval: Some(Duration::from_millis(50)),
+        ..site.catalog.clone()
+    };
+    let mirror = Arc::new(site.second_mirror());
+    let stop = CancellationToken::new();
+    let (to, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let schedule = Schedule::new(mirror, vec![hourly(&selection()), often]);
+    let schedule = schedule.after_each(move |report| {
+        let published = report.outcome == Outcome::Published;
+        to.send((report.catalog.to_string(), published)).unwrap();
+    });
+    let running = tokio::spawn(schedule.run(stop.clone()));
+    let mut files = ten();
+    files[4] = package("p4", 7);
+    site.push(&files);
+    let next = async {
+        while let Some(report) = reports.recv().await {
+            if report == ("team".to_owned(), true) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), next).await.unwrap();
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_shard_of_an_input_is_mended_by_the_input() {
+    let site = published().await;
+    let shard = snapshot(&site, "site").await.package("p5").unwrap().stored;
+    site.store
+        .corrupt(&shard.with_kind(model::Kind::Package).key(), &b"damaged"[..]);
+    let team = selection();
+    let options = PollOptions {
+        force: true,
+        ..PollOptions::default()
+    };
+    let report = site.mirror.poll(&team, options).await;
+    let error = report.error_text().unwrap_or_default();
+    assert!(error.contains("p5"), "{error}");
+    site.poll_forced().await;
+    assert_eq!(site.mirror.poll(&team, options).await.error_text(), None);
+    let found = publish::verify(&site.store, &team.name).await.unwrap();
+    assert_eq!(found.findings, []);
+}
+
+/// Writes a file of the folder, and returns its path.
+fn write(folder: &TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn configured_compositions_are_polled_listed_and_protected() {
+    let folder = TempDir::new().unwrap();
+    let layout = catalogs::example_layout().display().to_string();
+    let isc = "kind: ImageSetConfiguration
+apiVersion: mirror.openshift.io/v2alpha1
+mirror:
+  operators:
+  - catalog: demo
+    targetCatalog: caches
+    packages: [{name: demo-cache}]
+";
+    let isc = write(&folder, "isc.yaml", isc);
+    let bundle = r#"{"schema":"olm.package","name":"mine","defaultChannel":"c"}
+{"schema":"olm.channel","package":"mine","name":"c","entries":[{"name":"mine.v1.0.0"}]}
+{"schema":"olm.bundle","package":"mine","name":"mine.v1.0.0","image":"r.example/mine:1","properties":[{"type":"olm.package","value":{"packageName":"mine","version":"1.0.0"}}]}
+"#;
+    std::fs::create_dir(folder.path().join("mine")).unwrap();
+    write(&folder, "mine/catalog.json", bundle);
+    let mine = folder.path().join("mine").display().to_string();
+    let text = format!(
+        "catalogs:
+- {{name: demo, source: 'oci:{layout}:v1'}}
+- name: team
+  compose:
+    inputs: [{{catalog: demo, select: {{packages: [{{name: demo-queue}}]}}}}]
+    add: [{{source: 'dir:{mine}'}}]
+- {{compose: {{imageSet: '{isc}'}}}}
+"
+    );
+    let config = write(&folder, "catalogs.yaml", &text);
+    let store = folder.path().join("store").display().to_string();
+    run(["poll", "--store", &store, "--config", &config]).exits(0);
+    let list = run(["ls", "--store", &store, "team"]).exits(0).stdout;
+    assert!(list.contains("demo-queue") && list.contains("mine"), "{list}");
+    let list = run(["ls", "--store", &store]).exits(0).stdout;
+    assert!(list.contains("caches") && list.contains("compose:demo"), "{list}");
+
+    let refused = run(["rm", "--store", &store, "demo"]).exits(1);
+    assert!(
+        refused.stderr.contains("compositions are made of it: caches, team"),
+        "{refused:#?}"
+    );
+    run(["rm", "--store", &store, "--force", "demo"]).exits(0);
+    run(["rm", "--store", &store, "caches"]).exits(0);
+}
