@@ -160,3 +160,68 @@ fn compose_wrong_exits_with_1_or_2() {
     compose(&site, "inputs: []", &["--json"]).exits(2);
     run(["compose"]).exits(2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compose_image_is_that_of_the_mirror_in_layout_and_registry() {
+    let site = site();
+    let text = "inputs: [{catalog: demo, select: {packages: [{name: demo-cache}, {name: demo-queue}]}}]";
+    let layout = site.path().join("layout").display().to_string();
+    let target = format!("oci:{layout}:v1");
+    let written = compose(&site, text, &["--image", &target]).exits(0).stdout;
+    let lines = compose(&site, text, &[]).exits(0).stdout;
+    assert_eq!(run(["render", &target]).exits(0).stdout, lines);
+
+    // The whole catalog has the image that the mirror serves for it, and both are in the layout.
+    let whole = compose(
+        &site,
+        "inputs: [{catalog: demo}]",
+        &["--image", &format!("oci:{layout}:whole")],
+    )
+    .exits(0);
+    let current = fs::read(site.path().join("store/catalogs/demo/current.json")).unwrap();
+    let current: Value = serde_json::from_slice(&current).unwrap();
+    let hex = whole.stdout.trim().strip_prefix("sha256:").unwrap();
+    assert!(current["image"].to_string().contains(hex), "{whole:#?} {current}");
+    assert_eq!(run(["render", &target]).exits(0).stdout, lines);
+
+    let registry = testkit::Registry::builder().bearer("pusher", "s3cret").start().await;
+    let reference = registry.reference("team/catalog", "v1");
+    let auth = site.path().join("auth.json");
+    let login = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, "pusher:s3cret");
+    fs::write(
+        &auth,
+        format!(r#"{{"auths": {{"{}": {{"auth": "{login}"}}}}}}"#, registry.host()),
+    )
+    .unwrap();
+    let auth = auth.display().to_string();
+    let options = [
+        "--image",
+        &reference,
+        "--plain-http",
+        registry.host(),
+        "--auth-file",
+        &auth,
+    ];
+    assert_eq!(compose(&site, text, &options).exits(0).stdout, written);
+    let pull = [
+        "render",
+        &reference,
+        "--plain-http",
+        registry.host(),
+        "--auth-file",
+        &auth,
+    ];
+    assert_eq!(run(pull).exits(0).stdout, lines);
+    let again = compose(&site, text, &options).exits(0);
+    assert!(again.stderr.contains("nothing was pushed"), "{again:#?}");
+    let scopes = registry.requests();
+    let scopes = scopes.iter().filter(|request| request.kind == testkit::Kind::Token);
+    let scopes = scopes.map(|request| request.query.clone()).collect::<Vec<_>>();
+    assert!(
+        scopes.iter().any(|query| query.contains("%3Apull%2Cpush")),
+        "{scopes:?}"
+    );
+    fs::write(&auth, "{}").unwrap();
+    let refused = compose(&site, text, &options).exits(1);
+    assert!(refused.stderr.contains(registry.host()), "{refused:#?}");
+}

@@ -5,6 +5,7 @@ mod cli;
 mod collect;
 mod commands;
 mod exit;
+mod image;
 mod output;
 mod published;
 mod serving;

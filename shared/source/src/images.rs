@@ -267,7 +267,11 @@ impl Images {
     }
 
     pub(crate) fn session(&self, reference: &Reference) -> Session {
-        self.client.session(reference, &self.settings)
+        self.client.session(reference, &self.settings, "pull")
+    }
+
+    pub(crate) fn push_session(&self, reference: &Reference) -> Session {
+        self.client.session(reference, &self.settings, "pull,push")
     }
 
     pub(crate) fn limits(&self) -> &ImageLimits {

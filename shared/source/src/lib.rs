@@ -23,7 +23,7 @@ pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
 pub use crate::images::{Images, Pull, SkippableLayers};
 pub use crate::lookaside::{Lookaside, LookasideError};
-pub use crate::registry::{RegistryFailure, RegistryFault};
+pub use crate::registry::{Pushed, RegistryFailure, RegistryFault};
 pub use crate::settings::{SourceSettings, TargetPlatform};
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use source::Source;
 
 use super::{RegistryArgs, StoreArgs};
 
@@ -21,6 +22,7 @@ Examples:
   catalog-mirror compose --store /var/lib/catalog-mirror team.yaml > team.jsonl
   catalog-mirror compose --explain --entry redhat-operator-index-v4-20 imageset.yaml
   catalog-mirror compose --catalog quay.io/operatorhubio/catalog:latest filter.yaml | jq -r .name
+  catalog-mirror compose --image registry.example/team/catalog:v1 team.yaml
 
 Exit codes: 0 done, 1 the composition fails or breaks a channel, 2 wrong command line.")]
 pub(crate) struct ComposeArgs {
@@ -34,6 +36,9 @@ pub(crate) struct ComposeArgs {
     /// Catalog that a FilterConfiguration filters.
     #[arg(long, value_name = "NAME|SOURCE")]
     pub(crate) catalog: Option<String>,
+    /// Write the catalog as an image, and print its digest instead of the lines. Nothing is pushed if the tag has that digest.
+    #[arg(long, value_name = "oci:DIR[:TAG]|REGISTRY/REPO:TAG", conflicts_with = "explain", value_parser = image_target)]
+    pub(crate) image: Option<Source>,
     /// Print for each bundle the reason for which it is in or out, instead of the lines.
     #[arg(long)]
     pub(crate) explain: bool,
@@ -43,4 +48,15 @@ pub(crate) struct ComposeArgs {
     /// Composition, ImageSetConfiguration or FilterConfiguration.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// Parses the place of an image that is written.
+fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send + Sync>> {
+    match text.parse()? {
+        Source::Dir(_) => Err("write an image to oci:DIR[:TAG] or REGISTRY/REPO:TAG".into()),
+        source if source.pinned().is_some() => {
+            Err("the digest of an image follows from its content: name a tag".into())
+        }
+        source => Ok(source),
+    }
 }

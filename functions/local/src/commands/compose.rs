@@ -8,6 +8,7 @@ use std::{
 use ::compose::{
     ComposeFile, ComposedCatalog, ComposedContent, Composition, CompositionInput, NamedCatalog, PackageSource,
 };
+use ::render::{NoStoredShards, Renderer, StoredShards};
 use anyhow::Context;
 use model::{Current, Sha256, Snapshot};
 use olm::Reference;
@@ -18,7 +19,7 @@ use crate::{
     cli::{self, ComposeArgs},
     commands::render::SourceReader,
     exit::Exit,
-    output, published,
+    image, output, published,
     stores::Access,
     wiring,
 };
@@ -49,6 +50,23 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         let loaded = loader.pull(&name).await;
         let catalog = loaded.with_context(|| format!("add {name}"))?;
         additions.push(NamedInput { name, catalog });
+    }
+    if let Some(target) = args.image {
+        let stored: Arc<dyn StoredShards> = match &loader.store {
+            Some(store) => publish::input_shards(store.clone(), &inputs),
+            None => Arc::new(NoStoredShards),
+        };
+        let renderer = Renderer::start(loader.reader.settings(), stored);
+        let work = move || publish::render_composition(&composition, &mut inputs, &mut additions, renderer);
+        let composed = tokio::task::spawn_blocking(work).await??;
+        for notice in &composed.explanation.notices {
+            eprintln!("notice: {notice}");
+        }
+        println!(
+            "{}",
+            image::write(loader.reader.images(), &target, composed.rendering).await?
+        );
+        return Ok(Exit::Success);
     }
     let (explain, json) = (args.explain, args.json);
     // Shards are read and parsed by blocking calls.

@@ -33,16 +33,26 @@ impl SourceReader {
         Ok(Self { images, limits })
     }
 
+    pub(super) const fn images(&self) -> &Images {
+        &self.images
+    }
+
+    pub(super) fn settings(&self) -> RenderSettings {
+        RenderSettings {
+            // The shards are only held until they are used.
+            shard_level: 1,
+            limits: self.limits.catalog,
+            documents: MemoryBudget::new(self.limits.memory_bytes),
+            ..RenderSettings::default()
+        }
+    }
+
     /// Reads all files of a source; with `positions`, keeps the place of each document in them.
     pub(super) async fn read(&self, source: &Source, positions: bool) -> anyhow::Result<RenderSink> {
         let digest = self.images.resolve(source).await?;
         let settings = RenderSettings {
-            // The shards are only held until they are used.
-            shard_level: 1,
             positions,
-            limits: self.limits.catalog,
-            documents: MemoryBudget::new(self.limits.memory_bytes),
-            ..RenderSettings::default()
+            ..self.settings()
         };
         let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
         let none = SkippableLayers::default();

@@ -4,10 +4,11 @@ use compose::{
     ComposedContent, ComposedPackage, Composition, Explanation, NamedCatalog, PackageSource, ReadError, compose_to,
 };
 use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd};
-use render::{Renderer, Rendering};
+use render::{Renderer, Rendering, StoredShards};
 use store::{Store, read_stored};
 use tokio::runtime::Handle;
 
+use super::stored_shards::PublishedShards;
 use crate::{PollError, load_verified};
 
 /// Catalog whose packages are read one by one. It blocks while it reads.
@@ -97,6 +98,15 @@ impl PublishedCatalog {
         }
         Ok(())
     }
+}
+
+/// Returns the shards of those inputs that are in `store`, so that [`render_composition`] takes whole packages as they are.
+pub fn input_shards(store: Arc<dyn Store>, inputs: &[NamedInput]) -> Arc<dyn StoredShards> {
+    let snapshots = inputs.iter().filter_map(|input| match &input.catalog {
+        InputCatalog::Published(published) => Some(&*published.snapshot),
+        InputCatalog::Rendered(_) => None,
+    });
+    Arc::new(PublishedShards::new(store, snapshots))
 }
 
 /// Composes a catalog and renders it. Blocks: call it where that is allowed. Packages that are taken whole from a published

@@ -69,6 +69,9 @@ pub enum RegistryFault {
     /// A web page in place of a manifest.
     #[error("it answered with a web page instead of a manifest")]
     WebPage,
+    /// An upload that goes to another server, or nowhere.
+    #[error("it names no place of its own to upload to")]
+    UploadLocation,
     /// A challenge of an unknown kind.
     #[error("it asks for an unknown kind of authentication")]
     Challenge,

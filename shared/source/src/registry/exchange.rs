@@ -19,8 +19,15 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) accept: Option<&'static str>,
     /// First byte of the body to send, from 0.
     pub(crate) position: u64,
+    pub(crate) body: Option<RequestBody>,
     /// The object in words, for errors.
     pub(crate) what: &'a str,
+}
+
+/// Bytes that a request sends.
+pub(crate) struct RequestBody {
+    pub(crate) media_type: &'static str,
+    pub(crate) bytes: Bytes,
 }
 
 impl<'a> ApiRequest<'a> {
@@ -30,6 +37,7 @@ impl<'a> ApiRequest<'a> {
             path,
             accept: None,
             position: 0,
+            body: None,
             what,
         }
     }
@@ -38,6 +46,11 @@ impl<'a> ApiRequest<'a> {
         let mut spec = RequestSpec::new(self.method.clone()).from_position(self.position);
         if let Some(accept) = self.accept {
             spec.headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        }
+        if let Some(body) = &self.body {
+            spec.headers
+                .insert(CONTENT_TYPE, HeaderValue::from_static(body.media_type));
+            spec.body = Some(body.bytes.clone());
         }
         spec
     }
@@ -81,7 +94,7 @@ impl Session {
     }
 
     /// Makes one attempt. A 401 makes it two requests: the second one answers the challenge.
-    async fn attempt(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
+    pub(crate) async fn attempt(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
         let auth = self.request_auth().await?;
         let mut response = self.follow(request, &auth).await?;
         // A challenge of another server, such as a CDN, could ask for the password of the registry.

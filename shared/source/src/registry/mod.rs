@@ -1,4 +1,4 @@
-//! Registries: the few requests of the distribution API that reading needs, with authentication, retries and limits.
+//! Registries: the few requests of the distribution API that reading and pushing need, with authentication, retries and limits.
 //!
 //! | a registry may | result |
 //! |---|---|
@@ -18,6 +18,7 @@ mod error;
 mod exchange;
 mod link;
 mod manifest;
+mod push;
 mod referrers;
 mod signatures;
 mod token;
@@ -43,6 +44,7 @@ use auth_state::AuthState;
 pub use error::{RegistryFailure, RegistryFault};
 #[cfg(test)]
 pub(crate) use link::next as next_link;
+pub use push::Pushed;
 
 /// Connections, tokens and facts about registries, shared by all pulls of a process.
 #[derive(Clone)]
@@ -53,12 +55,14 @@ type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
 
 struct SharedState {
     fetcher: Fetcher,
-    /// By host and repository.
-    auth_states: Mutex<BTreeMap<(String, String), SharedAuthState>>,
+    auth_states: Mutex<BTreeMap<AuthKey, SharedAuthState>>,
     hosts_without_head: Mutex<BTreeSet<String>>,
 }
 
-/// One resolve or read of one repository. Credentials are read at most once in a session, and again in the next.
+/// Host, repository and the actions that a token is for.
+type AuthKey = (String, String, &'static str);
+
+/// One resolve, read or push of one repository. Credentials are read at most once in a session, and again in the next.
 pub(crate) struct Session {
     client: RegistryClient,
     settings: Arc<SourceSettings>,
@@ -68,6 +72,8 @@ pub(crate) struct Session {
     /// Host and port of the registry's API, which Docker Hub has elsewhere.
     host: String,
     repository: String,
+    /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
+    actions: &'static str,
     auth: SharedAuthState,
     login: OnceCell<Option<Login>>,
     /// The token that was sent last.
@@ -83,10 +89,15 @@ impl RegistryClient {
         })))
     }
 
-    pub(crate) fn session(&self, reference: &Reference, settings: &Arc<SourceSettings>) -> Session {
+    pub(crate) fn session(
+        &self,
+        reference: &Reference,
+        settings: &Arc<SourceSettings>,
+        actions: &'static str,
+    ) -> Session {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
-        let key = (host.clone(), repository.clone());
+        let key = (host.clone(), repository.clone(), actions);
         let mut states = self.0.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
         Session {
             client: self.clone(),
@@ -95,6 +106,7 @@ impl RegistryClient {
             registry: reference.registry().to_owned(),
             host,
             repository,
+            actions,
             auth: Arc::clone(states.entry(key).or_default()),
             login: OnceCell::new(),
             sent_token: Mutex::default(),

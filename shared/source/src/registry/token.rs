@@ -30,7 +30,7 @@ struct TokenAnswer {
     expires_in: Option<u64>,
 }
 
-/// Requests a token to pull from the session's repository, with its login or anonymously. A server within `sender`
+/// Requests a token for the session's repository, with its login or anonymously. A server within `sender`
 /// named the realm.
 pub(crate) async fn request(
     session: &Session,
@@ -93,7 +93,7 @@ async fn token_request(
     target: RedirectTarget,
     service: Option<&str>,
 ) -> Result<(RedirectTarget, RequestSpec), Error> {
-    let scope = format!("repository:{}:pull", session.repository);
+    let scope = format!("repository:{}:{}", session.repository, session.actions);
     let mut pairs = vec![("scope", scope.as_str())];
     pairs.extend(service.map(|service| ("service", service)));
     let with_query = |pairs: &[(&str, &str)]| RedirectTarget {

@@ -11,5 +11,6 @@ mod images;
 mod kit;
 mod layers;
 mod limits;
+mod push;
 mod signatures;
 mod tls;

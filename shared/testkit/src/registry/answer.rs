@@ -15,12 +15,12 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::image::digest;
-use crate::registry::{App, Fault, Inner, Kind, Request, Shared};
+use crate::registry::{App, Fault, Inner, Kind, Request, Shared, upload};
 
 /// Handles a request: logs it, delays it, then fails by script or serves.
 pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
     let shared = state.0;
-    let (request, method) = note(incoming).await;
+    let Noted { request, method, body } = note(incoming).await;
     let kind = request.kind;
     let (fault, delay) = {
         let mut state = shared.lock();
@@ -34,7 +34,7 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
         Duration::ZERO
     };
     sleep(delay + extra).await;
-    let mut response = respond(&shared, &request, &method, fault.as_ref());
+    let mut response = respond(&shared, &request, &method, &body, fault.as_ref());
     if let Some(Fault::Header(name, value)) = &fault {
         let value = HeaderValue::from_str(value).expect("the script gives a header's value");
         response.headers_mut().insert(*name, value);
@@ -43,9 +43,16 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
     response
 }
 
-async fn note(incoming: Incoming) -> (Request, Method) {
+/// A request with what its log entry leaves out.
+struct Noted {
+    request: Request,
+    method: Method,
+    body: Bytes,
+}
+
+async fn note(incoming: Incoming) -> Noted {
     let (parts, body) = incoming.into_parts();
-    let form = to_bytes(body, 1 << 20).await.unwrap_or_default();
+    let body = to_bytes(body, 64 << 20).await.unwrap_or_default();
     let header = |name| {
         parts
             .headers
@@ -60,7 +67,8 @@ async fn note(incoming: Incoming) -> (Request, Method) {
         range: header(RANGE),
         authorization: header(AUTHORIZATION),
         cookie: header(COOKIE),
-        body: String::from_utf8_lossy(&form).into_owned(),
+        content_type: header(CONTENT_TYPE),
+        body: String::from_utf8_lossy(&body[..body.len().min(1 << 20)]).into_owned(),
         host: parts
             .uri
             .authority()
@@ -69,7 +77,11 @@ async fn note(incoming: Incoming) -> (Request, Method) {
             .unwrap_or_default(),
         path,
     };
-    (request, parts.method)
+    Noted {
+        request,
+        method: parts.method,
+        body,
+    }
 }
 
 fn kind(method: &Method, path: &str) -> Kind {
@@ -82,7 +94,7 @@ fn kind(method: &Method, path: &str) -> Kind {
     }
 }
 
-fn respond(shared: &Shared, request: &Request, method: &Method, fault: Option<&Fault>) -> Response<Body> {
+fn respond(shared: &Shared, request: &Request, method: &Method, body: &Bytes, fault: Option<&Fault>) -> Response<Body> {
     let mut state = shared.lock();
     match fault {
         Some(Fault::Status(code, retry_after)) => {
@@ -105,6 +117,9 @@ fn respond(shared: &Shared, request: &Request, method: &Method, fault: Option<&F
     }
     if let Some(challenge) = state.auth.refuse(request.authorization.as_deref(), &state.base) {
         return finish(status(401).header(WWW_AUTHENTICATE, challenge), Body::empty());
+    }
+    if let Some(answer) = upload::answer(&mut state, request, method, body) {
+        return answer;
     }
     match request.kind {
         Kind::Head if state.has_no_head => finish(status(405), Body::empty()),
@@ -195,10 +210,10 @@ fn body(bytes: Bytes, fault: Option<&Fault>) -> Body {
     Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
 }
 
-fn status(code: u16) -> Builder {
+pub(super) fn status(code: u16) -> Builder {
     Response::builder().status(StatusCode::from_u16(code).expect("the script names a real status"))
 }
 
-fn finish(response: Builder, body: Body) -> Response<Body> {
+pub(super) fn finish(response: Builder, body: Body) -> Response<Body> {
     response.body(body).expect("the headers are valid")
 }

@@ -58,7 +58,9 @@ pub struct Request {
     pub host: String,
     /// Value of the header field `Cookie`.
     pub cookie: Option<String>,
-    /// Body of the request as text.
+    /// Value of the header field `Content-Type`.
+    pub content_type: Option<String>,
+    /// Body of the request as text, at most its first MiB.
     pub body: String,
 }
 

@@ -4,6 +4,7 @@ mod answer;
 mod auth;
 mod faults;
 mod tls;
+mod upload;
 mod wire;
 
 use std::collections::BTreeMap;

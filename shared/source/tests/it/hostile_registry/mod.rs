@@ -194,6 +194,7 @@ fn fault(fault: &RegistryFault) -> &'static str {
         RegistryFault::PlainHttpRefused => "plain refused",
         RegistryFault::Digest(_) => "malformed digest",
         RegistryFault::WebPage => "page",
+        RegistryFault::UploadLocation => "upload location",
         RegistryFault::Challenge => "challenge",
         RegistryFault::TokenService { .. } => "token service",
         RegistryFault::Url(_) => "url",

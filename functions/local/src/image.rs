@@ -1,0 +1,125 @@
+//! A rendered catalog as an image: in an OCI layout, or in a registry.
+
+use std::{
+    fs,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use ::render::{Rendering, Sinks};
+use anyhow::Context;
+use oci::{Digest, Documents, media_type};
+use serde_json::{Value, json};
+use source::{Images, Source};
+use tempfile::NamedTempFile;
+
+/// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
+const TAG: &str = "org.opencontainers.image.ref.name";
+
+/// Writes or pushes the image, and returns its digest. It has the bytes that the mirror serves for the same content.
+pub(crate) async fn write(images: &Images, target: &Source, rendering: Rendering) -> anyhow::Result<Digest> {
+    let place = target.clone();
+    let layer = tokio::task::spawn_blocking(move || ImageLayer::new(&place, &rendering)).await??;
+    match target {
+        Source::OciLayout { dir, tag } => {
+            let (dir, tag) = (dir.clone(), tag.clone());
+            tokio::task::spawn_blocking(move || layer.into_layout(&dir, tag.as_deref())).await?
+        }
+        Source::Registry { reference, .. } => {
+            let bytes = fs::read(layer.file.path()).context("cannot read the layer")?;
+            let pushed = images.push(reference, layer.documents, bytes.into()).await?;
+            if pushed.was_there {
+                eprintln!("{target} is this image already; nothing was pushed");
+            }
+            Ok(pushed.digest)
+        }
+        Source::Dir(_) => anyhow::bail!("a folder is no image"),
+    }
+}
+
+/// Layer of an image, and the documents that name it.
+struct ImageLayer {
+    file: NamedTempFile,
+    digest: String,
+    documents: Documents,
+}
+
+impl ImageLayer {
+    fn new(target: &Source, rendering: &Rendering) -> anyhow::Result<Self> {
+        let folder = match target {
+            // Beside its place, so that it can be renamed.
+            Source::OciLayout { dir, .. } => dir.join("blobs/sha256"),
+            _ => std::env::temp_dir(),
+        };
+        let create = || {
+            fs::create_dir_all(&folder)?;
+            temporary_file(&folder)
+        };
+        let file = create().with_context(|| format!("cannot write to {}", folder.display()))?;
+        let sinks = Sinks {
+            layer: Some(Box::new(BufWriter::new(file.reopen()?))),
+            ..Sinks::default()
+        };
+        let facts = rendering.write_all(sinks)?.layer.context("the layer was not written")?;
+        Ok(Self {
+            file,
+            digest: facts.stored.sha256.to_string(),
+            documents: Documents::new(facts.stored, facts.diff_id),
+        })
+    }
+
+    /// Writes the image to a layout, whose other images stay.
+    fn into_layout(self, dir: &Path, tag: Option<&str>) -> anyhow::Result<Digest> {
+        let blobs = dir.join("blobs/sha256");
+        let digest = Digest::of(&self.documents.index);
+        let size = self.documents.index.len();
+        let place = || format!("cannot write to {}", dir.display());
+        self.file.persist(blobs.join(&self.digest)).with_context(place)?;
+        for document in self.documents.into_all() {
+            write_file(&blobs.join(Digest::of(&document).hex()), &document).with_context(place)?;
+        }
+        write_file(&dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#).with_context(place)?;
+        let mut entry = json!({"mediaType": media_type::INDEX, "digest": digest, "size": size});
+        if let Some(tag) = tag {
+            entry["annotations"] = json!({TAG: tag});
+        }
+        let path = dir.join("index.json");
+        let index = add_image(&path, entry, tag).with_context(|| format!("cannot add to {}", path.display()))?;
+        write_file(&path, index.to_string().as_bytes()).with_context(place)?;
+        Ok(digest)
+    }
+}
+
+/// Returns the index of the layout with the image in place of that with the same tag.
+fn add_image(path: &Path, entry: Value, tag: Option<&str>) -> anyhow::Result<Value> {
+    let mut index: Value = match fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            json!({"schemaVersion": 2, "mediaType": media_type::INDEX, "manifests": []})
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let manifests = index.get_mut("manifests").and_then(Value::as_array_mut);
+    let manifests = manifests.context("it has no list of manifests")?;
+    manifests.retain(|known| known["annotations"][TAG].as_str() != tag);
+    manifests.push(entry);
+    Ok(index)
+}
+
+/// Writes a file so that it is either the old one or the whole new one.
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = temporary_file(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Creates a file that all may read once it has its name: other programs copy the layout.
+fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".catalog-mirror-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    builder.tempfile_in(folder)
+}

@@ -1,0 +1,137 @@
+//! Pushing an image: the blobs that the registry lacks, then the manifests, then the tag (OCI distribution specification v1.1,
+//! "Push").
+
+use bytes::Bytes;
+use oci::{Digest, Documents, media_type};
+use oci_client::Reference;
+use reqwest::header::LOCATION;
+use reqwest::{Method, Url};
+
+use crate::error::Error;
+use crate::images::Images;
+use crate::registry::exchange::{ApiRequest, RequestBody};
+use crate::registry::{RegistryFault, Session};
+
+/// Media type of a blob that is uploaded.
+const BLOB: &str = "application/octet-stream";
+
+/// Result of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pushed {
+    /// Digest of the image.
+    pub digest: Digest,
+    /// True if the tag had this digest already, so that nothing was sent.
+    pub was_there: bool,
+}
+
+impl Images {
+    /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it has no tag.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached or refuses the push. The tag is set last, so it never names half an image.
+    pub async fn push(&self, reference: &Reference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
+        let session = self.push_session(reference);
+        let index = Bytes::from(documents.index);
+        let digest = Digest::of(&index);
+        let version = reference.tag().unwrap_or(digest.as_str());
+        if session.current(reference, version).await? == Some(digest.clone()) {
+            let was_there = true;
+            return Ok(Pushed { digest, was_there });
+        }
+        let configs = documents.configs.into_iter().map(Bytes::from);
+        for blob in configs.chain([layer]) {
+            session.push_blob(blob).await?;
+        }
+        for manifest in documents.manifests {
+            let digest = Digest::of(&manifest);
+            session
+                .push_manifest(digest.as_str(), media_type::MANIFEST, manifest.into())
+                .await?;
+        }
+        session.push_manifest(version, media_type::INDEX, index).await?;
+        let was_there = false;
+        Ok(Pushed { digest, was_there })
+    }
+}
+
+impl Session {
+    /// Returns the digest under a tag or digest; `None` if there is none.
+    async fn current(&self, reference: &Reference, version: &str) -> Result<Option<Digest>, Error> {
+        if reference.tag().is_none() {
+            let found = self.exists(version).await?;
+            return Ok(found.then(|| version.parse().expect("the version is a digest")));
+        }
+        match self.resolve(reference).await {
+            Ok(digest) => Ok(Some(digest)),
+            // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
+            Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Uploads a blob in one piece, unless the registry has it.
+    async fn push_blob(&self, blob: Bytes) -> Result<(), Error> {
+        let digest = Digest::of(&blob);
+        let what = format!("blob {digest}");
+        let request = ApiRequest {
+            method: Method::HEAD,
+            ..ApiRequest::get(format!("blobs/{digest}"), &what)
+        };
+        match self.send(&request).await {
+            Ok(_) => return Ok(()),
+            Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let mut waits = self.retry_waits();
+        loop {
+            // Begun anew for each attempt: an upload whose connection broke may be half written.
+            let ended = match self.begin_upload(&digest, &what).await {
+                Ok(path) => self.attempt(&put(path, BLOB, blob.clone(), &what)).await.map(drop),
+                Err(error) => Err(error),
+            };
+            match ended {
+                Ok(()) => return Ok(()),
+                Err(error) => self.pause(&mut waits, error).await?,
+            }
+        }
+    }
+
+    /// Returns the path and query to which the blob is put.
+    async fn begin_upload(&self, digest: &Digest, what: &str) -> Result<String, Error> {
+        let request = ApiRequest {
+            method: Method::POST,
+            ..ApiRequest::get("blobs/uploads/".to_owned(), what)
+        };
+        let response = self.attempt(&request).await?;
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let target = location.and_then(|location| response.url().join(location).ok());
+        // The next request carries the credentials, which are for the registry alone.
+        let target = target.filter(|target| fetch::same_origin(target, response.url()));
+        let Some(mut target) = target else {
+            return Err(self.failed_at(response.url(), RegistryFault::UploadLocation));
+        };
+        target.query_pairs_mut().append_pair("digest", digest.as_str());
+        Ok(path_and_query(&target))
+    }
+
+    async fn push_manifest(&self, version: &str, media_type: &'static str, manifest: Bytes) -> Result<(), Error> {
+        let what = format!("manifest {version}");
+        let request = put(format!("manifests/{version}"), media_type, manifest, &what);
+        self.send(&request).await.map(drop)
+    }
+}
+
+fn put<'a>(path: String, media_type: &'static str, bytes: Bytes, what: &'a str) -> ApiRequest<'a> {
+    ApiRequest {
+        method: Method::PUT,
+        body: Some(RequestBody { media_type, bytes }),
+        ..ApiRequest::get(path, what)
+    }
+}
+
+fn path_and_query(url: &Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
+}

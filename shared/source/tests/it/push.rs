@@ -1,0 +1,90 @@
+//! Pushing an image to a registry that takes nothing out of order.
+
+use bytes::Bytes;
+use catalog_mirror_source::RegistryFault;
+use model::{ObjectDigest, Sha256};
+use oci::Documents;
+use oci_client::Reference;
+use testkit::{Fault, Kind, Registry};
+
+use crate::kit::{client, fault};
+
+const LAYER: &[u8] = b"a layer";
+
+fn documents() -> Documents {
+    Documents::new(ObjectDigest::of(LAYER), Sha256::of(b"its tar"))
+}
+
+fn reference(registry: &Registry) -> Reference {
+    registry.reference("new/repository", "v1").parse().unwrap()
+}
+
+#[tokio::test]
+async fn push_sends_what_is_missing_and_the_tag_last() {
+    let registry = Registry::start().await;
+    let images = client(&registry);
+    let pushed = images
+        .push(&reference(&registry), documents(), LAYER.into())
+        .await
+        .unwrap();
+    assert!(!pushed.was_there);
+    let last = registry.requests().last().unwrap().path.clone();
+    assert_eq!(last, "/v2/new/repository/manifests/v1");
+
+    registry.reset();
+    let again = images
+        .push(&reference(&registry), documents(), LAYER.into())
+        .await
+        .unwrap();
+    assert_eq!((again.digest, again.was_there), (pushed.digest.clone(), true));
+    assert_eq!(registry.requests().len(), 1, "one HEAD of the tag");
+
+    // Another tag: the registry has all blobs, so only manifests are sent.
+    registry.reset();
+    let other: Reference = registry.reference("new/repository", "v2").parse().unwrap();
+    let other = images.push(&other, documents(), LAYER.into()).await.unwrap();
+    assert_eq!(other.digest, pushed.digest);
+    let uploads = registry
+        .requests()
+        .into_iter()
+        .filter(|request| request.path.contains("/uploads/"));
+    assert_eq!(uploads.count(), 0);
+}
+
+#[tokio::test]
+async fn failed_upload_begins_anew() {
+    let registry = Registry::start().await;
+    // The HEAD of the first blob, the begin of its upload, and the upload itself.
+    for status in [503, 502, 500] {
+        registry.script(Kind::Blob, Fault::Status(status, None));
+    }
+    registry.script(Kind::Blob, Fault::Pass);
+    let pushed = client(&registry)
+        .push(&reference(&registry), documents(), Bytes::from_static(LAYER))
+        .await;
+    pushed.unwrap();
+}
+
+#[tokio::test]
+async fn upload_to_another_server_is_refused() {
+    let registry = Registry::start().await;
+    registry.script(Kind::Blob, Fault::Pass);
+    let elsewhere = vec![("location", "http://127.0.0.1:1/steal".to_owned())];
+    registry.script(Kind::Blob, Fault::Answer(202, elsewhere, String::new()));
+    let pushed = client(&registry)
+        .push(&reference(&registry), documents(), LAYER.into())
+        .await;
+    let (found, text) = fault(pushed);
+    assert!(matches!(found, RegistryFault::UploadLocation), "{text}");
+}
+
+#[tokio::test]
+async fn refused_push_names_the_registry_and_the_login() {
+    let registry = Registry::builder().bearer("user", "s3cret").start().await;
+    let pushed = client(&registry)
+        .push(&reference(&registry), documents(), LAYER.into())
+        .await;
+    let (found, text) = fault(pushed);
+    assert!(matches!(found, RegistryFault::Unauthorized { .. }), "{text}");
+    assert!(text.contains(registry.host()), "{text}");
+}

@@ -1,0 +1,70 @@
+//! Takes pushed blobs and manifests, as a strict registry does: a manifest comes after what it names.
+
+use axum::{
+    body::Body,
+    http::{Method, Response, header::LOCATION},
+};
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::{
+    image::digest,
+    registry::{
+        Inner, Request,
+        answer::{finish, status},
+    },
+};
+
+/// Answers a request that changes the registry; `None` for any other.
+pub(super) fn answer(state: &mut Inner, request: &Request, method: &Method, body: &Bytes) -> Option<Response<Body>> {
+    let path = request.path.trim_start_matches("/v2/");
+    if let Some((repository, _)) = path.split_once("/blobs/uploads/") {
+        return match *method {
+            Method::POST => {
+                let place = format!("/v2/{repository}/blobs/uploads/1?state=x");
+                Some(finish(status(202).header(LOCATION, place), Body::empty()))
+            }
+            Method::PUT => Some(blob(state, request, body)),
+            _ => None,
+        };
+    }
+    let (repository, version) = path.split_once("/manifests/")?;
+    (*method == Method::PUT).then(|| {
+        let media_type = request.content_type.as_deref().unwrap_or_default();
+        manifest(state, repository, version, media_type, body)
+    })
+}
+
+fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
+    let found = digest(body);
+    let promised = format!("state=x&digest={}", found.replace(':', "%3A"));
+    if request.query != promised {
+        return finish(status(400), Body::from("DIGEST_INVALID"));
+    }
+    state.blobs.insert(found, body.clone());
+    finish(status(201), Body::empty())
+}
+
+fn manifest(state: &mut Inner, repository: &str, version: &str, media_type: &str, body: &Bytes) -> Response<Body> {
+    let document: Value = serde_json::from_slice(body).unwrap_or_default();
+    let named = |field: &str| document[field].as_array().cloned().unwrap_or_default();
+    let blobs = named("layers").into_iter().chain([document["config"].clone()]);
+    let has_blobs = blobs.filter(|blob| !blob.is_null()).all(|blob| {
+        let digest = blob["digest"].as_str().unwrap_or_default();
+        state.blobs.contains_key(digest)
+    });
+    let has_manifests = named("manifests").iter().all(|manifest| {
+        let digest = manifest["digest"].as_str().unwrap_or_default();
+        state
+            .manifests
+            .contains_key(&(repository.to_owned(), digest.to_owned()))
+    });
+    if !has_blobs || !has_manifests || document["mediaType"] != media_type {
+        return finish(status(400), Body::from("MANIFEST_BLOB_UNKNOWN"));
+    }
+    for version in [version.to_owned(), digest(body)] {
+        let manifest = (media_type.to_owned(), body.clone());
+        state.manifests.insert((repository.to_owned(), version), manifest);
+    }
+    finish(status(201), Body::empty())
+}
