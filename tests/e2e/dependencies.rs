@@ -20,7 +20,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     (
         "publish",
-        &["fetch", "model", "oci", "render", "source", "store", "trust"],
+        &[
+            "fbc", "fetch", "model", "oci", "olm", "render", "source", "store", "trust",
+        ],
     ),
     (
         "sync",

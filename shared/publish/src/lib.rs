@@ -16,8 +16,9 @@ pub use catalogs::{add_name, catalog_names};
 pub use env::{Env, jittered};
 pub use gc::{GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, gc};
 pub use poll::{
-    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollProgress, PollTimes, ProgressCounts,
-    RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, backoff,
+    Catalog, InvalidCatalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollProgress, PollTimes,
+    ProgressCounts, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode, ValidationModeError,
+    backoff,
 };
 pub use remove::remove;
 pub use report::{ChangedPackages, ObjectStats, Report};

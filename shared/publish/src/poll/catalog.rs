@@ -4,7 +4,7 @@ use model::{Availability, CatalogName};
 use source::{Lookaside, Source};
 use trust::policy::Policy;
 
-use super::SourceLimits;
+use super::{SourceLimits, ValidationMode};
 
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Catalog {
     pub lookaside: Option<Lookaside>,
     /// Limits of its source, in place of those of the mirror. `memory_bytes` is not used: the mirror's is for all catalogs.
     pub limits: Option<SourceLimits>,
+    /// Treatment of content that violates the rules of OLM. Default: it is published, and the findings are named.
+    pub validation: ValidationMode,
 }
 
 impl Catalog {
@@ -36,6 +38,8 @@ impl Catalog {
             policy: None,
             lookaside: None,
             limits: None,
+            // A composition is the place for another default: it should refuse.
+            validation: ValidationMode::Warn,
         }
     }
 

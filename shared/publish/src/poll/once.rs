@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::UNIX_EPOCH};
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef, Status};
-use render::{Rendering, StopFlag};
+use render::StopFlag;
 use source::{Digest, Download, Source};
 use tokio::time::timeout;
 
@@ -14,6 +14,7 @@ use super::{
     pull::{PullWork, PulledCatalog, StopOnDrop, pull, skippable_layers},
     signatures::verify_source,
     stored_shards::PublishedShards,
+    validation::Validated,
 };
 use crate::{
     Catalog, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
@@ -275,7 +276,8 @@ impl Poll<'_> {
             // After the comparison above: content that is published already needs no permission.
             guard::check(&rendering, previous)?;
         }
-        self.publish(transaction, rendering, source).await
+        let validated = self.validate(transaction, rendering, recheck, stop).await?;
+        self.publish(transaction, validated, source).await
     }
 
     /// Copies the image to disk, unless that was done already or it is on this machine.
@@ -308,7 +310,7 @@ impl Poll<'_> {
     async fn publish(
         &mut self,
         transaction: &Transaction,
-        rendering: Rendering,
+        validated: Validated,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
         let writer = ObjectWriter {
@@ -316,7 +318,8 @@ impl Poll<'_> {
             transaction,
             identity: self.mirror.settings.identity,
         };
-        let (snapshot, digest) = writer.write(rendering).await?;
+        let counts = validated.findings.as_ref().map(|findings| findings.counts);
+        let (snapshot, digest) = writer.write(validated).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {
@@ -344,6 +347,7 @@ impl Poll<'_> {
         // All objects were just put or found.
         self.mirror.note_check(&self.catalog.name);
         self.report.describe(Some(&published));
+        self.report.validation = counts;
         Ok(Outcome::Published)
     }
 
