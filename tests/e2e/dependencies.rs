@@ -20,9 +20,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     (
         "publish",
-        // Compositions are catalogs that the mirror makes itself; `olm` compares the references of their inputs.
+        // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
         &[
-            "compose", "fetch", "model", "oci", "olm", "render", "source", "store", "trust",
+            "compose", "fbc", "fetch", "model", "oci", "olm", "render", "source", "store", "trust",
         ],
     ),
     (

@@ -23,6 +23,7 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
             Key::Object(kind, _) => match kind {
                 model::Kind::Snapshot => "snapshot",
                 model::Kind::Index => "index",
+                model::Kind::Findings => "findings",
                 model::Kind::All(_) => "all",
                 model::Kind::Package => "shard",
                 model::Kind::Blob => "blob",

@@ -5,13 +5,14 @@ use std::{
 
 use crate::{
     Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, Removal, SelectError,
-    dependencies::Dependencies, edit, rewrite::lines,
+    dependencies::Dependencies, edit, include::Includer, rewrite::lines,
 };
 
 /// Error of the storage that holds a catalog.
 pub type ReadError = Box<dyn Error + Send + Sync>;
 
-/// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order.
+/// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
+/// and after them those of [`DependencyRule::Include`], in byte order too.
 pub type PackageSink<'a> = dyn FnMut(ComposedPackage) -> Result<(), ReadError> + 'a;
 
 /// Packages of one catalog, read one by one.
@@ -121,11 +122,12 @@ pub fn compose<'p>(
         Ok(())
     };
     let explanation = compose_to(composition, inputs, additions, &mut keep)?;
+    packages.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(ComposedCatalog { packages, explanation })
 }
 
 /// Composes a catalog and calls `sink` with each package, so that only one is held in memory at a time. Each package of an input
-/// is read at most once. One that is taken whole is read only to check its dependencies.
+/// is read at most once, and a second time if it is taken along. One that is taken whole is read only to check its dependencies.
 ///
 /// # Errors
 /// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, or with the error of
@@ -159,14 +161,17 @@ pub fn compose_to<'p>(
             return Err(ComposeError::NothingToRemove(removal.package.clone(), what));
         }
     }
-    for name in names {
+    for name in &names {
         if !composition
             .remove
             .iter()
-            .any(|removal| removal.package == name && removal.is_whole())
+            .any(|removal| removal.package == *name && removal.is_whole())
         {
-            composer.add_package(&name, owners.get(&name).copied())?;
+            composer.add_package(name, owners.get(name).copied())?;
         }
+    }
+    if composition.dependencies == DependencyRule::Include {
+        composer.include(&names)?;
     }
     composer.explanation.notices.extend(composer.dependencies.missing());
     Ok(composer.explanation)
@@ -322,6 +327,22 @@ impl Composer<'_, '_, '_> {
         Ok(())
     }
 
+    /// Takes along what the packages so far require. None of those that the composition names is widened or brought back.
+    fn include(&mut self, named: &BTreeSet<String>) -> Result<(), ComposeError> {
+        let mut includer = Includer::new(self.inputs, &mut self.dependencies, named);
+        for name in includer.include_missing()? {
+            let package = includer.package(&name)?;
+            let decisions = &mut self.explanation.decisions;
+            // The selections left the package out.
+            decisions.retain(|decision| decision.kept || decision.package != name);
+            decisions.extend(package.decisions);
+            self.explanation.notices.extend(package.notices);
+            let content = package.content;
+            (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)?;
+        }
+        Ok(())
+    }
+
     /// Returns what an input's selection takes of a package, and the lines if they were read and taken whole.
     fn selected(&mut self, name: &str, input: usize) -> Result<(ComposedContent, Option<Vec<u8>>), ComposeError> {
         let catalog = &mut self.inputs[input];
@@ -354,7 +375,8 @@ impl Composer<'_, '_, '_> {
     }
 }
 
-fn read(catalog: &mut NamedCatalog<'_>, package: &str) -> Result<Vec<u8>, ComposeError> {
+/// Reads a package of an input.
+pub(crate) fn read(catalog: &mut NamedCatalog<'_>, package: &str) -> Result<Vec<u8>, ComposeError> {
     catalog.packages.read(package).map_err(|source| ComposeError::Read {
         input: catalog.name.clone(),
         package: package.to_owned(),

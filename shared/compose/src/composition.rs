@@ -79,6 +79,9 @@ pub enum DependencyRule {
     /// Names the requirements that no package of the result provides.
     #[default]
     Warn,
+    /// Takes along from the inputs what is required and missing, in the highest version that fits, and what that requires in
+    /// turn. Names what no input provides.
+    Include,
 }
 
 impl Composition {

@@ -64,6 +64,20 @@ pub enum Notice {
         /// Package or API that is missing.
         required: String,
     },
+    /// Bundles of a package require a package that the result has, though in no version that fits.
+    #[error("package {package}: {} {required}; the result has other versions of {present}: select one that fits", requiring(bundle, *others))]
+    OtherVersion {
+        /// Name of the package.
+        package: String,
+        /// Name of the first of the bundles.
+        bundle: String,
+        /// Number of the other bundles of the package that require the same.
+        others: usize,
+        /// Package and range of versions.
+        required: String,
+        /// Name of the package that the result has.
+        present: String,
+    },
 }
 
 fn requiring(bundle: &str, others: usize) -> String {

@@ -8,6 +8,8 @@ mod error;
 mod explain;
 mod file;
 mod graph;
+mod include;
+mod requirements;
 mod rewrite;
 mod select;
 mod selection;

@@ -253,6 +253,7 @@ mod tests {
                 identity: None,
             },
             index: STORED,
+            findings: None,
             global: None,
             packages: vec![shard("a", 3), shard("c", 3)],
             image: None,

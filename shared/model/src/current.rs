@@ -329,6 +329,7 @@ mod tests {
                 identity: None,
             },
             index: digest("index"),
+            findings: None,
             global: None,
             packages: Vec::new(),
             image: None,

@@ -30,6 +30,8 @@ pub enum Kind {
     Snapshot,
     /// The position of each Meta of a Snapshot.
     Index,
+    /// How the content of a Snapshot violates the rules of OLM.
+    Findings,
     /// A list of keys that the garbage collector has condemned.
     Garbage,
     /// A part of a catalog's container image.
@@ -60,13 +62,14 @@ impl CachePolicy {
 
 impl Kind {
     /// All kinds, in the order in which paths are matched.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::All(Encoding::Zstd),
         Self::All(Encoding::Gzip),
         Self::All(Encoding::Identity),
         Self::Package,
         Self::Snapshot,
         Self::Index,
+        Self::Findings,
         Self::Garbage,
         Self::Blob,
     ];
@@ -78,6 +81,7 @@ impl Kind {
             Self::Package => "packages/sha256/",
             Self::Snapshot => "snapshots/sha256/",
             Self::Index => "indexes/sha256/",
+            Self::Findings => "findings/sha256/",
             Self::Garbage => "garbage/sha256/",
             Self::Blob => "blobs/sha256/",
         }
@@ -99,7 +103,7 @@ impl Kind {
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::All(_) | Self::Package => "application/jsonl",
-            Self::Snapshot | Self::Index | Self::Garbage => "application/json",
+            Self::Snapshot | Self::Index | Self::Findings | Self::Garbage => "application/json",
             // The document that names a blob knows its media type.
             Self::Blob => "application/octet-stream",
         }
@@ -109,7 +113,7 @@ impl Kind {
     pub const fn encoding(self) -> Encoding {
         match self {
             Self::All(encoding) => encoding,
-            Self::Package | Self::Snapshot | Self::Index | Self::Garbage => Encoding::Zstd,
+            Self::Package | Self::Snapshot | Self::Index | Self::Findings | Self::Garbage => Encoding::Zstd,
             Self::Blob => Encoding::Identity,
         }
     }

@@ -4,6 +4,7 @@ mod catalogs;
 mod current;
 mod document;
 mod encoding;
+mod findings;
 mod gc;
 mod hash;
 mod index;
@@ -22,6 +23,9 @@ pub use current::{
 };
 pub use document::{Document, DocumentError, FORMAT_VERSION, StoredDocument};
 pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd};
+pub use findings::{
+    FINDINGS_MAX, FindingSeverity, Findings, PackageFindings, ValidationCounts, ValidationFinding, Verdict,
+};
 pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
 pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use index::{Index, IndexedMeta, IndexedShard};

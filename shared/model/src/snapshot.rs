@@ -23,6 +23,9 @@ pub struct Snapshot {
     pub all: AllFormats,
     /// Hash and size of the index of all Metas.
     pub index: ObjectDigest,
+    /// Hash and size of the findings of the validation. `None` if the catalog is not validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<ObjectDigest>,
     /// The Metas that belong to no Package, if there are any. Their lines come first in `all.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global: Option<ShardRef>,
@@ -103,7 +106,7 @@ impl Snapshot {
     }
 
     /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
-    /// the encodings of `all.json`.
+    /// the findings, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
         let shards = self.shards().map(|shard| ManifestEntry {
             object: shard.stored.with_kind(Kind::Package),
@@ -121,6 +124,10 @@ impl Snapshot {
             object: self.index.with_kind(Kind::Index),
             content: None,
         };
+        let findings = self.findings.iter().map(|findings| ManifestEntry {
+            object: findings.with_kind(Kind::Findings),
+            content: None,
+        });
         let all = Content {
             sha256: self.content_hash,
             size: self.size,
@@ -132,7 +139,7 @@ impl Snapshot {
             })
         });
         let mut seen = BTreeSet::new();
-        let entries = shards.chain(blobs).chain([index]).chain(encodings);
+        let entries = shards.chain(blobs).chain([index]).chain(findings).chain(encodings);
         entries.filter(|entry| seen.insert(entry.key())).collect()
     }
 }
@@ -182,6 +189,7 @@ mod tests {
                 identity: None,
             },
             index: digest("index"),
+            findings: Some(digest("findings")),
             global: Some(shard("", "global")),
             packages: ["a", "a-b", "a.b", "b"].map(|name| shard(name, "same")).into(),
             image: Some(CatalogImage {
@@ -198,6 +206,18 @@ mod tests {
     fn snapshot_reads_back_from_its_stored_bytes() {
         let stored = snapshot().to_stored().unwrap();
         assert_eq!(Snapshot::from_stored(&stored).unwrap(), snapshot());
+    }
+
+    #[test]
+    fn snapshot_of_an_older_program_has_no_findings() {
+        let old = Snapshot {
+            findings: None,
+            ..snapshot()
+        };
+        let text = String::from_utf8(old.to_bytes()).unwrap();
+        assert!(!text.contains("findings"), "{text}");
+        assert_eq!(Snapshot::from_bytes(text.as_bytes()).unwrap(), old);
+        assert_eq!(old.objects().len() + 1, snapshot().objects().len());
     }
 
     #[test]
@@ -223,7 +243,12 @@ mod tests {
         let blobs = [Kind::Blob; 4];
         let mut expected = vec![Kind::Package; 2];
         expected.extend(blobs);
-        expected.extend([Kind::Index, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)]);
+        expected.extend([
+            Kind::Index,
+            Kind::Findings,
+            Kind::All(Encoding::Zstd),
+            Kind::All(Encoding::Gzip),
+        ]);
         assert_eq!(kinds, expected);
         assert_eq!(
             snapshot().objects()[0].key(),

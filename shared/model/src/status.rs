@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Document, Sha256, current::timestamp};
+use crate::{Document, Sha256, ValidationCounts, current::timestamp};
 
 /// `status.json`: the last poll of a catalog, for people and monitors. Nothing but the saving of work depends on it.
 ///
@@ -46,6 +46,9 @@ pub struct Status {
     /// Revision that was pulled and cannot be published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<RejectedRevision>,
+    /// Findings of the validation of the state that is published; `None` if it was not validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<ValidationCounts>,
 }
 
 impl Status {

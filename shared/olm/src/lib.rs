@@ -24,4 +24,4 @@ pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMe
 pub use parser::PackageParser;
 pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
-pub use validate::{Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
+pub use validate::{RULES_VERSION, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};

@@ -16,10 +16,10 @@ pub use catalogs::{add_name, catalog_names};
 pub use env::{Env, jittered};
 pub use gc::{GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, gc};
 pub use poll::{
-    Catalog, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, InputCatalog, InputPlace, Mirror,
-    MirrorSettings, NamedInput, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes,
-    ProgressCounts, PublishedCatalog, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, backoff,
-    input_shards, render_composition,
+    Catalog, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, InputCatalog, InputPlace,
+    InvalidCatalog, Mirror, MirrorSettings, NamedInput, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
+    PollTimes, ProgressCounts, PublishedCatalog, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck,
+    ValidationMode, ValidationModeError, backoff, input_shards, render_composition,
 };
 pub use remove::{followers, remove};
 pub use report::{ChangedPackages, ObjectStats, Report};

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::{CatalogName, Current, Outcome, Sha256, Snapshot};
+use model::{CatalogName, Current, Outcome, Sha256, Snapshot, ValidationCounts};
 use serde::{Serialize, Serializer};
 
 use crate::PollError;
@@ -22,6 +22,10 @@ pub struct Report {
     pub serial: Option<u64>,
     /// Packages that differ from the previous publication. Empty unless the outcome is [`Outcome::Published`].
     pub changes: ChangedPackages,
+    /// Findings of the validation of the content that was published; `None` if it was not validated.
+    pub validation: Option<ValidationCounts>,
+    /// Number of packages, and global groups, whose lines were validated. The findings about others were known.
+    pub packages_validated: usize,
     /// Bytes received from the source over the network.
     pub bytes_pulled: u64,
     /// Number of layers that were fetched.
@@ -74,6 +78,8 @@ impl Report {
             content_hash: None,
             serial: None,
             changes: ChangedPackages::default(),
+            validation: None,
+            packages_validated: 0,
             bytes_pulled: 0,
             layers_fetched: 0,
             layers_skipped: 0,
@@ -99,7 +105,9 @@ impl Report {
     pub(crate) fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
         (self.outcome, self.error) = match ended {
             Ok(outcome) => (outcome, None),
-            Err(error @ (PollError::Suspicious(_) | PollError::Rejected(_))) => (Outcome::Refused, Some(error)),
+            Err(error @ (PollError::Suspicious(_) | PollError::Invalid(_) | PollError::Rejected(_))) => {
+                (Outcome::Refused, Some(error))
+            }
             Err(error @ PollError::KnownRevision { outcome, .. }) => (outcome, Some(error)),
             Err(error) => (Outcome::Failed, Some(error)),
         };

@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::text::chain;
-use model::{CatalogName, EmptyLayers, Key, Outcome, RejectedRevision, Status};
+use model::{CatalogName, EmptyLayers, Key, Outcome, RejectedRevision, Status, ValidationCounts};
 use store::{Condition, ReadError, Store, StoreError, StoreExt};
 
 use crate::Env;
@@ -44,6 +44,8 @@ pub struct StatusUpdate {
     pub pull: Option<String>,
     /// Revision that this poll pulled and cannot publish.
     pub rejected: Option<RejectedRevision>,
+    /// Findings of the content that was published. `None` after a publication: it was not validated.
+    pub validation: Option<ValidationCounts>,
 }
 
 /// Reads `status.json`. It only saves work, so an unreadable one counts as absent.
@@ -157,6 +159,12 @@ fn next(update: &StatusUpdate, before: Option<&Status>, now: SystemTime) -> Stat
             .or_else(|| before.and_then(|before| before.empty_layers.clone())),
         open_pulls,
         rejected: update.rejected.clone().or(rejected),
+        validation: match update.outcome {
+            Outcome::Published => update.validation,
+            _ => update
+                .validation
+                .or_else(|| before.and_then(|before| before.validation)),
+        },
     };
     match &update.pull {
         Some(pull) => without_pull(next, pull),
@@ -193,6 +201,30 @@ mod tests {
             revision: None,
             pull: None,
             rejected: None,
+            validation: None,
+        }
+    }
+
+    #[test]
+    fn validation_stays_until_something_is_published() {
+        let counts = Some(ValidationCounts {
+            errors: 1,
+            ..ValidationCounts::default()
+        });
+        let validated = StatusUpdate {
+            validation: counts,
+            ..update(Outcome::Published, true)
+        };
+        let first = next(&validated, None, UNIX_EPOCH);
+        for (outcome, expected) in [
+            (Outcome::Unchanged, counts),
+            (Outcome::Refused, counts),
+            (Outcome::Published, None),
+        ] {
+            assert_eq!(
+                next(&update(outcome, false), Some(&first), UNIX_EPOCH).validation,
+                expected
+            );
         }
     }
 

@@ -50,7 +50,7 @@ impl Rendering {
         read.map_err(RenderError::Scratch)
     }
 
-    /// Returns the Snapshot. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
+    /// Returns the Snapshot, without findings. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
     pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
         let refs = self.shards.iter().zip(&all.metas).map(|(shard, metas)| ShardRef {
             name: shard.name.clone(),
@@ -70,6 +70,7 @@ impl Rendering {
                 identity: all.identity,
             },
             index,
+            findings: None,
             global: global.into_iter().next(),
             packages,
             image,

@@ -4,9 +4,9 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
-use model::{CatalogName, ManifestEntry, Outcome};
+use model::{CatalogName, Findings, ManifestEntry, Outcome, Snapshot, ValidationCounts};
 use publish::{RaceRetries, StatusUpdate, Transaction, record_status};
-use store::Store;
+use store::{Store, read_stored};
 use tokio::sync::Semaphore;
 use tracing::Instrument;
 
@@ -170,6 +170,7 @@ impl Copier {
             revision: None,
             pull: None,
             rejected: None,
+            validation: report.validation,
         };
         record_status(&*self.store, &report.catalog, update, &self.options.env, None).await;
     }
@@ -208,7 +209,20 @@ impl Copier {
         plan.transaction.commit_copy(plan.bytes, &plan.next).await?;
         report.repaired = plan.transaction.replaced().iter().map(ToString::to_string).collect();
         report.describe(&plan.next);
+        report.validation = self.findings(&plan.snapshot).await;
         Ok(outcome)
+    }
+
+    /// Returns the numbers of findings that were copied with a Snapshot.
+    async fn findings(&self, snapshot: &Snapshot) -> Option<ValidationCounts> {
+        match read_stored::<Findings>(&*self.store, snapshot.findings.as_ref()?).await {
+            Ok(findings) => Some(findings.counts),
+            Err(error) => {
+                // Only for the status: the copy is published already.
+                tracing::warn!(error = model::text::chain(&error), "cannot read the findings");
+                None
+            }
+        }
     }
 
     async fn bring_all(

@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use model::{CatalogName, Current, Outcome, Sha256};
+use model::{CatalogName, Current, Outcome, Sha256, ValidationCounts};
 use publish::ObjectStats;
 
 use crate::SyncError;
@@ -21,6 +21,8 @@ pub struct SyncReport {
     pub content_hash: Option<Sha256>,
     /// Serial of the published state, if it is known.
     pub serial: Option<u64>,
+    /// Findings of the validation by the origin, if this copy published its content.
+    pub validation: Option<ValidationCounts>,
     /// True if the origin lists the catalog and answers that it has no such pointer. A mirror does that for a catalog
     /// whose availability is `Unavailable`. The outcome is then [`Outcome::Unchanged`].
     pub not_served: bool,
@@ -49,6 +51,7 @@ impl SyncReport {
             error: None,
             content_hash: None,
             serial: None,
+            validation: None,
             not_served: false,
             moved: ObjectStats::default(),
             rebuilt: ObjectStats::default(),

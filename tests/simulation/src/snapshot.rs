@@ -35,6 +35,9 @@ pub(crate) fn read(
     };
     checker.blobs(&document["image"])?;
     checker.check(Kind::Index, &document["index"], None)?;
+    if !document["findings"].is_null() {
+        checker.check(Kind::Findings, &document["findings"], None)?;
+    }
     let encodings = [
         (Encoding::Zstd, "zstd"),
         (Encoding::Gzip, "gzip"),

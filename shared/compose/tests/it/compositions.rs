@@ -80,7 +80,7 @@ fn compose_takes_shards_or_lines(#[case] yaml: &str, #[case] expected: &str) {
 #[case::package_version(
     "olm.package.required",
     r#"{"packageName":"need","versionRange":">=2.0.0"}"#,
-    Some("package need >=2.0.0")
+    Some("package need >=2.0.0; the result has other versions of need: select one that fits")
 )]
 #[case::package_absent(
     "olm.package.required",
@@ -119,8 +119,9 @@ fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &s
             .map(ToString::to_string)
             .collect::<Vec<_>>()
     };
-    let expected = missing.map(|missing| {
-        format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides")
+    let expected = missing.map(|missing| match missing.contains(';') {
+        true => format!("package user: user.v1.0.0 requires {missing}"),
+        false => format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides"),
     });
     assert_eq!(notices("warn"), Vec::from_iter(expected));
     assert!(notices("ignore").is_empty());

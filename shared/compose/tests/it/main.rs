@@ -2,6 +2,7 @@
 
 mod compositions;
 mod files;
+mod includes;
 mod properties;
 mod rows;
 mod support;

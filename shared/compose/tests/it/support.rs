@@ -92,11 +92,25 @@ pub(crate) fn summary(name: &str, lines: &str) -> String {
     channels.collect::<Vec<_>>().join("; ")
 }
 
-/// A catalog in memory. Each package can be read once.
+/// Adds a property to the bundle of a version.
+pub(crate) fn with_property(lines: &str, version: &str, kind: &str, value: &str) -> String {
+    let name = format!(r#".v{version}","package":"#);
+    let lines = lines.split_inclusive('\n').map(|line| match line.contains(&name) {
+        true => line.replace(
+            r#""properties":["#,
+            &format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#),
+        ),
+        false => line.to_owned(),
+    });
+    lines.collect()
+}
+
+/// A catalog in memory. Each package can be read once, or twice if it is taken along.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryCatalog {
     pub(crate) lines: BTreeMap<String, String>,
     pub(crate) reads: Vec<String>,
+    pub(crate) can_reread: bool,
 }
 
 impl MemoryCatalog {
@@ -107,6 +121,7 @@ impl MemoryCatalog {
         Self {
             lines: lines.collect(),
             reads: Vec::new(),
+            can_reread: false,
         }
     }
 
@@ -124,7 +139,7 @@ impl PackageSource for MemoryCatalog {
     }
 
     fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
-        if self.reads.iter().any(|read| read == package) {
+        if self.reads.iter().any(|read| read == package) && !self.can_reread {
             return Err(format!("{package:?} is read twice").into());
         }
         self.reads.push(package.to_owned());

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use model::Availability;
-use publish::Catalog;
+use publish::{Catalog, ValidationMode};
 use serde::Deserialize;
 use serde_json::Value;
 use source::Source;
@@ -22,6 +22,8 @@ const API_VERSION: &str = "olm.operatorframework.io/v1";
 const ANNOTATION_PREFIX: &str = "catalog-mirror/";
 /// Limits of the catalog, as the mapping that `limits` is in `catalogs.yaml`.
 const LIMITS_ANNOTATION: &str = "catalog-mirror/limits";
+/// Treatment of content that violates the rules of OLM: `off`, `warn` or `refuse`, as `validate` in `catalogs.yaml`.
+const VALIDATE_ANNOTATION: &str = "catalog-mirror/validate";
 
 /// A manifest. Fields that a cluster adds (`status`, more `metadata`) are ignored.
 #[derive(Debug, Deserialize)]
@@ -90,6 +92,7 @@ pub(crate) fn add(manifest: Value, place: &str, files: &mut MergedFiles, problem
     let Some(manifest) = manifest else {
         return;
     };
+    manifest.metadata.check_names(&place, problems);
     let limits = manifest.metadata.limits(&place, problems);
     if let Some(catalog) = manifest.check(&place, problems) {
         files.limits.add_own(&catalog.name, limits);
@@ -98,23 +101,29 @@ pub(crate) fn add(manifest: Value, place: &str, files: &mut MergedFiles, problem
 }
 
 impl Metadata {
-    /// Reads the annotations that are for this program. Unknown ones are problems, since most are misspelt.
-    fn limits(&self, place: &str, problems: &mut ConfigProblems) -> OwnLimits {
-        let place = format!("{place}, metadata.annotations");
-        let own = self
-            .annotations
-            .keys()
-            .filter(|name| name.starts_with(ANNOTATION_PREFIX));
-        for name in own.filter(|name| *name != LIMITS_ANNOTATION) {
+    /// Refuses unknown annotations that are for this program, since most are misspelt.
+    fn check_names(&self, place: &str, problems: &mut ConfigProblems) {
+        let names = self.annotations.keys();
+        let own = names.filter(|name| name.starts_with(ANNOTATION_PREFIX));
+        for name in own.filter(|name| ![LIMITS_ANNOTATION, VALIDATE_ANNOTATION].contains(&name.as_str())) {
             problems.add(
-                &place,
-                format!("unknown annotation {name}, known is {LIMITS_ANNOTATION}"),
+                format!("{place}, metadata.annotations"),
+                format!("unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"),
             );
         }
+    }
+
+    fn validation(&self, place: &str, problems: &mut ConfigProblems) -> Option<ValidationMode> {
+        let text = self.annotations.get(VALIDATE_ANNOTATION)?;
+        let place = format!("{place}, metadata.annotations, {VALIDATE_ANNOTATION}");
+        problems.ok(place, text.parse())
+    }
+
+    fn limits(&self, place: &str, problems: &mut ConfigProblems) -> OwnLimits {
         let Some(text) = self.annotations.get(LIMITS_ANNOTATION) else {
             return OwnLimits::default();
         };
-        let place = format!("{place}, {LIMITS_ANNOTATION}");
+        let place = format!("{place}, metadata.annotations, {LIMITS_ANNOTATION}");
         let value = serde_saphyr::from_str(text).map_err(|_| "is not a mapping such as {documents: 50000}");
         let section = problems
             .ok(&place, value)
@@ -135,12 +144,15 @@ impl Manifest {
         };
         let name = problems.ok(place, self.metadata.name.parse());
         let source = image.check(place, problems);
+        let validation = self.metadata.validation(place, problems);
         let minutes = image.poll_interval_minutes;
         let interval = minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+        let catalog = Catalog::new(name?, source?);
         Some(Catalog {
             availability: self.spec.availability_mode,
             interval,
-            ..Catalog::new(name?, source?)
+            validation: validation.unwrap_or(catalog.validation),
+            ..catalog
         })
     }
 }
@@ -175,7 +187,29 @@ impl ImageSource {
 
 #[cfg(test)]
 mod tests {
+    use publish::ValidationMode;
+
     use crate::catalogs::ConfigLoader;
+
+    #[test]
+    fn cluster_catalog_has_its_validation_as_an_annotation() {
+        let mode = |annotation: &str| {
+            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
+            let text = format!(
+                "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a, annotations: \
+                 {{{annotation}}}}}, spec: {{source: {{type: Image, image: {{ref: 'quay.io/a/b:v1'}}}}}}}}"
+            );
+            loader.text("file", &text);
+            loader.finish().map(|config| config.catalogs[0].validation)
+        };
+        assert_eq!(mode("").unwrap(), ValidationMode::Warn);
+        assert_eq!(mode("catalog-mirror/validate: refuse").unwrap(), ValidationMode::Refuse);
+        let problem = mode("catalog-mirror/validate: maybe").unwrap_err().to_string();
+        assert!(
+            problem.contains("catalog-mirror/validate: \"maybe\" is not off"),
+            "{problem}"
+        );
+    }
 
     #[test]
     fn cluster_catalog_that_a_cluster_would_refuse_is_a_problem() {

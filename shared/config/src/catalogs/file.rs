@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use model::{Availability, CatalogName};
-use publish::{Catalog, CatalogSource, Retention};
+use publish::{Catalog, CatalogSource, Retention, ValidationMode};
 use serde_json::Value;
 
 use super::{
-    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, composed, keys::KeyPlaces, limits,
-    limits::LimitSettings, poll_interval, retention, section::Section, signatures::SignatureRules,
+    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, composed,
+    keys::KeyPlaces,
+    limits,
+    limits::LimitSettings,
+    poll_interval, retention,
+    section::{Section, text},
+    signatures::SignatureRules,
     webhook::NotifySettings,
 };
 
@@ -97,6 +102,7 @@ impl MergedFiles {
         let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = section.value("signature");
+        let validation = validation_mode(&mut section);
         let limits = section.section("limits").map(limits::read_own).unwrap_or_default();
         section.finish();
         for (name, source) in sources {
@@ -105,10 +111,13 @@ impl MergedFiles {
                 let place = format!("{place}, signature");
                 self.signatures.set_own(&name, rule.clone(), place);
             }
+            let catalog = Catalog::new(name, source);
             let catalog = Catalog {
                 availability: availability.unwrap_or_default(),
                 interval: Some(interval),
-                ..Catalog::new(name, source)
+                // The default depends on the source.
+                validation: validation.unwrap_or(catalog.validation),
+                ..catalog
             };
             let place = place.clone();
             self.catalogs.push(PlacedCatalog { place, catalog });
@@ -134,9 +143,47 @@ fn read_source(section: &mut Section<'_>, place: &str) -> Vec<(CatalogName, Cata
     name.zip(source).into_iter().collect()
 }
 
+fn validation_mode(section: &mut Section<'_>) -> Option<ValidationMode> {
+    let value = section.value("validate")?;
+    let place = section.place_of("validate");
+    // YAML 1.1 reads `off` as false.
+    let text = match &value {
+        Value::Bool(false) => "off".to_owned(),
+        value => text(value),
+    };
+    section.problems().ok(place, text.parse())
+}
+
 #[cfg(test)]
 mod tests {
+    use publish::ValidationMode;
+
     use crate::catalogs::ConfigLoader;
+
+    #[test]
+    fn validate_is_read_for_each_catalog() {
+        let mode = |field: &str| {
+            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
+            loader.text(
+                "f",
+                &format!("catalogs: [{{name: a, source: 'quay.io/a/b:v1'{field}}}]"),
+            );
+            loader.finish().map(|config| config.catalogs[0].validation)
+        };
+        for (field, expected) in [
+            ("", ValidationMode::Warn),
+            (", validate: off", ValidationMode::Off),
+            (", validate: warn", ValidationMode::Warn),
+            (", validate: 'refuse'", ValidationMode::Refuse),
+        ] {
+            assert_eq!(mode(field).unwrap(), expected, "{field}");
+        }
+        let problem = mode(", validate: always").unwrap_err().to_string();
+        assert!(
+            problem.contains("catalog a, validate: \"always\" is not off, warn or refuse"),
+            "{problem}"
+        );
+    }
 
     fn problems(text: &str) -> String {
         let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));

@@ -44,6 +44,7 @@ pub(crate) const ROUTES: &[Route] = &[
     metas::PACKAGE,
     objects::SNAPSHOT,
     objects::INDEX,
+    objects::FINDINGS,
     objects::ALL_ZSTD,
     objects::ALL_GZIP,
     objects::ALL_IDENTITY,

@@ -34,6 +34,14 @@ pub(super) const INDEX: Route = Route {
     ..OBJECT
 };
 
+pub(super) const FINDINGS: Route = Route {
+    path: "/findings/sha256/{hash}.json.zst",
+    handler: |call| object(call, Kind::Findings),
+    id: "getFindings",
+    summary: "The findings of the validation of a published state, as stored",
+    ..OBJECT
+};
+
 pub(super) const ALL_ZSTD: Route = Route {
     path: "/all/sha256/{hash}.json.zst",
     handler: |call| object(call, Kind::All(Encoding::Zstd)),

@@ -30,6 +30,7 @@ async fn description_lists_every_path() {
         "/catalogs/{catalog}/packages",
         "/catalogs/{catalog}/packages/{package}",
         "/catalogs/{catalog}/status.json",
+        "/findings/sha256/{hash}.json.zst",
         "/healthz",
         "/indexes/sha256/{hash}.json.zst",
         "/openapi.json",

@@ -2,7 +2,7 @@ use super::{
     Place, Report, Rule,
     image::reference_error,
     quoted,
-    shape::Value,
+    value::Value,
     version::{has_build, is_release, is_version},
 };
 

@@ -5,7 +5,8 @@ use crate::graph::{ChannelGraph, GraphEntry, GraphFault};
 use super::{
     Place, Report, Rule, quoted,
     schemas::{CHANNEL, META},
-    shape::{Value, decode},
+    shape::decode,
+    value::{Value, ValueBudget},
     version::is_range,
 };
 
@@ -20,14 +21,16 @@ pub(crate) struct ChannelFacts<'a> {
 
 impl<'a> ChannelFacts<'a> {
     /// Decodes a line, and reports fields of the wrong type under the name of the channel.
-    pub(crate) fn decode(line: usize, bytes: &'a [u8], report: &mut Report<'_>) -> Self {
-        let header = decode(bytes, &META).map(|(header, _)| header).unwrap_or_default();
+    pub(crate) fn decode(line: usize, bytes: &'a [u8], budget: &mut ValueBudget, report: &mut Report<'_>) -> Self {
+        let header = decode(bytes, &META, &mut ValueBudget::new(0))
+            .map(|(header, _)| header)
+            .unwrap_or_default();
         let place = Place {
             line,
             channel: header.text("name"),
             bundle: "",
         };
-        let channel = report.decode(bytes, &CHANNEL, place);
+        let channel = report.decode(bytes, &CHANNEL, place, budget);
         Self { line, channel }
     }
 

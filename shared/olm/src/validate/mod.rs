@@ -9,6 +9,7 @@ mod package;
 mod rule;
 mod schemas;
 mod shape;
+mod value;
 mod version;
 
 use std::{collections::BTreeMap, mem};
@@ -20,8 +21,12 @@ pub use rule::{Rule, Severity};
 
 use self::{
     package::PackageFacts,
-    shape::{Shape, Value, decode},
+    shape::{DecodeError, Shape, decode},
+    value::{Value, ValueBudget},
 };
+
+/// Version of the rules. It grows when the same lines would give other violations.
+pub const RULES_VERSION: u32 = 1;
 
 /// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
 const TEXT_CHARS: usize = 300;
@@ -183,10 +188,20 @@ impl Report<'_> {
     }
 
     /// Decodes a line, and reports the fields that have the wrong type.
-    fn decode<'a>(&mut self, line: &'a [u8], shape: &'static Shape, place: Place<'_>) -> Value<'a> {
-        let (value, errors) = match decode(line, shape) {
+    fn decode<'a>(
+        &mut self,
+        line: &'a [u8],
+        shape: &'static Shape,
+        place: Place<'_>,
+        budget: &mut ValueBudget,
+    ) -> Value<'a> {
+        let (value, errors) = match decode(line, shape, budget) {
             Ok(decoded) => decoded,
-            Err(error) => {
+            Err(DecodeError::TooComplex) => {
+                self.add(Rule::TooComplex, place, &format!("the line has {} bytes", line.len()));
+                return Value::Absent;
+            }
+            Err(DecodeError::Json(error)) => {
                 self.add(Rule::FieldType, place, &error.to_string());
                 return Value::Absent;
             }

@@ -6,7 +6,8 @@ use super::{
     channel::ChannelFacts,
     quoted,
     schemas::{BUNDLE, DEPRECATIONS, META, PACKAGE},
-    shape::{Value, decode},
+    shape::decode,
+    value::{Value, ValueBudget},
 };
 
 /// Maximum length of a DNS label, in bytes.
@@ -46,7 +47,9 @@ impl PackageFacts {
             ..Place::default()
         };
         // Wrong types of these fields are reported with the schema's other fields.
-        let header = decode(line, &META).map(|(header, _)| header).unwrap_or_default();
+        let mut budget = ValueBudget::new(line.len());
+        let header = decode(line, &META, &mut ValueBudget::new(0));
+        let header = header.map(|(header, _)| header).unwrap_or_default();
         let (schema, name) = (header.text("schema"), header.text("name"));
         let is_known = matches!(
             schema,
@@ -55,14 +58,14 @@ impl PackageFacts {
         counts.known += u64::from(is_known);
         match schema {
             "olm.package" => {
-                let package = report.decode(line, &PACKAGE, place);
+                let package = report.decode(line, &PACKAGE, place, &mut budget);
                 self.package(&package, place, report);
             }
             "olm.channel" => self.channels.push((at, line.to_vec())),
             "olm.deprecations" => self.deprecations.push((at, line.to_vec())),
             "olm.bundle" => {
                 let place = Place { bundle: name, ..place };
-                let bundle = report.decode(line, &BUNDLE, place);
+                let bundle = report.decode(line, &BUNDLE, place, &mut budget);
                 let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
                 self.bundles.push(facts);
             }
@@ -100,7 +103,10 @@ impl PackageFacts {
     pub(crate) fn finish<'s>(&'s self, report: &mut Report<'_>) {
         let bundles: HashSet<&str> = self.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
         let is_defined = !self.definitions.is_empty();
-        let decode = |(line, bytes): &'s StoredLine| ChannelFacts::decode(*line, bytes, report);
+        // All channels are held at a time, so they share one budget.
+        let bytes = self.channels.iter().map(|(_, bytes)| bytes.len());
+        let mut budget = ValueBudget::new(bytes.sum());
+        let decode = |(line, bytes): &'s StoredLine| ChannelFacts::decode(*line, bytes, &mut budget, report);
         let read: Vec<ChannelFacts<'_>> = self.channels.iter().map(decode).collect();
         let mut channels: HashSet<&str> = HashSet::new();
         let mut entries: HashSet<&str> = HashSet::new();
@@ -184,7 +190,8 @@ impl PackageFacts {
                 line: *line,
                 ..Place::default()
             };
-            let deprecations = report.decode(bytes, &DEPRECATIONS, place);
+            let mut budget = ValueBudget::new(bytes.len());
+            let deprecations = report.decode(bytes, &DEPRECATIONS, place, &mut budget);
             if self.name.is_empty() {
                 report.add(Rule::DeprecationsPackageMissing, place, "");
             } else if !is_defined {

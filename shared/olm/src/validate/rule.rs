@@ -48,6 +48,7 @@ macro_rules! rules {
 rules! {
     Error {
         NotFbc "not-fbc" "the file is not a file-based catalog"
+        TooComplex "too-complex" "the document has too many values to be checked"
         SchemaMissing "schema-missing" "the document has no schema"
         FieldType "field-type" "a field has the wrong type"
         PackageNameMissing "package-name-missing" "the package has no name"

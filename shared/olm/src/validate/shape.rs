@@ -10,7 +10,10 @@ use base64::{
 };
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::schemas::property_shape;
+use super::{
+    schemas::property_shape,
+    value::{Value, ValueBudget},
+};
 
 /// Maximum number of wrong types reported for one line. A list may have any number of them.
 const ERRORS_MAX: usize = 10;
@@ -39,51 +42,6 @@ pub(crate) type Field = (&'static str, Shape);
 
 const PROPERTY: &[Field] = &[("type", Shape::Text), ("value", Shape::Any)];
 
-/// A decoded value. What has the wrong type is [`Value::Absent`].
-#[derive(Debug, Clone, Default)]
-pub(crate) enum Value<'a> {
-    #[default]
-    Absent,
-    /// A value that is there but holds no content of interest.
-    Present,
-    Text(Cow<'a, str>),
-    Bytes(Vec<u8>),
-    List(Vec<Value<'a>>),
-    /// The fields of the shape, in its order; empty if none of them has a value.
-    Object(&'static [Field], Vec<Value<'a>>),
-}
-
-impl<'a> Value<'a> {
-    /// Returns the field, or [`Value::Absent`].
-    pub(crate) fn field(&self, name: &str) -> &Self {
-        let Self::Object(fields, values) = self else {
-            return &Self::Absent;
-        };
-        let at = fields.iter().position(|(field, _)| *field == name);
-        at.and_then(|at| values.get(at)).unwrap_or(&Self::Absent)
-    }
-
-    /// Returns the text of the field; empty if it has none.
-    pub(crate) fn text(&self, name: &str) -> &str {
-        match self.field(name) {
-            Self::Text(text) => text,
-            _ => "",
-        }
-    }
-
-    /// Returns the elements of the list in the field; none if it has no list.
-    pub(crate) fn list(&self, name: &str) -> &[Value<'a>] {
-        match self.field(name) {
-            Self::List(list) => list,
-            _ => &[],
-        }
-    }
-
-    pub(crate) const fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
-    }
-}
-
 /// A value of the wrong type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TypeError {
@@ -93,35 +51,49 @@ pub(crate) struct TypeError {
     pub(crate) reason: String,
 }
 
-/// Decodes a line.
-///
-/// # Errors
-/// The error of the JSON parser. A canonical line never has one.
+/// Error of a line that cannot be decoded.
+#[derive(Debug)]
+pub(crate) enum DecodeError {
+    /// The line is not JSON. A canonical line always is.
+    Json(serde_json::Error),
+    /// The line has more values than the budget.
+    TooComplex,
+}
+
+/// Decodes a line, and takes the values that it has from the budget.
 pub(crate) fn decode<'a>(
     line: &'a [u8],
     shape: &'static Shape,
-) -> Result<(Value<'a>, Vec<TypeError>), serde_json::Error> {
+    budget: &mut ValueBudget,
+) -> Result<(Value<'a>, Vec<TypeError>), DecodeError> {
+    budget.is_exceeded = false;
     let mut state = State {
+        path: Vec::new(),
+        errors: Vec::new(),
         keep: true,
-        ..State::default()
+        in_property: false,
+        budget,
     };
     let mut parser = serde_json::Deserializer::from_slice(line);
     let value = Decode {
         shape,
         state: &mut state,
     };
-    let value = value.deserialize(&mut parser)?;
-    parser.end()?;
-    Ok((value, state.errors))
+    let value = value.deserialize(&mut parser);
+    match value.and_then(|value| parser.end().map(|()| value)) {
+        Ok(value) => Ok((value, state.errors)),
+        Err(_) if state.budget.is_exceeded => Err(DecodeError::TooComplex),
+        Err(error) => Err(DecodeError::Json(error)),
+    }
 }
 
-#[derive(Default)]
-struct State {
+struct State<'b> {
     path: Vec<Step>,
     errors: Vec<TypeError>,
     /// False inside values that are only checked. They can be large.
     keep: bool,
     in_property: bool,
+    budget: &'b mut ValueBudget,
 }
 
 enum Step {
@@ -129,7 +101,7 @@ enum Step {
     Index(usize),
 }
 
-impl State {
+impl State<'_> {
     fn wrong<'a>(&mut self, expected: &str) -> Value<'a> {
         if self.errors.len() < ERRORS_MAX {
             self.errors.push(TypeError {
@@ -154,12 +126,12 @@ impl State {
 }
 
 /// The recursion is as deep as the shape: [`Shape::Any`] is skipped without one.
-struct Decode<'s> {
+struct Decode<'s, 'b> {
     shape: &'static Shape,
-    state: &'s mut State,
+    state: &'s mut State<'b>,
 }
 
-impl<'de> DeserializeSeed<'de> for Decode<'_> {
+impl<'de> DeserializeSeed<'de> for Decode<'_, '_> {
     type Value = Value<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'de>, D::Error> {
@@ -170,7 +142,7 @@ impl<'de> DeserializeSeed<'de> for Decode<'_> {
     }
 }
 
-impl Decode<'_> {
+impl Decode<'_, '_> {
     fn wrong<'a>(self) -> Value<'a> {
         let expected = match self.shape {
             Shape::Any => "any value",
@@ -209,6 +181,7 @@ impl Decode<'_> {
             };
             let value = self.child(Step::Field(name), shape, &mut map)?;
             if self.state.keep && values.is_empty() {
+                self.state.budget.take(fields.len())?;
                 values.resize(fields.len(), Value::Absent);
             }
             if let Some(slot) = values.get_mut(at) {
@@ -226,6 +199,7 @@ impl Decode<'_> {
     }
 
     fn property<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value<'de>, A::Error> {
+        self.state.budget.take(PROPERTY.len())?;
         let (mut kind, mut value) = (Value::Absent, Value::Absent);
         // Canonical lines have `type` before `value`.
         while let Some(at) = map.next_key_seed(FieldName(PROPERTY))? {
@@ -278,7 +252,7 @@ impl Decode<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Decode<'_> {
+impl<'de> Visitor<'de> for Decode<'_, '_> {
     type Value = Value<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -347,7 +321,10 @@ impl<'de> Visitor<'de> for Decode<'_> {
             });
             self.state.path.pop();
             match element? {
-                Some(element) if self.state.keep => list.push(element),
+                Some(element) if self.state.keep => {
+                    self.state.budget.take(1)?;
+                    list.push(element);
+                }
                 Some(_) => {}
                 None => break,
             }

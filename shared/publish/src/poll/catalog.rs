@@ -4,7 +4,7 @@ use model::{Availability, CatalogName};
 use source::Lookaside;
 use trust::policy::Policy;
 
-use super::{CatalogSource, SourceLimits};
+use super::{CatalogSource, SourceLimits, ValidationMode};
 
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,14 +23,23 @@ pub struct Catalog {
     pub lookaside: Option<Lookaside>,
     /// Limits of its source, in place of those of the mirror. `memory_bytes` is not used: the mirror's is for all catalogs.
     pub limits: Option<SourceLimits>,
+    /// Treatment of content that violates the rules of OLM. Default: it is published and the findings are named; a composition is
+    /// refused.
+    pub validation: ValidationMode,
 }
 
 impl Catalog {
     /// Returns an available catalog that is polled once, without a policy and with the limits of the mirror.
     pub fn new(name: CatalogName, source: impl Into<CatalogSource>) -> Self {
+        let source = source.into();
         Self {
             name,
-            source: source.into(),
+            // What is composed here can be corrected here; a foreign catalog cannot.
+            validation: match source {
+                CatalogSource::Pulled(_) => ValidationMode::Warn,
+                CatalogSource::Composed(_) => ValidationMode::Refuse,
+            },
+            source,
             availability: Availability::Available,
             interval: None,
             policy: None,

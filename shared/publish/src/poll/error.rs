@@ -4,7 +4,7 @@ use model::Outcome;
 use render::RenderError;
 use source::{ImageError, RegistryFault};
 
-use crate::{PublishError, RetryableError, RollbackError, Suspicion};
+use crate::{InvalidCatalog, PublishError, RetryableError, RollbackError, Suspicion};
 
 /// Failure of a poll or rollback. What was published before stays served.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub enum PollError {
     /// The result looks like an accident.
     #[error("the new content was not published")]
     Suspicious(#[from] Suspicion),
+    /// The catalog refuses content that violates the rules of OLM.
+    #[error("the new content was not published")]
+    Invalid(#[from] InvalidCatalog),
     /// The process died each time that it pulled this revision.
     #[error(
         "{revision} has failed for good: the process died {deaths} times while it pulled it. Version {program} does not try it again; \
@@ -124,7 +127,7 @@ impl PollError {
                 source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
                 _ => false,
             },
-            Self::Suspicious(_) => true,
+            Self::Suspicious(_) | Self::Invalid(_) => true,
             Self::Compose(error) => !matches!(
                 error,
                 compose::ComposeError::Read { .. } | compose::ComposeError::Sink(_)

@@ -3,7 +3,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use model::Outcome;
+use model::{CatalogName, Outcome, ValidationCounts};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -25,6 +25,7 @@ pub struct PollMetrics {
     age: Family<CatalogLabels, Gauge>,
     failed_for_good: Family<CatalogLabels, Gauge>,
     limits: Family<LimitLabels, Counter>,
+    findings: Family<FindingLabels, Gauge>,
     documents_taken: Gauge,
     documents_capacity: Gauge,
     downloads_taken: Gauge,
@@ -37,6 +38,12 @@ pub struct PollMetrics {
 struct LimitLabels {
     catalog: String,
     limit: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FindingLabels {
+    catalog: String,
+    severity: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -84,6 +91,11 @@ impl PollMetrics {
             "limit_exceeded",
             "Polls that failed because the catalog exceeds a limit",
             this.limits.clone(),
+        );
+        registry.register(
+            "validation_findings",
+            "Findings of the validation of the published content",
+            this.findings.clone(),
         );
         registry.register(
             "document_memory_taken_bytes",
@@ -150,6 +162,26 @@ impl PollMetrics {
             .set(i64::from(report.failed_for_good()));
         if report.outcome.is_success() {
             self.last_success.get_or_create(&catalog).set(unix_seconds());
+        }
+    }
+
+    /// Sets the numbers of findings of the published content; none for content that was not validated.
+    pub(crate) fn set_findings(&self, catalog: &CatalogName, counts: Option<ValidationCounts>) {
+        for (severity, of) in [
+            ("error", (|counts| counts.errors) as fn(ValidationCounts) -> u64),
+            ("warning", |counts| counts.warnings),
+        ] {
+            let labels = FindingLabels {
+                catalog: catalog.to_string(),
+                severity,
+            };
+            match counts {
+                Some(counts) => {
+                    let number = of(counts).try_into().unwrap_or(i64::MAX);
+                    self.findings.get_or_create(&labels).set(number);
+                }
+                None => drop(self.findings.remove(&labels)),
+            }
         }
     }
 

@@ -256,7 +256,12 @@ impl Mirror {
         PollEnd { empty_layers, pull }: PollEnd,
     ) {
         log(catalog, report);
+        let published = before.filter(|_| report.outcome != Outcome::Published);
+        let validation = report
+            .validation
+            .or_else(|| published.and_then(|before| before.validation));
         self.metrics.count(report);
+        self.metrics.set_findings(&catalog.name, validation);
         let times = self.note_poll(report);
         let rejected = report
             .error
@@ -278,6 +283,7 @@ impl Mirror {
             revision: report.digest.clone(),
             pull: id.clone(),
             rejected,
+            validation,
         };
         let is_written = record_status(&*self.store, &catalog.name, update, &self.settings.env, before).await;
         // A record that could not be removed stays known to this process, which does not take it for a death.

@@ -21,6 +21,7 @@ mod schedule;
 mod settings;
 mod signatures;
 mod stored_shards;
+mod validation;
 
 pub use self::{
     catalog::Catalog,
@@ -36,4 +37,5 @@ pub use self::{
     pull::RenderSink,
     schedule::{Schedule, backoff},
     settings::MirrorSettings,
+    validation::{InvalidCatalog, ValidationMode, ValidationModeError},
 };

@@ -1,10 +1,11 @@
 use std::{io::Write, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument};
+use model::{CatalogImage, Encoding, Findings, Kind, ObjectDigest, Snapshot, StoredDocument};
 use render::{AllFacts, LayerFacts, RenderError, Rendering, Shard, Sinks};
 use store::{Staged, StagedWriter, Staging, Store, bridge};
 
+use super::validation::Validated;
 use crate::{PollError, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be throttled by it.
@@ -20,8 +21,8 @@ pub(crate) struct ObjectWriter<'a> {
 
 impl ObjectWriter<'_> {
     /// Returns the Snapshot and its stored bytes' digest, when all is put.
-    pub(crate) async fn write(&self, rendering: Rendering) -> Result<(Snapshot, ObjectDigest), PollError> {
-        let rendering = Arc::new(rendering);
+    pub(crate) async fn write(&self, validated: Validated) -> Result<(Snapshot, ObjectDigest), PollError> {
+        let rendering = Arc::new(validated.rendering);
         // Shards wait for the disk or the network while the whole catalog keeps the processor busy.
         let ((), (facts, image)) = tokio::try_join!(self.put_shards(&rendering), self.put_all(rendering.clone()))?;
         let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
@@ -31,7 +32,10 @@ impl ObjectWriter<'_> {
             .put_verified(index.stored.with_kind(Kind::Index), index.bytes.into());
         put.await?;
         let snapshot = rendering.snapshot(&facts, index.stored, Some(image));
-        let snapshot = snapshot.expect("both encodings have a sink");
+        let snapshot = Snapshot {
+            findings: self.put_findings(validated.findings.as_ref()).await?,
+            ..snapshot.expect("both encodings have a sink")
+        };
         let bytes = snapshot.to_stored().map_err(PublishError::Compress)?;
         let digest = ObjectDigest::of(&bytes);
         let put = self
@@ -39,6 +43,19 @@ impl ObjectWriter<'_> {
             .put_verified(digest.with_kind(Kind::Snapshot), bytes.into());
         put.await?;
         Ok((snapshot, digest))
+    }
+
+    async fn put_findings(&self, findings: Option<&Findings>) -> Result<Option<ObjectDigest>, PollError> {
+        let Some(findings) = findings else {
+            return Ok(None);
+        };
+        let bytes = findings.to_stored().map_err(PublishError::Compress)?;
+        let digest = ObjectDigest::of(&bytes);
+        let put = self
+            .transaction
+            .put_verified(digest.with_kind(Kind::Findings), bytes.into());
+        put.await?;
+        Ok(Some(digest))
     }
 
     async fn put_shards(&self, rendering: &Rendering) -> Result<(), PollError> {

@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef, Status};
-use render::{Rendering, StopFlag};
+use render::StopFlag;
 use source::Digest;
 use tokio::time::timeout;
 
@@ -15,6 +15,7 @@ use super::{
     open_pull::OpenPull,
     pull::StopOnDrop,
     signatures::verify_source,
+    validation::Validated,
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
@@ -289,7 +290,8 @@ impl Poll<'_> {
             let before = previous.filter(|_| !self.is_edited(transaction));
             guard::check(&rendering, before)?;
         }
-        self.publish(transaction, rendering, source).await
+        let validated = self.validate(transaction, rendering, recheck, stop).await?;
+        self.publish(transaction, validated, source).await
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
@@ -310,7 +312,7 @@ impl Poll<'_> {
     async fn publish(
         &mut self,
         transaction: &Transaction,
-        rendering: Rendering,
+        validated: Validated,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
         let writer = ObjectWriter {
@@ -318,7 +320,8 @@ impl Poll<'_> {
             transaction,
             identity: self.mirror.settings.identity,
         };
-        let (snapshot, digest) = writer.write(rendering).await?;
+        let counts = validated.findings.as_ref().map(|findings| findings.counts);
+        let (snapshot, digest) = writer.write(validated).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {
@@ -346,6 +349,7 @@ impl Poll<'_> {
         // All objects were just put or found.
         self.mirror.note_check(&self.catalog.name);
         self.report.describe(Some(&published));
+        self.report.validation = counts;
         Ok(Outcome::Published)
     }
 

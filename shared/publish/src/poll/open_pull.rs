@@ -87,12 +87,13 @@ impl Mirror {
         let policy = catalog.policy.as_ref().map(trust::policy::Policy::hash);
         // All fields of the limits, also of those that are added later. The text is only compared within one version.
         let settings = format!(
-            "{} {:?} {} {:?} {:?} {policy:?}",
+            "{} {:?} {} {:?} {:?} {policy:?} {:?}",
             catalog.source,
             self.render_limits(catalog),
             self.settings.render.documents.capacity(),
             images.limits,
-            images.platform
+            images.platform,
+            catalog.validation
         );
         PullInputs {
             revision: digest.to_string(),
@@ -236,6 +237,7 @@ impl Poll<'_> {
             empty_layers: None,
             open_pulls: None,
             rejected: None,
+            validation: None,
         }
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use model::text::chain;
 use model::{
-    Content, Encoding, Hasher, Index, Kind, ManifestEntry, ObjectDigest, Sha256, StoredDocument, ZSTD_WINDOW_LOG_MAX,
+    Content, DocumentError, Encoding, Findings, Hasher, Index, Kind, ManifestEntry, ObjectDigest, Sha256,
+    StoredDocument, ZSTD_WINDOW_LOG_MAX,
 };
 
 /// Defect of one stored object or document.
@@ -52,8 +53,28 @@ pub struct IntegrityCheck {
     hasher: Hasher,
     seen: u64,
     decoder: ContentDecoder,
-    /// Bytes of an index, which can only be read as a whole.
-    index: Option<Vec<u8>>,
+    /// Document that can only be read as a whole.
+    document: Option<HeldDocument>,
+}
+
+/// Stored bytes of a document, and what reads them.
+struct HeldDocument {
+    bytes: Vec<u8>,
+    /// Size above which the document cannot be valid.
+    max: u64,
+    check: fn(&[u8]) -> Result<(), DocumentError>,
+}
+
+impl HeldDocument {
+    fn new(kind: Kind) -> Option<Self> {
+        let (max, check): (u64, fn(&[u8]) -> _) = match kind {
+            Kind::Index => (Index::MAX_BYTES, |bytes| Index::from_stored(bytes).map(drop)),
+            Kind::Findings => (Findings::MAX_BYTES, |bytes| Findings::from_stored(bytes).map(drop)),
+            _ => return None,
+        };
+        let bytes = Vec::new();
+        Some(Self { bytes, max, check })
+    }
 }
 
 enum ContentDecoder {
@@ -80,7 +101,7 @@ impl IntegrityCheck {
             hasher: Hasher::new(),
             seen: 0,
             decoder: ContentDecoder::new(entry.object.kind, entry.content),
-            index: (entry.object.kind == Kind::Index).then(Vec::new),
+            document: HeldDocument::new(entry.object.kind),
         }
     }
 
@@ -93,9 +114,11 @@ impl IntegrityCheck {
         if self.seen > self.recorded.size {
             return Err(ObjectProblem::TooLong(self.recorded.size));
         }
-        // A larger index is refused at the end as unreadable, without a copy of it in memory.
-        if self.recorded.size <= Index::MAX_BYTES {
-            self.index.iter_mut().for_each(|index| index.extend_from_slice(bytes));
+        if let Some(document) = &mut self.document
+            // A larger one is refused at the end as unreadable, without a copy of it in memory.
+            && self.recorded.size <= document.max
+        {
+            document.bytes.extend_from_slice(bytes);
         }
         self.hasher.update(bytes);
         self.decoder.write(bytes).map_err(|_| ObjectProblem::Content)
@@ -104,7 +127,7 @@ impl IntegrityCheck {
     /// Checks the whole object. To be called before the object gets its key.
     ///
     /// # Errors
-    /// [`ObjectProblem::Hash`], [`ObjectProblem::Document`] for an index, [`ObjectProblem::Content`].
+    /// [`ObjectProblem::Hash`], [`ObjectProblem::Document`] for an index or findings, [`ObjectProblem::Content`].
     pub fn finish(self) -> Result<(), ObjectProblem> {
         let found = ObjectDigest {
             sha256: self.hasher.finish(),
@@ -113,8 +136,8 @@ impl IntegrityCheck {
         if found != self.recorded {
             return Err(ObjectProblem::Hash { found });
         }
-        if let Some(index) = self.index {
-            Index::from_stored(&index).map_err(|error| ObjectProblem::Document(chain(&error)))?;
+        if let Some(document) = self.document {
+            (document.check)(&document.bytes).map_err(|error| ObjectProblem::Document(chain(&error)))?;
         }
         let Some(content) = self.content else { return Ok(()) };
         match self.decoder.finish() {
@@ -244,6 +267,22 @@ mod tests {
         };
         assert_eq!(checked(&Index::default().to_bytes()), Ok(()));
         let error = checked(b"{\"formatVersion\":2,\"shards\":[{}]}").unwrap_err();
+        assert!(matches!(error, ObjectProblem::Document(_)), "{error}");
+    }
+
+    #[test]
+    fn integrity_check_reads_findings() {
+        let checked = |content: &[u8]| {
+            let bytes = packed(content);
+            let findings = ManifestEntry {
+                content: None,
+                ..entry(Kind::Findings, &bytes, LINES)
+            };
+            check(&findings, &bytes)
+        };
+        let findings = br#"{"formatVersion":2,"rules":1,"verdict":"valid","errors":0,"warnings":0,"unknownSchemas":0,"packages":[]}"#;
+        assert_eq!(checked(findings), Ok(()));
+        let error = checked(LINES).unwrap_err();
         assert!(matches!(error, ObjectProblem::Document(_)), "{error}");
     }
 

@@ -5,4 +5,5 @@ mod gc;
 mod kit;
 mod property;
 mod transaction;
+mod validation;
 mod verification;

@@ -67,6 +67,8 @@ pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Repo
         content_hash: published.map(|published| published.content_hash),
         serial: published.map(|published| published.serial),
         changes: ChangedPackages::default(),
+        validation: None,
+        packages_validated: 0,
         bytes_pulled: 0,
         layers_fetched: 0,
         layers_skipped: 0,

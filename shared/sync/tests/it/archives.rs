@@ -13,7 +13,8 @@ use model::{Document, Key, Outcome};
 use store::{MemoryStore, Store};
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, mirror, name, publish, published, remake_image_index, republish_stored, snapshot,
+    DERIVED, V1, V2, add_findings, assert_sound, mirror, name, publish, published, remake_image_index,
+    republish_stored, snapshot,
 };
 
 /// Exports the catalog and returns the volumes.
@@ -53,6 +54,24 @@ async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<SyncReport, 
     let importer = Importer::new(archive, to.clone(), SyncOptions::default());
     let reports = importer.run().await.map_err(|error| model::text::chain(&error))?;
     Ok(reports.into_iter().next().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn import_of_export_has_the_findings() {
+    let (original, from) = mirror(&[V1]).await;
+    let key = add_findings(&from).await;
+    for whole in [false, true] {
+        let (memory, to) = mirror(&[]).await;
+        let options = PackOptions {
+            whole,
+            ..PackOptions::default()
+        };
+        let report = import(&export(&from, options).await, &to).await.unwrap();
+        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+        assert_eq!(report.validation.map(|counts| counts.errors), Some(1));
+        assert_eq!(memory.objects()[&key], original.objects()[&key]);
+        assert_sound(&memory).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,12 +6,16 @@ use std::{
 };
 
 use catalog_mirror_sync::SyncOptions;
-use model::{Key, Kind, Outcome};
+use model::{Key, Kind, Outcome, Snapshot, Status};
 use rstest::rstest;
-use store::memory::{Action, Answer, Moment};
+use store::{
+    StoreExt,
+    memory::{Action, Answer, Moment},
+};
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, copier, current, mirror, name, options, publish, published, put_raw, snapshot,
+    DERIVED, V1, V2, add_findings, assert_sound, copier, current, mirror, name, options, publish, published, put,
+    put_raw, republish, snapshot,
 };
 
 #[rstest]
@@ -41,6 +45,59 @@ async fn copy_is_the_original_byte_for_byte(#[case] rebuild: bool) {
     let (again, onward) = mirror(&[]).await;
     copier(&to, &onward, options(rebuild)).copy(&name()).await;
     assert_eq!(published(&again).await, published(&original).await);
+}
+
+#[rstest]
+#[case::moved(false)]
+#[case::rebuilt(true)]
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_has_the_findings_and_their_numbers_in_its_status(#[case] rebuild: bool) {
+    let (original, from) = mirror(&[V1]).await;
+    let key = add_findings(&from).await;
+    let (memory, to) = mirror(&[]).await;
+    let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!(memory.objects()[&key], original.objects()[&key]);
+    let status = to
+        .read_document::<Status>(&Key::Status(name()))
+        .await
+        .unwrap()
+        .unwrap()
+        .0;
+    assert_eq!(status.validation.map(|counts| counts.errors), Some(1));
+    assert_sound(&memory).await;
+    // The next state has none.
+    publish(&from, &name(), V2).await;
+    copier(&from, &to, options(rebuild)).copy(&name()).await;
+    let status = to
+        .read_document::<Status>(&Key::Status(name()))
+        .await
+        .unwrap()
+        .unwrap()
+        .0;
+    assert_eq!(status.validation, None);
+}
+
+#[rstest]
+#[case::moved(false)]
+#[case::rebuilt(true)]
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_findings_that_are_another_document_is_refused(#[case] rebuild: bool) {
+    let (_, from) = mirror(&[V1]).await;
+    let forged = put(&from, Kind::Findings, zstd::bulk::compress(b"{}", 1).unwrap()).await;
+    let changed = Snapshot {
+        findings: Some(forged),
+        ..snapshot(&from).await
+    };
+    republish(&from, &changed).await;
+    let (_, to) = mirror(&[]).await;
+    let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+    assert_eq!(report.outcome, Outcome::Failed);
+    assert!(
+        report.error_text().unwrap().contains("findings/sha256/"),
+        "{:?}",
+        report.error
+    );
 }
 
 /// Acts as another catalog with the same packages that is copied at the same time and is always faster.

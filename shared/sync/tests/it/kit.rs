@@ -8,8 +8,8 @@ use std::{
 
 use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions};
 use model::{
-    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Key, Kind, ManifestEntry, ObjectDigest, Sha256,
-    Snapshot, StoredDocument,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, FindingSeverity, Findings, Key, Kind,
+    ManifestEntry, ObjectDigest, PackageFindings, Sha256, Snapshot, StoredDocument, ValidationFinding,
 };
 use oci::Documents;
 use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks};
@@ -165,6 +165,27 @@ pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Optio
 pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
     let current = current(store, &name()).await.unwrap();
     store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
+}
+
+/// Adds findings to the published Snapshot, and returns the key of their object.
+pub(crate) async fn add_findings(store: &Arc<dyn Store>) -> Key {
+    let mut package = PackageFindings::new("cache");
+    package.add(ValidationFinding {
+        severity: FindingSeverity::Error,
+        rule: "package-no-channel".into(),
+        channel: String::new(),
+        bundle: String::new(),
+        message: "the package has no channel".into(),
+        line: 1,
+    });
+    let findings = Findings::collect(1, [Ok::<_, io::Error>(package)]).unwrap();
+    let findings = put(store, Kind::Findings, findings.to_stored().unwrap()).await;
+    let changed = Snapshot {
+        findings: Some(findings),
+        ..snapshot(store).await
+    };
+    republish(store, &changed).await;
+    findings.with_kind(Kind::Findings).key()
 }
 
 /// Names another Snapshot in the published pointer, as if it had been published instead.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use model::{
-    AllFormats, CatalogImage, Content, Encoding, Index, IndexedMeta, IndexedShard, Key, Kind, ObjectDigest,
+    AllFormats, CatalogImage, Content, Encoding, Findings, Index, IndexedMeta, IndexedShard, Key, Kind, ObjectDigest,
     RENDER_VERSION, Sha256, ShardRef, Snapshot, StoredDocument,
 };
 
@@ -29,6 +29,7 @@ pub struct SnapshotBuilder {
     packages: BTreeMap<String, Vec<u8>>,
     identity: bool,
     image: Option<CatalogImage>,
+    findings: Option<Findings>,
     render_version: Option<u32>,
 }
 
@@ -39,7 +40,7 @@ pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
     /// Uncompressed `all.json`.
     pub all: Vec<u8>,
-    /// Stored bytes of the Shards, the index, the encodings of `all.json` and the Snapshot itself.
+    /// Stored bytes of the Shards, the index, the findings, the encodings of `all.json` and the Snapshot itself.
     pub objects: BTreeMap<Key, Bytes>,
 }
 
@@ -67,6 +68,15 @@ impl SnapshotBuilder {
     pub fn image(self, image: CatalogImage) -> Self {
         Self {
             image: Some(image),
+            ..self
+        }
+    }
+
+    /// Adds the findings of a validation.
+    #[must_use]
+    pub fn findings(self, findings: Findings) -> Self {
+        Self {
+            findings: Some(findings),
             ..self
         }
     }
@@ -115,6 +125,10 @@ impl SnapshotBuilder {
                 identity: self.identity.then(|| put(Kind::All(Encoding::Identity), all.clone())),
             },
             index: put(Kind::Index, stored(&index)),
+            findings: self
+                .findings
+                .as_ref()
+                .map(|findings| put(Kind::Findings, stored(findings))),
             global: global.then(|| shards.remove(0)),
             packages: shards,
             image: self.image.clone(),

@@ -31,6 +31,7 @@ impl StatusBuilder {
             empty_layers: None,
             open_pulls: None,
             rejected: None,
+            validation: None,
         })
     }
 

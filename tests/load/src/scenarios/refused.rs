@@ -22,6 +22,7 @@ const CASES: &[Case] = &[
     (Method::GET, "/catalogs/..%2f..%2fetc/current.json", None, 400),
     (Method::GET, "/snapshots/sha256/{h}.json.zst", None, 404),
     (Method::GET, "/indexes/sha256/{h}.json.zst", None, 404),
+    (Method::GET, "/findings/sha256/{h}.json.zst", None, 404),
     (Method::GET, "/all/sha256/{h}.json.gz", None, 404),
     (Method::GET, "/catalogs/{c}/notified.json", None, 404),
     (Method::GET, "/catalogs/{c}/layers.json", None, 404),

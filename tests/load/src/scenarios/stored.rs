@@ -9,6 +9,7 @@ use crate::{
 };
 
 const INDEX: Route = "/indexes/sha256/{hash}.json.zst";
+const FINDINGS: Route = "/findings/sha256/{hash}.json.zst";
 const ALL_GZIP: Route = "/all/sha256/{hash}.json.gz";
 const ALL_IDENTITY: Route = "/all/sha256/{hash}.json";
 const SHARD: Route = "/packages/sha256/{hash}.json.zst";
@@ -52,10 +53,11 @@ impl Client {
             return Ok(());
         };
         let content = state.content_hash;
-        let wanted = match rand::random_range(0..4) {
+        let wanted = match rand::random_range(0..5) {
             0 => return self.encoding(catalog, &state, *any(&Encoding::ALL)).await.map(drop),
             1 => index_of(&state),
             2 => blob_of(&state)?,
+            3 => findings_of(&state)?,
             _ => shard_of(any(&state.packages)),
         };
         self.object(catalog, content, wanted).await.map(drop)
@@ -93,6 +95,12 @@ fn shard_of(shard: &ShardRef) -> CheckedRequest {
 
 fn index_of(state: &Snapshot) -> CheckedRequest {
     stored(INDEX, state.index.with_kind(Kind::Index))
+}
+
+fn findings_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
+    let findings = state.findings;
+    let findings = findings.ok_or_else(|| Violation::Missing("the findings of a snapshot".to_owned()))?;
+    Ok(stored(FINDINGS, findings.with_kind(Kind::Findings)))
 }
 
 fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {

@@ -46,6 +46,9 @@ impl Reader {
             self.object(&walk, &key.ok_or("all.* has no key")?).await?;
         }
         self.named(&walk, Kind::Index, &document["index"]).await?;
+        if !document["findings"].is_null() {
+            self.named(&walk, Kind::Findings, &document["findings"]).await?;
+        }
         for shard in document["packages"].as_array().into_iter().flatten() {
             self.named(&walk, Kind::Package, shard).await?;
         }
