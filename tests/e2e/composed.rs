@@ -141,8 +141,12 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
 
     files[5] = package("p5", 4);
     site.push(&files);
-    site.poll().await;
+    assert_eq!(site.poll().await.packages_validated, 1);
     let report = poll(&site, &selection()).await;
+    assert_eq!(
+        report.packages_validated, 0,
+        "the findings of p5 are the input's, those of p4 its own"
+    );
     assert_eq!(
         (report.outcome, &report.changes.changed[..]),
         (Outcome::Published, &["p5".to_owned()][..])
@@ -156,6 +160,28 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     assert_eq!(shards.count(), 1);
     let found = publish::verify(&site.store, &"team".parse().unwrap()).await.unwrap();
     assert_eq!(found.findings, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_composition_is_refused_and_its_input_is_not() {
+    let site = published().await;
+    let mut files = ten();
+    // A channel without entries, which no selection of the whole package leaves out.
+    let text = String::from_utf8(files[5].1.clone()).unwrap();
+    files[5].1 = text
+        .replace(
+            "}\n",
+            "}\n{\"schema\":\"olm.channel\",\"package\":\"p5\",\"name\":\"empty\",\"entries\":[]}\n",
+        )
+        .into_bytes();
+    site.push(&files);
+    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    waits(
+        &site,
+        &composed("team", "inputs: [{catalog: site}]"),
+        "package p5, channel empty",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

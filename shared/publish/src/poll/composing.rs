@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compose::Explanation;
 use model::{CatalogName, Current, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
-use render::{RenderSettings, Renderer, Rendering, StopFlag};
+use render::{RenderSettings, Renderer, StopFlag};
 use serde::Serialize;
 use source::{Digest, Source};
 use store::{Store, read_stored};
@@ -15,6 +15,7 @@ use super::{
     inputs::{InputCatalog, NamedInput, render_composition},
     pull::{PullWork, pull},
     stored_shards::PublishedShards,
+    validation::NewContent,
 };
 use crate::{Catalog, Mirror, PollError, PublishError, Report, Transaction, status::read_status, transaction::Pointer};
 
@@ -264,7 +265,7 @@ impl Composing<'_> {
     /// # Errors
     /// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an input that is not stored
     /// any more, and the errors of pulling and rendering.
-    pub(crate) async fn run(mut self) -> Result<Rendering, PollError> {
+    pub(crate) async fn run(mut self) -> Result<NewContent, PollError> {
         let mut snapshots = Vec::new();
         let (mut inputs, mut additions) = (Vec::new(), Vec::new());
         for (at, state) in self.inputs.inputs.iter().enumerate() {
@@ -295,7 +296,10 @@ impl Composing<'_> {
         let work = move || render_composition(&composition, &mut inputs, &mut additions, renderer);
         let composed = tokio::task::spawn_blocking(work).await??;
         log_notices(&composed.explanation);
-        Ok(composed.rendering)
+        Ok(NewContent {
+            rendering: composed.rendering,
+            inputs: snapshots,
+        })
     }
 
     fn settings(&self) -> RenderSettings {

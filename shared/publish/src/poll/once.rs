@@ -15,7 +15,7 @@ use super::{
     open_pull::OpenPull,
     pull::StopOnDrop,
     signatures::verify_source,
-    validation::Validated,
+    validation::{NewContent, Validated},
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
@@ -261,8 +261,11 @@ impl Poll<'_> {
         self.open_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let usable = previous.filter(|_| !recheck);
-        let rendering = match &self.catalog.source {
-            CatalogSource::Pulled(source) => self.pull(source, digest, usable, stop).await?,
+        let content = match &self.catalog.source {
+            CatalogSource::Pulled(source) => NewContent {
+                rendering: self.pull(source, digest, usable, stop).await?,
+                inputs: Vec::new(),
+            },
             CatalogSource::Composed(composed) => {
                 let composing = Composing {
                     mirror: self.mirror,
@@ -280,7 +283,7 @@ impl Poll<'_> {
         };
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
             && !recheck
-            && rendering.equals(previous)
+            && content.rendering.equals(previous)
         {
             // If the catalog was rolled back, its content is now the source's again.
             return self.update_source(transaction, base, source, None).await;
@@ -288,9 +291,9 @@ impl Poll<'_> {
         if !self.force {
             // After the comparison above: content that is published already needs no permission.
             let before = previous.filter(|_| !self.is_edited(transaction));
-            guard::check(&rendering, before)?;
+            guard::check(&content.rendering, before)?;
         }
-        let validated = self.validate(transaction, rendering, recheck, stop).await?;
+        let validated = self.validate(transaction, content, recheck, stop).await?;
         self.publish(transaction, validated, source).await
     }
 

@@ -4,13 +4,13 @@ use std::{
     collections::HashMap,
     fmt, str,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
 
-use model::{Content, FindingSeverity, Findings, PackageFindings, Snapshot, ValidationCounts, ValidationFinding};
+use model::{FindingSeverity, Findings, PackageFindings, Sha256, Snapshot, ValidationCounts, ValidationFinding};
 use olm::{RULES_VERSION, RuleViolation, Severity, ShardValidator};
 use render::{RenderError, Rendering, Shard, StopFlag};
 use store::{Store, read_stored};
@@ -56,6 +56,13 @@ pub struct InvalidCatalog {
     pub examples: Vec<String>,
 }
 
+/// Content that was rendered.
+pub(crate) struct NewContent {
+    pub(crate) rendering: Rendering,
+    /// Published states that it was composed of; empty if it was pulled.
+    pub(crate) inputs: Vec<Arc<Snapshot>>,
+}
+
 /// Content that may be published, with the findings about it.
 pub(crate) struct Validated {
     pub(crate) rendering: Rendering,
@@ -96,10 +103,11 @@ impl Poll<'_> {
     pub(crate) async fn validate(
         &mut self,
         transaction: &Transaction,
-        rendering: Rendering,
+        content: NewContent,
         recheck: bool,
         stop: &StopFlag,
     ) -> Result<Validated, PollError> {
+        let NewContent { rendering, inputs } = content;
         let mode = self.catalog.validation;
         if mode == ValidationMode::Off {
             return Ok(Validated {
@@ -108,8 +116,12 @@ impl Poll<'_> {
             });
         }
         // A recheck relies on nothing that is stored.
-        let base = transaction.base_snapshot().await?.filter(|_| !recheck);
-        let known = KnownFindings::load(&*self.mirror.store, base).await;
+        let base = transaction.base_snapshot().await?;
+        let trusted = base
+            .into_iter()
+            .chain(inputs.iter().map(|input| &**input))
+            .filter(|_| !recheck);
+        let known = KnownFindings::load(&*self.mirror.store, trusted).await;
         let (workers, stop) = (self.mirror.settings.render.workers.max(1), stop.clone());
         let work = move || {
             let found = validate(&rendering, &known, workers, &stop);
@@ -152,45 +164,46 @@ impl Poll<'_> {
     }
 }
 
-/// Findings of the published Snapshot, which count again for Packages with the same lines.
+/// Findings of published Snapshots by the lines of their Packages, which count again for the same lines.
 #[derive(Default)]
-struct KnownFindings {
-    lines: HashMap<String, Content>,
-    packages: HashMap<String, PackageFindings>,
-}
+struct KnownFindings(HashMap<Sha256, PackageFindings>);
 
 impl KnownFindings {
-    async fn load(store: &dyn Store, base: Option<&Snapshot>) -> Self {
-        let Some((base, object)) = base.and_then(|base| Some((base, base.findings?))) else {
-            return Self::default();
-        };
-        let findings = match read_stored::<Findings>(store, &object).await {
-            Ok(findings) => findings,
-            Err(error) => {
+    async fn load<'s>(store: &dyn Store, snapshots: impl Iterator<Item = &'s Snapshot>) -> Self {
+        let mut known = Self::default();
+        for snapshot in snapshots {
+            let Some(object) = snapshot.findings else {
+                continue;
+            };
+            match read_stored::<Findings>(store, &object).await {
+                Ok(findings) if findings.rules == RULES_VERSION => known.add(snapshot, findings),
+                Ok(_) => {}
                 // They only save work. The hourly look at the stored objects finds and repairs a damaged document.
-                tracing::warn!(error = model::text::chain(&error), "cannot read the published findings");
-                return Self::default();
+                Err(error) => {
+                    tracing::warn!(error = model::text::chain(&error), "cannot read the published findings");
+                }
             }
-        };
-        if findings.rules != RULES_VERSION {
-            return Self::default();
         }
+        known
+    }
+
+    fn add(&mut self, snapshot: &Snapshot, findings: Findings) {
         let packages = findings.packages.into_iter();
-        Self {
-            lines: base.shards().map(|shard| (shard.name.clone(), shard.lines)).collect(),
-            packages: packages.map(|package| (package.name.clone(), package)).collect(),
+        let mut packages: HashMap<String, PackageFindings> =
+            packages.map(|package| (package.name.clone(), package)).collect();
+        for shard in snapshot.shards() {
+            // A package that is not listed has none.
+            let found = packages.remove(&shard.name);
+            let found = found.unwrap_or_else(|| PackageFindings::new(&shard.name));
+            if found.is_complete() {
+                self.0.insert(shard.lines.sha256, found);
+            }
         }
     }
 
     /// Returns the findings of a Package with these lines, if all of them are known.
     fn get(&self, shard: &Shard) -> Option<PackageFindings> {
-        if self.lines.get(&shard.name) != Some(&shard.lines) {
-            return None;
-        }
-        match self.packages.get(&shard.name) {
-            None => Some(PackageFindings::new(&shard.name)),
-            Some(package) => package.is_complete().then(|| package.clone()),
-        }
+        self.0.get(&shard.lines.sha256).cloned()
     }
 }
 
