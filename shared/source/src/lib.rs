@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod advice;
+mod archive;
 mod auth;
 mod blob_source;
 #[cfg(test)]
@@ -17,7 +19,9 @@ mod registry;
 mod settings;
 mod signatures;
 mod source;
+mod web;
 
+pub use crate::archive::{ArchiveError, ArchiveLocation, ArchiveLocationError};
 pub use crate::auth::{CredentialsError, Logins};
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
@@ -27,6 +31,7 @@ pub use crate::registry::{RegistryFailure, RegistryFault};
 pub use crate::settings::{SourceSettings, TargetPlatform};
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
+pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
     FetchError, FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule,

@@ -8,6 +8,7 @@ use fetch::FetchSettings;
 use oci::ImageLimits;
 
 use crate::auth::Logins;
+use crate::download::DownloadSpace;
 
 /// Settings for reading images. The default suits a public registry.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct SourceSettings {
     pub registry_wait: Option<Duration>,
     /// Number of layers that are fetched at a time. Default: 3, as in docker.
     pub side_by_side: usize,
+    /// Space in the folder for temporary files, for archives. Default: 4 GiB.
+    pub download_space: DownloadSpace,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,
 }
@@ -54,6 +57,7 @@ impl Default for SourceSettings {
             pull_timeout: Duration::from_secs(30 * 60),
             registry_wait: None,
             side_by_side: 3,
+            download_space: DownloadSpace::default(),
             limits: ImageLimits::default(),
         }
     }

@@ -11,6 +11,7 @@ use oci::Digest;
 use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::{ArchiveLocation, ArchiveLocationError};
 use crate::grammar;
 
 /// The source of a catalog, as a user writes it.
@@ -40,6 +41,8 @@ pub enum Source {
         /// Tag of the image. Optional for a layout with one image.
         tag: Option<String>,
     },
+    /// `https://HOST/PATH.tar.gz[#PATH]`, an archive on a web server.
+    Archive(ArchiveLocation),
     /// `dir:PATH`, a folder of FBC files.
     Dir(PathBuf),
 }
@@ -48,7 +51,7 @@ pub enum Source {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SourceError {
     /// An empty text in place of a source.
-    #[error("the source is empty: write registry/repo:tag, oci:DIR[:TAG] or dir:PATH")]
+    #[error("the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, oci:DIR[:TAG] or dir:PATH")]
     Empty,
     /// No path after `oci:` or `dir:`.
     #[error("`{0}` names no folder: write oci:DIR[:TAG] or dir:PATH")]
@@ -67,9 +70,17 @@ pub enum SourceError {
         /// The underlying error, which the chain prints after this one.
         source: oci::DigestError,
     },
-    /// A scheme other than `docker:`, `oci:` and `dir:`.
-    #[error("`{0}` has an unknown scheme: write docker://, oci: or dir:, or no scheme at all")]
+    /// A scheme other than `docker:`, `https:`, `oci:` and `dir:`.
+    #[error("`{0}` has an unknown scheme: write docker://, https://, oci: or dir:, or no scheme at all")]
     Scheme(String),
+    /// A URL that does not name an archive.
+    #[error("`{text}` is not the URL of an archive: {what}")]
+    Archive {
+        /// The text as the user has written it, without user, query and fragment.
+        text: String,
+        /// The wrong part and the rule for it.
+        what: ArchiveLocationError,
+    },
     /// A part that the grammar of references does not allow.
     #[error("`{text}` is not an image reference: {what}")]
     Grammar {
@@ -85,7 +96,7 @@ impl Source {
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
-            Self::OciLayout { .. } | Self::Dir(_) => None,
+            Self::OciLayout { .. } | Self::Archive(_) | Self::Dir(_) => None,
         }
     }
 }
@@ -100,6 +111,12 @@ impl FromStr for Source {
             Ok(Self::Dir(folder(path, text)?))
         } else if let Some(rest) = text.strip_prefix("oci:") {
             layout(rest, text)
+        } else if ArchiveLocation::is_url(text) {
+            let location = text.parse().map_err(|what| SourceError::Archive {
+                text: without_secrets(text),
+                what,
+            });
+            Ok(Self::Archive(location?))
         } else {
             registry(text.strip_prefix("docker://").unwrap_or(text))
         }
@@ -123,6 +140,16 @@ fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
         dir: folder(dir, text)?,
         tag: tag.map(ToOwned::to_owned),
     })
+}
+
+/// Returns a URL without the parts that can hold a secret.
+fn without_secrets(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    match text.split_once("://") {
+        // The last @, because a password may hold one too.
+        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, rest)| rest)),
+        None => text.to_owned(),
+    }
 }
 
 /// Returns true if the text after the last colon is a tag or empty. With a slash in it, it belongs to a folder.
@@ -174,6 +201,7 @@ impl fmt::Display for Source {
                 write!(f, "oci:{}:", dir.display())
             }
             Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
+            Self::Archive(location) => write!(f, "{location}"),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
         }
     }
@@ -213,6 +241,9 @@ mod tests {
             "oci:dir:with-colon:",
             "oci:dir::",
             "dir:/configs",
+            "https://example.com/catalog.tar.gz",
+            "https://example.com/catalog.tar.gz#configs/a",
+            "http://localhost:8080/catalog.tar",
             "docker://dir:5000/cat:v1",
             "docker://oci:5000/cat:v1",
             &pinned,
@@ -238,6 +269,7 @@ mod tests {
             ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
             ("dir:", "dir:PATH"),
             ("oci::tag", "oci:DIR"),
+            ("ftp://quay.io/ns/cat:v1", "docker://"),
             ("https://quay.io/ns/cat:v1", "docker://"),
             ("quay.io/ns/cat@sha256:1234", "digest of"),
             ("quay.io/NS/cat:v1", "not an image reference"),
@@ -245,6 +277,21 @@ mod tests {
         ] {
             let error = text.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn error_of_archive_repeats_no_secret() {
+        for text in [
+            "https://robot:hunter2@a.io/c.tar",
+            "https://robot:hunter2@x@a.io/c.tar",
+            "https://a.io/c.tar?sig=hunter2",
+            "https://a.io/c.tar?sig=hunter2#a",
+            "https://a.io:bad/c.tar?sig=hunter2",
+            "https://robot:hunter2@:bad/c.tar",
+        ] {
+            let error = text.parse::<Source>().unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
         }
     }
 }

@@ -183,7 +183,7 @@ impl CatalogLoader<'_> {
                 dir: self.folder.join(dir),
                 tag,
             },
-            registry @ Source::Registry { .. } => registry,
+            remote @ (Source::Registry { .. } | Source::Archive(_)) => remote,
         };
         let sink = self.reader.read(&source, false).await?;
         let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;

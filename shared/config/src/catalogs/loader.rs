@@ -171,8 +171,11 @@ impl ConfigLoader {
 
 fn refuse_paths(catalogs: &[PlacedCatalog], problems: &mut ConfigProblems) {
     for PlacedCatalog { place, catalog } in catalogs {
-        if !matches!(catalog.source, Source::Registry { .. }) {
-            let problem = format!("the source {} is not an image in a registry", catalog.source);
+        if matches!(catalog.source, Source::OciLayout { .. } | Source::Dir(_)) {
+            let problem = format!(
+                "the source {} is a path, not an image in a registry or an archive",
+                catalog.source
+            );
             problems.add(place, problem);
         }
     }

@@ -83,6 +83,11 @@ impl RegistryClient {
         })))
     }
 
+    /// Returns the connections, for requests to other servers.
+    pub(crate) fn fetcher(&self) -> &Fetcher {
+        &self.0.fetcher
+    }
+
     pub(crate) fn session(&self, reference: &Reference, settings: &Arc<SourceSettings>) -> Session {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();

@@ -2,6 +2,7 @@
 //!
 //! One binary, so that it is linked once.
 
+mod archive;
 mod auth;
 mod disk;
 mod download;
