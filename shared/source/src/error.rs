@@ -10,6 +10,7 @@ use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError
 
 use crate::archive::ArchiveError;
 use crate::auth::CredentialsError;
+use crate::mirror::MirrorError;
 use crate::registry::{RegistryFailure, RegistryFault};
 use crate::web::WebFailure;
 
@@ -35,6 +36,14 @@ pub enum Error {
         url: String,
         /// The underlying error, which the chain prints after this one.
         source: ArchiveError,
+    },
+    /// The state of another mirror is malformed, not trusted or has changed.
+    #[error("{mirror}")]
+    Mirror {
+        /// The source as it is configured.
+        mirror: String,
+        /// The underlying error, which the chain prints after this one.
+        source: MirrorError,
     },
     /// The image holds no catalog that can be read.
     #[error(transparent)]
@@ -74,7 +83,7 @@ pub enum Error {
     /// Bytes do not have the digest that they were requested by.
     #[error("{what} has digest {actual}, expected {expected}")]
     Digest {
-        /// Kind of the blob: `manifest`, `config`, `layer` or `signature`.
+        /// Kind of the blob: `manifest`, `config`, `layer`, `signature`, or a part of another mirror.
         what: &'static str,
         /// The digest by which the bytes were requested.
         expected: Digest,
@@ -140,7 +149,12 @@ impl Error {
     /// an image or archive: media types, platforms, labels, paths. [`RegistryFailure`] and [`WebFailure`] are clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {
         match self {
-            Self::Image(_) | Self::Archive { .. } | Self::Layer { .. } | Self::Link { .. } | Self::Limit(_)
+            Self::Image(_)
+            | Self::Archive { .. }
+            | Self::Mirror { .. }
+            | Self::Layer { .. }
+            | Self::Link { .. }
+            | Self::Limit(_)
                 if secrets.are_in(&chain(&self)) =>
             {
                 Self::Withheld

@@ -19,6 +19,7 @@ use crate::error::{Error, ImageError};
 use crate::layers;
 use crate::layout::{Layout, blocking};
 use crate::manifest::{self, ImageDocument, ImageManifest};
+use crate::mirror::{MirrorLocation, MirrorRequest, Pointers};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
@@ -32,6 +33,7 @@ const MAX_INDEXES: usize = 3;
 pub struct Images {
     client: RegistryClient,
     archives: Archives,
+    pointers: Pointers,
     settings: Arc<SourceSettings>,
 }
 
@@ -77,6 +79,7 @@ impl Images {
         Ok(Self {
             client: RegistryClient::new(&settings)?,
             archives: Archives::default(),
+            pointers: Pointers::default(),
             settings,
         })
     }
@@ -110,6 +113,7 @@ impl Images {
         Self {
             client: self.client.clone(),
             archives: self.archives.clone(),
+            pointers: self.pointers.clone(),
             settings: Arc::new(settings),
         }
     }
@@ -119,7 +123,8 @@ impl Images {
         &self.settings
     }
 
-    /// Returns the digest that the source has now: of the top-level manifest or index, of an archive or of a folder's files.
+    /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of
+    /// the content of another mirror, or of a folder's files.
     /// Sends one HEAD for a tag and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
     /// [`Self::read`] verifies the digest.
     ///
@@ -143,6 +148,7 @@ impl Images {
                     // On the heap, so that polls of images do not carry this state.
                     Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
                 }
+                Source::Mirror(location) => self.in_time(Box::pin(self.mirror(location).resolve())).await,
                 Source::Dir(path) => {
                     let path = path.clone();
                     let limits = self.settings.limits.clone();
@@ -168,7 +174,7 @@ impl Images {
                 let session = self.session(reference);
                 self.in_time(session.exists(version)).await
             }
-            Source::Archive(_) => match self.resolve(source).await {
+            Source::Archive(_) | Source::Mirror(_) => match self.resolve(source).await {
                 Ok(_) => Ok(true),
                 Err(Error::Web(failure)) if matches!(failure.fault, WebFault::NotFound) => Ok(false),
                 Err(error) => Err(error),
@@ -226,6 +232,7 @@ impl Images {
             Source::Registry { reference, .. } => BlobSource::Registry(self.session(reference)),
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
             Source::Archive(location) => return Box::pin(self.archive(location).read(digest, sink)).await,
+            Source::Mirror(location) => return Box::pin(self.mirror(location).read(digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest) = (path.clone(), digest.clone());
                 let limits = self.settings.limits.clone();
@@ -304,6 +311,15 @@ impl Images {
     fn archive<'a>(&'a self, location: &'a ArchiveLocation) -> ArchiveRequest<'a> {
         ArchiveRequest {
             archives: &self.archives,
+            fetcher: self.client.fetcher(),
+            settings: &self.settings,
+            location,
+        }
+    }
+
+    fn mirror<'a>(&'a self, location: &'a MirrorLocation) -> MirrorRequest<'a> {
+        MirrorRequest {
+            pointers: &self.pointers,
             fetcher: self.client.fetcher(),
             settings: &self.settings,
             location,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fetch::FetchSettings;
 use oci::ImageLimits;
+use trust::Trust;
 
 use crate::auth::Logins;
 use crate::download::DownloadSpace;
@@ -33,6 +34,8 @@ pub struct SourceSettings {
     pub side_by_side: usize,
     /// Space in the folder for temporary files, for archives. Default: 4 GiB.
     pub download_space: DownloadSpace,
+    /// Keys of which one must have signed what another mirror publishes. Default: none, and signatures are not checked.
+    pub trust: Option<Trust>,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,
 }
@@ -58,6 +61,7 @@ impl Default for SourceSettings {
             registry_wait: None,
             side_by_side: 3,
             download_space: DownloadSpace::default(),
+            trust: None,
             limits: ImageLimits::default(),
         }
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::{ArchiveLocation, ArchiveLocationError};
 use crate::grammar;
+use crate::mirror::{MirrorLocation, MirrorLocationError};
 
 /// The source of a catalog, as a user writes it.
 ///
@@ -43,6 +44,8 @@ pub enum Source {
     },
     /// `https://HOST/PATH.tar.gz[#PATH]`, an archive on a web server.
     Archive(ArchiveLocation),
+    /// `mirror:https://HOST/catalogs/NAME`, a catalog that another mirror publishes.
+    Mirror(MirrorLocation),
     /// `dir:PATH`, a folder of FBC files.
     Dir(PathBuf),
 }
@@ -51,7 +54,9 @@ pub enum Source {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SourceError {
     /// An empty text in place of a source.
-    #[error("the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, oci:DIR[:TAG] or dir:PATH")]
+    #[error(
+        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, mirror:https://HOST/catalogs/NAME, oci:DIR[:TAG] or dir:PATH"
+    )]
     Empty,
     /// No path after `oci:` or `dir:`.
     #[error("`{0}` names no folder: write oci:DIR[:TAG] or dir:PATH")]
@@ -70,8 +75,8 @@ pub enum SourceError {
         /// The underlying error, which the chain prints after this one.
         source: oci::DigestError,
     },
-    /// A scheme other than `docker:`, `https:`, `oci:` and `dir:`.
-    #[error("`{0}` has an unknown scheme: write docker://, https://, oci: or dir:, or no scheme at all")]
+    /// A scheme other than `docker:`, `https:`, `mirror:`, `oci:` and `dir:`.
+    #[error("`{0}` has an unknown scheme: write docker://, https://, mirror:, oci: or dir:, or no scheme at all")]
     Scheme(String),
     /// A URL that does not name an archive.
     #[error("`{text}` is not the URL of an archive: {what}")]
@@ -80,6 +85,14 @@ pub enum SourceError {
         text: String,
         /// The wrong part and the rule for it.
         what: ArchiveLocationError,
+    },
+    /// A text after `mirror:` that does not name a catalog of a mirror.
+    #[error("`{text}` is not a catalog of a mirror: {what}")]
+    Mirror {
+        /// The text as the user has written it, without user, query and fragment.
+        text: String,
+        /// The wrong part and the rule for it.
+        what: MirrorLocationError,
     },
     /// A part that the grammar of references does not allow.
     #[error("`{text}` is not an image reference: {what}")]
@@ -96,7 +109,7 @@ impl Source {
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
-            Self::OciLayout { .. } | Self::Archive(_) | Self::Dir(_) => None,
+            Self::OciLayout { .. } | Self::Archive(_) | Self::Mirror(_) | Self::Dir(_) => None,
         }
     }
 }
@@ -111,6 +124,12 @@ impl FromStr for Source {
             Ok(Self::Dir(folder(path, text)?))
         } else if let Some(rest) = text.strip_prefix("oci:") {
             layout(rest, text)
+        } else if let Some(url) = text.strip_prefix("mirror:").filter(|_| !is_port_of(text, "mirror")) {
+            let location = url.parse().map_err(|what| SourceError::Mirror {
+                text: without_secrets(text),
+                what,
+            });
+            Ok(Self::Mirror(location?))
         } else if ArchiveLocation::is_url(text) {
             let location = text.parse().map_err(|what| SourceError::Archive {
                 text: without_secrets(text),
@@ -140,6 +159,13 @@ fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
         dir: folder(dir, text)?,
         tag: tag.map(ToOwned::to_owned),
     })
+}
+
+/// Returns true for a registry on a host of this name, with a port. Such references were valid before the scheme was.
+fn is_port_of(text: &str, host: &str) -> bool {
+    let rest = text.strip_prefix(host).and_then(|rest| rest.strip_prefix(':'));
+    let port = rest.and_then(|rest| rest.split('/').next());
+    port.is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
 /// Returns a URL without the parts that can hold a secret.
@@ -201,6 +227,7 @@ impl fmt::Display for Source {
                 write!(f, "oci:{}:", dir.display())
             }
             Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
+            Self::Mirror(location) => write!(f, "{location}"),
             Self::Archive(location) => write!(f, "{location}"),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
         }
@@ -244,6 +271,8 @@ mod tests {
             "https://example.com/catalog.tar.gz",
             "https://example.com/catalog.tar.gz#configs/a",
             "http://localhost:8080/catalog.tar",
+            "mirror:https://mirror.example/catalogs/demo",
+            "mirror:5000/cat:v1",
             "docker://dir:5000/cat:v1",
             "docker://oci:5000/cat:v1",
             &pinned,
@@ -272,6 +301,7 @@ mod tests {
             ("ftp://quay.io/ns/cat:v1", "docker://"),
             ("https://quay.io/ns/cat:v1", "docker://"),
             ("quay.io/ns/cat@sha256:1234", "digest of"),
+            ("mirror:a.io/catalogs/demo", "mirror:https://HOST/catalogs/NAME"),
             ("quay.io/NS/cat:v1", "not an image reference"),
             ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "digest of"),
         ] {
@@ -286,6 +316,9 @@ mod tests {
             "https://robot:hunter2@a.io/c.tar",
             "https://robot:hunter2@x@a.io/c.tar",
             "https://a.io/c.tar?sig=hunter2",
+            "mirror:https://robot:hunter2@a.io/catalogs/demo",
+            "mirror:https://a.io/catalogs/demo?token=hunter2",
+            "mirror:https://a.io/demo#hunter2",
             "https://a.io/c.tar?sig=hunter2#a",
             "https://a.io:bad/c.tar?sig=hunter2",
             "https://robot:hunter2@:bad/c.tar",

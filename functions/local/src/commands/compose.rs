@@ -183,7 +183,7 @@ impl CatalogLoader<'_> {
                 dir: self.folder.join(dir),
                 tag,
             },
-            remote @ (Source::Registry { .. } | Source::Archive(_)) => remote,
+            remote @ (Source::Registry { .. } | Source::Archive(_) | Source::Mirror(_)) => remote,
         };
         let sink = self.reader.read(&source, false).await?;
         let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;

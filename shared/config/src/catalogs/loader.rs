@@ -154,7 +154,8 @@ impl ConfigLoader {
         self.files.server.check(problems);
         let keys = self.files.keys.read(self.registries_only, problems);
         let limits = self.files.limits.apply(&mut catalogs);
-        let images = self.files.registries.settings(limits.image.clone(), problems);
+        let mut images = self.files.registries.settings(limits.image.clone(), problems);
+        images.trust = keys.trust();
         self.problems.none_or(Config {
             store: self.files.store,
             catalogs,

@@ -13,10 +13,10 @@ mod validator;
 use std::sync::Arc;
 
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, RetryWaits, SentSecrets, Traffic,
-    authority,
+    FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, ResumableBody, RetryWaits,
+    SentSecrets, Traffic, authority,
 };
-use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
 use reqwest::{StatusCode, Url};
 
 use crate::auth::{self, Login, Secret};
@@ -61,9 +61,15 @@ impl WebSession {
         self.send(url, request).await
     }
 
+    /// Makes one attempt to get the rest of a body that broke.
+    pub(crate) async fn get_rest(&self, url: &Url, body: &ResumableBody) -> Result<FetchResponse, Error> {
+        self.send(url, body.request_rest(RequestSpec::default())).await
+    }
+
     async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
         let asks = |name| request.headers.contains_key(name);
         let is_conditional = asks(IF_NONE_MATCH) || asks(IF_MODIFIED_SINCE);
+        let is_partial = asks(RANGE);
         let request = match self.login.as_ref().map(|login| &login.secret) {
             // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
             Some(Secret::Password { user, password }) => request.with_basic_auth(user, password),
@@ -78,6 +84,7 @@ impl WebSession {
                 Err(self.failed_at(&response, WebFault::WebPage))
             }
             StatusCode::OK => Ok(response),
+            StatusCode::PARTIAL_CONTENT if is_partial => Ok(response),
             StatusCode::NOT_MODIFIED if is_conditional => Ok(response),
             StatusCode::UNAUTHORIZED if response.is_home => Err(self.failed(WebFault::Unauthorized {
                 login: self.login_origin(),

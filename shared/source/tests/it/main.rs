@@ -12,5 +12,6 @@ mod images;
 mod kit;
 mod layers;
 mod limits;
+mod mirror;
 mod signatures;
 mod tls;
