@@ -94,6 +94,12 @@ pub enum SourceError {
         /// The wrong part and the rule for it.
         what: MirrorLocationError,
     },
+    /// A git repository.
+    #[error(
+        "`{0}` is a git repository, which cannot be read: write the URL of an archive of a branch or tag, \
+         such as https://github.com/OWNER/REPO/archive/refs/heads/main.tar.gz#REPO-main/PATH, or clone it and write dir:PATH"
+    )]
+    Git(String),
     /// A part that the grammar of references does not allow.
     #[error("`{text}` is not an image reference: {what}")]
     Grammar {
@@ -130,6 +136,8 @@ impl FromStr for Source {
                 what,
             });
             Ok(Self::Mirror(location?))
+        } else if is_git(text) {
+            Err(SourceError::Git(without_secrets(text)))
         } else if ArchiveLocation::is_url(text) {
             let location = text.parse().map_err(|what| SourceError::Archive {
                 text: without_secrets(text),
@@ -166,6 +174,12 @@ fn is_port_of(text: &str, host: &str) -> bool {
     let rest = text.strip_prefix(host).and_then(|rest| rest.strip_prefix(':'));
     let port = rest.and_then(|rest| rest.split('/').next());
     port.is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
+/// Returns true for the URL of a git repository, in the forms that git and other tools have for it.
+fn is_git(text: &str) -> bool {
+    let is_scheme = |scheme: &&str| text.starts_with(*scheme) && !is_port_of(text, scheme.trim_end_matches(':'));
+    ["git:", "git+https:", "git+ssh:", "ssh:", "git@"].iter().any(is_scheme)
 }
 
 /// Returns a URL without the parts that can hold a secret.
@@ -273,6 +287,8 @@ mod tests {
             "http://localhost:8080/catalog.tar",
             "mirror:https://mirror.example/catalogs/demo",
             "mirror:5000/cat:v1",
+            "git:5000/cat:v1",
+            "ssh:5000/cat:v1",
             "docker://dir:5000/cat:v1",
             "docker://oci:5000/cat:v1",
             &pinned,
@@ -296,6 +312,10 @@ mod tests {
             ("catalog:latest", "quay.io/catalog:latest"),
             ("ns/catalog:latest", "docker.io/ns/catalog:latest"),
             ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
+            ("git:https://a.io/repo#main:configs", "archive of a branch"),
+            ("git+https://a.io/repo", "archive of a branch"),
+            ("ssh://git@a.io/repo", "archive of a branch"),
+            ("git@a.io:owner/repo", "archive of a branch"),
             ("dir:", "dir:PATH"),
             ("oci::tag", "oci:DIR"),
             ("ftp://quay.io/ns/cat:v1", "docker://"),
@@ -317,6 +337,7 @@ mod tests {
             "https://robot:hunter2@x@a.io/c.tar",
             "https://a.io/c.tar?sig=hunter2",
             "mirror:https://robot:hunter2@a.io/catalogs/demo",
+            "git:https://robot:hunter2@a.io/repo#main:configs",
             "mirror:https://a.io/catalogs/demo?token=hunter2",
             "mirror:https://a.io/demo#hunter2",
             "https://a.io/c.tar?sig=hunter2#a",
