@@ -14,8 +14,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("compose", &["fbc", "model", "olm"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
-    ("source", &["fetch", "model", "oci"]),
     ("trust", &["model"]),
+    ("source", &["fetch", "model", "oci", "trust"]),
     ("render", &["fbc", "model", "oci"]),
     ("store", &["model"]),
     (

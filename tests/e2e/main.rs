@@ -2,6 +2,7 @@
 
 mod access;
 
+mod archive;
 mod binary;
 mod compose;
 mod composed;

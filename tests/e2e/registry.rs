@@ -110,3 +110,46 @@ fn poll_of_mirror_for_unknown_reference_fails() {
         }
     }
 }
+
+/// Signed or not, the copy is compared with what the first mirror serves.
+#[test]
+fn poll_and_render_of_mirror_source_give_equal_content() {
+    let first = First::start();
+    let second = TempDir::new().unwrap();
+    let store = path(&second);
+    let source = format!("mirror:{}/catalogs/demo", first.server.url);
+    let poll = |more: &[&str]| {
+        let catalog = format!("copy={source}");
+        let usual = [
+            "poll",
+            "--detailed-exitcode",
+            "--plain-http",
+            first.host(),
+            "--store",
+            &store,
+        ];
+        run(usual.iter().chain(["--catalog", &catalog].iter()).chain(more))
+    };
+    poll(&[]).exits(10);
+    assert_eq!(content_hash(&second, "copy"), content_hash(&first.store, "demo"));
+    poll(&[]).exits(0);
+    first.poll("v2");
+    poll(&[]).exits(10);
+    assert_eq!(content_hash(&second, "copy"), content_hash(&first.store, "demo"));
+    let rendered = run(["render", "--plain-http", first.host(), &source]).exits(0);
+    assert_eq!(
+        Sha256::of(rendered.stdout.as_bytes()),
+        content_hash(&first.store, "demo")
+    );
+    let keys = TempDir::new().unwrap();
+    let key = keys.path().join("a").display().to_string();
+    run(["keygen", &key]).exits(0);
+    first.poll("v1");
+    let refused = poll(&["--verify-key", &format!("{key}.pub")]).exits(1);
+    assert!(
+        refused.stderr.contains(&source) && refused.stderr.contains("is not signed"),
+        "{}",
+        refused.stderr
+    );
+    assert_ne!(content_hash(&second, "copy"), content_hash(&first.store, "demo"));
+}

@@ -33,7 +33,7 @@ pub(crate) async fn write(images: &Images, target: &Source, rendering: Rendering
             }
             Ok(pushed.digest)
         }
-        Source::Dir(_) => anyhow::bail!("a folder is no image"),
+        other => anyhow::bail!("{other} is no place for an image"),
     }
 }
 

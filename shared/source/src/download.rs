@@ -1,4 +1,4 @@
-//! Copies of images on disk, for registries that are too slow to be read while others wait.
+//! Copies of images on disk, for registries that are too slow to be read while others wait, and the space for all copies.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -67,23 +67,37 @@ impl DownloadSpace {
         (permits(self.bytes) as u64).saturating_sub(free) * PERMIT_BYTES
     }
 
+    /// Returns the number of bytes that one copy may take.
+    pub(crate) const fn share(&self) -> u64 {
+        self.bytes / SHARE
+    }
+
     /// Waits for space in the order of the requests, and takes it.
     ///
     /// # Errors
-    /// [`LimitExceeded`] for an image that may never take so much.
-    async fn take(&self, bytes: u64) -> Result<OwnedSemaphorePermit, LimitExceeded> {
-        let limit = self.bytes / SHARE;
+    /// [`LimitExceeded`] for a copy that may never take so much. `place` names it.
+    pub(crate) async fn take(
+        &self,
+        bytes: u64,
+        place: impl Fn() -> String,
+    ) -> Result<OwnedSemaphorePermit, LimitExceeded> {
+        let limit = self.share();
         if bytes > limit {
             return Err(LimitExceeded {
                 name: "downloadBytes",
                 limit,
-                place: "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned(),
+                place: place(),
             });
         }
-        let permits = u32::try_from(bytes / PERMIT_BYTES).unwrap_or(u32::MAX).max(1);
+        let permits = u32::try_from(permits_for(bytes)).unwrap_or(u32::MAX);
         let taken = Arc::clone(&self.permits).acquire_many_owned(permits).await;
         Ok(taken.expect("the semaphore is never closed"))
     }
+}
+
+/// Returns the number of permits of a copy.
+pub(crate) fn permits_for(bytes: u64) -> usize {
+    usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX).max(1)
 }
 
 /// Returns the number of permits of a space.
@@ -142,7 +156,8 @@ impl Images {
         let empty = empty.below(&root.path());
         let mut layers = from_the_top(&image.manifest);
         layers.retain(|layer| !empty.contains(&layer.digest));
-        let space = space.take(layers.iter().map(|layer| layer.size).sum()).await?;
+        let place = || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
+        let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
         let temporary = std::env::temp_dir();
         let dir = TempDir::with_prefix_in("catalog-mirror-", &temporary).map_err(|source| Error::Write {
             path: temporary,

@@ -8,8 +8,11 @@ use fetch::{FetchError, FetchSettingsError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError};
 
+use crate::archive::ArchiveError;
 use crate::auth::CredentialsError;
+use crate::mirror::MirrorError;
 use crate::registry::{RegistryFailure, RegistryFault};
+use crate::web::WebFailure;
 
 /// Error of resolving or reading a source.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,25 @@ pub enum Error {
     /// A registry refused, failed or cannot be reached.
     #[error(transparent)]
     Registry(#[from] Box<RegistryFailure>),
+    /// A server of files refused, failed or cannot be reached.
+    #[error(transparent)]
+    Web(#[from] Box<WebFailure>),
+    /// An archive on a server holds no catalog that can be read.
+    #[error("archive {url}")]
+    Archive {
+        /// URL of the archive, without the folder in it.
+        url: String,
+        /// The underlying error, which the chain prints after this one.
+        source: ArchiveError,
+    },
+    /// The state of another mirror is malformed, not trusted or has changed.
+    #[error("{mirror}")]
+    Mirror {
+        /// The source as it is configured.
+        mirror: String,
+        /// The underlying error, which the chain prints after this one.
+        source: MirrorError,
+    },
     /// The image holds no catalog that can be read.
     #[error(transparent)]
     Image(#[from] ImageError),
@@ -61,7 +83,7 @@ pub enum Error {
     /// Bytes do not have the digest that they were requested by.
     #[error("{what} has digest {actual}, expected {expected}")]
     Digest {
-        /// Kind of the blob: `manifest`, `config`, `layer` or `signature`.
+        /// Kind of the blob: `manifest`, `config`, `layer`, `signature`, or a part of another mirror.
         what: &'static str,
         /// The digest by which the bytes were requested.
         expected: Digest,
@@ -89,8 +111,8 @@ pub enum Error {
     /// The sink refused a file. Holds the sink's own error.
     #[error(transparent)]
     Sink(io::Error),
-    /// The error would repeat a secret that was sent to the registry.
-    #[error("the image cannot be read; the reason is withheld because it repeats a secret that was sent")]
+    /// The error would repeat a secret that was sent to the registry or server.
+    #[error("the source cannot be read; the reason is withheld because it repeats a secret that was sent")]
     Withheld,
     /// Another part of the same pull failed first. That part reports the cause.
     #[error("the pull was given up")]
@@ -123,11 +145,16 @@ impl Error {
         }
     }
 
-    /// Replaces an error that repeats one of `secrets`. A registry can put the password that it was sent into any text of
-    /// an image: media types, platforms, labels, paths. [`RegistryFailure`] is clean already.
+    /// Replaces an error that repeats one of `secrets`. A server can put the password that it was sent into any text of
+    /// an image or archive: media types, platforms, labels, paths. [`RegistryFailure`] and [`WebFailure`] are clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {
         match self {
-            Self::Image(_) | Self::Layer { .. } | Self::Link { .. } | Self::Limit(_)
+            Self::Image(_)
+            | Self::Archive { .. }
+            | Self::Mirror { .. }
+            | Self::Layer { .. }
+            | Self::Link { .. }
+            | Self::Limit(_)
                 if secrets.are_in(&chain(&self)) =>
             {
                 Self::Withheld

@@ -11,15 +11,19 @@ use oci_client::Reference;
 use tokio::time::timeout;
 use tracing::Instrument;
 
+use crate::archive::{ArchiveLocation, ArchiveRequest, Archives};
 use crate::blob_source::BlobSource;
 use crate::dir;
+use crate::download::DownloadSpace;
 use crate::error::{Error, ImageError};
 use crate::layers;
 use crate::layout::{Layout, blocking};
 use crate::manifest::{self, ImageDocument, ImageManifest};
+use crate::mirror::{MirrorLocation, MirrorRequest, Pointers};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
+use crate::web::WebFault;
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
@@ -28,6 +32,8 @@ const MAX_INDEXES: usize = 3;
 #[derive(Clone)]
 pub struct Images {
     client: RegistryClient,
+    archives: Archives,
+    pointers: Pointers,
     settings: Arc<SourceSettings>,
 }
 
@@ -72,6 +78,8 @@ impl Images {
         let settings = Arc::new(settings);
         Ok(Self {
             client: RegistryClient::new(&settings)?,
+            archives: Archives::default(),
+            pointers: Pointers::default(),
             settings,
         })
     }
@@ -88,11 +96,24 @@ impl Images {
         self.with_settings(|settings| settings.registry_wait = max)
     }
 
+    /// Replaces the space on disk for archives.
+    #[must_use]
+    pub fn with_download_space(self, space: DownloadSpace) -> Self {
+        let mut settings = SourceSettings::clone(&self.settings);
+        settings.download_space = space;
+        Self {
+            settings: Arc::new(settings),
+            ..self
+        }
+    }
+
     fn with_settings(&self, change: impl FnOnce(&mut SourceSettings)) -> Self {
         let mut settings = SourceSettings::clone(&self.settings);
         change(&mut settings);
         Self {
             client: self.client.clone(),
+            archives: self.archives.clone(),
+            pointers: self.pointers.clone(),
             settings: Arc::new(settings),
         }
     }
@@ -102,8 +123,10 @@ impl Images {
         &self.settings
     }
 
-    /// Returns the digest that the source has now: of the top-level manifest or index, or of a folder's files. Sends one
-    /// HEAD for a tag and nothing for a pinned digest. [`Self::read`] verifies the digest.
+    /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of
+    /// the content of another mirror, or of a folder's files.
+    /// Sends one HEAD for a tag and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
+    /// [`Self::read`] verifies the digest.
     ///
     /// # Errors
     /// A source that cannot be read, and [`Error::Timeout`].
@@ -118,6 +141,14 @@ impl Images {
                     self.in_time(session.resolve(reference)).await
                 }
                 Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
+                Source::Archive(location) => {
+                    // As long as a pull, because the digest is known only after the last byte.
+                    let limit = self.settings.pull_timeout;
+                    let resolving = timeout(limit, self.archive(location).resolve());
+                    // On the heap, so that polls of images do not carry this state.
+                    Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
+                }
+                Source::Mirror(location) => self.in_time(Box::pin(self.mirror(location).resolve())).await,
                 Source::Dir(path) => {
                     let path = path.clone();
                     let limits = self.settings.limits.clone();
@@ -143,6 +174,11 @@ impl Images {
                 let session = self.session(reference);
                 self.in_time(session.exists(version)).await
             }
+            Source::Archive(_) | Source::Mirror(_) => match self.resolve(source).await {
+                Ok(_) => Ok(true),
+                Err(Error::Web(failure)) if matches!(failure.fault, WebFault::NotFound) => Ok(false),
+                Err(error) => Err(error),
+            },
             Source::OciLayout { .. } | Source::Dir(_) => self.resolve(source).await.map(|_| true),
         }
     }
@@ -195,6 +231,8 @@ impl Images {
         let blobs = match source {
             Source::Registry { reference, .. } => BlobSource::Registry(self.session(reference)),
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
+            Source::Archive(location) => return Box::pin(self.archive(location).read(digest, sink)).await,
+            Source::Mirror(location) => return Box::pin(self.mirror(location).read(digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest) = (path.clone(), digest.clone());
                 let limits = self.settings.limits.clone();
@@ -272,6 +310,24 @@ impl Images {
 
     pub(crate) fn push_session(&self, reference: &Reference) -> Session {
         self.client.session(reference, &self.settings, "pull,push")
+    }
+
+    fn archive<'a>(&'a self, location: &'a ArchiveLocation) -> ArchiveRequest<'a> {
+        ArchiveRequest {
+            archives: &self.archives,
+            fetcher: self.client.fetcher(),
+            settings: &self.settings,
+            location,
+        }
+    }
+
+    fn mirror<'a>(&'a self, location: &'a MirrorLocation) -> MirrorRequest<'a> {
+        MirrorRequest {
+            pointers: &self.pointers,
+            fetcher: self.client.fetcher(),
+            settings: &self.settings,
+            location,
+        }
     }
 
     pub(crate) fn limits(&self) -> &ImageLimits {

@@ -205,13 +205,13 @@ fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, UnpackError>)
 }
 
 /// The chunks of a fetch as one stream for a blocking thread. Ends where the fetch ends; the fetch reports its failure.
-struct ChannelReader {
+pub(crate) struct ChannelReader {
     from: mpsc::Receiver<Bytes>,
     chunk: Bytes,
 }
 
 impl ChannelReader {
-    fn new(from: mpsc::Receiver<Bytes>) -> Self {
+    pub(crate) fn new(from: mpsc::Receiver<Bytes>) -> Self {
         Self {
             from,
             chunk: Bytes::new(),
@@ -219,7 +219,7 @@ impl ChannelReader {
     }
 
     /// Reads and drops the rest, so that the fetch can verify it.
-    fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         while self.from.blocking_recv().is_some() {}
     }
 }

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod advice;
+mod archive;
 mod auth;
 mod blob_source;
 #[cfg(test)]
@@ -13,20 +15,25 @@ mod layers;
 mod layout;
 mod lookaside;
 mod manifest;
+mod mirror;
 mod registry;
 mod settings;
 mod signatures;
 mod source;
+mod web;
 
+pub use crate::archive::{ArchiveError, ArchiveLocation, ArchiveLocationError};
 pub use crate::auth::{CredentialsError, Logins};
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
 pub use crate::images::{Images, Pull, SkippableLayers};
 pub use crate::lookaside::{Lookaside, LookasideError};
+pub use crate::mirror::{MirrorError, MirrorLocation, MirrorLocationError};
 pub use crate::registry::{Pushed, RegistryFailure, RegistryFault};
 pub use crate::settings::{SourceSettings, TargetPlatform};
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
+pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
     FetchError, FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule,

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use fetch::FetchSettings;
 use oci::ImageLimits;
+use trust::Trust;
 
 use crate::auth::Logins;
+use crate::download::DownloadSpace;
 
 /// Settings for reading images. The default suits a public registry.
 #[derive(Clone, Debug)]
@@ -30,6 +32,10 @@ pub struct SourceSettings {
     pub registry_wait: Option<Duration>,
     /// Number of layers that are fetched at a time. Default: 3, as in docker.
     pub side_by_side: usize,
+    /// Space in the folder for temporary files, for archives. Default: 4 GiB.
+    pub download_space: DownloadSpace,
+    /// Keys of which one must have signed what another mirror publishes. Default: none, and signatures are not checked.
+    pub trust: Option<Trust>,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,
 }
@@ -54,6 +60,8 @@ impl Default for SourceSettings {
             pull_timeout: Duration::from_secs(30 * 60),
             registry_wait: None,
             side_by_side: 3,
+            download_space: DownloadSpace::default(),
+            trust: None,
             limits: ImageLimits::default(),
         }
     }

@@ -11,7 +11,9 @@ use oci::Digest;
 use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::{ArchiveLocation, ArchiveLocationError};
 use crate::grammar;
+use crate::mirror::{MirrorLocation, MirrorLocationError};
 
 /// The source of a catalog, as a user writes it.
 ///
@@ -40,6 +42,10 @@ pub enum Source {
         /// Tag of the image. Optional for a layout with one image.
         tag: Option<String>,
     },
+    /// `https://HOST/PATH.tar.gz[#PATH]`, an archive on a web server.
+    Archive(ArchiveLocation),
+    /// `mirror:https://HOST/catalogs/NAME`, a catalog that another mirror publishes.
+    Mirror(MirrorLocation),
     /// `dir:PATH`, a folder of FBC files.
     Dir(PathBuf),
 }
@@ -48,7 +54,9 @@ pub enum Source {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SourceError {
     /// An empty text in place of a source.
-    #[error("the source is empty: write registry/repo:tag, oci:DIR[:TAG] or dir:PATH")]
+    #[error(
+        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, mirror:https://HOST/catalogs/NAME, oci:DIR[:TAG] or dir:PATH"
+    )]
     Empty,
     /// No path after `oci:` or `dir:`.
     #[error("`{0}` names no folder: write oci:DIR[:TAG] or dir:PATH")]
@@ -67,9 +75,31 @@ pub enum SourceError {
         /// The underlying error, which the chain prints after this one.
         source: oci::DigestError,
     },
-    /// A scheme other than `docker:`, `oci:` and `dir:`.
-    #[error("`{0}` has an unknown scheme: write docker://, oci: or dir:, or no scheme at all")]
+    /// A scheme other than `docker:`, `https:`, `mirror:`, `oci:` and `dir:`.
+    #[error("`{0}` has an unknown scheme: write docker://, https://, mirror:, oci: or dir:, or no scheme at all")]
     Scheme(String),
+    /// A URL that does not name an archive.
+    #[error("`{text}` is not the URL of an archive: {what}")]
+    Archive {
+        /// The text as the user has written it, without user, query and fragment.
+        text: String,
+        /// The wrong part and the rule for it.
+        what: ArchiveLocationError,
+    },
+    /// A text after `mirror:` that does not name a catalog of a mirror.
+    #[error("`{text}` is not a catalog of a mirror: {what}")]
+    Mirror {
+        /// The text as the user has written it, without user, query and fragment.
+        text: String,
+        /// The wrong part and the rule for it.
+        what: MirrorLocationError,
+    },
+    /// A git repository.
+    #[error(
+        "`{0}` is a git repository, which cannot be read: write the URL of an archive of a branch or tag, \
+         such as https://github.com/OWNER/REPO/archive/refs/heads/main.tar.gz#REPO-main/PATH, or clone it and write dir:PATH"
+    )]
+    Git(String),
     /// A part that the grammar of references does not allow.
     #[error("`{text}` is not an image reference: {what}")]
     Grammar {
@@ -90,7 +120,7 @@ impl Source {
                 dir: folder.join(dir),
                 tag,
             },
-            registry @ Self::Registry { .. } => registry,
+            remote @ (Self::Registry { .. } | Self::Archive(_) | Self::Mirror(_)) => remote,
         }
     }
 
@@ -98,7 +128,7 @@ impl Source {
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
-            Self::OciLayout { .. } | Self::Dir(_) => None,
+            Self::OciLayout { .. } | Self::Archive(_) | Self::Mirror(_) | Self::Dir(_) => None,
         }
     }
 }
@@ -113,6 +143,20 @@ impl FromStr for Source {
             Ok(Self::Dir(folder(path, text)?))
         } else if let Some(rest) = text.strip_prefix("oci:") {
             layout(rest, text)
+        } else if let Some(url) = text.strip_prefix("mirror:").filter(|_| !is_port_of(text, "mirror")) {
+            let location = url.parse().map_err(|what| SourceError::Mirror {
+                text: without_secrets(text),
+                what,
+            });
+            Ok(Self::Mirror(location?))
+        } else if is_git(text) {
+            Err(SourceError::Git(without_secrets(text)))
+        } else if ArchiveLocation::is_url(text) {
+            let location = text.parse().map_err(|what| SourceError::Archive {
+                text: without_secrets(text),
+                what,
+            });
+            Ok(Self::Archive(location?))
         } else {
             registry(text.strip_prefix("docker://").unwrap_or(text))
         }
@@ -136,6 +180,29 @@ fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
         dir: folder(dir, text)?,
         tag: tag.map(ToOwned::to_owned),
     })
+}
+
+/// Returns true for a registry on a host of this name, with a port. Such references were valid before the scheme was.
+fn is_port_of(text: &str, host: &str) -> bool {
+    let rest = text.strip_prefix(host).and_then(|rest| rest.strip_prefix(':'));
+    let port = rest.and_then(|rest| rest.split('/').next());
+    port.is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
+/// Returns true for the URL of a git repository, in the forms that git and other tools have for it.
+fn is_git(text: &str) -> bool {
+    let is_scheme = |scheme: &&str| text.starts_with(*scheme) && !is_port_of(text, scheme.trim_end_matches(':'));
+    ["git:", "git+https:", "git+ssh:", "ssh:", "git@"].iter().any(is_scheme)
+}
+
+/// Returns a URL without the parts that can hold a secret.
+fn without_secrets(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    match text.split_once("://") {
+        // The last @, because a password may hold one too.
+        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, rest)| rest)),
+        None => text.to_owned(),
+    }
 }
 
 /// Returns true if the text after the last colon is a tag or empty. With a slash in it, it belongs to a folder.
@@ -187,6 +254,8 @@ impl fmt::Display for Source {
                 write!(f, "oci:{}:", dir.display())
             }
             Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
+            Self::Mirror(location) => write!(f, "{location}"),
+            Self::Archive(location) => write!(f, "{location}"),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
         }
     }
@@ -226,6 +295,13 @@ mod tests {
             "oci:dir:with-colon:",
             "oci:dir::",
             "dir:/configs",
+            "https://example.com/catalog.tar.gz",
+            "https://example.com/catalog.tar.gz#configs/a",
+            "http://localhost:8080/catalog.tar",
+            "mirror:https://mirror.example/catalogs/demo",
+            "mirror:5000/cat:v1",
+            "git:5000/cat:v1",
+            "ssh:5000/cat:v1",
             "docker://dir:5000/cat:v1",
             "docker://oci:5000/cat:v1",
             &pinned,
@@ -249,15 +325,40 @@ mod tests {
             ("catalog:latest", "quay.io/catalog:latest"),
             ("ns/catalog:latest", "docker.io/ns/catalog:latest"),
             ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
+            ("git:https://a.io/repo#main:configs", "archive of a branch"),
+            ("git+https://a.io/repo", "archive of a branch"),
+            ("ssh://git@a.io/repo", "archive of a branch"),
+            ("git@a.io:owner/repo", "archive of a branch"),
             ("dir:", "dir:PATH"),
             ("oci::tag", "oci:DIR"),
+            ("ftp://quay.io/ns/cat:v1", "docker://"),
             ("https://quay.io/ns/cat:v1", "docker://"),
             ("quay.io/ns/cat@sha256:1234", "digest of"),
+            ("mirror:a.io/catalogs/demo", "mirror:https://HOST/catalogs/NAME"),
             ("quay.io/NS/cat:v1", "not an image reference"),
             ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "digest of"),
         ] {
             let error = text.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn error_of_archive_repeats_no_secret() {
+        for text in [
+            "https://robot:hunter2@a.io/c.tar",
+            "https://robot:hunter2@x@a.io/c.tar",
+            "https://a.io/c.tar?sig=hunter2",
+            "mirror:https://robot:hunter2@a.io/catalogs/demo",
+            "git:https://robot:hunter2@a.io/repo#main:configs",
+            "mirror:https://a.io/catalogs/demo?token=hunter2",
+            "mirror:https://a.io/demo#hunter2",
+            "https://a.io/c.tar?sig=hunter2#a",
+            "https://a.io:bad/c.tar?sig=hunter2",
+            "https://robot:hunter2@:bad/c.tar",
+        ] {
+            let error = text.parse::<Source>().unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod cosign;
 mod cost;
 mod differential;
 mod documents;
+mod files;
 mod image;
 mod registry;
 mod s3;
@@ -16,6 +17,7 @@ pub use crate::differential::{Differential, REFUSED, Random};
 pub use crate::documents::{
     BuiltSnapshot, CurrentBuilder, SOURCE, SnapshotBuilder, StatusBuilder, current, first_published_at, snapshot,
 };
+pub use crate::files::{FileAnswer, FileRequest, FileServer};
 pub use crate::image::TarEntry;
 pub use crate::image::{Format, Image, ImageBuilder, Layer, digest, gzip, index, zstd};
 pub use crate::registry::{Builder as RegistryBuilder, CertificateFault, Fault, Kind, Registry, Request, Say, Wire};

@@ -39,7 +39,7 @@ pub(crate) struct PollArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArgs {
-    /// Image reference, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
+    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `mirror:https://HOST/catalogs/NAME`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
     #[arg(value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Source,
     #[command(flatten)]

@@ -155,7 +155,8 @@ impl ConfigLoader {
         self.files.server.check(problems);
         let keys = self.files.keys.read(self.registries_only, problems);
         let limits = self.files.limits.apply(&mut catalogs);
-        let images = self.files.registries.settings(limits.image.clone(), problems);
+        let mut images = self.files.registries.settings(limits.image.clone(), problems);
+        images.trust = keys.trust();
         self.problems.none_or(Config {
             store: self.files.store,
             catalogs,
@@ -173,8 +174,9 @@ impl ConfigLoader {
 fn refuse_paths(catalogs: &[PlacedCatalog], problems: &mut ConfigProblems) {
     for PlacedCatalog { place, catalog } in catalogs {
         let sources = catalog.source.pulled_sources();
-        for source in sources.filter(|source| !matches!(source, Source::Registry { .. })) {
-            problems.add(place, format!("the source {source} is not an image in a registry"));
+        for source in sources.filter(|source| matches!(source, Source::OciLayout { .. } | Source::Dir(_))) {
+            let problem = format!("the source {source} is a path, not an image in a registry or an archive");
+            problems.add(place, problem);
         }
     }
 }

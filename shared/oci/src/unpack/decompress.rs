@@ -18,8 +18,11 @@ const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 const BZIP2: &[u8] = b"BZh";
 
-/// Returns the tar stream inside `raw`.
-pub(crate) fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, LayerError> {
+/// Returns the decompressed bytes of `raw`: of gzip, of zstd, or as they are.
+///
+/// # Errors
+/// Another compression, and a stream whose first bytes cannot be read.
+pub fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, LayerError> {
     let start = first_bytes(raw).map_err(LayerError::Format)?;
     let start = start.as_slice();
     let raw = Cursor::new(start.to_owned()).chain(raw);

@@ -32,6 +32,7 @@ mod sink;
 mod state;
 mod tar;
 
+pub use decompress::decompress;
 pub use error::{LayerError, UnpackError};
 pub use limits::{Budget, ImageLimits, LimitExceeded};
 pub use overlay::{Depth, LinkError, Root, RootState};

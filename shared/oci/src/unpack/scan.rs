@@ -1,6 +1,6 @@
 //! One layer's tar stream, entry by entry.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 use super::decompress::{MeteredReader, decompress};
@@ -11,9 +11,12 @@ use super::sink::FileSink;
 use super::state::{EntryKind, LayerEntry, OverlayState};
 use super::tar::{TarEntry, TarError, TarReader, kind};
 use crate::digest::BlobRef;
-use crate::path::shown;
+use crate::path::{clean_path, shown};
 
-/// Reads one layer of an image.
+/// The entries of a layer, decompressed and counted.
+type LayerTar<'a> = TarReader<MeteredReader<'a, Box<dyn Read + 'a>>>;
+
+/// Reads one layer of an image, or an archive that stands alone.
 pub struct LayerScan {
     /// Position of the layer, 0 at the top.
     pub depth: Depth,
@@ -36,20 +39,20 @@ impl LayerScan {
         raw: &mut impl BufRead,
         take_state: impl FnOnce() -> Option<OverlayState<S>>,
     ) -> Result<Option<OverlayState<S>>, UnpackError> {
-        let plain = decompress(raw).map_err(|error| self.error(error))?;
-        let metered = MeteredReader::new(plain, self.budget.meter(&self.layer));
-        let mut archive = TarReader::new(metered, self.budget.limits.header_bytes);
+        let mut archive = self.open(raw)?;
         let mut take_state = Some(take_state);
         let mut state = None;
         loop {
-            let next = archive.next();
-            let Some(entry) = next.map_err(|error| self.tar_error(error, archive.count()))? else {
-                // Not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum of gzip
-                // could follow, and the digest of the layer covers those bytes.
+            let Some(entry) = self.next_entry(&mut archive)? else {
+                // A layer is not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum
+                // of gzip could follow, and its digest covers those bytes. An archive has no digest but that of its bytes.
+                if self.root.is_plain() {
+                    archive
+                        .read_to_end()
+                        .map_err(|error| self.broken(error, LayerError::Format))?;
+                }
                 return Ok(state);
             };
-            // Entries outside the root count too, because reading past them costs time as well.
-            self.budget.count_entry(|| self.place())?;
             let Some(touch) = self.touch(&entry)? else {
                 continue;
             };
@@ -66,6 +69,51 @@ impl LayerScan {
                 state.apply(self, touch, layer_entry)?;
             }
         }
+    }
+
+    /// Returns the name of the one folder that holds all entries, or `None` if there is more than that at the top. Reads all
+    /// headers.
+    ///
+    /// # Errors
+    /// Broken or hostile archives and exceeded limits.
+    pub fn common_folder(&self, raw: &mut impl BufRead) -> Result<Option<String>, UnpackError> {
+        let mut archive = self.open(raw)?;
+        let mut common: Option<String> = None;
+        while let Some(entry) = self.next_entry(&mut archive)? {
+            self.budget.check_path(&entry.path, || self.place())?;
+            // A name that is not UTF-8 is refused when the archive is read.
+            let Ok(name) = std::str::from_utf8(&entry.path) else {
+                return Ok(None);
+            };
+            // Entries out of the archive are skipped, as `run` does.
+            let parts = clean_path(name).unwrap_or_default();
+            match parts.as_slice() {
+                [] => {}
+                [_] if entry.kind != kind::DIR => return Ok(None),
+                [top, ..] if common.as_deref().is_none_or(|common| common == *top) => {
+                    common.get_or_insert_with(|| (*top).to_owned());
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(common)
+    }
+
+    fn open<'a>(&'a self, raw: &'a mut impl BufRead) -> Result<LayerTar<'a>, UnpackError> {
+        let plain = decompress(raw).map_err(|error| self.error(error))?;
+        let metered = MeteredReader::new(plain, self.budget.meter(&self.layer));
+        Ok(TarReader::new(metered, self.budget.limits.header_bytes))
+    }
+
+    /// Returns the next entry and counts it.
+    fn next_entry(&self, archive: &mut LayerTar<'_>) -> Result<Option<TarEntry>, UnpackError> {
+        let next = archive.next();
+        let next = next.map_err(|error| self.tar_error(error, archive.count()))?;
+        if next.is_some() {
+            // Entries outside the root count too, because reading past them costs time as well.
+            self.budget.count_entry(|| self.place())?;
+        }
+        Ok(next)
     }
 
     pub(crate) fn error(&self, source: LayerError) -> UnpackError {

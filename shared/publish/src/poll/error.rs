@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use model::Outcome;
 use render::RenderError;
-use source::{ImageError, RegistryFault};
+use source::{ArchiveError, ImageError, RegistryFault, WebFault};
 
 use crate::{InvalidCatalog, PublishError, RetryableError, RollbackError, Suspicion};
 
@@ -95,14 +95,19 @@ impl PollError {
     pub fn is_refused_login(&self) -> bool {
         // 403 too: a registry answers it for a valid account that may not pull, and a rotated secret may name another
         // account.
-        let (Self::Image(source::Error::Registry(error)) | Self::Signatures(source::Error::Registry(error))) = self
-        else {
+        let (Self::Image(error) | Self::Signatures(error)) = self else {
             return false;
         };
-        matches!(
-            error.fault,
-            RegistryFault::Unauthorized { .. } | RegistryFault::Forbidden { .. }
-        )
+        match error {
+            source::Error::Registry(error) => matches!(
+                error.fault,
+                RegistryFault::Unauthorized { .. } | RegistryFault::Forbidden { .. }
+            ),
+            source::Error::Web(error) => {
+                matches!(error.fault, WebFault::Unauthorized { .. } | WebFault::Forbidden { .. })
+            }
+            _ => false,
+        }
     }
 
     /// Returns the names of the limits that the source or its catalog exceeds, each once.
@@ -124,6 +129,7 @@ impl PollError {
             // Layers and manifests are verified by their digests before any of these, so no broken transfer leads here.
             Self::Image(error) => match error {
                 source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
+                source::Error::Archive { source, .. } => !matches!(source, ArchiveError::Changed),
                 source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
                 _ => false,
             },

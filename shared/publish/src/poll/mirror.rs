@@ -94,7 +94,8 @@ impl Mirror {
         let resolving = Semaphore::new(settings.resolves.max(1));
         metrics.set_budgets(&settings.render.documents, &settings.download_space);
         Self {
-            images,
+            // One space for all copies, so that the limit holds for the process.
+            images: images.with_download_space(settings.download_space.clone()),
             store,
             settings,
             rendering,

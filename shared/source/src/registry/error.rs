@@ -3,7 +3,9 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use fetch::{FetchError, RedirectRefusal};
+use fetch::FetchError;
+
+use crate::advice::fetch_advice;
 
 /// A failure with the registry, the repository and the host at which it happened.
 #[derive(Debug)]
@@ -108,7 +110,6 @@ impl RegistryFault {
 
     /// Returns what a user can do about it.
     fn advice(&self, host: &str) -> Option<String> {
-        const INTERNAL: &str = "under internalHosts (--internal-host)";
         match self {
             Self::Unauthorized { .. } => Some(format!(
                 "log in with `podman login {host}` or set REGISTRY_AUTH_FILE to a file that has credentials for it"
@@ -119,17 +120,9 @@ impl RegistryFault {
             }
             Self::PlainHttpRefused => Some(format!("if it speaks TLS take {host} off plainHttp (--plain-http)")),
             Self::WebPage => Some("a proxy or a login page stands in between, or this is no registry".to_owned()),
-            Self::Fetch(FetchError::RateLimited { .. }) => {
-                Some("poll less often, or log in to be granted more".to_owned())
-            }
-            Self::Fetch(FetchError::NotTls) => Some(format!("if that is intended list {host} under plainHttp")),
-            Self::Fetch(FetchError::Redirect { to, reason }) if *reason == RedirectRefusal::Private => {
-                Some(format!("if that is intended list {to} {INTERNAL}"))
-            }
-            Self::Fetch(FetchError::Address { reason }) if *reason == RedirectRefusal::Private => {
-                Some(format!("if that is intended list {host} {INTERNAL}"))
-            }
-            _ => None,
+            Self::Fetch(error) => fetch_advice(error, host),
+            Self::UploadLocation => Some("a proxy in front of it may have to pass its name and scheme on".to_owned()),
+            Self::Digest(_) | Self::Challenge | Self::TokenService { .. } | Self::Url(_) => None,
         }
     }
 }

@@ -89,6 +89,11 @@ impl RegistryClient {
         })))
     }
 
+    /// Returns the connections, for requests to other servers.
+    pub(crate) fn fetcher(&self) -> &Fetcher {
+        &self.0.fetcher
+    }
+
     pub(crate) fn session(
         &self,
         reference: &Reference,

@@ -2,6 +2,7 @@
 //!
 //! One binary, so that it is linked once.
 
+mod archive;
 mod auth;
 mod disk;
 mod download;
@@ -11,6 +12,7 @@ mod images;
 mod kit;
 mod layers;
 mod limits;
+mod mirror;
 mod push;
 mod signatures;
 mod tls;

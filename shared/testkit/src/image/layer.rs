@@ -226,6 +226,11 @@ impl Layer {
         [self.tar.as_slice(), end].concat()
     }
 
+    /// Returns the archive as it is stored, compressed.
+    pub fn archive(&self) -> Bytes {
+        self.pack().bytes
+    }
+
     pub(crate) fn pack(&self) -> Packed {
         let tar = self.tar();
         let diff_id = super::digest(&tar);

@@ -3,7 +3,7 @@
 mod answer;
 mod auth;
 mod faults;
-mod tls;
+pub(crate) mod tls;
 mod upload;
 mod wire;
 

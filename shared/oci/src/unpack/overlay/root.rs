@@ -11,7 +11,11 @@ pub(crate) const MAX_DEPTH: usize = 64;
 
 /// The folder of the image that holds the catalog, as components from the image's root. Empty for the whole image.
 #[derive(Debug, Clone)]
-pub struct Root(Vec<String>);
+pub struct Root {
+    parts: Vec<String>,
+    /// True for an archive that is not a layer: names that start with `.wh.` are files as all others.
+    is_plain: bool,
+}
 
 /// The effect of an entry on the catalog. Paths are relative to the root.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,19 +46,29 @@ impl Touch {
 }
 
 impl Root {
-    /// Creates a root from cleaned components.
+    /// Creates the root of an image from cleaned components.
     pub fn new(parts: Vec<String>) -> Self {
-        Self(parts)
+        Self { parts, is_plain: false }
+    }
+
+    /// Creates the root of an archive that is not a layer of an image. It has no whiteouts.
+    pub fn plain(parts: Vec<String>) -> Self {
+        Self { parts, is_plain: true }
+    }
+
+    /// Returns true for the root of an archive that is not a layer.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Returns the path from the image's root, without a leading slash.
     pub fn path(&self) -> String {
-        self.0.join("/")
+        self.parts.join("/")
     }
 
     /// Returns the components, from the root of the image.
     pub fn parts(&self) -> &[String] {
-        &self.0
+        &self.parts
     }
 
     /// Returns true if an entry whose name is not UTF-8 could be below the root.
@@ -69,8 +83,15 @@ impl Root {
             return Touch::Nothing;
         };
         let Some(last) = parts.last().copied() else {
-            return if self.0.is_empty() { Touch::Root } else { Touch::Nothing };
+            return if self.parts.is_empty() {
+                Touch::Root
+            } else {
+                Touch::Nothing
+            };
         };
+        if self.is_plain {
+            return self.position(&parts, is_dir);
+        }
         if last == OPAQUE {
             parts.pop();
             return self.hides(&parts, Touch::Opaque);
@@ -83,10 +104,15 @@ impl Root {
             parts.pop();
             return self.whiteout(parts, hidden, name);
         }
-        match self.relative(&parts) {
+        self.position(&parts, is_dir)
+    }
+
+    /// Classifies an entry that is not a whiteout.
+    fn position(&self, parts: &[&str], is_dir: bool) -> Touch {
+        match self.relative(parts) {
             Some(path) if path.is_empty() => Touch::Root,
             Some(path) => Touch::Entry(path),
-            None if self.is_above(&parts) && !is_dir => Touch::Blocks,
+            None if self.is_above(parts) && !is_dir => Touch::Blocks,
             None => Touch::Nothing,
         }
     }
@@ -115,14 +141,14 @@ impl Root {
 
     /// Returns `parts` relative to the root if it is the root or below it.
     pub(crate) fn relative<S: AsRef<str>>(&self, parts: &[S]) -> Option<String> {
-        let (head, rest) = parts.split_at_checked(self.0.len())?;
-        let same = head.iter().zip(&self.0).all(|(a, b)| a.as_ref() == b);
+        let (head, rest) = parts.split_at_checked(self.parts.len())?;
+        let same = head.iter().zip(&self.parts).all(|(a, b)| a.as_ref() == b);
         same.then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
     }
 
     /// Returns true if `parts` is a folder above the root.
     pub(crate) fn is_above<S: AsRef<str>>(&self, parts: &[S]) -> bool {
-        parts.len() < self.0.len() && parts.iter().zip(&self.0).all(|(a, b)| a.as_ref() == b)
+        parts.len() < self.parts.len() && parts.iter().zip(&self.parts).all(|(a, b)| a.as_ref() == b)
     }
 }
 
@@ -168,6 +194,21 @@ mod tests {
             ("/", ".wh..wh..opq", Touch::Closes),
         ] {
             assert_eq!(touch(root, name, false), want, "{root} {name}");
+        }
+    }
+
+    #[test]
+    fn plain_root_takes_whiteouts_for_files() {
+        let root = Root::plain(vec!["configs".to_owned()]);
+        for (name, want) in [
+            ("configs/.wh.a", Touch::Entry(".wh.a".to_owned())),
+            ("configs/a/.wh..wh..opq", Touch::Entry("a/.wh..wh..opq".to_owned())),
+            ("configs/.wh.", Touch::Entry(".wh.".to_owned())),
+            (".wh.configs", Touch::Nothing),
+            ("configs", Touch::Root),
+            ("configs/../../evil", Touch::Nothing),
+        ] {
+            assert_eq!(root.touch(name, true), want, "{name}");
         }
     }
 

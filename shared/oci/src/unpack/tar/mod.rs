@@ -121,6 +121,11 @@ impl<R: Read> TarReader<R> {
         }
     }
 
+    /// Reads what follows the archive, so that a checksum of its compression is compared.
+    pub(crate) fn read_to_end(&mut self) -> io::Result<()> {
+        io::copy(&mut self.reader, &mut io::sink()).map(drop)
+    }
+
     fn member(&mut self, header: &Header, extras: EntryExtras, held: u64) -> Result<TarEntry, TarError> {
         let declared = header.size().map_err(TarError::Malformed)?;
         // Archives of the time before POSIX mark a directory by a slash at the end of its name.

@@ -1,0 +1,196 @@
+//! Archives on web servers.
+//!
+//! ```text
+//! resolve  GET, conditional if a version is known --304--> the known digest
+//!                                                 --200--> temporary file -> sha256 -> digest
+//! read     the file of `resolve`, or another GET -> the same digest -> tar reader -> FileSink
+//! ```
+//!
+//! The digest of an archive is known only after all of it was received, so the bytes are kept for the read that mostly
+//! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
+
+mod copy;
+mod location;
+mod unpack;
+
+use std::collections::BTreeMap;
+use std::mem::take;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use fetch::{Fetcher, Traffic};
+use oci::{Digest, FileSink};
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use tokio::time::{sleep, timeout};
+
+use crate::archive::copy::ArchiveCopy;
+use crate::error::Error;
+use crate::images::Pull;
+use crate::layout::blocking;
+use crate::settings::SourceSettings;
+use crate::web::{WebSession, conditions};
+
+pub use location::{ArchiveLocation, ArchiveLocationError};
+pub use unpack::ArchiveError;
+
+/// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
+/// download again. The bytes of an archive that is published already are never read, and others wait for their space.
+const KEPT: Duration = Duration::from_secs(2 * 60);
+
+/// What is known of all archives. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
+
+/// Locked during a request, so that two catalogs in one archive download it once.
+type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
+
+/// What is known of the archive at one URL.
+#[derive(Default)]
+struct KnownArchive {
+    last: Option<LastAnswer>,
+    copy: Option<Arc<ArchiveCopy>>,
+    /// Traffic of resolves that no read has reported yet.
+    traffic: Traffic,
+}
+
+/// The last body of an archive.
+struct LastAnswer {
+    digest: Digest,
+    /// Conditions under which the server sends a body again.
+    conditions: HeaderMap,
+}
+
+/// One resolve or read of one archive.
+pub(crate) struct ArchiveRequest<'a> {
+    pub(crate) archives: &'a Archives,
+    pub(crate) fetcher: &'a Fetcher,
+    pub(crate) settings: &'a Arc<SourceSettings>,
+    pub(crate) location: &'a ArchiveLocation,
+}
+
+impl ArchiveRequest<'_> {
+    /// Returns the revision that the archive has now.
+    pub(crate) async fn resolve(self) -> Result<Digest, Error> {
+        let shared = self.archives.at(self.location);
+        let mut known = shared.lock().await;
+        let session = self.session().await?;
+        let asked = self.ask(&session, &mut known).await;
+        known.traffic = sum(known.traffic, session.traffic());
+        let digest = asked.map_err(|error| session.redact(error))?;
+        if let Some(copy) = &known.copy {
+            tokio::spawn(forget_later(Arc::clone(&shared), Arc::downgrade(copy)));
+        }
+        Ok(self.revision(&digest))
+    }
+
+    /// Passes the files of the archive to `sink` if it still has the revision `expected`.
+    pub(crate) async fn read<S: FileSink + 'static>(self, expected: &Digest, sink: S) -> Result<(S, Pull), Error> {
+        let shared = self.archives.at(self.location);
+        let session = self.session().await?;
+        let (copy, traffic) = {
+            let mut known = shared.lock().await;
+            let kept = known.copy.take();
+            let copy = match kept.filter(|copy| self.revision(&copy.blob.digest) == *expected) {
+                Some(copy) => copy,
+                None => {
+                    // Without conditions: the bytes are needed even if they have not changed.
+                    known.last = None;
+                    let asked = self.ask(&session, &mut known).await;
+                    asked.map_err(|error| session.redact(error))?;
+                    known.copy.take().ok_or(Error::Abandoned)?
+                }
+            };
+            (copy, sum(take(&mut known.traffic), session.traffic()))
+        };
+        if self.revision(&copy.blob.digest) != *expected {
+            return Err(self.location.error(ArchiveError::Changed));
+        }
+        let (location, limits) = (self.location.clone(), self.settings.limits.clone());
+        let unpacked = blocking(move || unpack::unpack(&copy, &location, &limits, sink)).await;
+        if unpacked.is_err() {
+            // The bytes may have been mixed from two versions while the server replaced its file, so the next resolve does
+            // not rely on their version.
+            shared.lock().await.last = None;
+        }
+        let sink = unpacked.map_err(|error| session.redact(error))?;
+        let pull = Pull {
+            bytes: traffic.bytes,
+            requests: traffic.requests,
+            layers_fetched: 1,
+            ..Pull::default()
+        };
+        Ok((sink, pull))
+    }
+
+    async fn session(&self) -> Result<WebSession, Error> {
+        WebSession::open(self.fetcher, self.settings, self.location.url()).await
+    }
+
+    /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
+    async fn ask(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
+        let mut waits = session.retry_waits();
+        loop {
+            match self.attempt(session, known).await {
+                Ok(digest) => return Ok(digest),
+                Err(error) => session.pause(&mut waits, error).await?,
+            }
+        }
+    }
+
+    async fn attempt(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
+        let none = HeaderMap::new();
+        let asked = known.last.as_ref().map_or(&none, |last| &last.conditions);
+        let limit = self.settings.resolve_timeout;
+        // Only until the headers: the body has its own minimum throughput.
+        let answered = timeout(limit, session.get(self.location.url(), asked));
+        let response = answered.await.map_err(|_| Error::Timeout(limit))??;
+        if let (StatusCode::NOT_MODIFIED, Some(last)) = (response.status(), &known.last) {
+            return Ok(last.digest.clone());
+        }
+        let conditions = conditions(response.headers());
+        // Before the new copy: it may need the space of the old one.
+        (known.last, known.copy) = (None, None);
+        let copy = ArchiveCopy::receive(session, self.settings, response).await?;
+        let digest = copy.blob.digest.clone();
+        known.last = Some(LastAnswer {
+            digest: digest.clone(),
+            conditions,
+        });
+        known.copy = Some(Arc::new(copy));
+        Ok(digest)
+    }
+
+    /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
+    /// revision alone decides about reading it.
+    fn revision(&self, archive: &Digest) -> Digest {
+        match self.location.folder() {
+            None => archive.clone(),
+            Some(parts) => Digest::of(format!("{archive}#{}", parts.join("/")).as_bytes()),
+        }
+    }
+}
+
+impl Archives {
+    fn at(&self, location: &ArchiveLocation) -> SharedArchive {
+        let mut archives = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(archives.entry(location.url().to_string()).or_default())
+    }
+}
+
+/// Removes a copy that was not read in time.
+async fn forget_later(shared: SharedArchive, copy: Weak<ArchiveCopy>) {
+    sleep(KEPT).await;
+    let mut known = shared.lock().await;
+    let is_same = |kept: &Arc<ArchiveCopy>| copy.ptr_eq(&Arc::downgrade(kept));
+    if known.copy.as_ref().is_some_and(is_same) {
+        known.copy = None;
+    }
+}
+
+fn sum(a: Traffic, b: Traffic) -> Traffic {
+    Traffic {
+        bytes: a.bytes + b.bytes,
+        requests: a.requests + b.requests,
+    }
+}

@@ -1,0 +1,194 @@
+//! Servers that are not registries: one URL, with credentials, retries and limits.
+//!
+//! | a server may | result |
+//! |---|---|
+//! | redirect | the rules of `fetch`; credentials go to the host of the configured URL only |
+//! | answer "later" | the retry schedule; a longer `Retry-After` is reported |
+//! | answer with a login page | named as one |
+//! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
+
+mod error;
+mod validator;
+
+use std::sync::Arc;
+
+use fetch::{
+    FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, ResumableBody, RetryWaits,
+    SentSecrets, Traffic, authority,
+};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
+use reqwest::{StatusCode, Url};
+
+use crate::auth::{self, Login, Secret};
+use crate::error::Error;
+use crate::settings::SourceSettings;
+
+pub use error::{WebFailure, WebFault};
+pub(crate) use validator::conditions;
+
+/// The requests for one resolve or read. Credentials are read once, and again for the next one.
+pub(crate) struct WebSession {
+    fetcher: Fetcher,
+    settings: Arc<SourceSettings>,
+    /// URL as it is configured, for errors. It holds no secrets.
+    shown: String,
+    login: Option<Login>,
+}
+
+impl WebSession {
+    /// Reads the credentials for the host and path of `url`. Sends nothing.
+    pub(crate) async fn open(fetcher: &Fetcher, settings: &Arc<SourceSettings>, url: &Url) -> Result<Self, Error> {
+        let host = authority(url);
+        let path = url.path().trim_matches('/');
+        let login = auth::find(&settings.logins, &settings.auth_files, &host, path).await?;
+        let session = Self {
+            fetcher: fetcher.with_own_traffic(None),
+            settings: Arc::clone(settings),
+            shown: url.to_string(),
+            login,
+        };
+        // Checked before anything is sent, because the request may carry a password.
+        if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
+            return Err(session.failed(WebFault::PlainHttp { host }));
+        }
+        Ok(session)
+    }
+
+    /// Makes one attempt to get `url`. Returns a success, or a 304 if `conditions` ask for one.
+    pub(crate) async fn get(&self, url: &Url, conditions: &HeaderMap) -> Result<FetchResponse, Error> {
+        let mut request = RequestSpec::default();
+        request.headers.extend(conditions.clone());
+        self.send(url, request).await
+    }
+
+    /// Makes one attempt to get the rest of a body that broke.
+    pub(crate) async fn get_rest(&self, url: &Url, body: &ResumableBody) -> Result<FetchResponse, Error> {
+        self.send(url, body.request_rest(RequestSpec::default())).await
+    }
+
+    async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
+        let asks = |name| request.headers.contains_key(name);
+        let is_conditional = asks(IF_NONE_MATCH) || asks(IF_MODIFIED_SINCE);
+        let is_partial = asks(RANGE);
+        let request = match self.login.as_ref().map(|login| &login.secret) {
+            // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
+            Some(Secret::Password { user, password }) => request.with_basic_auth(user, password),
+            Some(Secret::IdentityToken(token)) => request.with_bearer_auth(token),
+            None => request,
+        };
+        let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
+        let response = self.fetcher.follow(&home, &request).await;
+        let response = response.map_err(|failed| self.fetch_failed(failed))?;
+        match response.status() {
+            status if status.is_success() && is_web_page(&response) => {
+                Err(self.failed_at(&response, WebFault::WebPage))
+            }
+            StatusCode::OK => Ok(response),
+            StatusCode::PARTIAL_CONTENT if is_partial => Ok(response),
+            StatusCode::NOT_MODIFIED if is_conditional => Ok(response),
+            StatusCode::UNAUTHORIZED if response.is_home => Err(self.failed(WebFault::Unauthorized {
+                login: self.login_origin(),
+            })),
+            StatusCode::FORBIDDEN if response.is_home => Err(self.failed(WebFault::Forbidden {
+                login: self.login_origin(),
+            })),
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(self.failed_at(&response, WebFault::NotFound)),
+            status => {
+                let error = FetchError::from_status(status, response.headers());
+                Err(self.failed_at(&response, error))
+            }
+        }
+    }
+
+    /// Returns the waits between the attempts of one request.
+    pub(crate) fn retry_waits(&self) -> RetryWaits {
+        RetryWaits::new(&self.settings.http.retry)
+    }
+
+    /// Waits before the next attempt. Returns the error if there is no next attempt.
+    pub(crate) async fn pause(&self, waits: &mut RetryWaits, error: Error) -> Result<(), Error> {
+        let Error::Web(failure) = error else {
+            return Err(error);
+        };
+        let WebFailure { at, fault, .. } = *failure;
+        let WebFault::Fetch(fault) = fault else {
+            return Err(self.failed_by(at, fault));
+        };
+        let delay = waits.wait_after(fault);
+        let delay = delay.map_err(|fault| self.failed_by(at.clone(), fault))?;
+        tracing::debug!(
+            url = self.shown,
+            delay_ms = delay.as_millis(),
+            "retrying the request to the server"
+        );
+        let paused = self.fetcher.pause(delay).await;
+        paused.map_err(|fault| self.failed_by(at, fault))
+    }
+
+    /// Returns the URL as it is configured.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Returns the bytes received and the requests sent so far.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.fetcher.traffic()
+    }
+
+    /// Replaces an error whose text repeats a secret that was sent.
+    pub(crate) fn redact(&self, error: Error) -> Error {
+        error.without(&self.sent_secrets())
+    }
+
+    pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
+        self.failed_by(Some(failed.host), failed.error)
+    }
+
+    pub(crate) fn failed(&self, fault: impl Into<WebFault>) -> Error {
+        self.failed_by(None, fault)
+    }
+
+    fn failed_at(&self, response: &FetchResponse, fault: impl Into<WebFault>) -> Error {
+        self.failed_by(Some(authority(response.url())), fault)
+    }
+
+    fn failed_by(&self, host: Option<String>, fault: impl Into<WebFault>) -> Error {
+        let secrets = self.sent_secrets();
+        let home = Url::parse(&self.shown).map(|url| authority(&url)).unwrap_or_default();
+        let at = host.filter(|host| *host != home).map(|host| secrets.show(&host));
+        let fault = match fault.into() {
+            WebFault::Fetch(FetchError::Redirect { to, reason }) => WebFault::Fetch(FetchError::Redirect {
+                to: secrets.show(&to),
+                reason,
+            }),
+            other => other,
+        };
+        Error::Web(Box::new(WebFailure {
+            url: self.shown.clone(),
+            host: home,
+            at,
+            fault,
+        }))
+    }
+
+    fn login_origin(&self) -> Option<String> {
+        self.login.as_ref().map(|login| login.origin.clone())
+    }
+
+    fn sent_secrets(&self) -> SentSecrets {
+        let mut secrets = SentSecrets::default();
+        match self.login.as_ref().map(|login| &login.secret) {
+            Some(Secret::Password { user, password }) => secrets.add_login(user, password),
+            Some(Secret::IdentityToken(token)) => secrets.add(token),
+            None => {}
+        }
+        secrets
+    }
+}
+
+/// Returns true for HTML, which no source is made of.
+fn is_web_page(response: &FetchResponse) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE);
+    let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
+    media_type.is_some_and(|value| value.starts_with(b"text/html"))
+}

@@ -1,0 +1,128 @@
+//! Limits on archives, and the space of their copies.
+
+use std::time::Duration;
+
+use catalog_mirror_source::{DownloadSpace, Error, ImageLimits, SkippableLayers};
+use testkit::{FileAnswer, FileServer, Layer};
+use tokio::task::yield_now;
+
+use super::{PATH, images_with, pull, source, two_folders};
+use crate::kit::{Collect, chain};
+
+#[tokio::test]
+async fn limits_of_images_hold_at_their_value() {
+    let archive = two_folders().plain();
+    let size = archive.archive().len() as u64;
+    let bomb = Layer::new().file("a/zeros", vec![0; 4 << 20]);
+    type Change = fn(&mut ImageLimits, u64);
+    let rows: [(&str, Layer, Change, u64); 5] = [
+        (
+            "compressedBytes",
+            archive.clone(),
+            |limits, at| limits.compressed_bytes = at,
+            size,
+        ),
+        (
+            "decompressedBytes",
+            archive.clone(),
+            |limits, at| limits.decompressed_bytes = at,
+            size,
+        ),
+        ("entries", archive.clone(), |limits, at| limits.entries = at, 2),
+        ("fileBytes", archive, |limits, at| limits.file_bytes = at, 1),
+        (
+            "ratio",
+            bomb,
+            |limits, at| (limits.ratio, limits.ratio_floor_bytes) = (at, 0),
+            1000,
+        ),
+    ];
+    for (name, layer, change, at) in rows {
+        let read = |at| {
+            let layer = layer.clone();
+            async move {
+                let server = FileServer::start().await;
+                server.put(PATH, layer.archive());
+                let images = images_with(&server, |settings| change(&mut settings.limits, at)).await;
+                pull(&images, &source(&server, "")).await
+            }
+        };
+        if name != "ratio" {
+            read(at)
+                .await
+                .unwrap_or_else(|error| panic!("{name}: {}", chain(&error)));
+        }
+        let less = if name == "ratio" { 2 } else { at - 1 };
+        match read(less).await.unwrap_err() {
+            Error::Limit(limit) => assert_eq!(limit.name, name),
+            other => panic!("{name}: {}", chain(&other)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back() {
+    let server = FileServer::start().await;
+    let bytes = two_folders().plain().archive();
+    let space = DownloadSpace::new(64 << 20);
+    let images = images_with(&server, |settings| {
+        settings.download_space = space.clone();
+        settings.limits.compressed_bytes = bytes.len() as u64 - 1;
+    })
+    .await;
+    server.script(PATH, FileAnswer::Chunked(bytes.clone()));
+    let error = images.resolve(&source(&server, "")).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Limit(limit) if limit.name == "compressedBytes" && limit.place.contains(PATH)),
+        "{error}"
+    );
+    assert_eq!(space.taken(), 0);
+    let images = images.with_limits(ImageLimits::default());
+    server.script(PATH, FileAnswer::Chunked(bytes));
+    let source = source(&server, "");
+    let digest = images.resolve(&source).await.unwrap();
+    assert_eq!(space.taken(), 1 << 20, "what was held for an unknown length");
+    let sink = Collect::default();
+    images
+        .read(&source, &digest, &SkippableLayers::default(), sink)
+        .await
+        .unwrap();
+    assert_eq!(space.taken(), 0);
+}
+
+#[tokio::test]
+async fn archive_larger_than_its_share_of_the_disk_is_refused_before_its_body() {
+    let server = FileServer::start().await;
+    server.put(PATH, vec![0; (1 << 20) + 1]);
+    let images = images_with(&server, |settings| {
+        settings.download_space = DownloadSpace::new(4 << 20);
+    })
+    .await;
+    let error = images.resolve(&source(&server, "")).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Limit(limit) if limit.name == "downloadBytes"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_read_leave_the_disk() {
+    let server = FileServer::start().await;
+    server.put(PATH, two_folders().archive());
+    let space = DownloadSpace::new(64 << 20);
+    let images = images_with(&server, |settings| settings.download_space = space.clone()).await;
+    images.resolve(&source(&server, "")).await.unwrap();
+    assert_eq!(space.taken(), 1 << 20);
+    // Only here: the clock of a paused runtime jumps while a server is waited for.
+    yield_now().await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(121)).await;
+    yield_now().await;
+    tokio::time::resume();
+    assert_eq!(space.taken(), 0);
+    // The version is still known, and the read downloads again.
+    let (sink, pull) = pull(&images, &source(&server, "")).await.unwrap();
+    assert_eq!(sink.files.len(), 2);
+    assert_eq!(pull.requests, 3);
+    assert_eq!(server.statuses(), [200, 304, 200]);
+}

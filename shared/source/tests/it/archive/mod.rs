@@ -1,0 +1,53 @@
+//! Archives on a web server.
+
+mod changes;
+mod content;
+mod limits;
+mod server;
+
+use catalog_mirror_source::{Error, Images, Pull, SkippableLayers, Source, SourceSettings};
+use testkit::{FileServer, Layer, Registry};
+
+use crate::kit::{Collect, plain, settings};
+
+const PATH: &str = "/catalog.tar.gz";
+
+/// Settings for a server, without its certificate.
+async fn settings_for(server: &FileServer) -> SourceSettings {
+    let mut settings = settings(&Registry::start().await);
+    settings.http.plain_http = plain(&[server.host()]);
+    settings
+}
+
+async fn images(server: &FileServer) -> Images {
+    Images::new(settings_for(server).await).unwrap()
+}
+
+async fn images_with(server: &FileServer, change: impl Fn(&mut SourceSettings)) -> Images {
+    let mut settings = settings_for(server).await;
+    change(&mut settings);
+    Images::new(settings).unwrap()
+}
+
+fn source(server: &FileServer, folder: &str) -> Source {
+    format!("{}{folder}", server.url(PATH)).parse().unwrap()
+}
+
+async fn pull(images: &Images, source: &Source) -> Result<(Collect, Pull), Error> {
+    let digest = images.resolve(source).await?;
+    images
+        .read(source, &digest, &SkippableLayers::default(), Collect::default())
+        .await
+}
+
+/// Reads an archive at `folder`, which is empty or starts with `#`.
+async fn files(archive: &Layer, folder: &str) -> Result<Vec<String>, Error> {
+    let server = FileServer::start().await;
+    server.put(PATH, archive.archive());
+    let (sink, _) = pull(&images(&server).await, &source(&server, folder)).await?;
+    Ok(sink.list())
+}
+
+fn two_folders() -> Layer {
+    Layer::new().file("a/x.yaml", "x").file("b/y.yaml", "y")
+}

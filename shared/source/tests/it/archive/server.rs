@@ -1,0 +1,145 @@
+//! Servers that refuse, redirect and fail, and their credentials.
+
+use std::fs;
+
+use catalog_mirror_source::{Error, FetchError, Images, PlainHttp, SourceSettings, WebFault};
+use tempfile::TempDir;
+use testkit::{FileAnswer, FileServer, Layer};
+
+use super::{PATH, images, images_with, pull, source, two_folders};
+use crate::kit::{chain, plain};
+
+#[tokio::test]
+async fn broken_and_busy_server_is_asked_again() {
+    let server = FileServer::start().await;
+    server.put(PATH, two_folders().archive());
+    server.script(PATH, FileAnswer::Status(503));
+    server.script(PATH, FileAnswer::Cut(20));
+    let (sink, pull) = pull(&images(&server).await, &source(&server, "")).await.unwrap();
+    assert_eq!((sink.files.len(), pull.requests), (2, 3));
+}
+
+#[tokio::test]
+async fn answer_that_is_no_archive_is_named_with_advice() {
+    let server = FileServer::start().await;
+    server.put(PATH, two_folders().archive());
+    let images = images(&server).await;
+    for (answer, want) in [
+        (FileAnswer::Status(404), "404, it is not there; check the URL"),
+        (FileAnswer::Status(403), "403, anonymous users may not read it; ask"),
+        (
+            FileAnswer::Status(401),
+            "401, it wants credentials and none are configured; add",
+        ),
+        (FileAnswer::Status(418), "unexpected answer 418"),
+        (FileAnswer::Status(206), "unexpected answer 206"),
+        (FileAnswer::Status(304), "unexpected answer 304"),
+        (FileAnswer::Page("<html>".to_owned()), "web page"),
+        (
+            FileAnswer::Redirect("http://169.254.169.254/latest".to_owned()),
+            "leads to 169.254.169.254, which is refused",
+        ),
+        (
+            FileAnswer::Redirect("http://10.0.0.1:1/c.tar".to_owned()),
+            "not listed under plainHttp",
+        ),
+        (FileAnswer::Redirect("file:///etc/passwd".to_owned()), "it is not http"),
+    ] {
+        server.script(PATH, answer.clone());
+        let error = images.resolve(&source(&server, "")).await.unwrap_err();
+        assert!(matches!(error, Error::Web(_)), "{answer:?}: {error}");
+        let text = chain(&error);
+        assert!(text.contains(want) && text.contains(PATH), "{answer:?}: {text}");
+    }
+    server.script(PATH, FileAnswer::Status(404));
+    assert!(!images.exists(&source(&server, "")).await.unwrap());
+    assert!(images.exists(&source(&server, "")).await.unwrap());
+}
+
+#[tokio::test]
+async fn plain_http_needs_a_listed_host() {
+    let server = FileServer::start().await;
+    server.put(PATH, two_folders().archive());
+    let images = images_with(&server, |settings| {
+        settings.http.plain_http = PlainHttp::Hosts(Vec::new());
+    })
+    .await;
+    let error = images.resolve(&source(&server, "")).await.unwrap_err();
+    assert!(matches!(&error, Error::Web(failure) if matches!(failure.fault, WebFault::PlainHttp { .. })));
+    assert!(error.to_string().contains("--plain-http"), "{error}");
+    assert!(server.requests().is_empty(), "a password could have been sent");
+}
+
+#[tokio::test]
+async fn redirect_is_followed_without_the_credentials() {
+    let (server, other) = (FileServer::start().await, FileServer::start().await);
+    server.require("robot", "hunter22");
+    server.script(PATH, FileAnswer::Redirect(other.url("/blob")));
+    other.put("/blob", two_folders().archive());
+    let dir = TempDir::new().unwrap();
+    let images = images_with(&server, |settings| {
+        settings.http.plain_http = plain(&[server.host(), other.host()]);
+        settings.auth_files = vec![auth_file(&dir, &server, "hunter22")];
+    })
+    .await;
+    images.resolve(&source(&server, "")).await.unwrap();
+    assert!(server.requests()[0].authorization.is_some());
+    assert_eq!(other.requests()[0].authorization, None);
+}
+
+fn auth_file(dir: &TempDir, server: &FileServer, password: &str) -> std::path::PathBuf {
+    let path = dir.path().join("auth.json");
+    let host = server.host();
+    let text = format!(r#"{{"auths": {{"{host}": {{"username": "robot", "password": "{password}"}}}}}}"#);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn archive_behind_tls_and_password_is_read() {
+    let server = FileServer::tls().await;
+    server.put(PATH, two_folders().archive());
+    server.require("robot", "hunter22");
+    let dir = TempDir::new().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, server.ca_pem()).unwrap();
+    let with = |auth_files| {
+        let mut settings = SourceSettings::default();
+        settings.http.ca_files = vec![ca.clone()];
+        settings.http.proxy = catalog_mirror_source::Proxy::Off;
+        settings.auth_files = auth_files;
+        Images::new(settings).unwrap()
+    };
+    let good = with(vec![auth_file(&dir, &server, "hunter22")]);
+    assert_eq!(pull(&good, &source(&server, "")).await.unwrap().0.files.len(), 2);
+    let bad = with(vec![auth_file(&dir, &server, "wrong-one")]);
+    let error = bad.resolve(&source(&server, "")).await.unwrap_err();
+    let text = chain(&error);
+    assert!(
+        text.contains("auth.json were refused") && !text.contains("wrong-one"),
+        "{text}"
+    );
+    let untrusting = images(&server).await;
+    let error = untrusting.resolve(&source(&server, "")).await.unwrap_err();
+    let is_tls = matches!(&error, Error::Web(failure) if matches!(failure.fault, WebFault::Fetch(FetchError::Tls(_))));
+    assert!(is_tls, "{}", chain(&error));
+}
+
+/// A server can put the password that it was sent into the paths of its archive.
+#[tokio::test]
+async fn error_of_archive_repeats_no_password() {
+    let server = FileServer::start().await;
+    let twice = Layer::new().file("hunter22", "").file("hunter22", "");
+    server.put(PATH, twice.archive());
+    server.require("robot", "hunter22");
+    let dir = TempDir::new().unwrap();
+    let images = images_with(&server, |settings| {
+        settings.auth_files = vec![auth_file(&dir, &server, "hunter22")];
+    })
+    .await;
+    let error = pull(&images, &source(&server, "")).await.unwrap_err();
+    assert!(matches!(error, Error::Withheld), "{}", chain(&error));
+    server.script(PATH, FileAnswer::Redirect("http://hunter22.example/".to_owned()));
+    let error = images.resolve(&source(&server, "")).await.unwrap_err();
+    assert!(!chain(&error).contains("hunter22"), "{}", chain(&error));
+}

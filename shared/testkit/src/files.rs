@@ -1,0 +1,245 @@
+//! A web server of files in this process.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::response::Builder;
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::registry::{CertificateFault, tls};
+
+/// Server on a free port of 127.0.0.1, until it is dropped.
+pub struct FileServer {
+    host: String,
+    ca_pem: Option<String>,
+    shared: SharedFiles,
+    task: JoinHandle<()>,
+}
+
+/// Request that a [`FileServer`] received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRequest {
+    /// Path of the URL.
+    pub path: String,
+    /// Value of `Authorization`, if there was one.
+    pub authorization: Option<String>,
+    /// Status of the answer.
+    pub status: u16,
+}
+
+/// Answer to one request in place of the file.
+#[derive(Clone, Debug)]
+pub enum FileAnswer {
+    /// This status, without a body.
+    Status(u16),
+    /// A redirect to this URL.
+    Redirect(String),
+    /// The start of the file up to this position, then the end of the connection.
+    Cut(usize),
+    /// This text as a web page.
+    Page(String),
+    /// These bytes without a length and an entity tag.
+    Chunked(Bytes),
+}
+
+type SharedFiles = Arc<Mutex<FileState>>;
+
+#[derive(Default)]
+struct FileState {
+    /// Content and entity tag by path.
+    files: BTreeMap<String, (Bytes, Option<String>)>,
+    /// Answers of the next requests, by path.
+    script: BTreeMap<String, VecDeque<FileAnswer>>,
+    authorization: Option<String>,
+    requests: Vec<FileRequest>,
+}
+
+impl FileServer {
+    /// Starts a server without TLS.
+    pub async fn start() -> Self {
+        Self::run(false).await
+    }
+
+    /// Starts a server with a certificate for 127.0.0.1 from a CA that is made for it.
+    pub async fn tls() -> Self {
+        Self::run(true).await
+    }
+
+    async fn run(with_tls: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let shared = SharedFiles::default();
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let (ca_pem, task) = if with_tls {
+            let names = ["127.0.0.1".to_owned()];
+            let (listener, ca_pem) = tls::listener(listener, &names, CertificateFault::None);
+            let serving = async { axum::serve(listener, router).await.unwrap_or_default() };
+            (Some(ca_pem), tokio::spawn(serving))
+        } else {
+            let serving = async { axum::serve(listener, router).await.unwrap_or_default() };
+            (None, tokio::spawn(serving))
+        };
+        Self {
+            host: address.to_string(),
+            ca_pem,
+            shared,
+            task,
+        }
+    }
+
+    /// Returns the address as in URLs, `127.0.0.1:PORT`.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns the CA of the certificate, in PEM.
+    pub fn ca_pem(&self) -> &str {
+        self.ca_pem.as_deref().expect("the server speaks TLS")
+    }
+
+    /// Returns the URL of a path with a leading slash.
+    pub fn url(&self, path: &str) -> String {
+        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.host)
+    }
+
+    /// Stores a file with an entity tag that depends on its content.
+    pub fn put(&self, path: &str, content: impl Into<Bytes>) {
+        let content = content.into();
+        let tag = format!("\"{}\"", crate::image::digest(&content));
+        self.lock().files.insert(path.to_owned(), (content, Some(tag)));
+    }
+
+    /// Stores a file with this entity tag, whatever its content is, or without one.
+    pub fn put_tagged(&self, path: &str, content: impl Into<Bytes>, tag: Option<&str>) {
+        let tag = tag.map(ToOwned::to_owned);
+        self.lock().files.insert(path.to_owned(), (content.into(), tag));
+    }
+
+    /// Requires these credentials for every request.
+    pub fn require(&self, user: &str, password: &str) {
+        let encoded = STANDARD.encode(format!("{user}:{password}"));
+        self.lock().authorization = Some(format!("Basic {encoded}"));
+    }
+
+    /// Adds an answer for the next request of a path. Several are used one after another.
+    pub fn script(&self, path: &str, answer: FileAnswer) {
+        self.lock().script.entry(path.to_owned()).or_default().push_back(answer);
+    }
+
+    /// Returns all requests in the order of their arrival.
+    pub fn requests(&self) -> Vec<FileRequest> {
+        self.lock().requests.clone()
+    }
+
+    /// Returns the statuses of all answers in their order.
+    pub fn statuses(&self) -> Vec<u16> {
+        self.lock().requests.iter().map(|request| request.status).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FileState> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for FileServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap) -> Response<Body> {
+    let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = uri.path().to_owned();
+    let text = |name| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(ToOwned::to_owned)
+    };
+    let authorization = text(AUTHORIZATION);
+    let response = if state.authorization.is_some() && state.authorization != authorization {
+        empty(401)
+    } else {
+        state.answer(&path, text(IF_NONE_MATCH).as_deref())
+    };
+    state.requests.push(FileRequest {
+        path,
+        authorization,
+        status: response.status().as_u16(),
+    });
+    response
+}
+
+impl FileState {
+    fn answer(&mut self, path: &str, known: Option<&str>) -> Response<Body> {
+        let scripted = self.script.get_mut(path).and_then(VecDeque::pop_front);
+        let cut = match scripted {
+            Some(FileAnswer::Status(code)) => return empty(code),
+            Some(FileAnswer::Redirect(to)) => return finish(status(302).header(LOCATION, to), Body::empty()),
+            Some(FileAnswer::Page(text)) => {
+                return finish(
+                    status(200).header(CONTENT_TYPE, "text/html; charset=utf-8"),
+                    Body::from(text),
+                );
+            }
+            Some(FileAnswer::Chunked(bytes)) => {
+                let chunks = stream::iter([Ok::<_, io::Error>(bytes)]);
+                return finish(status(200), Body::from_stream(chunks));
+            }
+            Some(FileAnswer::Cut(at)) => Some(at),
+            None => None,
+        };
+        let Some((content, tag)) = self.files.get(path) else {
+            return empty(404);
+        };
+        if tag.is_some() && tag.as_deref() == known {
+            return empty(304);
+        }
+        let mut response = status(200).header(CONTENT_LENGTH, content.len());
+        if let Some(tag) = tag {
+            response = response.header(ETAG, tag);
+        }
+        finish(
+            response,
+            cut.map_or_else(|| Body::from(content.clone()), |at| cut_body(content, at)),
+        )
+    }
+}
+
+fn cut_body(content: &Bytes, at: usize) -> Body {
+    let start = content.slice(..at.min(content.len()));
+    let cut = async {
+        // Long enough for the bytes before to leave this machine's buffers.
+        sleep(Duration::from_millis(30)).await;
+        Err(io::Error::other("cut by script"))
+    };
+    Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
+}
+
+fn status(code: u16) -> Builder {
+    Response::builder().status(StatusCode::from_u16(code).expect("a script has real statuses"))
+}
+
+fn empty(code: u16) -> Response<Body> {
+    finish(status(code), Body::empty())
+}
+
+fn finish(response: Builder, body: Body) -> Response<Body> {
+    response.body(body).expect("the headers are plain text")
+}
