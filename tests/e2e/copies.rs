@@ -111,14 +111,18 @@ async fn import_makes_copy_that_answers_like_origin() {
         ])
     };
     poll(&low, "v1");
-    assert_eq!(export(&[]), 6, "four shards, the snapshot and the pointer");
+    assert_eq!(
+        export(&[]),
+        7,
+        "four shards, the findings, the snapshot and the pointer"
+    );
     import().exits(0);
     import().exits(0);
     poll(&low, "v2");
     assert_eq!(
         export(&["--receipt", text(&receipt)]),
-        4,
-        "two shards, the snapshot and the pointer"
+        5,
+        "two shards, the findings, the snapshot and the pointer"
     );
     import().exits(0);
     assert_eq!(answers(&serve(&high)).await, answers(&serve(&low)).await);

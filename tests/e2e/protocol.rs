@@ -76,13 +76,15 @@ async fn poll_of_one_changed_package_writes_only_its_objects() {
     site.push(&files);
     let report = site.poll().await;
     assert_eq!(report.changes.changed, ["p4"]);
-    // The shard, all.json.zst, all.json.gz, the index and the snapshot; then the pointer and the status.
-    assert_eq!(report.objects_published, 5 + catalogs::IMAGE_BLOBS);
+    // The shard, all.json.zst, all.json.gz, the index, the findings and the snapshot; then the pointer and the status.
+    assert_eq!(report.objects_published, 6 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
-    assert_eq!(written.len() as u64, 7 + catalogs::IMAGE_BLOBS, "{written:?}");
+    assert_eq!(written.len() as u64, 8 + catalogs::IMAGE_BLOBS, "{written:?}");
     assert_eq!(
         kinds(written),
-        BTreeSet::from(["current", "status", "snapshot", "index", "all", "shard", "blob"])
+        BTreeSet::from([
+            "current", "status", "snapshot", "index", "findings", "all", "shard", "blob"
+        ])
     );
     site.is_sound().await;
 }

@@ -54,6 +54,37 @@ fn valid_source_and_published_catalog_exit_with_0() {
 }
 
 #[test]
+fn catalog_that_refuses_errors_keeps_its_old_state_until_a_poll_is_forced() {
+    let folder = example();
+    let work = TempDir::new().unwrap();
+    let [store, config] = ["store", "catalogs.yaml"].map(|name| work.path().join(name).display().to_string());
+    let source = folder.path().display();
+    fs::write(
+        &config,
+        format!("store: {store}\ncatalogs: [{{name: demo, source: 'dir:{source}', validate: refuse}}]\n"),
+    )
+    .unwrap();
+    run(["poll", "--config", &config]).exits(0);
+    edit(
+        &folder,
+        "demo-queue/catalog.yaml",
+        "replaces: demo-queue.v2.0.0",
+        "skipRange: x",
+    );
+    let refused = run(["poll", "--config", &config]).exits(1);
+    let said =
+        "package demo-queue, channel fast, bundle demo-queue.v2.1.0: the skipRange of the entry is not a version range";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    assert!(refused.stderr.contains("validate: warn"), "{}", refused.stderr);
+    run(["validate", "--store", &store, "demo"]).exits(0);
+    run(["poll", "--force", "--config", &config]).exits(0);
+    run(["validate", "--store", &store, "demo"]).exits(1);
+    let status = fs::read_to_string(work.path().join("store/catalogs/demo/status.json")).unwrap();
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["validation"]["errors"], 2, "{status}");
+}
+
+#[test]
 fn finding_names_file_document_and_line() {
     let folder = example();
     edit(

@@ -130,7 +130,7 @@ impl Copier {
                 ours,
             });
         }
-        let (snapshot, snapshot_bytes) = self.snapshot(name, &next, &mut state.report).await?;
+        let (snapshot, snapshot_bytes) = self.snapshot(&transaction, name, &next, &mut state.report).await?;
         let missing = self.missing(&transaction, &snapshot, &mut state.report).await?;
         if before.is_none_or(|before| before.content_hash != next.content_hash) {
             state.report.full_bytes = snapshot.all.gzip.size;
@@ -179,6 +179,7 @@ impl Copier {
     /// Returns the Snapshot that a pointer names: from the store if it is there, else from the origin, with its bytes.
     async fn snapshot(
         &self,
+        transaction: &Transaction,
         name: &CatalogName,
         next: &Current,
         report: &mut SyncReport,
@@ -189,6 +190,8 @@ impl Copier {
         if next.snapshot.kind != Kind::Snapshot {
             return Err(disagrees());
         }
+        // One that an earlier publication left here is not put again, and may be condemned.
+        transaction.claim([next.snapshot]).await?;
         let (bytes, is_new) = match read_object(&*self.store, &next.snapshot).await {
             Ok(bytes) => (bytes, false),
             Err(error) if error.is_not_found() || error.is_damage() => {

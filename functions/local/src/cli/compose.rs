@@ -53,10 +53,10 @@ pub(crate) struct ComposeArgs {
 /// Parses the place of an image that is written.
 fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send + Sync>> {
     match text.parse()? {
-        Source::Dir(_) => Err("write an image to oci:DIR[:TAG] or REGISTRY/REPO:TAG".into()),
         source if source.pinned().is_some() => {
             Err("the digest of an image follows from its content: name a tag".into())
         }
-        source => Ok(source),
+        source @ (Source::OciLayout { .. } | Source::Registry { .. }) => Ok(source),
+        _ => Err("write an image to oci:DIR[:TAG] or REGISTRY/REPO:TAG".into()),
     }
 }

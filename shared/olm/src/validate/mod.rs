@@ -21,7 +21,7 @@ pub use rule::{Rule, Severity};
 
 use self::{
     package::PackageFacts,
-    shape::{DecodeError, Shape, decode},
+    shape::{DecodeError, Decoded, Shape, decode},
     value::{Value, ValueBudget},
 };
 
@@ -195,7 +195,12 @@ impl Report<'_> {
         place: Place<'_>,
         budget: &mut ValueBudget,
     ) -> Value<'a> {
-        let (value, errors) = match decode(line, shape, budget) {
+        self.decoded(line, decode(line, shape, budget), place)
+    }
+
+    /// Returns the value of a line that was decoded, and reports what was wrong.
+    fn decoded<'a>(&mut self, line: &[u8], decoded: Decoded<'a>, place: Place<'_>) -> Value<'a> {
+        let (value, errors) = match decoded {
             Ok(decoded) => decoded,
             Err(DecodeError::TooComplex) => {
                 self.add(Rule::TooComplex, place, &format!("the line has {} bytes", line.len()));

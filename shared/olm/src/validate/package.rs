@@ -13,6 +13,12 @@ use super::{
 /// Maximum length of a DNS label, in bytes.
 const LABEL_MAX: usize = 63;
 
+/// End of nearly every line of a bundle, whose last field is its schema.
+///
+/// A line that ends so is a bundle for certain: quotes within a text are escaped, an inner object ends before the last brace,
+/// and of several spellings of the name this one is the last.
+const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
+
 /// Content of a Shard as far as rules compare its documents.
 pub(crate) struct PackageFacts {
     pub(crate) name: String,
@@ -46,11 +52,14 @@ impl PackageFacts {
             line: at,
             ..Place::default()
         };
+        if line.ends_with(BUNDLE_END) {
+            counts.known += 1;
+            return self.bundle(line, place, report);
+        }
         // Wrong types of these fields are reported with the schema's other fields.
         let mut budget = ValueBudget::new(line.len());
-        let header = decode(line, &META, &mut ValueBudget::new(0));
-        let header = header.map(|(header, _)| header).unwrap_or_default();
-        let (schema, name) = (header.text("schema"), header.text("name"));
+        let header = header(line);
+        let schema = header.text("schema");
         let is_known = matches!(
             schema,
             "olm.package" | "olm.channel" | "olm.bundle" | "olm.deprecations"
@@ -63,12 +72,7 @@ impl PackageFacts {
             }
             "olm.channel" => self.channels.push((at, line.to_vec())),
             "olm.deprecations" => self.deprecations.push((at, line.to_vec())),
-            "olm.bundle" => {
-                let place = Place { bundle: name, ..place };
-                let bundle = report.decode(line, &BUNDLE, place, &mut budget);
-                let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
-                self.bundles.push(facts);
-            }
+            "olm.bundle" => self.bundle(line, place, report),
             "" => report.add(Rule::SchemaMissing, place, ""),
             other => {
                 counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
@@ -78,6 +82,19 @@ impl PackageFacts {
                 }
             }
         }
+    }
+
+    /// Checks a bundle. Most bytes of a catalog are bundles, so their lines are decoded only once.
+    fn bundle(&mut self, line: &[u8], place: Place<'_>, report: &mut Report<'_>) {
+        let decoded = decode(line, &BUNDLE, &mut ValueBudget::new(line.len()));
+        let name = match &decoded {
+            Ok((bundle, _)) => bundle.text("name").to_owned(),
+            Err(_) => header(line).text("name").to_owned(),
+        };
+        let place = Place { bundle: &name, ..place };
+        let bundle = report.decoded(line, decoded, place);
+        let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
+        self.bundles.push(facts);
     }
 
     fn package(&mut self, package: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) {
@@ -229,6 +246,12 @@ impl PackageFacts {
             }
         }
     }
+}
+
+/// Returns the fields that every Meta may have; none if the line cannot be decoded.
+fn header(line: &[u8]) -> Value<'_> {
+    let header = decode(line, &META, &mut ValueBudget::new(0));
+    header.map(|(header, _)| header).unwrap_or_default()
 }
 
 /// Returns true for the name of a host without dots, in lower case.

@@ -60,12 +60,11 @@ pub(crate) enum DecodeError {
     TooComplex,
 }
 
+/// A decoded line and its values of the wrong type.
+pub(crate) type Decoded<'a> = Result<(Value<'a>, Vec<TypeError>), DecodeError>;
+
 /// Decodes a line, and takes the values that it has from the budget.
-pub(crate) fn decode<'a>(
-    line: &'a [u8],
-    shape: &'static Shape,
-    budget: &mut ValueBudget,
-) -> Result<(Value<'a>, Vec<TypeError>), DecodeError> {
+pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut ValueBudget) -> Decoded<'a> {
     budget.is_exceeded = false;
     let mut state = State {
         path: Vec::new(),
