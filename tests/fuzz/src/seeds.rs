@@ -206,6 +206,10 @@ impl Seeds {
                 "dir:/configs",
                 "docker://dir:5000/cat:v1",
                 "https://quay.io/a:v1",
+                "https://a.io:8443/b/c.tar.gz#d/e f",
+                "http://a.io/c.tar#.",
+                "mirror:https://a.io/b/catalogs/demo",
+                "git:https://a.io/b#main:c",
             ],
         );
     }

@@ -8,6 +8,8 @@
 //! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
 
 mod error;
+#[cfg(test)]
+mod tests;
 mod validator;
 
 use std::sync::Arc;
