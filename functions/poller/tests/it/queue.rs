@@ -57,7 +57,7 @@ async fn message_without_time_left_is_delivered_again() {
 fn configure_composition(world: &World) {
     world.configure(&["base"], "");
     let text = world.outside.catalogs.lock().unwrap().0.clone();
-    let team = "- {name: team, compose: {inputs: [{catalog: base}]}}\n";
+    let team = "- {name: team, validate: warn, compose: {inputs: [{catalog: base}]}}\n";
     world.outside.set_catalogs(&format!("{text}{team}"));
 }
 
