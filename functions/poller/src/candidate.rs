@@ -1,10 +1,11 @@
 //! Order and due time of the polls, and the time that each of them gets.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use model::text::chain;
-use model::{CatalogName, Key, Status};
-use publish::{Catalog, Mirror, PollTimes, backoff};
+use model::{CatalogName, Key, Outcome, Status};
+use publish::{Catalog, Mirror, PollOrder, PollTimes, Report, backoff};
 use store::{Store, StoreExt};
 
 /// Time that must be left to start the first pull of a catalog. It is ten times what the largest public catalogs need from
@@ -97,6 +98,23 @@ impl Candidate {
         let last = self.status.as_ref().and_then(|status| status.last_success).max(known)?;
         Some(now.duration_since(last).unwrap_or_default())
     }
+}
+
+/// Takes out those that are compositions of what was published.
+pub(crate) fn take_followers<'a>(
+    not_due: &mut Option<Vec<&'a Candidate>>,
+    order: &PollOrder,
+    reports: &[Report],
+) -> Vec<&'a Candidate> {
+    let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
+    let followers: BTreeSet<&CatalogName> = published.flat_map(|report| order.followers(&report.catalog)).collect();
+    let (follow, stay) = not_due
+        .take()
+        .unwrap_or_default()
+        .into_iter()
+        .partition(|candidate| followers.contains(candidate.name()));
+    *not_due = Some(stay);
+    follow
 }
 
 #[cfg(test)]

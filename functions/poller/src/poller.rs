@@ -16,9 +16,8 @@ use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
-    CatalogCheck, CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent,
-    QueueRecord, Services,
-    candidate::Candidate,
+    CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
+    candidate::{Candidate, take_followers},
     collect::collect,
     metrics::{self, CatalogMetrics},
     queue,
@@ -264,20 +263,8 @@ impl<'a> Invocation<'a> {
         if self.poller.environment.queue.is_none() {
             return;
         }
-        let order = PollOrder::new(&self.site.catalogs);
-        let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
-        let messages = published.flat_map(|report| {
-            let revision = report.content_hash.map(|hash| hash.to_string()).unwrap_or_default();
-            let is_polled = |name: &CatalogName| reports.iter().any(|report| report.catalog == *name);
-            let followers = order.followers(&report.catalog).filter(|name| !is_polled(name));
-            let message = |name: &CatalogName| CatalogMessage {
-                catalog: name.clone(),
-                // Another content of the input is another message, also within the five minutes of a FIFO queue.
-                digest: format!("{}@{revision}", report.catalog),
-            };
-            followers.map(message).collect::<Vec<_>>()
-        });
-        queue::send(&*self.poller.services, messages.collect()).await;
+        let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
+        queue::send(&*self.poller.services, messages).await;
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {
@@ -392,23 +379,6 @@ impl<'a> Invocation<'a> {
         });
         metrics::write(self.poller.environment.metrics, &measured.collect::<Vec<_>>());
     }
-}
-
-/// Takes out those that are compositions of what was published.
-fn take_followers<'a>(
-    not_due: &mut Option<Vec<&'a Candidate>>,
-    order: &PollOrder,
-    reports: &[Report],
-) -> Vec<&'a Candidate> {
-    let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
-    let followers: BTreeSet<&CatalogName> = published.flat_map(|report| order.followers(&report.catalog)).collect();
-    let (follow, stay) = not_due
-        .take()
-        .unwrap_or_default()
-        .into_iter()
-        .partition(|candidate| followers.contains(candidate.name()));
-    *not_due = Some(stay);
-    follow
 }
 
 fn names(candidates: &[&Candidate]) -> Vec<CatalogName> {

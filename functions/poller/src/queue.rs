@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use model::CatalogName;
 use model::text::chain;
+use model::{CatalogName, Outcome};
+
+use publish::{PollOrder, Report};
 
 use crate::{CatalogMessage, Services};
 
@@ -62,4 +64,20 @@ async fn send_batch(services: &dyn Services, mut batch: Vec<CatalogMessage>) -> 
     }
     tracing::error!(messages = batch.len(), "gave up sending messages to the queue");
     batch
+}
+
+/// Returns a message for each composition of a published catalog that was not polled itself.
+pub(crate) fn followers(order: &PollOrder, reports: &[Report]) -> Vec<CatalogMessage> {
+    let is_polled = |name: &CatalogName| reports.iter().any(|report| report.catalog == *name);
+    let mut messages = Vec::new();
+    for report in reports.iter().filter(|report| report.outcome == Outcome::Published) {
+        let revision = report.content_hash.map(|hash| hash.to_string()).unwrap_or_default();
+        let followers = order.followers(&report.catalog).filter(|name| !is_polled(name));
+        messages.extend(followers.map(|name| CatalogMessage {
+            catalog: name.clone(),
+            // Another content of the input is another message, also within the five minutes of a FIFO queue.
+            digest: format!("{}@{revision}", report.catalog),
+        }));
+    }
+    messages
 }

@@ -23,14 +23,14 @@ pub(crate) struct Includer<'a, 'p> {
     /// Names of the packages of each input that may be taken along.
     names: Vec<BTreeSet<String>>,
     /// Packages that were read, each in the order of the inputs.
-    candidates: BTreeMap<String, Vec<Candidate>>,
+    candidates: BTreeMap<String, Vec<IncludeCandidate>>,
     /// Inputs and packages that provide an API; `None` until an API is missing.
     apis: Option<HashMap<Gvk, BTreeSet<(usize, String)>>>,
     included: BTreeMap<String, Included>,
 }
 
 /// Package of an input that the result does not have.
-struct Candidate {
+struct IncludeCandidate {
     input: usize,
     default_channel: String,
     channels: BTreeMap<String, Channel>,
@@ -237,7 +237,7 @@ impl<'a, 'p> Includer<'a, 'p> {
         for (at, names) in self.names.iter().enumerate() {
             if names.contains(package) {
                 let lines = read(&mut self.inputs[at], package)?;
-                candidates.extend(Candidate::new(at, &lines));
+                candidates.extend(IncludeCandidate::new(at, &lines));
             }
         }
         self.candidates.insert(package.to_owned(), candidates);
@@ -304,7 +304,7 @@ impl<'a, 'p> Includer<'a, 'p> {
     }
 }
 
-impl Candidate {
+impl IncludeCandidate {
     /// Returns the package, unless it has no valid default channel or cannot be read, so that OLM would refuse it.
     fn new(input: usize, lines: &[u8]) -> Option<Self> {
         let package = PackageParser::parse(lines);
@@ -358,7 +358,7 @@ impl Candidate {
 }
 
 impl Included {
-    fn names<'c>(&self, candidate: &'c Candidate) -> KeptEntries<'c> {
+    fn names<'c>(&self, candidate: &'c IncludeCandidate) -> KeptEntries<'c> {
         let names = self.reasons.keys().map(|at| candidate.bundles[*at].name.as_str());
         names.collect()
     }

@@ -42,7 +42,7 @@ pub(crate) struct ConstraintList {
     pub(crate) constraints: Vec<Constraint>,
 }
 
-/// What one bundle provides and requires.
+/// Versions, APIs and requirements of one bundle.
 #[derive(Debug, Default)]
 pub(crate) struct BundleDependencies {
     pub(crate) name: String,

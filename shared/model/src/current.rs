@@ -1,21 +1,12 @@
-use std::fmt;
-use std::marker::PhantomData;
 use std::time::SystemTime;
 
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::{AllFormats, CatalogName, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot};
+use crate::source_ref::read_short_list;
+use crate::{AllFormats, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot, SourceRef, Verified};
 
 /// Maximum number of earlier publications that a [`Current`] remembers.
 pub const PREVIOUS_MAX: usize = 16;
-
-/// Maximum number of published inputs of a composed catalog.
-pub const INPUTS_MAX: usize = 64;
-
-/// Maximum number of earlier publications, or of inputs, in a document that is read. Sixteen times the earlier publications that
-/// this version writes, so that a later one may remember more. Readers copy and compare the list for every request, and 150,000 of them cost seconds each.
-const LIST_READ_MAX: usize = 16 * PREVIOUS_MAX;
 
 /// `current.json`: the one mutable document of a catalog. Replacing it is the commit of a publication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,58 +79,12 @@ pub struct Signature {
     pub sig: String,
 }
 
-/// The source of a catalog and its last known revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceRef {
-    /// The source as it is configured: `quay.io/operatorhubio/catalog:latest`, `oci:DIR`, `dir:PATH`.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// The source's own version, compared for equality: for an image its digest.
-    pub revision: String,
-    /// The signatures of the image, if the catalog has a policy that asks for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verified: Option<Verified>,
-    /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any other catalog.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "read_short_list")]
-    pub inputs: Vec<SourceInput>,
-}
-
-/// Published state of a catalog of which a composed catalog was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceInput {
-    /// Name of the catalog.
-    pub catalog: CatalogName,
-    /// Its content hash, by which a composition may stay at this state.
-    pub content_hash: Sha256,
-    /// Its Snapshot, which collection keeps: the same state may be selected from in another way.
-    pub snapshot: ObjectRef,
-}
-
 /// Marks a publication of earlier content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolledBack {
     /// The signatures of the image that the content was made from, if they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-}
-
-/// Result of verifying the signatures of a source image.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verified {
-    /// Hash of the policy: another policy has another hash.
-    pub policy: Sha256,
-    /// Signers. Empty if the policy accepts anything.
-    pub by: Vec<SignedBy>,
-}
-
-/// Method and key of one signer of an image.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignedBy {
-    /// Kind of signature: `cosign`, `sigstore-bundle` or `openpgp`.
-    pub method: String,
-    /// Fingerprint of the key: the sha256 of its `SubjectPublicKeyInfo`, or an OpenPGP fingerprint.
-    pub key: String,
 }
 
 /// `ClusterCatalog.spec.availabilityMode`: an unavailable catalog is kept up to date but answers 404.
@@ -244,32 +189,6 @@ impl Current {
     }
 }
 
-/// Reads a list, and refuses one that is too long before the rest of it is parsed.
-fn read_short_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    struct ShortList<T>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for ShortList<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {LIST_READ_MAX} entries")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut entries = Vec::new();
-            while let Some(next) = list.next_element()? {
-                if entries.len() == LIST_READ_MAX {
-                    return Err(A::Error::invalid_length(LIST_READ_MAX + 1, &self));
-                }
-                entries.push(next);
-            }
-            Ok(entries)
-        }
-    }
-
-    deserializer.deserialize_seq(ShortList(PhantomData))
-}
-
 /// RFC 3339 in UTC with whole seconds; fractions that others write are dropped, so that a document that is
 /// read and written again keeps its bytes.
 pub(crate) mod timestamp {
@@ -369,7 +288,7 @@ mod tests {
     fn previous_of_too_many_publications_is_refused() {
         let mut current = publish(None);
         let previous = current.as_previous().remove(0);
-        current.previous = vec![previous; LIST_READ_MAX];
+        current.previous = vec![previous; crate::source_ref::LIST_READ_MAX];
         assert_eq!(Current::from_bytes(&current.to_bytes()).unwrap(), current);
         current.previous.push(current.previous[0].clone());
         let error = Current::from_bytes(&current.to_bytes()).unwrap_err();

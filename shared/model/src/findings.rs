@@ -17,8 +17,8 @@ const SCHEMAS_MAX: usize = 1000;
 pub struct Findings {
     /// Version of the rules. Findings by other rules are not used for another validation.
     pub rules: u32,
-    /// Verdict on the whole catalog.
-    pub verdict: Verdict,
+    /// ValidationVerdict on the whole catalog.
+    pub verdict: ValidationVerdict,
     /// Numbers of all findings, also of those that are not listed.
     #[serde(flatten)]
     pub counts: ValidationCounts,
@@ -26,10 +26,10 @@ pub struct Findings {
     pub packages: Vec<PackageFindings>,
 }
 
-/// Verdict of a validation.
+/// ValidationVerdict of a validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+pub enum ValidationVerdict {
     /// No finding is an error.
     Valid,
     /// OLM refuses the catalog.
@@ -97,10 +97,10 @@ pub enum FindingSeverity {
 
 impl ValidationCounts {
     /// Returns the verdict that follows from the numbers.
-    pub const fn verdict(&self) -> Verdict {
+    pub const fn verdict(&self) -> ValidationVerdict {
         match self.errors {
-            0 => Verdict::Valid,
-            _ => Verdict::Invalid,
+            0 => ValidationVerdict::Valid,
+            _ => ValidationVerdict::Invalid,
         }
     }
 
@@ -267,7 +267,10 @@ mod tests {
             warnings: 1,
             unknown_schemas: 3,
         };
-        assert_eq!((findings.counts, findings.verdict), (counts, Verdict::Invalid));
+        assert_eq!(
+            (findings.counts, findings.verdict),
+            (counts, ValidationVerdict::Invalid)
+        );
         assert_eq!(listed(&findings), [("a", 1), ("b", 1)]);
         assert_eq!(findings.first().unwrap().0, "b", "an error comes before a warning");
     }
@@ -299,7 +302,7 @@ mod tests {
         assert!(!findings.packages[1].is_complete() && findings.packages[2].is_complete());
         assert_eq!(
             (findings.counts.unknown_schemas, findings.verdict),
-            (2202, Verdict::Valid)
+            (2202, ValidationVerdict::Valid)
         );
     }
 }

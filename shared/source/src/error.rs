@@ -8,7 +8,7 @@ use fetch::{FetchError, FetchSettingsError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError};
 
-use crate::archive::ArchiveError;
+use crate::archive::ArchiveFault;
 use crate::auth::CredentialsError;
 use crate::mirror::MirrorError;
 use crate::registry::{RegistryFailure, RegistryFault};
@@ -35,7 +35,7 @@ pub enum Error {
         /// URL of the archive, without the folder in it.
         url: String,
         /// The underlying error, which the chain prints after this one.
-        source: ArchiveError,
+        source: ArchiveFault,
     },
     /// The state of another mirror is malformed, not trusted or has changed.
     #[error("{mirror}")]

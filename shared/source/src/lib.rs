@@ -22,7 +22,7 @@ mod signatures;
 mod source;
 mod web;
 
-pub use crate::archive::{ArchiveError, ArchiveLocation, ArchiveLocationError};
+pub use crate::archive::{ArchiveFault, ArchiveLocation, ArchiveLocationError};
 pub use crate::auth::{CredentialsError, Logins};
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};

@@ -43,7 +43,7 @@ struct Metadata {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Spec {
-    source: CatalogSource,
+    source: SpecSource,
     #[serde(default)]
     availability_mode: Availability,
     #[expect(
@@ -55,7 +55,7 @@ struct Spec {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CatalogSource {
+struct SpecSource {
     #[serde(rename = "type")]
     kind: String,
     image: Option<ImageSource>,

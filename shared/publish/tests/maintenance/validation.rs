@@ -6,7 +6,8 @@ use catalog_mirror_publish::{
     Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, ValidationMode, verify,
 };
 use model::{
-    Current, FINDINGS_MAX, FindingSeverity, Findings, Key, Kind, Outcome, Snapshot, Status, ValidationCounts, Verdict,
+    Current, FINDINGS_MAX, FindingSeverity, Findings, Key, Kind, Outcome, Snapshot, Status, ValidationCounts,
+    ValidationVerdict,
 };
 use source::{Images, SourceSettings};
 use store::{MemoryStore, StoreExt, read_stored};
@@ -114,7 +115,10 @@ async fn warn_publishes_and_names_the_findings() {
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 3));
     let findings = site.findings().await;
-    assert_eq!((findings.verdict, findings.counts), (Verdict::Invalid, counts(2, 0, 2)));
+    assert_eq!(
+        (findings.verdict, findings.counts),
+        (ValidationVerdict::Invalid, counts(2, 0, 2))
+    );
     let [a, b] = findings.packages.as_slice() else {
         panic!("{findings:?}")
     };

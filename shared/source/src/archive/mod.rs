@@ -32,20 +32,20 @@ use crate::settings::SourceSettings;
 use crate::web::{WebSession, conditions};
 
 pub use location::{ArchiveLocation, ArchiveLocationError};
-pub use unpack::ArchiveError;
+pub use unpack::ArchiveFault;
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
 /// download again. The bytes of an archive that is published already are never read, and others wait for their space.
 const KEPT: Duration = Duration::from_secs(2 * 60);
 
-/// What is known of all archives. Clones share it.
+/// Last answers for all archives. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
 
 /// Locked during a request, so that two catalogs in one archive download it once.
 type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 
-/// What is known of the archive at one URL.
+/// Last answer for the archive at one URL, and its bytes.
 #[derive(Default)]
 struct KnownArchive {
     last: Option<LastAnswer>,
@@ -104,7 +104,7 @@ impl ArchiveRequest<'_> {
             (copy, sum(take(&mut known.traffic), session.traffic()))
         };
         if self.revision(&copy.blob.digest) != *expected {
-            return Err(self.location.error(ArchiveError::Changed));
+            return Err(self.location.error(ArchiveFault::Changed));
         }
         let (location, limits) = (self.location.clone(), self.settings.limits.clone());
         let unpacked = blocking(move || unpack::unpack(&copy, &location, &limits, sink)).await;

@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// The reason for which an archive holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
+pub enum ArchiveFault {
     /// An archive that is broken, hostile or of an unsupported format.
     #[error(transparent)]
     Unpack(#[from] LayerError),
@@ -59,8 +59,8 @@ pub(crate) fn unpack<S: FileSink>(
     match state.root() {
         RootState::Directory => {}
         RootState::Missing if root.parts().is_empty() => {}
-        RootState::Missing => return Err(location.error(ArchiveError::NoFolder(folder()))),
-        RootState::NotDirectory => return Err(location.error(ArchiveError::NotFolder(folder()))),
+        RootState::Missing => return Err(location.error(ArchiveFault::NoFolder(folder()))),
+        RootState::NotDirectory => return Err(location.error(ArchiveFault::NotFolder(folder()))),
     }
     state.finish(&root, limits).map_err(failed)
 }
@@ -78,7 +78,7 @@ fn unpack_error(location: &ArchiveLocation, error: UnpackError) -> Error {
 }
 
 impl ArchiveLocation {
-    pub(crate) fn error(&self, source: ArchiveError) -> Error {
+    pub(crate) fn error(&self, source: ArchiveFault) -> Error {
         Error::Archive {
             url: self.url().to_string(),
             source,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_source::{ArchiveError, Error, SkippableLayers};
+use catalog_mirror_source::{ArchiveFault, Error, SkippableLayers};
 use testkit::{FileAnswer, FileServer};
 
 use super::{PATH, images, pull, source, two_folders};
@@ -58,7 +58,7 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
         matches!(
             &error,
             Error::Archive {
-                source: ArchiveError::Changed,
+                source: ArchiveFault::Changed,
                 ..
             }
         ),

@@ -1,6 +1,6 @@
 //! The files of an archive, well-formed and not.
 
-use catalog_mirror_source::{ArchiveError, Error, LayerError};
+use catalog_mirror_source::{ArchiveFault, Error, LayerError};
 use testkit::{Layer, gzip};
 
 use super::{PATH, files, two_folders};
@@ -97,14 +97,14 @@ async fn malformed_archive_is_refused_with_its_url() {
         let Error::Archive { url, source } = &error else {
             panic!("{}", chain(&error));
         };
-        assert!(matches!(source, ArchiveError::Unpack(_)), "{source:?}");
+        assert!(matches!(source, ArchiveFault::Unpack(_)), "{source:?}");
         assert!(url.ends_with(PATH), "{url}");
     }
     let error = files(&Layer::new().raw(gzip(b"BZh91AY")), "").await.unwrap_err();
     let is_tar = matches!(
         &error,
         Error::Archive {
-            source: ArchiveError::Unpack(LayerError::Tar { .. }),
+            source: ArchiveFault::Unpack(LayerError::Tar { .. }),
             ..
         }
     );

@@ -1,0 +1,89 @@
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{CatalogName, ObjectRef, PREVIOUS_MAX, Sha256};
+
+/// Maximum number of published inputs of a composed catalog.
+pub const INPUTS_MAX: usize = 64;
+
+/// Maximum number of earlier publications, or of inputs, in a document that is read. Sixteen times the earlier publications that
+/// this version writes, so that a later one may remember more. Readers copy and compare the list for every request, and 150,000
+/// of them cost seconds each.
+pub(crate) const LIST_READ_MAX: usize = 16 * PREVIOUS_MAX;
+
+/// The source of a catalog and its last known revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRef {
+    /// The source as it is configured: `quay.io/operatorhubio/catalog:latest`, `oci:DIR`, `dir:PATH`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The source's own version, compared for equality: for an image its digest.
+    pub revision: String,
+    /// The signatures of the image, if the catalog has a policy that asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+    /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any other catalog.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "read_short_list")]
+    pub inputs: Vec<SourceInput>,
+}
+
+/// Published state of a catalog of which a composed catalog was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceInput {
+    /// Name of the catalog.
+    pub catalog: CatalogName,
+    /// Its content hash, by which a composition may stay at this state.
+    pub content_hash: Sha256,
+    /// Its Snapshot, which collection keeps: the same state may be selected from in another way.
+    pub snapshot: ObjectRef,
+}
+
+/// Result of verifying the signatures of a source image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Hash of the policy: another policy has another hash.
+    pub policy: Sha256,
+    /// Signers. Empty if the policy accepts anything.
+    pub by: Vec<SignedBy>,
+}
+
+/// Method and key of one signer of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedBy {
+    /// Kind of signature: `cosign`, `sigstore-bundle` or `openpgp`.
+    pub method: String,
+    /// Fingerprint of the key: the sha256 of its `SubjectPublicKeyInfo`, or an OpenPGP fingerprint.
+    pub key: String,
+}
+
+/// Reads a list, and refuses one that is too long before the rest of it is parsed.
+pub(crate) fn read_short_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct ShortList<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ShortList<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {LIST_READ_MAX} entries")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut entries = Vec::new();
+            while let Some(next) = list.next_element()? {
+                if entries.len() == LIST_READ_MAX {
+                    return Err(A::Error::invalid_length(LIST_READ_MAX + 1, &self));
+                }
+                entries.push(next);
+            }
+            Ok(entries)
+        }
+    }
+
+    deserializer.deserialize_seq(ShortList(PhantomData))
+}
