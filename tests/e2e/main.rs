@@ -17,6 +17,7 @@ mod hostile;
 mod http;
 mod licences;
 mod maintenance;
+mod misuse;
 mod notify;
 mod pages;
 mod protocol;

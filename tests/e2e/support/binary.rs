@@ -132,6 +132,11 @@ impl Server {
         }
     }
 
+    /// Returns the process ID.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends SIGTERM and waits for the end.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let id = self.child.id().to_string();

@@ -48,6 +48,22 @@ async fn fresh_pointer_is_not_read_again() {
     assert_eq!(world.store.take_log(), []);
 }
 
+/// The listings of 300 catalogs would read as many snapshots.
+#[tokio::test]
+async fn listings_read_no_snapshot() {
+    let world = World::new().await;
+    world.store.take_log();
+    for path in ["/catalogs", "/v2/_catalog"] {
+        assert_eq!(world.get(path, &[]).await.status, 200, "{path}");
+    }
+    let keys = world.store.take_log().into_iter().filter_map(|call| call.key);
+    let snapshots: Vec<String> = keys
+        .map(|key| key.to_string())
+        .filter(|key| key.starts_with("snapshots/"))
+        .collect();
+    assert_eq!(snapshots, [""; 0]);
+}
+
 #[tokio::test]
 async fn known_pointer_is_only_revalidated() {
     let world = World::new().await;

@@ -82,6 +82,34 @@ async fn slow_registries_do_not_keep_others_from_their_turn() {
     polls.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
+/// A registry that answers nothing at all, not even the HEAD of a tag, holds back no other catalog of the round.
+#[tokio::test(flavor = "multi_thread")]
+async fn round_goes_on_beside_a_registry_that_hangs() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (hung_registry, mut catalogs) = registry(&["hung-a", "hung-b"]).await;
+    let names: Vec<String> = (0..40).map(|at| format!("quick-{at}")).collect();
+    let (_quick_registry, quick) = registry(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    hung_registry.delay(Kind::Head, NEVER);
+    catalogs.extend(quick.clone());
+    let round = tokio::spawn(async move { mirror.poll_all(&catalogs, false).await });
+    let all_published = async {
+        for catalog in &quick {
+            while status(&store, catalog)
+                .await
+                .is_none_or(|status| status.outcome != Outcome::Published)
+            {
+                sleep(Duration::from_millis(10)).await;
+            }
+        }
+    };
+    timeout(PATIENCE, all_published)
+        .await
+        .expect("all quick catalogs are published");
+    assert!(!round.is_finished());
+    round.abort();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_catalog_is_published_from_its_copy() {
     let store = MemoryStore::new();
