@@ -175,14 +175,9 @@ impl Images {
             .collect();
         let copies = stream::iter(copies).buffer_unordered(self.settings().side_by_side.max(1));
         copies.try_collect::<Vec<()>>().await?;
-        let traffic = blobs.traffic();
         Ok(Download {
             dir,
-            pull: Pull {
-                bytes: traffic.bytes,
-                requests: traffic.requests,
-                ..Pull::default()
-            },
+            pull: blobs.traffic().into(),
             _space: space,
         })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use fetch::Traffic;
 use oci::{Digest, FileSink, ImageLimits, Root};
 use oci_client::Reference;
 use tokio::time::timeout;
@@ -345,6 +346,16 @@ impl SkippableLayers {
     pub(crate) fn below(&self, root: &str) -> &BTreeSet<Digest> {
         static NONE: BTreeSet<Digest> = BTreeSet::new();
         if self.root == root { &self.digests } else { &NONE }
+    }
+}
+
+impl From<Traffic> for Pull {
+    fn from(traffic: Traffic) -> Self {
+        Self {
+            bytes: traffic.bytes,
+            requests: traffic.requests,
+            ..Self::default()
+        }
     }
 }
 

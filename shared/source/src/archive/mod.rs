@@ -115,10 +115,8 @@ impl ArchiveRequest<'_> {
         }
         let sink = unpacked.map_err(|error| session.redact(error))?;
         let pull = Pull {
-            bytes: traffic.bytes,
-            requests: traffic.requests,
             layers_fetched: 1,
-            ..Pull::default()
+            ..traffic.into()
         };
         Ok((sink, pull))
     }

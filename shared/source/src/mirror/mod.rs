@@ -87,12 +87,9 @@ impl MirrorRequest<'_> {
         let session = self.session().await?;
         let read = self.read_lines(&session, expected, sink).await;
         let sink = read.map_err(|error| session.redact(error))?;
-        let traffic = session.traffic();
         let pull = Pull {
-            bytes: traffic.bytes,
-            requests: traffic.requests,
             layers_fetched: 1,
-            ..Pull::default()
+            ..session.traffic().into()
         };
         Ok((sink, pull))
     }
