@@ -30,7 +30,7 @@ pub enum Kind {
     Snapshot,
     /// The position of each Meta of a Snapshot.
     Index,
-    /// How the content of a Snapshot violates the rules of OLM.
+    /// Findings of the validation of a Snapshot.
     Findings,
     /// A list of keys that the garbage collector has condemned.
     Garbage,
