@@ -14,40 +14,16 @@ use publish::{
     Catalog, CatalogSource, ComposedSource, GcOptions, PollOptions, Report, Retention, RollbackOptions, RollbackTarget,
     Schedule,
 };
-use serde_json::{Value, json};
 use store::{MemoryStore, Store, StoreExt, memory::Action, read_stored};
-use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{
-    binary::run,
-    catalogs::{self, Files},
+    catalogs::{Files, connected_package},
     site::Site,
 };
 
-/// Returns a package with a channel `stable` of `bundles` bundles, each of which replaces the one before.
-fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
-    let bundle = |version: usize| format!("{name}.v{version}.0.0");
-    let entry = |version: usize| match version {
-        0 => json!({"name": bundle(0)}),
-        _ => json!({"name": bundle(version), "replaces": bundle(version - 1)}),
-    };
-    let entries: Vec<Value> = (0..bundles).map(entry).collect();
-    let mut metas = vec![
-        json!({"schema": "olm.package", "name": name, "defaultChannel": "stable"}),
-        json!({"schema": "olm.channel", "package": name, "name": "stable", "entries": entries}),
-    ];
-    metas.extend((0..bundles).map(|version| {
-        let value = json!({"packageName": name, "version": format!("{version}.0.0")});
-        json!({"schema": "olm.bundle", "package": name, "name": bundle(version), "image": format!("r.example/{name}:{version}"),
-            "properties": [{"type": "olm.package", "value": value}]})
-    }));
-    let lines: String = metas.iter().map(|meta| format!("{meta}\n")).collect();
-    (format!("{name}/catalog.json"), lines.into_bytes())
-}
-
 fn ten() -> Files {
-    (0..10).map(|at| package(&format!("p{at}"), 3)).collect()
+    (0..10).map(|at| connected_package(&format!("p{at}"), 3)).collect()
 }
 
 fn composed(name: &str, text: &str) -> Catalog {
@@ -128,7 +104,7 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
 
     // p6 is not selected: the composition only learns of the input's new state.
     let mut files = ten();
-    files[6] = package("p6", 4);
+    files[6] = connected_package("p6", 4);
     site.push(&files);
     site.poll().await;
     site.store.take_log();
@@ -139,7 +115,7 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     );
     assert_eq!(snapshot(&site, "team").await, team);
 
-    files[5] = package("p5", 4);
+    files[5] = connected_package("p5", 4);
     site.push(&files);
     assert_eq!(site.poll().await.packages_validated, 1);
     let report = poll(&site, &selection()).await;
@@ -252,7 +228,7 @@ async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     let site = published().await;
     let first = current(&site, "team").await.content_hash;
     let mut files = ten();
-    files[4] = package("p4", 5);
+    files[4] = connected_package("p4", 5);
     site.push(&files);
     site.poll().await;
     let second = poll(&site, &selection()).await.content_hash.unwrap();
@@ -268,7 +244,7 @@ async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     rollback("site").await;
     // The input is where the rollback of the composition was made of.
     assert_eq!(poll(&site, &selection()).await.content_hash, Some(first));
-    files[5] = package("p5", 9);
+    files[5] = connected_package("p5", 9);
     site.push(&files);
     site.poll().await;
     assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Published);
@@ -292,7 +268,7 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
     assert_eq!(poll(&site, &pinned("{name: p4}")).await.outcome, Outcome::Published);
     for at in 0..40 {
         let mut files = ten();
-        files[3] = package("p3", 4 + at);
+        files[3] = connected_package("p3", 4 + at);
         site.push(&files);
         assert_eq!(site.poll().await.outcome, Outcome::Published);
     }
@@ -373,7 +349,7 @@ async fn schedule_polls_a_composition_when_its_input_was_published() {
     });
     let running = tokio::spawn(schedule.run(stop.clone()));
     let mut files = ten();
-    files[4] = package("p4", 7);
+    files[4] = connected_package("p4", 7);
     site.push(&files);
     let next = async {
         while let Some(report) = reports.recv().await {
@@ -405,58 +381,4 @@ async fn damaged_shard_of_an_input_is_mended_by_the_input() {
     assert_eq!(site.mirror.poll(&team, options).await.error_text(), None);
     let found = publish::verify(&site.store, &team.name).await.unwrap();
     assert_eq!(found.findings, []);
-}
-
-/// Writes a file of the folder, and returns its path.
-fn write(folder: &TempDir, name: &str, text: &str) -> String {
-    let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
-    path.display().to_string()
-}
-
-#[test]
-fn configured_compositions_are_polled_listed_and_protected() {
-    let folder = TempDir::new().unwrap();
-    let layout = catalogs::example_layout().display().to_string();
-    let isc = "kind: ImageSetConfiguration
-apiVersion: mirror.openshift.io/v2alpha1
-mirror:
-  operators:
-  - catalog: demo
-    targetCatalog: caches
-    packages: [{name: demo-cache}]
-";
-    let isc = write(&folder, "isc.yaml", isc);
-    let bundle = r#"{"schema":"olm.package","name":"mine","defaultChannel":"c"}
-{"schema":"olm.channel","package":"mine","name":"c","entries":[{"name":"mine.v1.0.0"}]}
-{"schema":"olm.bundle","package":"mine","name":"mine.v1.0.0","image":"r.example/mine:1","properties":[{"type":"olm.package","value":{"packageName":"mine","version":"1.0.0"}}]}
-"#;
-    std::fs::create_dir(folder.path().join("mine")).unwrap();
-    write(&folder, "mine/catalog.json", bundle);
-    let mine = folder.path().join("mine").display().to_string();
-    let text = format!(
-        "catalogs:
-- {{name: demo, source: 'oci:{layout}:v1'}}
-- name: team
-  compose:
-    inputs: [{{catalog: demo, select: {{packages: [{{name: demo-queue}}]}}}}]
-    add: [{{source: 'dir:{mine}'}}]
-- {{compose: {{imageSet: '{isc}'}}}}
-"
-    );
-    let config = write(&folder, "catalogs.yaml", &text);
-    let store = folder.path().join("store").display().to_string();
-    run(["poll", "--store", &store, "--config", &config]).exits(0);
-    let list = run(["ls", "--store", &store, "team"]).exits(0).stdout;
-    assert!(list.contains("demo-queue") && list.contains("mine"), "{list}");
-    let list = run(["ls", "--store", &store]).exits(0).stdout;
-    assert!(list.contains("caches") && list.contains("compose:demo"), "{list}");
-
-    let refused = run(["rm", "--store", &store, "demo"]).exits(1);
-    assert!(
-        refused.stderr.contains("compositions are made of it: caches, team"),
-        "{refused:#?}"
-    );
-    run(["rm", "--store", &store, "--force", "demo"]).exits(0);
-    run(["rm", "--store", &store, "caches"]).exits(0);
 }

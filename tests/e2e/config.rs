@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use crate::support::{
     binary::{Server, run},
-    catalogs, http,
+    catalogs::{self, write},
+    http,
 };
 
 const BAD: &str = "
@@ -307,4 +308,50 @@ fn serve_reports_unusable_files_before_it_listens() {
         assert!(failed.stderr.contains(part), "{part}: {failed:#?}");
         assert!(!failed.stderr.contains("listening"), "{failed:#?}");
     }
+}
+
+#[test]
+fn configured_compositions_are_polled_listed_and_protected() {
+    let folder = TempDir::new().unwrap();
+    let layout = catalogs::example_layout().display().to_string();
+    let isc = "kind: ImageSetConfiguration
+apiVersion: mirror.openshift.io/v2alpha1
+mirror:
+  operators:
+  - catalog: demo
+    targetCatalog: caches
+    packages: [{name: demo-cache}]
+";
+    let isc = write(&folder, "isc.yaml", isc);
+    let bundle = r#"{"schema":"olm.package","name":"mine","defaultChannel":"c"}
+{"schema":"olm.channel","package":"mine","name":"c","entries":[{"name":"mine.v1.0.0"}]}
+{"schema":"olm.bundle","package":"mine","name":"mine.v1.0.0","image":"r.example/mine:1","properties":[{"type":"olm.package","value":{"packageName":"mine","version":"1.0.0"}}]}
+"#;
+    write(&folder, "mine/catalog.json", bundle);
+    let mine = folder.path().join("mine").display().to_string();
+    let text = format!(
+        "catalogs:
+- {{name: demo, source: 'oci:{layout}:v1'}}
+- name: team
+  compose:
+    inputs: [{{catalog: demo, select: {{packages: [{{name: demo-queue}}]}}}}]
+    add: [{{source: 'dir:{mine}'}}]
+- {{compose: {{imageSet: '{isc}'}}}}
+"
+    );
+    let config = write(&folder, "catalogs.yaml", &text);
+    let store = folder.path().join("store").display().to_string();
+    run(["poll", "--store", &store, "--config", &config]).exits(0);
+    let list = run(["ls", "--store", &store, "team"]).exits(0).stdout;
+    assert!(list.contains("demo-queue") && list.contains("mine"), "{list}");
+    let list = run(["ls", "--store", &store]).exits(0).stdout;
+    assert!(list.contains("caches") && list.contains("compose:demo"), "{list}");
+
+    let refused = run(["rm", "--store", &store, "demo"]).exits(1);
+    assert!(
+        refused.stderr.contains("compositions are made of it: caches, team"),
+        "{refused:#?}"
+    );
+    run(["rm", "--store", &store, "--force", "demo"]).exits(0);
+    run(["rm", "--store", &store, "caches"]).exits(0);
 }

@@ -6,7 +6,8 @@ use tempfile::TempDir;
 
 use crate::support::{
     binary::{Ran, Server, command, run},
-    catalogs, http,
+    catalogs::{self, write},
+    http,
 };
 
 /// Returns a store with the example catalog as `demo`.
@@ -15,13 +16,6 @@ fn published(folder: &TempDir) -> String {
     let source = format!("demo=oci:{}:v1", catalogs::example_layout().display());
     run(["poll", "--store", &store, "--catalog", &source]).exits(0);
     store
-}
-
-fn write(folder: &TempDir, path: &str, text: &str) -> String {
-    let path = folder.path().join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    path.display().to_string()
 }
 
 /// A folder that is a file is no empty catalog.

@@ -3,6 +3,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::{Value, json};
+use tempfile::TempDir;
 use testkit::{Image, ImageBuilder, Layer};
 
 use super::cargo;
@@ -64,4 +66,33 @@ pub(crate) fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
         ));
     }
     (format!("{name}/catalog.yaml"), text.into_bytes())
+}
+
+/// Returns a package with a channel `stable` of `bundles` bundles, each of which replaces the one before.
+pub(crate) fn connected_package(name: &str, bundles: usize) -> (String, Vec<u8>) {
+    let bundle = |version: usize| format!("{name}.v{version}.0.0");
+    let entry = |version: usize| match version {
+        0 => json!({"name": bundle(0)}),
+        _ => json!({"name": bundle(version), "replaces": bundle(version - 1)}),
+    };
+    let entries: Vec<Value> = (0..bundles).map(entry).collect();
+    let mut metas = vec![
+        json!({"schema": "olm.package", "name": name, "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": name, "name": "stable", "entries": entries}),
+    ];
+    metas.extend((0..bundles).map(|version| {
+        let value = json!({"packageName": name, "version": format!("{version}.0.0")});
+        json!({"schema": "olm.bundle", "package": name, "name": bundle(version), "image": format!("r.example/{name}:{version}"),
+            "properties": [{"type": "olm.package", "value": value}]})
+    }));
+    let lines: String = metas.iter().map(|meta| format!("{meta}\n")).collect();
+    (format!("{name}/catalog.json"), lines.into_bytes())
+}
+
+/// Writes a file of the folder, and the folders above it. Returns its path.
+pub(crate) fn write(folder: &TempDir, path: &str, text: &str) -> String {
+    let path = folder.path().join(path);
+    fs::create_dir_all(path.parent().expect("the path is below the folder")).expect("the folder can be written");
+    fs::write(&path, text).expect("the file can be written");
+    path.display().to_string()
 }
