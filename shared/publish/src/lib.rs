@@ -19,7 +19,7 @@ pub use poll::{
     Catalog, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, InputCatalog, InputPlace,
     InvalidCatalog, Mirror, MirrorSettings, NamedInput, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
     PollTimes, ProgressCounts, PublishedCatalog, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck,
-    ValidationMode, ValidationModeError, backoff, input_shards, render_composition,
+    ValidationMode, ValidationModeError, backoff, input_shards, named_catalogs, render_composition,
 };
 pub use remove::{followers, remove};
 pub use report::{ChangedPackages, ObjectStats, Report};

@@ -6,13 +6,13 @@ use std::{
 };
 
 use ::compose::{
-    ComposeFile, ComposedCatalog, ComposedContent, Composition, CompositionInput, NamedCatalog, PackageSource,
+    ComposeFile, ComposedCatalog, ComposedContent, Composition, CompositionInput, Explanation, PackageSource,
 };
 use ::render::{NoStoredShards, Renderer, StoredShards};
 use anyhow::Context;
 use model::{Current, Sha256, Snapshot};
 use olm::Reference;
-use publish::{InputCatalog, NamedInput};
+use publish::{InputCatalog, NamedInput, named_catalogs};
 use store::Store;
 
 use crate::{
@@ -59,9 +59,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         let renderer = Renderer::start(loader.reader.settings(), stored);
         let work = move || publish::render_composition(&composition, &mut inputs, &mut additions, renderer);
         let composed = tokio::task::spawn_blocking(work).await??;
-        for notice in &composed.explanation.notices {
-            eprintln!("notice: {notice}");
-        }
+        print_notices(&composed.explanation);
         println!(
             "{}",
             image::write(loader.reader.images(), &target, composed.rendering).await?
@@ -71,10 +69,12 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let (explain, json) = (args.explain, args.json);
     // Shards are read and parsed by blocking calls.
     let work = move || {
-        let composed = ::compose::compose(&composition, &mut named(&mut inputs), &mut named(&mut additions))?;
-        for notice in &composed.explanation.notices {
-            eprintln!("notice: {notice}");
-        }
+        let composed = ::compose::compose(
+            &composition,
+            &mut named_catalogs(&mut inputs),
+            &mut named_catalogs(&mut additions),
+        )?;
+        print_notices(&composed.explanation);
         match (explain, json) {
             (false, _) => print(&composed, &mut inputs)?,
             (true, true) => output::compose::json(&composed.explanation.decisions)?,
@@ -205,12 +205,10 @@ async fn pinned(store: &dyn Store, current: &Current, newest: Snapshot, hash: Sh
     anyhow::bail!("the store does not keep the state {hash}")
 }
 
-fn named(inputs: &mut [NamedInput]) -> Vec<NamedCatalog<'_>> {
-    let named = inputs.iter_mut().map(|input| NamedCatalog {
-        name: input.name.clone(),
-        packages: &mut input.catalog,
-    });
-    named.collect()
+fn print_notices(explanation: &Explanation) {
+    for notice in &explanation.notices {
+        eprintln!("notice: {notice}");
+    }
 }
 
 fn print(composed: &ComposedCatalog, inputs: &mut [NamedInput]) -> anyhow::Result<()> {

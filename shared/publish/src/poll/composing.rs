@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compose::Explanation;
 use model::{CatalogName, Current, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
-use render::{RenderSettings, Renderer, StopFlag};
+use render::{Renderer, StopFlag};
 use serde::Serialize;
 use source::{Digest, Source};
 use store::{Store, read_stored};
@@ -78,14 +78,14 @@ impl ResolvedInputs {
                     inputs.push(InputState::Published(input));
                 }
                 InputPlace::Pulled(pulled) => {
-                    let digest = resolve(mirror, catalog, pulled).await?;
+                    let digest = mirror.resolve(catalog, pulled_source(pulled)).await?;
                     text.inputs.push(pulled_revision(pulled, &digest));
                     inputs.push(InputState::Pulled(digest));
                 }
             }
         }
         for addition in &composed.additions {
-            let digest = resolve(mirror, catalog, addition).await?;
+            let digest = mirror.resolve(catalog, pulled_source(addition)).await?;
             text.additions.push(pulled_revision(addition, &digest));
             additions.push(digest);
         }
@@ -158,16 +158,6 @@ fn waiting(input: &CatalogName, reason: impl Into<String>) -> PollError {
 
 fn pulled_source(pulled: &Catalog) -> &Source {
     pulled.source.pulled().expect("what a composition pulls is a source")
-}
-
-async fn resolve(mirror: &Mirror, catalog: &Catalog, pulled: &Catalog) -> Result<Digest, PollError> {
-    let source = pulled_source(pulled);
-    if let Some(pinned) = source.pinned() {
-        return Ok(pinned.clone());
-    }
-    let permit = mirror.resolving.acquire().await;
-    let _permit = permit.expect("the semaphore is never closed");
-    Ok(mirror.images(catalog).resolve(source).await?)
 }
 
 /// Returns the state of a published catalog at which the composition is now.
@@ -291,7 +281,7 @@ impl Composing<'_> {
         }
         let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
         let stored = PublishedShards::new(self.mirror.store.clone(), known);
-        let renderer = Renderer::start(self.settings(), Arc::new(stored));
+        let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.stop), Arc::new(stored));
         let composition = self.composed.composition.clone();
         let work = move || render_composition(&composition, &mut inputs, &mut additions, renderer);
         let composed = tokio::task::spawn_blocking(work).await??;
@@ -300,14 +290,6 @@ impl Composing<'_> {
             rendering: composed.rendering,
             inputs: snapshots,
         })
-    }
-
-    fn settings(&self) -> RenderSettings {
-        RenderSettings {
-            stop: self.stop.clone(),
-            limits: self.mirror.render_limits(self.catalog),
-            ..self.mirror.settings.render.clone()
-        }
     }
 
     /// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the commit.

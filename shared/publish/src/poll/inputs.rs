@@ -128,7 +128,12 @@ pub fn render_composition(
         }
         ComposedContent::Lines(lines) => render_lines(&package.name, &lines, &mut renderer),
     };
-    let explanation = compose_to(composition, &mut named(inputs), &mut named(additions), &mut sink)?;
+    let explanation = compose_to(
+        composition,
+        &mut named_catalogs(inputs),
+        &mut named_catalogs(additions),
+        &mut sink,
+    )?;
     for (input, packages) in inputs
         .iter_mut()
         .zip(&whole)
@@ -162,7 +167,8 @@ fn render_lines(package: &str, mut lines: &[u8], renderer: &mut Renderer) -> Res
     Ok(renderer.file(&path, &mut lines)?)
 }
 
-fn named(inputs: &mut [NamedInput]) -> Vec<NamedCatalog<'_>> {
+/// Returns the catalogs as a composition takes them.
+pub fn named_catalogs(inputs: &mut [NamedInput]) -> Vec<NamedCatalog<'_>> {
     let named = inputs.iter_mut().map(|input| NamedCatalog {
         name: input.name.clone(),
         packages: &mut input.catalog,

@@ -6,14 +6,13 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, Status};
-use render::RenderLimits;
-use source::Images;
+use render::{RenderLimits, RenderSettings, StopFlag};
+use source::{Digest, Images, Source};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
 
 use super::{
-    copies::ImageCopies,
     once::{Poll, SourceCheck},
     open_pull::{OpenPull, PullRecords},
 };
@@ -122,6 +121,25 @@ impl Mirror {
         own.unwrap_or(self.settings.render.limits)
     }
 
+    /// Returns the settings for rendering a catalog, whose work `stop` ends.
+    pub(crate) fn render_settings(&self, catalog: &Catalog, stop: &StopFlag) -> RenderSettings {
+        RenderSettings {
+            stop: stop.clone(),
+            limits: self.render_limits(catalog),
+            ..self.settings.render.clone()
+        }
+    }
+
+    /// Returns the digest that a source of a catalog has now. A pinned digest needs no request, and no turn.
+    pub(crate) async fn resolve(&self, catalog: &Catalog, source: &Source) -> Result<Digest, PollError> {
+        if let Some(pinned) = source.pinned() {
+            return Ok(pinned.clone());
+        }
+        let permit = self.resolving.acquire().await;
+        let _permit = permit.expect("the semaphore is never closed");
+        Ok(self.images(catalog).resolve(source).await?)
+    }
+
     /// Returns the maximum duration of one pull of a catalog.
     pub(crate) fn pull_time(&self, catalog: &Catalog) -> Duration {
         let own = catalog.limits.as_ref().map(|limits| limits.pull_time);
@@ -181,18 +199,10 @@ impl Mirror {
         self.progress.start();
         let before = self.status(catalog, options.before).await;
         let mut report = Report::new(catalog.name.clone());
-        let mut poll = Poll {
-            mirror: self,
-            catalog,
-            force: options.force,
-            check_stored: options.check_stored,
-            empty_layers: before.as_ref().and_then(|before| before.empty_layers.clone()),
-            status: before.as_ref(),
-            pull: None,
-            copies: ImageCopies::default(),
-            inputs: None,
-            report: &mut report,
-        };
+        let mut poll = Poll::new(self, catalog, before.as_ref(), &mut report);
+        poll.force = options.force;
+        poll.check_stored = options.check_stored;
+        poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
         let ended = match options.time {
             None => poll.run().await,
             Some(time) => timeout(time, poll.run())
@@ -216,18 +226,7 @@ impl Mirror {
         let started = Instant::now();
         let before = self.status(catalog, before).await;
         let mut report = Report::new(catalog.name.clone());
-        let mut poll = Poll {
-            mirror: self,
-            catalog,
-            force: false,
-            check_stored: false,
-            empty_layers: None,
-            status: before.as_ref(),
-            pull: None,
-            copies: ImageCopies::default(),
-            inputs: None,
-            report: &mut report,
-        };
+        let mut poll = Poll::new(self, catalog, before.as_ref(), &mut report);
         let ended = match poll.check().await {
             Ok(SourceCheck::New(_, digest)) => {
                 return UpdateCheck::Available {

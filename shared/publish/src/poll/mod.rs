@@ -28,7 +28,9 @@ pub use self::{
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,
     guard::Suspicion,
-    inputs::{ComposedRendering, InputCatalog, NamedInput, PublishedCatalog, input_shards, render_composition},
+    inputs::{
+        ComposedRendering, InputCatalog, NamedInput, PublishedCatalog, input_shards, named_catalogs, render_composition,
+    },
     limits::SourceLimits,
     metrics::PollMetrics,
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},

@@ -51,6 +51,29 @@ pub(crate) struct Poll<'a> {
     pub(crate) report: &'a mut Report,
 }
 
+impl<'a> Poll<'a> {
+    /// Creates a poll that is not forced, and knows no layers.
+    pub(crate) fn new(
+        mirror: &'a Mirror,
+        catalog: &'a Catalog,
+        status: Option<&'a Status>,
+        report: &'a mut Report,
+    ) -> Self {
+        Self {
+            mirror,
+            catalog,
+            force: false,
+            check_stored: false,
+            empty_layers: None,
+            status,
+            pull: None,
+            copies: ImageCopies::default(),
+            inputs: None,
+            report,
+        }
+    }
+}
+
 impl Poll<'_> {
     /// Polls, and starts again when another writer was faster or a published object turns out to be damaged.
     pub(crate) async fn run(&mut self) -> Result<Outcome, PollError> {
@@ -163,7 +186,7 @@ impl Poll<'_> {
         Ok(SourceCheck::Known(updated))
     }
 
-    /// Returns the digest of the source, or the revision of the composition. A pinned digest needs no request.
+    /// Returns the digest of the source, or the revision of the composition.
     async fn resolve(&mut self, transaction: &Transaction) -> Result<Digest, PollError> {
         let source = match &self.catalog.source {
             CatalogSource::Pulled(source) => source,
@@ -172,16 +195,11 @@ impl Poll<'_> {
                 return Ok(self.inputs.insert(found).revision.clone());
             }
         };
-        if let Some(pinned) = source.pinned() {
-            return Ok(pinned.clone());
-        }
-        if let Some(digest) = self.copies.last() {
+        match self.copies.last() {
             // What was copied is published. The next poll sees what has come since.
-            return Ok(digest.clone());
+            Some(digest) => Ok(digest.clone()),
+            None => self.mirror.resolve(self.catalog, source).await,
         }
-        let permit = self.mirror.resolving.acquire().await;
-        let _permit = permit.expect("the semaphore is never closed");
-        Ok(self.mirror.images(self.catalog).resolve(source).await?)
     }
 
     /// Looks for missing and truncated objects of an unchanged catalog, once an hour: a damaged state is otherwise only

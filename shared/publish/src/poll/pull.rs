@@ -4,7 +4,7 @@ use std::{
 };
 
 use model::{EmptyLayers, Snapshot};
-use render::{RenderError, RenderSettings, Renderer, Rendering, StopFlag};
+use render::{RenderError, Renderer, Rendering, StopFlag};
 use source::{Digest, FileSink, Images, Source};
 
 use super::{once::Poll, stored_shards::PublishedShards};
@@ -31,12 +31,7 @@ pub(crate) async fn pull(
         stop,
         report,
     } = work;
-    let settings = RenderSettings {
-        stop: stop.clone(),
-        limits: mirror.render_limits(catalog),
-        ..mirror.settings.render.clone()
-    };
-    let renderer = Renderer::start(settings, published);
+    let renderer = Renderer::start(mirror.render_settings(catalog, stop), published);
     let sink = RenderSink::new(renderer, mirror.progress());
     let (sink, pull) = images.read(&from, digest, &skippable_layers(known), sink).await?;
     report.bytes_pulled += pull.bytes;

@@ -202,8 +202,8 @@ impl KnownFindings {
     }
 
     /// Returns the findings of a Package with these lines, if all of them are known.
-    fn get(&self, shard: &Shard) -> Option<PackageFindings> {
-        self.0.get(&shard.lines.sha256).cloned()
+    fn get(&self, shard: &Shard) -> Option<&PackageFindings> {
+        self.0.get(&shard.lines.sha256)
     }
 }
 
@@ -220,7 +220,7 @@ fn validate(
     let batches = new.chunks(workers * BATCH);
     let mut validated = batches.flat_map(|batch| validate_batch(rendering, batch, workers, stop));
     let findings = shards.iter().map(|shard| match known.get(shard) {
-        Some(findings) => Ok(findings),
+        Some(findings) => Ok(findings.clone()),
         None => validated.next().expect("each shard that is not known is validated"),
     });
     Ok((Findings::collect(RULES_VERSION, findings)?, new.len()))
