@@ -91,6 +91,29 @@ pushed_image() {
     "$(skopeo inspect --raw "oci:$WORK/written:v1" | digest)" "$digest"
 }
 
+# Each row of oc-mirror's table, on the packages with the most channels and bundles.
+promised_selections() {
+  local catalog=$1 most=$2
+  "$CATALOG_MIRROR" render "$3" >"$WORK/$catalog.lines"
+  "$CATALOG_MIRROR" poll --store "$WORK/promised" --catalog "$catalog=dir:$3" >"$WORK/poll.out"
+  succeeds "selections of $catalog take the promised bundles" \
+    python3 "$LIB/selections.py" "$CATALOG_MIRROR" "$WORK/promised" "$catalog" "$WORK/$catalog.lines" "$most"
+}
+
+all_promised_selections() {
+  local data
+  promised_selections demo 4 "$ROOT/tests/catalogs/v2"
+  data=$(data_folder)
+  if [[ -n $data ]]; then
+    promised_selections v4.20 6 "$SERIES/000/configs"
+    unpack "$data/community-v4.14.tar.zst" "$WORK/real"
+    promised_selections v4.14 6 "$WORK/real/v4.14/configs"
+    unpack "$data/community-full.tar.zst" "$WORK/real"
+    promised_selections full 6 "$WORK/real/configs"
+    rm -r "$WORK/real"
+  fi
+}
+
 digest() { echo "sha256:$(sha256)"; }
 
 need_crane
@@ -99,6 +122,7 @@ write_config
 serve "$STORE"
 for step in $(steps); do one_step "$step"; done
 images_of_selection
+all_promised_selections
 start_plain_registry
 pushed_image
 succeeds "verify finds nothing wrong in the store" "$CATALOG_MIRROR" verify --store "$STORE"

@@ -11,6 +11,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("fbc", &[]),
     ("olm", &["model"]),
+    // The objects inside a bundle may be YAML, which `fbc` reads.
+    ("registry", &["fbc", "model"]),
     ("compose", &["fbc", "model", "olm"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
@@ -22,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "publish",
         // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
         &[
-            "compose", "fbc", "fetch", "model", "oci", "olm", "render", "source", "store", "trust",
+            "compose", "fbc", "fetch", "model", "oci", "olm", "registry", "render", "source", "store", "trust",
         ],
     ),
     (
@@ -30,6 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["fetch", "model", "oci", "publish", "render", "store", "trust"],
     ),
     ("http", &["model", "oci", "olm", "store", "trust"]),
+    ("grpc", &["registry"]),
     ("server", &["http", "model"]),
     ("config", &["compose", "model", "publish", "source", "trust"]),
     ("testkit", &["model"]),
@@ -46,6 +49,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("catalog-mirror-trust", NO_IO),
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
+    ("catalog-mirror-registry", NO_IO),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     (
@@ -60,6 +64,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "granit-parser",
             "bcrypt",
             "pgp",
+            "gix-pack",
             "aws-lc-rs",
             "catalog-mirror-fbc",
             "catalog-mirror-source",
@@ -74,6 +79,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "axum",
             "aws-lc-rs",
             "pgp",
+            "gix-pack",
+            "tonic",
             "catalog-mirror-http",
             "catalog-mirror-server",
         ],
@@ -146,11 +153,22 @@ fn forbidden_crate_is_not_reached() {
     }
 }
 
+/// A demo is built by people who wait for it.
+#[test]
+fn program_links_optional_libraries_only_with_their_feature() {
+    let with = tree("catalog-mirror", "{p}", &[]);
+    let without = tree("catalog-mirror", "{p}", &["--no-default-features"]);
+    for optional in ["aws-sdk-s3", "gix-pack", "pgp"] {
+        assert!(names(&with).contains(optional), "the default program lacks {optional}");
+        assert!(!names(&without).contains(optional), "the demo reaches {optional}");
+    }
+}
+
 /// The feature adds markers that make a parser abort, and clocks and stores that fail.
 #[test]
 fn shipped_program_has_no_feature_for_tests() {
     for name in ["catalog-mirror", "catalog-mirror-reader", "catalog-mirror-poller"] {
-        let tree = tree(name, "{p} features: {f}");
+        let tree = tree(name, "{p} features: {f}", &[]);
         let own = tree.lines().filter(|line| line.starts_with("catalog-mirror-"));
         let mut own = own.filter_map(|line| line.split_once(" features: "));
         assert!(
@@ -179,13 +197,16 @@ fn own_dependencies(package: &Value) -> impl Iterator<Item = &str> {
 
 /// Returns the names of all crates that a build of one package alone links, with the features that it asks for.
 fn reached(name: &str) -> BTreeSet<String> {
-    let tree = tree(name, "{p}");
+    names(&tree(name, "{p}", &[]))
+}
+
+fn names(tree: &str) -> BTreeSet<String> {
     let names = tree.lines().filter_map(|line| line.split(' ').next());
     names.map(str::to_owned).collect()
 }
 
 /// Returns what `cargo tree` prints of each crate that a build of one package alone links.
-fn tree(name: &str, format: &str) -> String {
+fn tree(name: &str, format: &str, features: &[&str]) -> String {
     let arguments = [
         "tree",
         "--locked",
@@ -198,5 +219,5 @@ fn tree(name: &str, format: &str) -> String {
         "--package",
         name,
     ];
-    cargo::said(cargo::command().args(arguments))
+    cargo::said(cargo::command().args(arguments).args(features))
 }

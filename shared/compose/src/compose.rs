@@ -1,39 +1,18 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    error::Error,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, Removal, SelectError,
-    dependencies::Dependencies, edit, include::Includer, rewrite::lines,
+    Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, NamedCatalog, PackageLines, ReadError,
+    Removal, SelectError,
+    dependencies::Dependencies,
+    edit,
+    include::Includer,
+    input::{read, read_bytes, unreadable},
+    rewrite::lines,
 };
-
-/// Error of the storage that holds a catalog.
-pub type ReadError = Box<dyn Error + Send + Sync>;
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
 /// and after them those of [`DependencyRule::Include`], in byte order too.
 pub type PackageSink<'a> = dyn FnMut(ComposedPackage) -> Result<(), ReadError> + 'a;
-
-/// Packages of one catalog, read one by one.
-pub trait PackageSource {
-    /// Returns the names of all packages; the empty name stands for the documents without a package.
-    fn packages(&self) -> Vec<String>;
-
-    /// Returns the canonical lines of one of these packages.
-    ///
-    /// # Errors
-    /// Fails if the lines cannot be read, or are not those that were published.
-    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError>;
-}
-
-/// Catalog with the name by which messages call it.
-pub struct NamedCatalog<'a> {
-    /// Name for messages.
-    pub name: String,
-    /// Content of the catalog.
-    pub packages: &'a mut dyn PackageSource,
-}
 
 /// Result of a composition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -237,13 +216,13 @@ impl Composer<'_, '_, '_> {
         let inputs: Vec<usize> = (0..self.inputs.len()).filter(|at| has(&self.inputs[*at])).collect();
         let mut texts: BTreeSet<Vec<u8>> = BTreeSet::new();
         for catalog in self.additions.iter_mut().filter(|catalog| has(catalog)) {
-            texts.insert(read(catalog, "")?);
+            texts.insert(read_bytes(catalog, "")?);
         }
         if let ([input], true) = (inputs.as_slice(), texts.is_empty()) {
             return self.push("", ComposedContent::Shard { input: *input });
         }
         for input in &inputs {
-            texts.insert(read(&mut self.inputs[*input], "")?);
+            texts.insert(read_bytes(&mut self.inputs[*input], "")?);
         }
         if let (1, Some(input)) = (texts.len(), inputs.first()) {
             return self.push("", ComposedContent::Shard { input: *input });
@@ -260,7 +239,7 @@ impl Composer<'_, '_, '_> {
     fn add_package(&mut self, name: &str, owner: Option<usize>) -> Result<(), ComposeError> {
         let (content, base) = match owner {
             Some(input) => self.selected(name, input)?,
-            None => (ComposedContent::Lines(Vec::new()), Some(Vec::new())),
+            None => (ComposedContent::Lines(Vec::new()), None),
         };
         let added: Vec<usize> = (0..self.additions.len())
             .filter(|at| self.added[*at].contains(name))
@@ -276,12 +255,15 @@ impl Composer<'_, '_, '_> {
             return self.push(name, content);
         }
         let base = match (content, base) {
-            (ComposedContent::Lines(lines), _) | (_, Some(lines)) => lines,
-            (ComposedContent::Shard { input }, None) => read(&mut self.inputs[input], name)?,
+            (ComposedContent::Lines(lines), _) => lines,
+            (ComposedContent::Shard { input }, Some(lines)) => {
+                lines.into_bytes().map_err(unreadable(&self.inputs[input], name))?
+            }
+            (ComposedContent::Shard { input }, None) => read_bytes(&mut self.inputs[input], name)?,
         };
         let mut edited = base.clone();
         for at in added {
-            let lines = read(&mut self.additions[at], name)?;
+            let lines = read_bytes(&mut self.additions[at], name)?;
             let rule = &self.composition.add[at];
             edited = edit::merge(name, &edited, &lines, rule.replace)?;
             let reason = format!("documents of {} are added", self.additions[at].name);
@@ -311,20 +293,24 @@ impl Composer<'_, '_, '_> {
         &mut self,
         name: &str,
         content: &ComposedContent,
-        whole: Option<Vec<u8>>,
+        whole: Option<PackageLines<'_>>,
     ) -> Result<(), ComposeError> {
         if self.composition.dependencies == DependencyRule::Ignore {
             return Ok(());
         }
-        match (content, whole) {
-            (ComposedContent::Lines(lines), _) => self.dependencies.add(name, lines),
-            (ComposedContent::Shard { .. }, Some(lines)) => self.dependencies.add(name, &lines),
-            (ComposedContent::Shard { input }, None) => {
-                let lines = read(&mut self.inputs[*input], name)?;
-                self.dependencies.add(name, &lines);
+        let input = match content {
+            ComposedContent::Lines(lines) => {
+                let added = self.dependencies.add(name, &mut lines.as_slice().into());
+                added.expect("lines in memory can be read");
+                return Ok(());
             }
-        }
-        Ok(())
+            ComposedContent::Shard { input } => &mut self.inputs[*input],
+        };
+        let mut lines = match whole {
+            Some(lines) => lines,
+            None => read(input, name)?,
+        };
+        self.dependencies.add(name, &mut lines).map_err(unreadable(input, name))
     }
 
     /// Takes along what the packages so far require. None of those that the composition names is widened or brought back.
@@ -344,7 +330,11 @@ impl Composer<'_, '_, '_> {
     }
 
     /// Returns what an input's selection takes of a package, and the lines if they were read and taken whole.
-    fn selected(&mut self, name: &str, input: usize) -> Result<(ComposedContent, Option<Vec<u8>>), ComposeError> {
+    fn selected(
+        &mut self,
+        name: &str,
+        input: usize,
+    ) -> Result<(ComposedContent, Option<PackageLines<'static>>), ComposeError> {
         let catalog = &mut self.inputs[input];
         let whole = ComposedContent::Shard { input };
         let select = self.composition.inputs[input].select.as_ref();
@@ -355,8 +345,8 @@ impl Composer<'_, '_, '_> {
                 .push(Decision::of_package(name, true, reason));
             return Ok((whole, None));
         };
-        let lines = read(catalog, name)?;
-        let selected = select.apply(name, &lines);
+        let mut lines = read(catalog, name)?;
+        let selected = select.apply_to(name, &mut lines);
         let selected = selected.map_err(|source| ComposeError::Select(catalog.name.clone(), Box::new(source)))?;
         let Some(selected) = selected else {
             return Ok((whole, Some(lines)));
@@ -373,13 +363,4 @@ impl Composer<'_, '_, '_> {
         let name = name.to_owned();
         (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)
     }
-}
-
-/// Reads a package of an input.
-pub(crate) fn read(catalog: &mut NamedCatalog<'_>, package: &str) -> Result<Vec<u8>, ComposeError> {
-    catalog.packages.read(package).map_err(|source| ComposeError::Read {
-        input: catalog.name.clone(),
-        package: package.to_owned(),
-        source,
-    })
 }

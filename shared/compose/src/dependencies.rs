@@ -1,12 +1,15 @@
 //! Packages and APIs that the bundles of a composed catalog require of each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    io,
+};
 
 use semver::Version;
 
 use crate::{
-    Notice, VersionRange,
-    requirements::{BundleDependencies, Constraint, ConstraintList, Gvk, RequiredPackage, bundles},
+    Notice, PackageLines, VersionRange,
+    requirements::{BundleDependencies, Constraint, ConstraintList, Gvk, RequiredPackage, for_each_bundle},
 };
 
 /// Requirements of a composed catalog, and what fulfils them.
@@ -34,9 +37,9 @@ struct Unmet<'a> {
 
 impl Dependencies {
     /// Adds the bundles of one package of the result.
-    pub(crate) fn add(&mut self, package: &str, shard: &[u8]) {
+    pub(crate) fn add(&mut self, package: &str, lines: &mut PackageLines<'_>) -> io::Result<()> {
         self.packages.entry(package.to_owned()).or_default();
-        bundles(shard).for_each(|bundle| self.add_bundle(package, &bundle));
+        for_each_bundle(lines, |bundle| self.add_bundle(package, &bundle))
     }
 
     /// Adds one bundle of the result.

@@ -161,7 +161,9 @@ pub(crate) fn remove(
         channels,
         bundles,
     };
-    rewrite(package, &content, shard, &rest, notices).map_err(|source| rewrite_error(package, source))
+    let rest = rewrite(package, &content, &mut shard.into(), &rest, notices);
+    let rest = rest.map_err(|source| rewrite_error(package, source))?;
+    Ok(rest.unwrap_or_else(|| shard.to_vec()))
 }
 
 /// Checks what `add` and `remove` have changed in a package.

@@ -36,6 +36,9 @@ pub enum SelectError {
     /// A document does not fit its schema, so its part in the graph is unknown.
     #[error("package {0}: the {schema} {name:?} cannot be read: {reason}", schema = .1.schema, name = .1.name, reason = .1.reason)]
     Unreadable(String, UnreadableMeta),
+    /// The lines cannot be read.
+    #[error("package {0}: its lines cannot be read")]
+    Read(String, #[source] std::io::Error),
     /// A document cannot be written again without the parts that are gone.
     #[error("package {0}: a document cannot be rewritten")]
     Rewrite(String, #[source] RewriteError),
@@ -67,6 +70,9 @@ pub enum RewriteError {
     /// The document has no canonical form.
     #[error(transparent)]
     Canonical(#[from] fbc::FbcError),
+    /// The lines cannot be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
 }
 
 /// Returns the first names of a list, and the number of the others.

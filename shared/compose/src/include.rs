@@ -3,17 +3,18 @@
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    io,
 };
 
-use olm::{Channel, PackageParser};
+use olm::Channel;
 
 use crate::{
-    ComposeError, ComposedContent, Decision, Kept, NamedCatalog, Notice, PackageSelection, SelectedBundle, Selection,
-    VersionRange,
-    compose::read,
+    ComposeError, ComposedContent, Decision, Kept, NamedCatalog, Notice, PackageLines, PackageSelection,
+    SelectedBundle, Selection, VersionRange,
     dependencies::Dependencies,
     graph::{self, KeptEntries},
-    requirements::{BundleDependencies, Constraint, Gvk, RequiredPackage, bundles},
+    input::{read, unreadable},
+    requirements::{BundleDependencies, Constraint, Gvk, RequiredPackage, for_each_bundle},
 };
 
 /// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.
@@ -236,8 +237,9 @@ impl<'a, 'p> Includer<'a, 'p> {
         let mut candidates = Vec::new();
         for (at, names) in self.names.iter().enumerate() {
             if names.contains(package) {
-                let lines = read(&mut self.inputs[at], package)?;
-                candidates.extend(IncludeCandidate::new(at, &lines));
+                let input = &mut self.inputs[at];
+                let candidate = IncludeCandidate::new(at, &mut read(input, package)?);
+                candidates.extend(candidate.map_err(unreadable(input, package))?);
             }
         }
         self.candidates.insert(package.to_owned(), candidates);
@@ -279,9 +281,9 @@ impl<'a, 'p> Includer<'a, 'p> {
                 notices: Vec::new(),
             });
         }
-        let lines = read(&mut self.inputs[input], name)?;
+        let mut lines = read(&mut self.inputs[input], name)?;
         let selection = candidate.selection(name, &included.names(candidate));
-        let selected = selection.apply(name, &lines);
+        let selected = selection.apply_to(name, &mut lines);
         let error = |source| ComposeError::Select(self.inputs[input].name.clone(), Box::new(source));
         let selected = selected.map_err(error)?.expect("the selection names the package");
         let reasons = included.reasons.iter();
@@ -306,16 +308,22 @@ impl<'a, 'p> Includer<'a, 'p> {
 
 impl IncludeCandidate {
     /// Returns the package, unless it has no valid default channel or cannot be read, so that OLM would refuse it.
-    fn new(input: usize, lines: &[u8]) -> Option<Self> {
-        let package = PackageParser::parse(lines);
-        let default = package.default_channel?;
-        let usable = package.unreadable.is_empty() && package.channels.contains_key(&default);
-        usable.then(|| Self {
+    fn new(input: usize, lines: &mut PackageLines<'_>) -> io::Result<Option<Self>> {
+        let package = lines.parse()?;
+        let default = package
+            .default_channel
+            .filter(|name| package.channels.contains_key(name));
+        let Some(default_channel) = default.filter(|_| package.unreadable.is_empty()) else {
+            return Ok(None);
+        };
+        let mut bundles = Vec::new();
+        for_each_bundle(lines, |bundle| bundles.push(bundle))?;
+        Ok(Some(Self {
             input,
-            default_channel: default,
+            default_channel,
             channels: package.channels,
-            bundles: bundles(lines).collect(),
-        })
+            bundles,
+        }))
     }
 
     /// Returns true if the bundle is in a channel.

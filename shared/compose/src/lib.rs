@@ -9,20 +9,21 @@ mod explain;
 mod file;
 mod graph;
 mod include;
+mod input;
+mod lines;
 mod requirements;
 mod rewrite;
 mod select;
 mod selection;
 mod version_range;
 
-pub use compose::{
-    ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, NamedCatalog, PackageSink, PackageSource,
-    ReadError, compose, compose_to,
-};
+pub use compose::{ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, PackageSink, compose, compose_to};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::{ChannelFault, RewriteError, SelectError};
 pub use explain::{Decision, Explanation, Notice};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
+pub use input::{NamedCatalog, PackageSource, ReadError};
+pub use lines::{PackageLines, ReadSeek};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
 pub use version_range::{VersionRange, VersionRangeError};

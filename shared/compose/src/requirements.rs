@@ -1,12 +1,12 @@
 //! Packages and APIs that a bundle provides and requires.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, io};
 
 use semver::Version;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::rewrite::lines;
+use crate::PackageLines;
 
 /// API that a bundle provides or requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
@@ -75,10 +75,18 @@ struct PackageProperty {
     version: Version,
 }
 
-/// Iterates over the bundles of a shard. A line that is no bundle, or not a valid one, neither provides nor requires.
-pub(crate) fn bundles(shard: &[u8]) -> impl Iterator<Item = BundleDependencies> {
-    let bundles = lines(shard).filter_map(|line| serde_json::from_slice::<BundleFields<'_>>(line).ok());
-    bundles.filter(|bundle| bundle.schema == "olm.bundle").map(facts)
+/// Passes each bundle of a package to `each`. A line that is no bundle, or not a valid one, neither provides nor requires.
+pub(crate) fn for_each_bundle(
+    lines: &mut PackageLines<'_>,
+    mut each: impl FnMut(BundleDependencies),
+) -> io::Result<()> {
+    lines.for_each(|line| {
+        let bundle = serde_json::from_slice::<BundleFields<'_>>(line);
+        if let Some(bundle) = bundle.ok().filter(|bundle| bundle.schema == "olm.bundle") {
+            each(facts(bundle));
+        }
+        Ok(())
+    })
 }
 
 fn facts(bundle: BundleFields<'_>) -> BundleDependencies {

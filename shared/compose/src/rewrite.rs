@@ -10,7 +10,7 @@ use olm::Package;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Notice, error::RewriteError, graph::KeptEntries};
+use crate::{Notice, PackageLines, error::RewriteError, graph::KeptEntries};
 
 /// Part of a package that remains.
 #[derive(Debug, Default)]
@@ -68,16 +68,16 @@ pub(crate) fn lines(shard: &[u8]) -> impl Iterator<Item = &[u8]> {
     shard.split_inclusive(|byte| *byte == b'\n')
 }
 
-/// Returns the lines of what remains, in their order. Lines that do not change stay byte for byte.
+/// Returns the lines of what remains, in their order; `None` if that is all of them. Lines that do not change stay byte for byte.
 pub(crate) fn rewrite(
     name: &str,
     package: &Package,
-    shard: &[u8],
+    shard: &mut PackageLines<'_>,
     rest: &Remaining<'_>,
     notices: &mut Vec<Notice>,
-) -> Result<Vec<u8>, RewriteError> {
-    let mut written = Vec::new();
-    for line in lines(shard) {
+) -> Result<Option<Vec<u8>>, RewriteError> {
+    let (mut written, mut is_whole) = (Vec::new(), true);
+    shard.for_each(|line| {
         let header = LineHeader::of(line);
         let line = match &*header.schema {
             "olm.package" => match rest.default_channel {
@@ -112,9 +112,11 @@ pub(crate) fn rewrite(
                 }
             },
         };
+        is_whole &= matches!(line, Some(Cow::Borrowed(_)));
         written.extend_from_slice(&line.unwrap_or_default());
-    }
-    Ok(written)
+        Ok::<(), RewriteError>(())
+    })?;
+    Ok((!is_whole).then_some(written))
 }
 
 fn is_gone(name: &str, package: &Package, rest: &Remaining<'_>) -> bool {

@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use olm::{Bundle, Channel, Package, PackageParser};
+use olm::{Bundle, Channel, Package};
 use semver::Version;
 
 use crate::{
-    Decision, Notice, SelectError, Selection,
+    Decision, Notice, PackageLines, SelectError, Selection,
     error::ChannelFault,
     graph::{self, KeptEntries},
     rewrite::{Remaining, rewrite},
@@ -56,6 +56,15 @@ impl Selection {
     /// # Errors
     /// Fails if the selection names what is not there, or if the rest would not be a valid package.
     pub fn apply(&self, package: &str, lines: &[u8]) -> Result<Option<SelectedPackage>, SelectError> {
+        self.apply_to(package, &mut lines.into())
+    }
+
+    /// Applies the selection to lines that may be in a file, as [`Self::apply`] does.
+    pub(crate) fn apply_to(
+        &self,
+        package: &str,
+        lines: &mut PackageLines<'_>,
+    ) -> Result<Option<SelectedPackage>, SelectError> {
         let Some(rule) = self.rule(package) else {
             return Ok(None);
         };
@@ -67,7 +76,8 @@ impl Selection {
                 notices: Vec::new(),
             }));
         }
-        let content = PackageParser::parse(lines);
+        let content = lines.parse();
+        let content = content.map_err(|source| SelectError::Read(package.to_owned(), source))?;
         check_readable(package, &content)?;
         PackageSelector::new(package, &content, rule)?.finish(lines).map(Some)
     }
@@ -262,7 +272,7 @@ impl<'a> PackageSelector<'a> {
         }
     }
 
-    fn finish(self, lines: &[u8]) -> Result<SelectedPackage, SelectError> {
+    fn finish(self, lines: &mut PackageLines<'_>) -> Result<SelectedPackage, SelectError> {
         let rest = Remaining {
             default_channel: self.default_channel()?,
             bundles: self.channels.values().flatten().copied().collect(),
@@ -291,10 +301,7 @@ impl<'a> PackageSelector<'a> {
         });
         Ok(SelectedPackage {
             decisions: decisions.collect(),
-            kept: match kept == lines {
-                true => Kept::Whole,
-                false => Kept::Lines(kept),
-            },
+            kept: kept.map_or(Kept::Whole, Kept::Lines),
             notices,
         })
     }

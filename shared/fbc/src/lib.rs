@@ -18,7 +18,7 @@ pub use index_ignore::{IgnoreLimits, IndexIgnore};
 pub use meta::{DocumentPosition, Meta};
 pub use order::walk_order;
 pub use stop::StopFlag;
-pub use yaml::is_yaml;
+pub use yaml::{is_yaml, yaml_to_json};
 
 /// Limits on the input. A value equal to its limit passes; one more gives [`FbcErrorKind::Limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

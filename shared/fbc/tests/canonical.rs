@@ -2,7 +2,7 @@
 
 mod common;
 
-use catalog_mirror_fbc::{Chunks, FbcLimits, Meta, is_yaml};
+use catalog_mirror_fbc::{Chunks, FbcLimits, Meta, is_yaml, yaml_to_json};
 use common::lines;
 
 #[track_caller]
@@ -297,5 +297,24 @@ fn is_yaml_accepts_any_value_of_the_first_document() {
     }
     for text in ["a: b: c", "[", "a:\n\t- b", "\"", "%a", "a: @b"] {
         assert!(!is_yaml(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn yaml_to_json_converts_the_first_document() {
+    let table = [
+        ("b: 1\na: [x, 1.0, yes]\n", r#"{"a":["x",1,true],"b":1}"#),
+        ("# comment\n---\na: b\n---\nc: d", r#"{"a":"b"}"#),
+        ("---\na: b\r\nc: d\r\n", r#"{"a":"b","c":"d"}"#),
+        ("{\"a\": \"<\"}", r#"{"a":"<"}"#),
+        ("", "null"),
+        ("---\n---\na: b", "null"),
+    ];
+    for (yaml, json) in table {
+        let converted = yaml_to_json(yaml.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(converted).unwrap(), json, "{yaml}");
+    }
+    for text in ["[1]", "text", "a: b: c"] {
+        assert!(yaml_to_json(text.as_bytes()).is_err(), "{text}");
     }
 }

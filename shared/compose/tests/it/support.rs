@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use catalog_mirror_compose::{Kept, NamedCatalog, PackageSource, ReadError, SelectError, Selection};
+use catalog_mirror_compose::{Kept, NamedCatalog, PackageLines, PackageSource, ReadError, SelectError, Selection};
 use olm::PackageParser;
 
 /// Returns the canonical lines of a package. The first channel is the default one. An entry is written as
@@ -138,12 +138,12 @@ impl PackageSource for MemoryCatalog {
         self.lines.keys().cloned().collect()
     }
 
-    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
+    fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ReadError> {
         if self.reads.iter().any(|read| read == package) && !self.can_reread {
             return Err(format!("{package:?} is read twice").into());
         }
         self.reads.push(package.to_owned());
         let lines = self.lines.get(package).ok_or("no such package")?;
-        Ok(lines.clone().into_bytes())
+        Ok(lines.clone().into_bytes().into())
     }
 }

@@ -75,6 +75,38 @@ pub fn is_yaml(bytes: &[u8]) -> bool {
     }
 }
 
+/// Returns the first document as JSON with sorted keys, as `sigs.k8s.io/yaml` converts an object.
+///
+/// # Errors
+/// Fails if the document is malformed, is no object, or exceeds the default limits.
+pub fn yaml_to_json(bytes: &[u8]) -> Result<Vec<u8>, FbcErrorKind> {
+    let limits = FbcLimits::default();
+    limits.check_document(bytes.len())?;
+    let mut first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
+    // Comments before the separator are no document.
+    if is_comment(&bytes[first.range.clone()]) && first.next < bytes.len() {
+        first = split::document(bytes, first.next).map_err(|(_, kind)| kind)?;
+    }
+    let lines = split::lines(&bytes[first.range]);
+    let mut builder = LineBuilder::new(&limits, lines.len());
+    let mut json = None;
+    let parsed = parse(&lines, &limits, &mut builder, &mut |builder| {
+        if json.is_none() {
+            builder.finish()?;
+            json = Some(builder.line().trim_ascii_end().to_vec());
+        }
+        Ok(())
+    });
+    parsed.map_err(|error| error.kind)?;
+    Ok(json.unwrap_or_else(|| b"null".to_vec()))
+}
+
+/// Returns true if each line is empty or a comment.
+fn is_comment(document: &[u8]) -> bool {
+    let mut lines = document.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.all(|line| line.is_empty() || line.starts_with(b"#"))
+}
+
 /// Returns the number of lines that start like a directive.
 fn directives(text: &str) -> usize {
     let text = text.as_bytes();
