@@ -2,6 +2,7 @@
 
 mod client;
 mod error;
+mod header_file;
 mod network;
 mod redact;
 mod redirect;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use client::{Fetcher, Traffic};
 pub use error::{FailedFetch, FetchError};
+pub use header_file::{HeaderFileError, HeaderFiles, read_header_file};
 pub use network::{AddressLookup, Network, ScopeViolation};
 pub use redact::{SentSecrets, WITHHELD};
 pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};

@@ -4,12 +4,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::{FetchError, FetchSettingsError, SentSecrets};
+use fetch::{FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError};
 
 use crate::archive::ArchiveFault;
 use crate::auth::CredentialsError;
+use crate::git::GitFault;
 use crate::mirror::MirrorError;
 use crate::registry::{RegistryFailure, RegistryFault};
 use crate::web::WebFailure;
@@ -23,6 +24,9 @@ pub enum Error {
     /// Credentials are configured and cannot be read.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
+    /// A file of header fields is configured and cannot be used.
+    #[error(transparent)]
+    HeaderFile(#[from] HeaderFileError),
     /// A registry refused, failed or cannot be reached.
     #[error(transparent)]
     Registry(#[from] Box<RegistryFailure>),
@@ -36,6 +40,14 @@ pub enum Error {
         url: String,
         /// The underlying error, which the chain prints after this one.
         source: ArchiveFault,
+    },
+    /// A git repository cannot be asked, or holds no catalog that can be read.
+    #[error("{repository}")]
+    Git {
+        /// The source as it is configured.
+        repository: String,
+        /// The underlying error, which the chain prints after this one.
+        source: GitFault,
     },
     /// The state of another mirror is malformed, not trusted or has changed.
     #[error("{mirror}")]
@@ -151,6 +163,7 @@ impl Error {
         match self {
             Self::Image(_)
             | Self::Archive { .. }
+            | Self::Git { .. }
             | Self::Mirror { .. }
             | Self::Layer { .. }
             | Self::Link { .. }

@@ -17,10 +17,11 @@ use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::download::DownloadSpace;
 use crate::error::{Error, ImageError};
+use crate::git::{GitCommits, GitLocation, GitRequest};
 use crate::layers;
 use crate::layout::{Layout, blocking};
 use crate::manifest::{self, ImageDocument, ImageManifest};
-use crate::mirror::{MirrorLocation, MirrorRequest, Pointers};
+use crate::mirror::{KnownPointers, MirrorLocation, MirrorRequest};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
@@ -34,7 +35,8 @@ const MAX_INDEXES: usize = 3;
 pub struct Images {
     client: RegistryClient,
     archives: Archives,
-    pointers: Pointers,
+    pointers: KnownPointers,
+    commits: GitCommits,
     settings: Arc<SourceSettings>,
 }
 
@@ -80,7 +82,8 @@ impl Images {
         Ok(Self {
             client: RegistryClient::new(&settings)?,
             archives: Archives::default(),
-            pointers: Pointers::default(),
+            pointers: KnownPointers::default(),
+            commits: GitCommits::default(),
             settings,
         })
     }
@@ -115,6 +118,7 @@ impl Images {
             client: self.client.clone(),
             archives: self.archives.clone(),
             pointers: self.pointers.clone(),
+            commits: self.commits.clone(),
             settings: Arc::new(settings),
         }
     }
@@ -125,8 +129,8 @@ impl Images {
     }
 
     /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of
-    /// the content of another mirror, or of a folder's files.
-    /// Sends one HEAD for a tag and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
+    /// a commit of git with its folder, of the content of another mirror, or of a folder's files.
+    /// Sends one HEAD for a tag, two small requests for a branch, and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
     /// [`Self::read`] verifies the digest.
     ///
     /// # Errors
@@ -149,6 +153,7 @@ impl Images {
                     // On the heap, so that polls of images do not carry this state.
                     Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
                 }
+                Source::Git(location) => self.in_time(Box::pin(self.git(location).resolve())).await,
                 Source::Mirror(location) => self.in_time(Box::pin(self.mirror(location).resolve())).await,
                 Source::Dir(path) => {
                     let path = path.clone();
@@ -175,7 +180,7 @@ impl Images {
                 let session = self.session(reference);
                 self.in_time(session.exists(version)).await
             }
-            Source::Archive(_) | Source::Mirror(_) => match self.resolve(source).await {
+            Source::Archive(_) | Source::Git(_) | Source::Mirror(_) => match self.resolve(source).await {
                 Ok(_) => Ok(true),
                 Err(Error::Web(failure)) if matches!(failure.fault, WebFault::NotFound) => Ok(false),
                 Err(error) => Err(error),
@@ -233,6 +238,7 @@ impl Images {
             Source::Registry { reference, .. } => BlobSource::Registry(self.session(reference)),
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
             Source::Archive(location) => return Box::pin(self.archive(location).read(digest, sink)).await,
+            Source::Git(location) => return Box::pin(self.git(location).read(digest, sink)).await,
             Source::Mirror(location) => return Box::pin(self.mirror(location).read(digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest) = (path.clone(), digest.clone());
@@ -316,6 +322,15 @@ impl Images {
     fn archive<'a>(&'a self, location: &'a ArchiveLocation) -> ArchiveRequest<'a> {
         ArchiveRequest {
             archives: &self.archives,
+            fetcher: self.client.fetcher(),
+            settings: &self.settings,
+            location,
+        }
+    }
+
+    fn git<'a>(&'a self, location: &'a GitLocation) -> GitRequest<'a> {
+        GitRequest {
+            commits: &self.commits,
             fetcher: self.client.fetcher(),
             settings: &self.settings,
             location,

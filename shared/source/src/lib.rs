@@ -9,6 +9,7 @@ mod cost;
 mod dir;
 mod download;
 mod error;
+mod git;
 mod grammar;
 mod images;
 mod layers;
@@ -26,6 +27,7 @@ pub use crate::archive::{ArchiveFault, ArchiveLocation, ArchiveLocationError};
 pub use crate::auth::{CredentialsError, Logins};
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
+pub use crate::git::{GitFault, GitLocation, GitLocationError};
 pub use crate::images::{Images, Pull, SkippableLayers};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::mirror::{MirrorError, MirrorLocation, MirrorLocationError};
@@ -36,6 +38,7 @@ pub use crate::source::{Source, SourceError};
 pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
-    FetchError, FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule,
+    FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, MinThroughput, PlainHttp, Proxy,
+    RedirectRefusal, RetrySchedule, read_header_file,
 };
 pub use oci::{Digest, DigestError, FileSink, ImageLimits, LayerError, LimitExceeded, LinkError};

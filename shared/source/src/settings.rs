@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::FetchSettings;
+use fetch::{FetchSettings, HeaderFiles};
 use oci::ImageLimits;
 use trust::Trust;
 
@@ -19,6 +19,8 @@ pub struct SourceSettings {
     pub auth_files: Vec<PathBuf>,
     /// Credentials in memory, asked before the files. While there are some, the default files are not read.
     pub logins: Logins,
+    /// Header fields for web servers, by host: archives and other mirrors. Registries use credential files alone. Default: none.
+    pub header_files: HeaderFiles,
     /// Connections: CA files, plain HTTP, proxy, time-outs, retries.
     pub http: FetchSettings,
     /// Platform to choose from an index. Default: linux/amd64, because a catalog has the same files for all platforms.
@@ -54,6 +56,7 @@ impl Default for SourceSettings {
         Self {
             auth_files: Vec::new(),
             logins: Logins::default(),
+            header_files: HeaderFiles::default(),
             http: FetchSettings::default(),
             platform: TargetPlatform::default(),
             resolve_timeout: Duration::from_secs(2 * 60),

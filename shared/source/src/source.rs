@@ -12,6 +12,7 @@ use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{ArchiveLocation, ArchiveLocationError};
+use crate::git::{GitLocation, GitLocationError};
 use crate::grammar;
 use crate::mirror::{MirrorLocation, MirrorLocationError};
 
@@ -44,6 +45,8 @@ pub enum Source {
     },
     /// `https://HOST/PATH.tar.gz[#PATH]`, an archive on a web server.
     Archive(ArchiveLocation),
+    /// `git:https://HOST/PATH[#REF[:PATH]]`, a folder in a git repository. Only a program with the feature `git` parses it.
+    Git(GitLocation),
     /// `mirror:https://HOST/catalogs/NAME`, a catalog that another mirror publishes.
     Mirror(MirrorLocation),
     /// `dir:PATH`, a folder of FBC files.
@@ -55,7 +58,8 @@ pub enum Source {
 pub enum SourceError {
     /// An empty text in place of a source.
     #[error(
-        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, mirror:https://HOST/catalogs/NAME, oci:DIR[:TAG] or dir:PATH"
+        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
+         mirror:https://HOST/catalogs/NAME, oci:DIR[:TAG] or dir:PATH"
     )]
     Empty,
     /// No path after `oci:` or `dir:`.
@@ -75,8 +79,8 @@ pub enum SourceError {
         /// The underlying error, which the chain prints after this one.
         source: oci::DigestError,
     },
-    /// A scheme other than `docker:`, `https:`, `mirror:`, `oci:` and `dir:`.
-    #[error("`{0}` has an unknown scheme: write docker://, https://, mirror:, oci: or dir:, or no scheme at all")]
+    /// A scheme other than `docker:`, `https:`, `git:`, `mirror:`, `oci:` and `dir:`.
+    #[error("`{0}` has an unknown scheme: write docker://, https://, git:, mirror:, oci: or dir:, or no scheme at all")]
     Scheme(String),
     /// A URL that does not name an archive.
     #[error("`{text}` is not the URL of an archive: {what}")]
@@ -94,12 +98,14 @@ pub enum SourceError {
         /// The wrong part and the rule for it.
         what: MirrorLocationError,
     },
-    /// A git repository.
-    #[error(
-        "`{0}` is a git repository, which cannot be read: write the URL of an archive of a branch or tag, \
-         such as https://github.com/OWNER/REPO/archive/refs/heads/main.tar.gz#REPO-main/PATH, or clone it and write dir:PATH"
-    )]
-    Git(String),
+    /// A git repository that cannot be read, such as one over SSH.
+    #[error("`{text}` is not a git repository that can be read: {what}")]
+    Git {
+        /// The text as the user has written it, without user, query and fragment.
+        text: String,
+        /// The wrong part and the rule for it.
+        what: GitLocationError,
+    },
     /// A part that the grammar of references does not allow.
     #[error("`{text}` is not an image reference: {what}")]
     Grammar {
@@ -120,7 +126,7 @@ impl Source {
                 dir: folder.join(dir),
                 tag,
             },
-            remote @ (Self::Registry { .. } | Self::Archive(_) | Self::Mirror(_)) => remote,
+            remote @ (Self::Registry { .. } | Self::Archive(_) | Self::Git(_) | Self::Mirror(_)) => remote,
         }
     }
 
@@ -128,6 +134,7 @@ impl Source {
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
+            Self::Git(location) => location.pinned(),
             Self::OciLayout { .. } | Self::Archive(_) | Self::Mirror(_) | Self::Dir(_) => None,
         }
     }
@@ -150,7 +157,17 @@ impl FromStr for Source {
             });
             Ok(Self::Mirror(location?))
         } else if is_git(text) {
-            Err(SourceError::Git(without_secrets(text)))
+            // Other forms than `git:` are not URLs of the web, with their scheme or without.
+            let location = text.strip_prefix("git:").unwrap_or_default().parse();
+            let built = location.and_then(|location| match cfg!(feature = "git") {
+                true => Ok(location),
+                false => Err(GitLocationError::NotBuilt),
+            });
+            let location = built.map_err(|what| SourceError::Git {
+                text: without_secrets(text),
+                what,
+            });
+            Ok(Self::Git(location?))
         } else if ArchiveLocation::is_url(text) {
             let location = text.parse().map_err(|what| SourceError::Archive {
                 text: without_secrets(text),
@@ -255,6 +272,7 @@ impl fmt::Display for Source {
             }
             Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
             Self::Mirror(location) => write!(f, "{location}"),
+            Self::Git(location) => write!(f, "{location}"),
             Self::Archive(location) => write!(f, "{location}"),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
         }
@@ -312,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn git_source_needs_its_feature() {
+        let text = "git:https://example.com/repo.git#main:configs/a";
+        let parsed = text.parse::<Source>();
+        if cfg!(feature = "git") {
+            assert_eq!(parsed.unwrap().to_string(), text);
+        } else {
+            let error = parsed.unwrap_err().to_string();
+            assert!(error.contains("build it with `--features git`"), "{error}");
+        }
+    }
+
+    #[test]
     fn pinned_returns_digest_but_not_tag() {
         let pinned: Source = format!("docker://quay.io/cat:v1@sha256:{HEX}").parse().unwrap();
         assert_eq!(pinned.pinned().unwrap().hex(), HEX);
@@ -325,10 +355,13 @@ mod tests {
             ("catalog:latest", "quay.io/catalog:latest"),
             ("ns/catalog:latest", "docker.io/ns/catalog:latest"),
             ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
-            ("git:https://a.io/repo#main:configs", "archive of a branch"),
-            ("git+https://a.io/repo", "archive of a branch"),
-            ("ssh://git@a.io/repo", "archive of a branch"),
-            ("git@a.io:owner/repo", "archive of a branch"),
+            ("git:ssh://a.io/repo#main:configs", "git:https://HOST/PATH#REF:PATH"),
+            ("git+https://a.io/repo", "git:https://HOST/PATH#REF:PATH"),
+            ("git+ssh://a.io/repo", "git:https://HOST/PATH#REF:PATH"),
+            ("git://a.io/repo", "git:https://HOST/PATH#REF:PATH"),
+            ("ssh://git@a.io/repo", "git:https://HOST/PATH#REF:PATH"),
+            ("git@a.io:owner/repo", "git:https://HOST/PATH#REF:PATH"),
+            ("git:https://a.io/repo#main:../configs", "leads out of the repository"),
             ("dir:", "dir:PATH"),
             ("oci::tag", "oci:DIR"),
             ("ftp://quay.io/ns/cat:v1", "docker://"),

@@ -55,12 +55,17 @@ pub enum FileAnswer {
     Chunked(Bytes),
 }
 
+/// Answer to the body of a request.
+type FileHandler = Box<dyn Fn(&[u8]) -> Vec<u8> + Send>;
+
 type SharedFiles = Arc<Mutex<FileState>>;
 
 #[derive(Default)]
 struct FileState {
     /// Content and entity tag by path.
     files: BTreeMap<String, (Bytes, Option<String>)>,
+    /// Services that answer in place of a file, by path.
+    handlers: BTreeMap<String, FileHandler>,
     /// Answers of the next requests, by path.
     script: BTreeMap<String, VecDeque<FileAnswer>>,
     authorization: Option<String>,
@@ -131,6 +136,11 @@ impl FileServer {
         self.lock().files.insert(path.to_owned(), (content.into(), tag));
     }
 
+    /// Answers every request of a path with what `handler` makes of its body.
+    pub fn handle(&self, path: &str, handler: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) {
+        self.lock().handlers.insert(path.to_owned(), Box::new(handler));
+    }
+
     /// Requires these credentials for every request.
     pub fn require(&self, user: &str, password: &str) {
         let encoded = STANDARD.encode(format!("{user}:{password}"));
@@ -163,7 +173,7 @@ impl Drop for FileServer {
     }
 }
 
-async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap) -> Response<Body> {
+async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
     let path = uri.path().to_owned();
     let text = |name| {
@@ -176,7 +186,7 @@ async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap)
     let response = if state.authorization.is_some() && state.authorization != authorization {
         empty(401)
     } else {
-        state.answer(&path, text(IF_NONE_MATCH).as_deref())
+        state.answer(&path, text(IF_NONE_MATCH).as_deref(), &body)
     };
     state.requests.push(FileRequest {
         path,
@@ -187,7 +197,7 @@ async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap)
 }
 
 impl FileState {
-    fn answer(&mut self, path: &str, known: Option<&str>) -> Response<Body> {
+    fn answer(&mut self, path: &str, known: Option<&str>, body: &[u8]) -> Response<Body> {
         let scripted = self.script.get_mut(path).and_then(VecDeque::pop_front);
         let cut = match scripted {
             Some(FileAnswer::Status(code)) => return empty(code),
@@ -205,7 +215,11 @@ impl FileState {
             Some(FileAnswer::Cut(at)) => Some(at),
             None => None,
         };
-        let Some((content, tag)) = self.files.get(path) else {
+        let handled = self
+            .handlers
+            .get(path)
+            .map(|handler| (Bytes::from(handler(body)), None));
+        let Some((content, tag)) = handled.as_ref().or(self.files.get(path)) else {
             return empty(404);
         };
         if tag.is_some() && tag.as_deref() == known {

@@ -85,14 +85,18 @@ pub(crate) fn in_memory() -> TempDir {
 }
 
 /// Returns small limits, so that an input of a few kilobytes takes little time.
+pub(crate) fn limits() -> ImageLimits {
+    ImageLimits {
+        decompressed_bytes: 16 << 20,
+        file_bytes: 8 << 20,
+        entries: 10_000,
+        ..ImageLimits::default()
+    }
+}
+
 fn settings() -> SourceSettings {
     SourceSettings {
-        limits: ImageLimits {
-            decompressed_bytes: 16 << 20,
-            file_bytes: 8 << 20,
-            entries: 10_000,
-            ..ImageLimits::default()
-        },
+        limits: limits(),
         ..SourceSettings::default()
     }
 }

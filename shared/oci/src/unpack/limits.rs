@@ -11,13 +11,13 @@ use crate::path::shown;
 /// The largest real catalogs have 200 MB of FBC on a base image, far below all defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// Bytes of a manifest, an index or a token answer. Default: 4 MiB, as registries limit them.
+    /// Bytes of a manifest, an index, a token answer or a list of branches. Default: 4 MiB, as registries limit them.
     pub manifest_bytes: u64,
     /// Bytes of an image config. Default: 8 MiB; the largest have 100 KiB of history and labels.
     pub config_bytes: u64,
     /// Layers of one image. Default: 256; builders stop at 127.
     pub layers: u64,
-    /// Compressed bytes of all layers, as declared. Default: 8 GiB; index images have hundreds of megabytes.
+    /// Compressed bytes of all layers, as declared, or of an archive or pack. Default: 8 GiB; index images have hundreds of megabytes.
     pub compressed_bytes: u64,
     /// Decompressed bytes of all layers. Default: 32 GiB.
     pub decompressed_bytes: u64,
@@ -27,7 +27,7 @@ pub struct ImageLimits {
     /// Decompressed bytes of a layer that are exempt from the ratio, so that a few blocks of zeros are no bomb. Default:
     /// 64 MiB.
     pub ratio_floor_bytes: u64,
-    /// Tar entries of all layers. Default: 1 million; a base image has about 10,000.
+    /// Tar entries of all layers, or objects of a pack. Default: 1 million; a base image has about 10,000.
     pub entries: u64,
     /// Bytes of a path, a link target or the label that names the FBC root. Default: 4096, as Linux's `PATH_MAX`.
     pub path_bytes: u64,
@@ -89,6 +89,13 @@ impl Default for ImageLimits {
             tree_bytes: 64 << 20,
             link_steps: 1_000_000,
         }
+    }
+}
+
+impl ImageLimits {
+    /// Returns the number of bytes that this many compressed bytes may have after decompression.
+    pub fn decompressed_of(&self, compressed: u64) -> u64 {
+        self.ratio.saturating_mul(compressed).max(self.ratio_floor_bytes)
     }
 }
 
@@ -168,11 +175,7 @@ impl LayerMeter<'_> {
         self.budget.count_bytes(count, place)?;
         self.bytes += count;
         let limits = &self.budget.limits;
-        let allowed = limits
-            .ratio
-            .saturating_mul(self.layer.size)
-            .max(limits.ratio_floor_bytes);
-        if self.bytes <= allowed {
+        if self.bytes <= limits.decompressed_of(self.layer.size) {
             return Ok(());
         }
         Err(LimitExceeded {

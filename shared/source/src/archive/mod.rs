@@ -9,7 +9,6 @@
 //! The digest of an archive is known only after all of it was received, so the bytes are kept for the read that mostly
 //! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
 
-mod copy;
 mod location;
 mod unpack;
 
@@ -18,18 +17,17 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fetch::{Fetcher, Traffic};
+use fetch::{FetchError, FetchResponse, Fetcher, Traffic};
 use oci::{Digest, FileSink};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use tokio::time::{sleep, timeout};
 
-use crate::archive::copy::ArchiveCopy;
 use crate::error::Error;
 use crate::images::Pull;
 use crate::layout::blocking;
 use crate::settings::SourceSettings;
-use crate::web::{WebSession, conditions};
+use crate::web::{BodyCopy, BodyWriter, WebSession, conditions};
 
 pub use location::{ArchiveLocation, ArchiveLocationError};
 pub use unpack::ArchiveFault;
@@ -49,7 +47,7 @@ type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 #[derive(Default)]
 struct KnownArchive {
     last: Option<LastAnswer>,
-    copy: Option<Arc<ArchiveCopy>>,
+    copy: Option<Arc<BodyCopy>>,
     /// Traffic of resolves that no read has reported yet.
     traffic: Traffic,
 }
@@ -149,7 +147,7 @@ impl ArchiveRequest<'_> {
         let conditions = conditions(response.headers());
         // Before the new copy: it may need the space of the old one.
         (known.last, known.copy) = (None, None);
-        let copy = ArchiveCopy::receive(session, self.settings, response).await?;
+        let copy = self.receive(session, response).await?;
         let digest = copy.blob.digest.clone();
         known.last = Some(LastAnswer {
             digest: digest.clone(),
@@ -157,6 +155,23 @@ impl ArchiveRequest<'_> {
         });
         known.copy = Some(Arc::new(copy));
         Ok(digest)
+    }
+
+    /// Writes the body of `response` to a file.
+    async fn receive(&self, session: &WebSession, mut response: FetchResponse) -> Result<BodyCopy, Error> {
+        let declared = response.content_length();
+        let place = format!("the archive {}", session.shown());
+        let mut copy = BodyWriter::open(self.settings, declared, place).await?;
+        let mut received = 0;
+        while let Some(chunk) = response.chunk().await.map_err(|failed| session.fetch_failed(failed))? {
+            received += chunk.len() as u64;
+            copy.check(received)?;
+            copy.write(chunk).await?;
+        }
+        match declared {
+            Some(expected) if expected != received => Err(session.failed(FetchError::Truncated { received, expected })),
+            _ => copy.finish().await,
+        }
     }
 
     /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
@@ -177,10 +192,10 @@ impl Archives {
 }
 
 /// Removes a copy that was not read in time.
-async fn forget_later(shared: SharedArchive, copy: Weak<ArchiveCopy>) {
+async fn forget_later(shared: SharedArchive, copy: Weak<BodyCopy>) {
     sleep(KEPT).await;
     let mut known = shared.lock().await;
-    let is_same = |kept: &Arc<ArchiveCopy>| copy.ptr_eq(&Arc::downgrade(kept));
+    let is_same = |kept: &Arc<BodyCopy>| copy.ptr_eq(&Arc::downgrade(kept));
     if known.copy.as_ref().is_some_and(is_same) {
         known.copy = None;
     }

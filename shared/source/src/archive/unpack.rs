@@ -7,9 +7,9 @@ use oci::{
     shown,
 };
 
-use crate::archive::copy::ArchiveCopy;
 use crate::archive::location::ArchiveLocation;
 use crate::error::Error;
+use crate::web::BodyCopy;
 
 /// The reason for which an archive holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ArchiveFault {
 
 /// Passes the files below the folder of `location` to `sink`.
 pub(crate) fn unpack<S: FileSink>(
-    copy: &ArchiveCopy,
+    copy: &BodyCopy,
     location: &ArchiveLocation,
     limits: &ImageLimits,
     sink: S,

@@ -38,7 +38,7 @@ impl ExpectedLines {
         let budget = Budget::new(limits);
         budget.count_bytes(current.size, place)?;
         budget.check_file(FILE, current.size)?;
-        if current.size > limits.ratio.saturating_mul(stored).max(limits.ratio_floor_bytes) {
+        if current.size > limits.decompressed_of(stored) {
             return Err(exceeded("ratio", limits.ratio));
         }
         Ok(Self {

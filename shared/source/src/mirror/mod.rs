@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use fetch::{FetchError, Fetcher};
 use model::{Current, Document, DocumentError, Key};
-use oci::{BlobRef, Digest, FileSink, LayerError, LimitExceeded};
+use oci::{BlobRef, Digest, FileSink, LayerError};
 use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};
 use tokio::sync::mpsc::{self, Sender};
 use trust::TrustError;
 
-use crate::blob_source::{BlobCheck, NamedLimit};
+use crate::blob_source::BlobCheck;
 use crate::error::Error;
 use crate::images::Pull;
 use crate::layers::{CHUNKS_AHEAD, ChannelReader};
@@ -57,7 +57,7 @@ pub enum MirrorError {
 
 /// The last verified pointers of all mirrors. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Pointers(Arc<Mutex<BTreeMap<String, Arc<KnownPointer>>>>);
+pub(crate) struct KnownPointers(Arc<Mutex<BTreeMap<String, Arc<KnownPointer>>>>);
 
 /// A verified pointer and the conditions under which the mirror sends it again.
 struct KnownPointer {
@@ -67,7 +67,7 @@ struct KnownPointer {
 
 /// One resolve or read of a catalog of another mirror.
 pub(crate) struct MirrorRequest<'a> {
-    pub(crate) pointers: &'a Pointers,
+    pub(crate) pointers: &'a KnownPointers,
     pub(crate) fetcher: &'a Fetcher,
     pub(crate) settings: &'a Arc<SourceSettings>,
     pub(crate) location: &'a MirrorLocation,
@@ -153,16 +153,8 @@ impl MirrorRequest<'_> {
             return Ok(known);
         }
         let conditions = conditions(response.headers());
-        let limit = NamedLimit::manifest(&self.settings.limits);
-        let read = response.bytes(limit.bytes).await;
-        let document = read.map_err(|failed| match failed.error {
-            FetchError::TooLarge { limit: bytes } => Error::Limit(LimitExceeded {
-                name: limit.name,
-                limit: bytes,
-                place: session.shown().to_owned(),
-            }),
-            _ => session.fetch_failed(failed),
-        })?;
+        let place = session.shown().to_owned();
+        let document = session.document(response, &self.settings.limits, place).await?;
         let pointer = Arc::new(KnownPointer {
             current: self.verified(&document).map_err(|error| self.location.error(error))?,
             conditions,
@@ -222,7 +214,7 @@ impl MirrorRequest<'_> {
     }
 }
 
-impl Pointers {
+impl KnownPointers {
     fn get(&self, location: &MirrorLocation) -> Option<Arc<KnownPointer>> {
         let pointers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pointers.get(&location.to_string()).cloned()

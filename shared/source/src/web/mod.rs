@@ -7,6 +7,7 @@
 //! | answer with a login page | named as one |
 //! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
 
+mod copy;
 mod error;
 #[cfg(test)]
 mod tests;
@@ -14,17 +15,21 @@ mod validator;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fetch::{
     FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, ResumableBody, RetryWaits,
     SentSecrets, Traffic, authority,
 };
+use oci::{ImageLimits, LimitExceeded};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
 use reqwest::{StatusCode, Url};
 
 use crate::auth::{self, Login, Secret};
+use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::settings::SourceSettings;
 
+pub(crate) use copy::{BodyCopy, BodyWriter};
 pub use error::{WebFailure, WebFault};
 pub(crate) use validator::conditions;
 
@@ -35,6 +40,8 @@ pub(crate) struct WebSession {
     /// URL as it is configured, for errors. It holds no secrets.
     shown: String,
     login: Option<Login>,
+    /// Fields from a header file. They may hold secrets.
+    fields: HeaderMap,
 }
 
 impl WebSession {
@@ -48,6 +55,7 @@ impl WebSession {
             settings: Arc::clone(settings),
             shown: url.to_string(),
             login,
+            fields: settings.header_files.read(&host)?,
         };
         // Checked before anything is sent, because the request may carry a password.
         if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
@@ -68,7 +76,8 @@ impl WebSession {
         self.send(url, body.request_rest(RequestSpec::default())).await
     }
 
-    async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
+    /// Makes one attempt at any other request.
+    pub(crate) async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
         let asks = |name| request.headers.contains_key(name);
         let is_conditional = asks(IF_NONE_MATCH) || asks(IF_MODIFIED_SINCE);
         let is_partial = asks(RANGE);
@@ -78,6 +87,9 @@ impl WebSession {
             Some(Secret::IdentityToken(token)) => request.with_bearer_auth(token),
             None => request,
         };
+        // The file for this one host wins over a credential file for all.
+        let mut request = request;
+        request.credentials.extend(self.fields.clone());
         let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
         let response = self.fetcher.follow(&home, &request).await;
         let response = response.map_err(|failed| self.fetch_failed(failed))?;
@@ -100,6 +112,21 @@ impl WebSession {
                 Err(self.failed_at(&response, error))
             }
         }
+    }
+
+    /// Reads a whole body of at most `manifestBytes`. `place` names it.
+    pub(crate) async fn document(
+        &self,
+        response: FetchResponse,
+        limits: &ImageLimits,
+        place: String,
+    ) -> Result<Bytes, Error> {
+        let NamedLimit { name, bytes: limit } = NamedLimit::manifest(limits);
+        let read = response.bytes(limit).await;
+        read.map_err(|failed| match failed.error {
+            FetchError::TooLarge { limit } => Error::Limit(LimitExceeded { name, limit, place }),
+            _ => self.fetch_failed(failed),
+        })
     }
 
     /// Returns the waits between the attempts of one request.
@@ -183,6 +210,11 @@ impl WebSession {
             Some(Secret::Password { user, password }) => secrets.add_login(user, password),
             Some(Secret::IdentityToken(token)) => secrets.add(token),
             None => {}
+        }
+        for value in self.fields.values().filter_map(|value| value.to_str().ok()) {
+            secrets.add(value);
+            // Of `Bearer TOKEN` the token alone too.
+            secrets.add(value.rsplit(' ').next().unwrap_or(value));
         }
         secrets
     }

@@ -9,7 +9,8 @@ use catalog_mirror_source::{
     Error, FetchSettings, FileSink, Images, PlainHttp, Proxy, Pull, RegistryFault, RetrySchedule, Source,
     SourceSettings,
 };
-use testkit::{Image, ImageBuilder, Layer, Registry};
+use tempfile::TempDir;
+use testkit::{FileServer, Image, ImageBuilder, Layer, Registry};
 
 /// Keeps all files in memory, by path.
 #[derive(Default, Debug)]
@@ -160,4 +161,13 @@ pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (RegistryFau
         }
         other => panic!("not a registry's fault: {}", chain(&other)),
     }
+}
+
+/// Writes credentials of `robot` for a server.
+pub(crate) fn auth_file(dir: &TempDir, server: &FileServer, password: &str) -> PathBuf {
+    let path = dir.path().join("auth.json");
+    let host = server.host();
+    let text = format!(r#"{{"auths": {{"{host}": {{"username": "robot", "password": "{password}"}}}}}}"#);
+    std::fs::write(&path, text).unwrap();
+    path
 }

@@ -7,6 +7,8 @@ mod auth;
 mod disk;
 mod download;
 mod faults;
+#[cfg(feature = "git")]
+mod git;
 mod hostile_registry;
 mod images;
 mod kit;

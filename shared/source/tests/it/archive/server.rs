@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, Layer};
 
 use super::{PATH, images, images_with, pull, source, two_folders};
-use crate::kit::{chain, plain};
+use crate::kit::{auth_file, chain, plain};
 
 #[tokio::test]
 async fn broken_and_busy_server_is_asked_again() {
@@ -87,14 +87,6 @@ async fn redirect_is_followed_without_the_credentials() {
     assert_eq!(other.requests()[0].authorization, None);
 }
 
-fn auth_file(dir: &TempDir, server: &FileServer, password: &str) -> std::path::PathBuf {
-    let path = dir.path().join("auth.json");
-    let host = server.host();
-    let text = format!(r#"{{"auths": {{"{host}": {{"username": "robot", "password": "{password}"}}}}}}"#);
-    fs::write(&path, text).unwrap();
-    path
-}
-
 #[tokio::test]
 async fn archive_behind_tls_and_password_is_read() {
     let server = FileServer::tls().await;
@@ -123,6 +115,34 @@ async fn archive_behind_tls_and_password_is_read() {
     let error = untrusting.resolve(&source(&server, "")).await.unwrap_err();
     let is_tls = matches!(&error, Error::Web(failure) if matches!(failure.fault, WebFault::Fetch(FetchError::Tls(_))));
     assert!(is_tls, "{}", chain(&error));
+}
+
+#[tokio::test]
+async fn fields_of_header_file_go_to_their_host_alone() {
+    let (server, other) = (FileServer::start().await, FileServer::start().await);
+    server.put(PATH, two_folders().archive());
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("fields");
+    fs::write(&path, "Authorization: Bearer hunter22\n").unwrap();
+    let images = images_with(&server, |settings| {
+        settings.http.plain_http = plain(&[server.host(), other.host()]);
+        settings.auth_files = vec![auth_file(&dir, &server, "replaced")];
+        settings.header_files.insert(server.host(), path.clone());
+    })
+    .await;
+    pull(&images, &source(&server, "")).await.unwrap();
+    assert_eq!(server.requests()[0].authorization.as_deref(), Some("Bearer hunter22"));
+    server.script(PATH, FileAnswer::Redirect(other.url("/none")));
+    images.resolve(&source(&server, "")).await.unwrap_err();
+    assert_eq!(other.requests()[0].authorization, None);
+    // A server can repeat the token that it was sent.
+    server.script(PATH, FileAnswer::Redirect("http://hunter22.example/".to_owned()));
+    let error = images.resolve(&source(&server, "")).await.unwrap_err();
+    assert!(!chain(&error).contains("hunter22"), "{}", chain(&error));
+    fs::write(&path, "hunter22").unwrap();
+    let error = images.resolve(&source(&server, "")).await.unwrap_err();
+    assert!(matches!(error, Error::HeaderFile(_)), "{}", chain(&error));
+    assert!(!chain(&error).contains("hunter22"), "{}", chain(&error));
 }
 
 /// A server can put the password that it was sent into the paths of its archive.

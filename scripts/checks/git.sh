@@ -1,0 +1,233 @@
+# Git's own server (git http-backend behind nginx, with TLS and a password) serves catalogs: branches, tags and commits, a
+# history that moves, and repositories that must be refused.
+# shellcheck shell=bash
+
+REPOS=$WORK/repositories TREE=$WORK/tree STORE=$WORK/store
+GIT_USER=mirror GIT_SECRET=correct-horse-battery-staple
+# The user's own settings must not change what is committed.
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.com
+
+# start_git_server: GIT is the URL of the folder of all repositories, GIT_LOG has a line for each request.
+start_git_server() {
+  local home=$WORK/git port backend
+  port=$(free_port)
+  backend=$(git --exec-path)/git-http-backend
+  make_certificates "$home"
+  htpasswd -nbB "$GIT_USER" "$GIT_SECRET" >"$home/htpasswd"
+  cat >"$home/nginx.conf" <<CONF
+daemon off;
+user $(id -un) $(id -gn);
+pid $home/nginx.pid;
+error_log $home/nginx.log;
+events {}
+http {
+  log_format short '\$request_method \$request_uri \$status';
+  access_log $home/access.log short;
+  client_body_temp_path $home/body; proxy_temp_path $home/proxy; fastcgi_temp_path $home/fastcgi;
+  uwsgi_temp_path $home/uwsgi; scgi_temp_path $home/scgi;
+  server {
+    listen 127.0.0.1:$port ssl;
+    ssl_certificate $home/tls.crt;
+    ssl_certificate_key $home/tls.key;
+    auth_basic git;
+    auth_basic_user_file $home/htpasswd;
+    location / {
+      fastcgi_pass unix:$home/socket;
+      fastcgi_buffering off;
+      fastcgi_param SCRIPT_FILENAME $backend;
+      fastcgi_param GIT_PROJECT_ROOT $REPOS;
+      fastcgi_param GIT_HTTP_EXPORT_ALL 1;
+      fastcgi_param GIT_PROTOCOL \$http_git_protocol;
+      fastcgi_param PATH_INFO \$uri;
+      fastcgi_param QUERY_STRING \$query_string;
+      fastcgi_param REQUEST_METHOD \$request_method;
+      fastcgi_param CONTENT_TYPE \$content_type;
+      fastcgi_param CONTENT_LENGTH \$content_length;
+      fastcgi_param REMOTE_USER \$remote_user;
+    }
+  }
+}
+CONF
+  # One process: others that it forks would outlive it.
+  start "$home/fcgiwrap.out" fcgiwrap -s "unix:$home/socket"
+  start "$home/nginx.out" nginx -c "$home/nginx.conf" -e "$home/nginx.log"
+  GIT=https://127.0.0.1:$port GIT_LOG=$home/access.log GIT_CA=$home/ca.crt GIT_AUTH=$home/auth.json
+  login "$GIT_SECRET" >"$GIT_AUTH"
+  wait_for 10 curl -s --cacert "$GIT_CA" "$GIT/"
+}
+
+# login PASSWORD: a file of credentials.
+login() {
+  jq -n --arg host "${GIT#https://}" --arg auth "$(printf '%s:%s' "$GIT_USER" "$1" | base64 -w0)" '{auths: {($host): {auth: $auth}}}'
+}
+
+# git_poll STORE SOURCE [OPTION...]: `outcome exit-code`, for the source below the server's URL.
+git_poll() { AUTH_FILE=$GIT_AUTH REGISTRY_CA=$GIT_CA outcome "$1" "g=git:$GIT/$2" "${@:3}"; }
+
+g() { git -C "$TREE" "$@"; }
+
+# save MESSAGE: commits all files and pushes the branch.
+save() {
+  g add --all && g commit --quiet --allow-empty -m "$1" && g push --quiet --force "$REPOS/owner/repo.git" main
+}
+
+# The revisions of a series, packed as a server keeps them: with deltas between their files.
+make_repository() {
+  git init --quiet --bare --initial-branch main "$REPOS/owner/repo.git"
+  git init --quiet --initial-branch main "$TREE"
+  mkdir -p "$TREE/catalogs/a" "$TREE/other"
+  lay_over 0 "$TREE/catalogs/a"
+  echo "not a catalog" >"$TREE/other/README"
+  save "step 0"
+  for step in 1 2 3; do
+    lay_over "$step" "$TREE/catalogs/a"
+    # An older revision beside the newer one: their files are deltas of one another.
+    rm -rf "$TREE/catalogs/b" && cp -r "$TREE/catalogs/a" "$TREE/catalogs/b"
+    save "step $step"
+  done
+  g tag v1 && g tag -a -m annotated v2 main~1
+  g push --quiet "$REPOS/owner/repo.git" v1 v2
+  git -C "$REPOS/owner/repo.git" gc --quiet --aggressive --prune=now
+}
+
+# hash_of FOLDER: the content hash that a folder of files has.
+hash_of() {
+  rm -rf "$WORK/of-folder"
+  "$CATALOG_MIRROR" poll --store "$WORK/of-folder" --catalog "g=dir:$1" >/dev/null 2>&1 || true
+  content_hash "$WORK/of-folder" g
+}
+
+# equals NAME SOURCE COMMIT: the source publishes what the folder of a checkout of the commit publishes.
+equals() {
+  local store=$WORK/equals
+  rm -rf "$store" "$WORK/checkout"
+  mkdir "$WORK/checkout"
+  g archive "$3" catalogs/a | tar -x -C "$WORK/checkout"
+  is "$1 is published" "$(git_poll "$store" "$2")" "published 10"
+  is "$1 has the content of its checkout" "$(content_hash "$store" g)" "$(hash_of "$WORK/checkout/catalogs/a")"
+}
+
+references() {
+  equals "a branch" "owner/repo.git#main:catalogs/a" main
+  equals "the default branch" "owner/repo.git#:catalogs/a" main
+  equals "a tag" "owner/repo.git#v1:catalogs/a" v1
+  equals "an annotated tag" "owner/repo.git#v2:catalogs/a" v2
+  equals "a commit that no branch points to" "owner/repo.git#$(g rev-parse main~2):catalogs/a" main~2
+}
+
+moves() {
+  local hash before
+  is "a branch is published" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "published 10"
+  before=$(wc -l <"$GIT_LOG")
+  is "it is unchanged" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "unchanged 0"
+  same_lines "which takes two small requests" "$(tail -n "+$((before + 1))" "$GIT_LOG")" \
+    $'GET /owner/repo.git/info/refs?service=git-upload-pack 200\nPOST /owner/repo.git/git-upload-pack 200'
+  lay_over 4 "$TREE/catalogs/a"
+  save "step 4"
+  is "a new commit is published" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "published 10"
+  echo more >>"$TREE/other/README"
+  save "elsewhere"
+  matches "a commit that changes other folders publishes nothing new" \
+    "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" '^(sourceDigestUpdated|unchanged) '
+  g reset --quiet --hard v2
+  lay_over 5 "$TREE/catalogs/a"
+  save "another history"
+  is "a rewritten history is published" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "published 10"
+  hash=$(content_hash "$STORE" g)
+  is "with the content of its checkout" "$hash" "$(hash_of "$TREE/catalogs/a")"
+  git -C "$REPOS/owner/repo.git" update-ref -d refs/heads/main
+  is "a deleted branch fails the poll" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "failed 1"
+  is "what was published stays" "$(content_hash "$STORE" g)" "$hash"
+  matches "status.json says why" "$(jq -r .error "$STORE/catalogs/g/status.json")" 'no branch or tag main; it has v1, v2'
+  git -C "$REPOS/owner/repo.git" update-ref refs/heads/main "$(git -C "$REPOS/owner/repo.git" rev-parse v1)"
+}
+
+# refused NAME REGEX SOURCE [OPTION...]
+refused() {
+  local store=$WORK/refused
+  rm -rf "$store"
+  is "$1 is refused" "$(git_poll "$store" "${@:3}")" "failed 1"
+  matches "$1: status.json says why" "$(jq -r .error "$store/catalogs/g/status.json")" "$2"
+  is "$1: no password is in the store or the log" "$(cat "$WORK/poll.err" - < <(grep -r . "$store") | grep -c "$GIT_SECRET")" 0
+}
+
+access() {
+  local source="owner/repo.git#main:catalogs/a" wrong=$WORK/wrong.json none=$WORK/none.json
+  login "wrong-$GIT_SECRET" >"$wrong"
+  echo '{}' >"$none"
+  GIT_AUTH=$wrong refused "a wrong password" 'wrong.json were refused; add' "$source"
+  GIT_AUTH=$none refused "no password" 'none are configured; add' "$source"
+  GIT_CA=$REGISTRY_CA refused "an unknown authority" '--ca-file' "$source"
+  refused "an unknown repository" 'owner/none.git: 404' "owner/none.git"
+  refused "an unknown folder" 'has no folder catalogs/none' "owner/repo.git#main:catalogs/none"
+  refused "an unknown commit" 'not our ref' "owner/repo.git#da39a3ee5e6b4b0d3255bfef95601890afd80709"
+}
+
+# repository NAME: an empty one with a tree of its own in $WORK/NAME.
+repository() {
+  git init --quiet --bare --initial-branch main "$REPOS/$1.git"
+  git init --quiet --initial-branch main "$WORK/$1"
+  mkdir -p "$WORK/$1/configs"
+  cp -r "$TREE/catalogs/a/." "$WORK/$1/configs"
+}
+
+publish_repository() {
+  git -C "$WORK/$1" add --all
+  git -C "$WORK/$1" commit --quiet -m "$1"
+  git -C "$WORK/$1" push --quiet "$REPOS/$1.git" main
+}
+
+contents() {
+  local link
+  repository submodule
+  publish_repository submodule
+  git -C "$WORK/submodule" update-index --add --cacheinfo "160000,$(g rev-parse main),configs/sub"
+  git -C "$WORK/submodule" commit --quiet -m "a submodule" && git -C "$WORK/submodule" push --quiet "$REPOS/submodule.git" main
+  refused "a submodule" 'submodule configs/sub' "submodule.git#main:configs"
+  repository lfs
+  printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 12345\n' 0 >"$WORK/lfs/configs/large.json"
+  publish_repository lfs
+  refused "a file in Git LFS" 'configs/large.json with Git LFS' "lfs.git#main:configs"
+  repository links
+  link=$(cd "$WORK/links/configs" && find . -mindepth 2 -type f -name 'catalog.*' | sort | head -1)
+  mkdir "$WORK/links/configs/linked"
+  # The link alone is read, as a package may not be there twice.
+  echo linked >>"$WORK/links/configs/.indexignore"
+  mv "$WORK/links/configs/$link" "$WORK/links/configs/linked/original.${link##*.}"
+  ln -s "linked/original.${link##*.}" "$WORK/links/configs/link.${link##*.}"
+  publish_repository links
+  is "a catalog with a link is published" "$(git_poll "$WORK/links-store" "links.git#main:configs")" "published 10"
+  is "with the content of its checkout" "$(content_hash "$WORK/links-store" g)" "$(hash_of "$WORK/links/configs")"
+  git init --quiet --bare --object-format sha256 --initial-branch main "$REPOS/sha256.git"
+  refused "a repository of SHA-256" 'sha256' "sha256.git"
+}
+
+# peak_kb COMMAND...: the largest memory of the command, in kB.
+peak_kb() {
+  python3 -c 'import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+# Two gigabytes of zeros are two megabytes in a pack.
+bombs() {
+  local peak usual command
+  command=("$CATALOG_MIRROR" poll --auth-file "$GIT_AUTH" --ca-file "$GIT_CA")
+  usual=$(peak_kb "${command[@]}" --store "$WORK/usual" --catalog "g=git:$GIT/owner/repo.git#main:catalogs/a")
+  repository bomb
+  truncate -s 2G "$WORK/bomb/configs/zeros.json"
+  git -C "$WORK/bomb" config core.bigFileThreshold 1m
+  publish_repository bomb
+  rm "$WORK/bomb/configs/zeros.json"
+  refused "a bomb" 'exceeds the limit ratio of 200' "bomb.git#main:configs"
+  peak=$(peak_kb "${command[@]}" --store "$WORK/bombed" --catalog "g=git:$GIT/bomb.git#main:configs")
+  is "a bomb takes no more memory than a catalog, within 32 MB ($peak kB, $usual kB)" "$((peak < usual + 32768))" 1
+  say "a pack of $(du -sk "$REPOS/bomb.git/objects" | cut -f1) kB was refused with a peak of $peak kB"
+}
+
+start_git_server
+make_repository
+references
+moves
+access
+contents
+bombs

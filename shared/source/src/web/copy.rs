@@ -1,0 +1,166 @@
+//! A copy of a body in a temporary file.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+#[cfg(feature = "git")]
+use std::path::Path;
+
+use bytes::Bytes;
+use oci::{BlobRef, DigestHasher, LimitExceeded};
+use tempfile::NamedTempFile;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::download::permits_for;
+use crate::error::Error;
+use crate::layers::CHUNKS_AHEAD;
+use crate::settings::SourceSettings;
+
+/// Size of the buffer of a reader. Large enough for few system calls.
+const BUFFER_BYTES: usize = 128 * 1024;
+
+/// Bytes as they were received. The file is removed when the copy is dropped.
+#[derive(Debug)]
+pub(crate) struct BodyCopy {
+    file: NamedTempFile,
+    /// Digest and size of the bytes in the file.
+    pub(crate) blob: BlobRef,
+    _space: OwnedSemaphorePermit,
+}
+
+/// Writes a body to a file while it arrives. Holds a few chunks of it in memory.
+pub(crate) struct BodyWriter {
+    max: SizeLimit,
+    /// Words for the body in errors.
+    place: String,
+    space: OwnedSemaphorePermit,
+    to: Sender<Bytes>,
+    writing: JoinHandle<Result<(NamedTempFile, BlobRef), Error>>,
+}
+
+impl BodyCopy {
+    /// Opens the copy at its start.
+    pub(crate) fn open(&self) -> Result<BufReader<File>, Error> {
+        let file = self.file.reopen().map_err(|source| Error::Io {
+            path: self.file.path().to_owned(),
+            source,
+        })?;
+        Ok(BufReader::with_capacity(BUFFER_BYTES, file))
+    }
+
+    /// Returns the path of the file.
+    #[cfg(feature = "git")]
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+impl BodyWriter {
+    /// Waits for space for a body of the declared length, and creates the file.
+    pub(crate) async fn open(settings: &SourceSettings, declared: Option<u64>, place: String) -> Result<Self, Error> {
+        let max = SizeLimit::of(settings);
+        // Without a declared length there must be space for the largest body. What is not used is given back.
+        let most = declared.unwrap_or(max.bytes);
+        max.check(most, &place)?;
+        let space = settings.download_space.take(most, || place.clone()).await?;
+        let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(|source| Error::Write {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let (to, from) = mpsc::channel(CHUNKS_AHEAD);
+        let writing = spawn_blocking(move || write(file, from));
+        Ok(Self {
+            max,
+            place,
+            space,
+            to,
+            writing,
+        })
+    }
+
+    /// Checks the number of bytes that were received so far. A declared length may be missing or wrong.
+    pub(crate) fn check(&self, received: u64) -> Result<(), Error> {
+        self.max.check(received, &self.place)
+    }
+
+    /// Writes the next bytes.
+    pub(crate) async fn write(&mut self, chunk: Bytes) -> Result<(), Error> {
+        if self.to.send(chunk).await.is_ok() {
+            return Ok(());
+        }
+        // The thread ends early only with an error, such as a full disk.
+        let written = (&mut self.writing).await.map_err(Error::Task)?;
+        Err(written.err().unwrap_or(Error::Abandoned))
+    }
+
+    /// Returns the copy after the last byte.
+    pub(crate) async fn finish(self) -> Result<BodyCopy, Error> {
+        let Self {
+            mut space, to, writing, ..
+        } = self;
+        drop(to);
+        let (file, blob) = writing.await.map_err(Error::Task)??;
+        let unused = space.num_permits().saturating_sub(permits_for(blob.size));
+        drop(space.split(unused));
+        Ok(BodyCopy {
+            file,
+            blob,
+            _space: space,
+        })
+    }
+}
+
+/// Maximum size of a body, with the name of the limit that decides it.
+struct SizeLimit {
+    name: &'static str,
+    bytes: u64,
+}
+
+impl SizeLimit {
+    fn of(settings: &SourceSettings) -> Self {
+        let (image, space) = (settings.limits.compressed_bytes, settings.download_space.share());
+        if space < image {
+            let name = "downloadBytes";
+            Self { name, bytes: space }
+        } else {
+            let name = "compressedBytes";
+            Self { name, bytes: image }
+        }
+    }
+
+    fn check(&self, bytes: u64, place: &str) -> Result<(), Error> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        Err(Error::Limit(LimitExceeded {
+            name: self.name,
+            limit: self.bytes,
+            place: place.to_owned(),
+        }))
+    }
+}
+
+/// Writes and hashes chunks to the end of the channel.
+fn write(mut file: NamedTempFile, mut from: Receiver<Bytes>) -> Result<(NamedTempFile, BlobRef), Error> {
+    let mut hasher = DigestHasher::default();
+    let mut size = 0;
+    let mut write = || -> io::Result<()> {
+        while let Some(chunk) = from.blocking_recv() {
+            hasher.update(&chunk);
+            size += chunk.len() as u64;
+            file.write_all(&chunk)?;
+        }
+        file.flush()
+    };
+    match write() {
+        Ok(()) => {
+            let digest = hasher.finish();
+            Ok((file, BlobRef { digest, size }))
+        }
+        Err(source) => Err(Error::Write {
+            path: file.path().to_owned(),
+            source,
+        }),
+    }
+}

@@ -1,0 +1,163 @@
+//! The files of a commit.
+
+use catalog_mirror_source::{Error, GitFault, SkippableLayers};
+use testkit::{DeltaBuilder, GitKind, PackBuilder, object_name, tree};
+
+use super::GitHost;
+use crate::kit::{Collect, chain};
+
+const TWO: &[(&str, &str)] = &[("a/x.yaml", "x"), ("a/b/y.yaml", "y"), ("z.yaml", "z")];
+
+#[tokio::test]
+async fn commit_is_read_as_a_whole_or_below_its_folder() {
+    let host = GitHost::start().await;
+    host.commit(TWO);
+    assert_eq!(
+        host.files("").await.unwrap(),
+        ["a/b/y.yaml=y", "a/x.yaml=x", "z.yaml=z"]
+    );
+    assert_eq!(host.files("#main:a").await.unwrap(), ["b/y.yaml=y", "x.yaml=x"]);
+    assert_eq!(host.files("#:a/b").await.unwrap(), ["y.yaml=y"]);
+    for (end, want) in [
+        ("#main:c", "has no folder c"),
+        ("#main:a/c/d", "has no folder a/c"),
+        ("#main:a/x.yaml", "has no folder at a/x.yaml but something else"),
+        ("#main:a/x.yaml/y", "has no folder at a/x.yaml but something else"),
+    ] {
+        let (fault, text) = host.fault(host.files(end).await);
+        assert!(text.contains(want) && fault.is_of_content(), "{end}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn read_takes_two_requests_and_one_commit() {
+    let host = GitHost::start().await;
+    let commit = host.commit(TWO);
+    let (_, pull) = host.pull("").await.unwrap();
+    assert_eq!(pull.requests, 2);
+    assert_eq!(host.server.statuses(), [200, 200, 200, 200]);
+    let commands = host.repo.commands();
+    for part in [
+        "deepen 1",
+        "done",
+        "no-progress",
+        "ofs-delta",
+        &format!("want {commit}"),
+    ] {
+        assert!(commands[1].contains(part), "{}", commands[1]);
+    }
+    assert!(!commands[1].contains("thin-pack"), "{}", commands[1]);
+}
+
+/// A folder with the same tree gives the same files.
+#[tokio::test]
+async fn links_follow_the_rules_of_archives() {
+    let host = GitHost::start().await;
+    let repo = &host.repo;
+    let file = repo.object(GitKind::Blob, "x");
+    let link = |target: &str| repo.object(GitKind::Blob, target);
+    let commit = |target: &str| {
+        let inner = repo.object(
+            GitKind::Tree,
+            tree(&[("120000", "l.yaml", &link(target)), ("100755", "x.yaml", &file)]),
+        );
+        let top = tree(&[("40000", "a", &inner), ("100644", "y.yaml", &file)]);
+        host.point(&repo.commit_of(&repo.object(GitKind::Tree, top)));
+    };
+    commit("x.yaml");
+    assert_eq!(host.files("#main:a").await.unwrap(), ["l.yaml=-> x.yaml", "x.yaml=x"]);
+    commit("../y.yaml");
+    assert_eq!(
+        host.files("").await.unwrap(),
+        ["a/l.yaml=-> y.yaml", "a/x.yaml=x", "y.yaml=x"]
+    );
+    for target in [
+        "../y.yaml",
+        "/etc/passwd",
+        "../../../etc/passwd",
+        "missing",
+        ".",
+        "l.yaml",
+    ] {
+        commit(target);
+        let error = host.files("#main:a").await.unwrap_err();
+        assert!(matches!(error, Error::Link { .. }), "{target}: {}", chain(&error));
+    }
+    commit("missing");
+    let source = host.source("#main:a");
+    let digest = host.images.resolve(&source).await.unwrap();
+    let sink = Collect {
+        excluded: ["l.yaml".to_owned()].into(),
+        ..Collect::default()
+    };
+    let read = host
+        .images
+        .read(&source, &digest, &SkippableLayers::default(), sink)
+        .await;
+    assert_eq!(read.unwrap().0.list(), ["x.yaml=x"], "a broken link that is excluded");
+}
+
+#[tokio::test]
+async fn deltas_of_both_kinds_are_applied() {
+    let host = GitHost::start().await;
+    let base = "0123456789".repeat(100);
+    let (first, second) = (format!("{base}a"), format!("{base}ab"));
+    let commit = host.commit(&[("base", &base), ("first", &first), ("second", &second)]);
+    let tree = host
+        .repo
+        .folder(&[("base", &base), ("first", &first), ("second", &second)]);
+    let step = |size: u64, end: &[u8]| DeltaBuilder::new(size, size + 1).copy(0, size as u32).insert(end);
+    let (to_first, to_second) = (step(1000, b"a"), step(1001, b"b"));
+    let name = object_name(GitKind::Blob, first.as_bytes());
+    let whole = |pack: PackBuilder| {
+        let pack = pack.object(GitKind::Commit, host.repo.content(&commit).as_slice());
+        pack.object(GitKind::Tree, host.repo.content(&tree).as_slice())
+    };
+    let base_name = object_name(GitKind::Blob, base.as_bytes());
+    let by_offset = PackBuilder::default().object(GitKind::Blob, base.as_bytes());
+    // Names may come before their objects.
+    let by_name = PackBuilder::default()
+        .delta_of_name(&name, &to_second)
+        .delta_of_name(&base_name, &to_first)
+        .object(GitKind::Blob, base.as_bytes());
+    for pack in [by_offset.delta_of(0, &to_first).delta_of(1, &to_second), by_name] {
+        host.repo.send_pack(whole(pack).finish());
+        let files = host.files("").await.unwrap();
+        assert_eq!(
+            files,
+            [
+                format!("base={base}"),
+                format!("first={first}"),
+                format!("second={second}")
+            ]
+        );
+    }
+}
+
+#[tokio::test]
+async fn submodule_and_lfs_pointer_are_refused_with_their_path() {
+    let host = GitHost::start().await;
+    let repo = &host.repo;
+    let other = object_name(GitKind::Commit, b"elsewhere");
+    let file = repo.object(GitKind::Blob, "x");
+    let inner = repo.object(GitKind::Tree, tree(&[("160000", "sub", &other)]));
+    let top = tree(&[
+        ("40000", "a", &inner),
+        ("40000", "b", &repo.folder(&[("y.yaml", "y")])),
+        ("100644", "f", &file),
+    ]);
+    host.point(&repo.commit_of(&repo.object(GitKind::Tree, top)));
+    let (fault, text) = host.fault(host.files("#main:a").await);
+    assert!(matches!(&fault, GitFault::Submodule(path) if path == "a/sub"), "{text}");
+    assert_eq!(
+        host.files("#main:b").await.unwrap(),
+        ["y.yaml=y"],
+        "it is outside of the folder"
+    );
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
+    host.commit(&[("a/x.yaml", pointer), ("b/y.yaml", "y")]);
+    let (fault, text) = host.fault(host.files("").await);
+    assert!(matches!(&fault, GitFault::Lfs(path) if path == "a/x.yaml"), "{text}");
+    host.commit(&[("a/x.yaml", &pointer[1..])]);
+    assert_eq!(host.files("").await.unwrap().len(), 1);
+}

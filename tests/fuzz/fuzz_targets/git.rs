@@ -1,0 +1,4 @@
+//! Program of the target `git`; its checks are in `fuzz::git`.
+#![cfg_attr(fuzzing, no_main)]
+
+fuzz::target!(git);
