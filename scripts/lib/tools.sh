@@ -27,7 +27,7 @@ install_check_tools() {
 
 need_check_servers() {
   need_debian docker-registry=docker-registry skopeo=skopeo umoci=umoci nginx=nginx-light jq=jq \
-    htpasswd=apache2-utils zstd=zstd curl=curl openssl=openssl
+    htpasswd=apache2-utils git=git fcgiwrap=fcgiwrap zstd=zstd curl=curl openssl=openssl
 }
 
 need_python_tools() { need_python checkov "${PYTHON_TOOLS[@]}"; }
@@ -37,8 +37,8 @@ need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
-# Validates catalogs with opm's own module.
-need_opm() { need_go_folder opm-validate "$ROOT/scripts/lib/opm"; }
+# Validates catalogs and answers the registry API with opm's own module.
+need_opm() { need_go_folder opm-oracle "$ROOT/scripts/lib/opm"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 
@@ -112,7 +112,7 @@ need_go() {
 # need_go_folder COMMAND FOLDER: builds a program from a folder of this tree.
 need_go_folder() {
   local source
-  source=$(cat "$2"/main.go "$2"/go.* | sha256)
+  source=$(cat "$2"/*.go "$2"/go.* | sha256)
   ! has_go_program "$1" "$source" || return 0
   say "building $1"
   mkdir -p "$GO_PROGRAMS"

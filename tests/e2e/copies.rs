@@ -81,9 +81,9 @@ async fn sync_makes_copy_that_answers_like_origin() {
     sync(&second.url, &onward).exits(0);
     let names = |files: &catalogs::Files| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
     assert_eq!(
-        names(&tree(&onward)).len() + 16,
+        names(&tree(&onward)).len() + 18,
         names(&tree(&copy)).len(),
-        "the copy also has what v1 had alone: two shards, four objects of its own, and an image of ten"
+        "the copy also has what v1 had alone: two shards, six objects of its own, and an image of ten"
     );
     assert!(tree(&onward).iter().all(|file| tree(&original).contains(file)));
     run(["verify", "--store", text(&onward)]).exits(0);

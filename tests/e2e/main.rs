@@ -1,7 +1,6 @@
 //! End-to-end tests: the binary as a user runs it, and the crates as the entry points wire them.
 
 mod access;
-
 mod archive;
 mod binary;
 mod compose;
@@ -13,6 +12,7 @@ mod demo;
 mod dependencies;
 mod failed;
 mod findings;
+mod git;
 mod hostile;
 mod http;
 mod licences;
@@ -22,6 +22,7 @@ mod notify;
 mod pages;
 mod protocol;
 mod registry;
+mod registry_api;
 mod rollback;
 mod secrets;
 mod server;

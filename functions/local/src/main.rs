@@ -5,9 +5,13 @@ mod cli;
 mod collect;
 mod commands;
 mod exit;
+#[cfg(feature = "grpc")]
+mod grpc_listener;
 mod image;
 mod output;
 mod published;
+#[cfg(feature = "grpc")]
+mod registry_api;
 mod serving;
 mod stores;
 mod wiring;

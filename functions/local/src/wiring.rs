@@ -100,16 +100,21 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
         drain: config.limits.drain.unwrap_or(default.drain),
         ..default
     };
-    let mut server = server::Server::new(limits, metrics);
-    if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
-        let tls = server.with_tls(certificate.clone(), key.clone());
-        server = tls.with_context(|| format!("cannot use {} and {}", certificate.display(), key.display()))?;
-    }
+    let mut server = with_tls(server::Server::new(limits, metrics), config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
         server = users.with_context(|| format!("cannot use {}", path.display()))?;
     }
     Ok(server)
+}
+
+/// Adds the configured certificate, if there is one.
+pub(crate) fn with_tls(server: server::Server, config: &ServerConfig) -> anyhow::Result<server::Server> {
+    let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else {
+        return Ok(server);
+    };
+    let tls = server.with_tls(certificate.clone(), key.clone());
+    tls.with_context(|| format!("cannot use {} and {}", certificate.display(), key.display()))
 }
 
 /// Returns the mirror that polls and publishes.

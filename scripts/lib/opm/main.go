@@ -1,70 +1,29 @@
-// Validates catalogs as opm validate and opm serve of operator-registry do: a second opinion on `catalog-mirror validate`.
+// Asks opm itself, operator-registry, for a second opinion.
 //
-// Standard input has one JSON object a line, with the catalog in `text`. Standard output has one for each of them: `valid`
-// and `servable`, and the error of opm in `message`.
+//	opm-oracle validate              catalogs on standard input, as validate.go describes
+//	opm-oracle answers FOLDER        all answers of the registry API about the catalog in a folder, as answers.go describes
+//	opm-oracle ask ADDRESS           the same requests, which standard input has, to a server that runs
+//	opm-oracle serve FOLDER ADDRESS  the registry API over gRPC
 package main
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"log"
 	"os"
-	"testing/fstest"
-
-	"github.com/operator-framework/operator-registry/pkg/cache"
-	"github.com/operator-framework/operator-registry/pkg/lib/config"
 )
-
-type answer struct {
-	Valid    bool   `json:"valid"`
-	Servable bool   `json:"servable"`
-	Message  string `json:"message"`
-}
 
 func main() {
 	log.SetFlags(0)
-	in := json.NewDecoder(bufio.NewReader(os.Stdin))
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
-	for {
-		var catalog struct{ Text string }
-		err := in.Decode(&catalog)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := json.NewEncoder(out).Encode(validate(catalog.Text)); err != nil {
-			log.Fatal(err)
-		}
+	arguments := os.Args[1:]
+	switch {
+	case len(arguments) == 1 && arguments[0] == "validate":
+		validateAll()
+	case len(arguments) == 2 && arguments[0] == "answers":
+		answerAll(arguments[1])
+	case len(arguments) == 2 && arguments[0] == "ask":
+		askAgain(arguments[1])
+	case len(arguments) == 3 && arguments[0] == "serve":
+		serveFolder(arguments[1], arguments[2])
+	default:
+		log.Fatal("opm-oracle validate | answers FOLDER | ask ADDRESS | serve FOLDER ADDRESS")
 	}
-}
-
-func validate(text string) answer {
-	files := fstest.MapFS{"catalog.yaml": {Data: []byte(text), Mode: 0o644}}
-	if err := config.Validate(context.Background(), files); err != nil {
-		return answer{Message: err.Error()}
-	}
-	if err := serve(files); err != nil {
-		return answer{Valid: true, Message: err.Error()}
-	}
-	return answer{Valid: true, Servable: true}
-}
-
-func serve(files fstest.MapFS) error {
-	folder, err := os.MkdirTemp("", "opm")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	store, err := cache.New(folder)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
-	return cache.LoadOrRebuild(context.Background(), store, files)
 }

@@ -2,6 +2,7 @@ use std::{hash::Hash, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use model::{Key, ObjectKey, Sha256, ShardRef, Snapshot};
+use olm::SearchIndex;
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
@@ -24,6 +25,8 @@ pub(crate) struct Caches {
     pub(crate) bodies: Cache<BodyKey, Bytes, Weight>,
     /// Indexes, by the hash of the stored Snapshot.
     pub(crate) indexes: Cache<Sha256, Arc<CatalogIndex>, Weight>,
+    /// Indexes for search, by the hash of their stored documents.
+    pub(crate) searches: Cache<Sha256, Arc<SearchIndex>, Weight>,
     /// Snapshots, by the hash of their stored bytes.
     pub(crate) snapshots: Cache<Sha256, Arc<Snapshot>, Weight>,
     /// Stored versions of large objects whose bytes were hashed and found right, with the time of that.
@@ -43,12 +46,13 @@ pub(crate) enum BodyKey {
 
 impl Caches {
     pub(crate) fn new(settings: &HttpSettings) -> Self {
-        let eighth = settings.cache_bytes / 8;
+        let (eighth, sixteenth) = (settings.cache_bytes / 8, settings.cache_bytes / 16);
         Self {
             // Four parts, so that a body of an eighth of all memory still fits into one.
-            bodies: cache(5 * eighth, 4),
+            bodies: cache(9 * sixteenth, 4),
             // One part each: an index of 100,000 Metas takes 8 MB in one piece.
             indexes: cache(2 * eighth, 1),
+            searches: cache(sixteenth, 1),
             snapshots: cache(eighth, 1),
             verified: Cache::new(VERIFIED_MAX),
             body_max: eighth,
@@ -87,6 +91,12 @@ impl Weighter<BodyKey, Bytes> for Weight {
 
 impl Weighter<Sha256, Arc<CatalogIndex>> for Weight {
     fn weight(&self, _: &Sha256, index: &Arc<CatalogIndex>) -> u64 {
+        index.weight() + ENTRY_OVERHEAD
+    }
+}
+
+impl Weighter<Sha256, Arc<SearchIndex>> for Weight {
+    fn weight(&self, _: &Sha256, index: &Arc<SearchIndex>) -> u64 {
         index.weight() + ENTRY_OVERHEAD
     }
 }

@@ -9,12 +9,14 @@ pub enum ApiError {
     /// A catalog name that is not a DNS-1123 subdomain.
     #[error("the path does not name a catalog")]
     CatalogName(#[source] CatalogNameError),
-    /// A query parameter that `metas` does not have, as catalogd answers it.
-    #[error("there is no query parameter {0:?} here: only schema, package and name")]
-    Parameter(String),
-    /// A query parameter that `changes` does not have.
-    #[error("there is no query parameter {0:?} here: only since")]
-    SinceParameter(String),
+    /// A query parameter that the route does not have, and those that it has.
+    #[error("there is no query parameter {0:?} here: only {1}")]
+    Parameter(String, &'static str),
+    /// A published state without texts for search.
+    #[error(
+        "this state of the catalog was published without an index for search: publish it again (`catalog-mirror poll --force`)"
+    )]
+    NoSearch,
     /// A `since` that is not a content hash.
     #[error("the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits")]
     Since,
@@ -178,7 +180,7 @@ impl ApiError {
     pub(crate) const fn kind(&self) -> ErrorKind {
         let (status, problem, code) = match self {
             Self::CatalogName(_) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
-            Self::Parameter(_) | Self::SinceParameter(_) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
+            Self::Parameter(..) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
             Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),
             Self::Digest(_) => (StatusCode::BAD_REQUEST, "bad-digest", "DIGEST_INVALID"),
@@ -187,6 +189,7 @@ impl ApiError {
             Self::UnknownPath => (StatusCode::NOT_FOUND, "unknown-path", "UNSUPPORTED"),
             Self::UnknownCatalog(_) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
             Self::UnknownPackage(_) => (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN"),
+            Self::NoSearch => (StatusCode::NOT_FOUND, "no-search", "UNKNOWN"),
             Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
             Self::UnknownManifest(_) => (StatusCode::NOT_FOUND, "unknown-manifest", "MANIFEST_UNKNOWN"),
             Self::UnknownBlob => (StatusCode::NOT_FOUND, "unknown-blob", "BLOB_UNKNOWN"),

@@ -254,6 +254,8 @@ mod tests {
             },
             index: STORED,
             findings: None,
+            search: None,
+            graph: None,
             global: None,
             packages: vec![shard("a", 3), shard("c", 3)],
             image: None,

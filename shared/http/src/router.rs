@@ -18,7 +18,10 @@ use crate::{
 /// Returns the whole HTTP contract over a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
 /// prefix, and other routes can be merged into it.
 pub fn router(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetrics) -> Router {
-    let app = Arc::new(App::new(store, settings, metrics));
+    router_of(Arc::new(App::new(store, settings, metrics)))
+}
+
+pub(crate) fn router_of(app: Arc<App>) -> Router {
     Router::new().fallback(move |request: Request| {
         let app = Arc::clone(&app);
         async move { app.answer(&request.into_parts().0).await }

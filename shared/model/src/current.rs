@@ -249,6 +249,8 @@ mod tests {
             },
             index: digest("index"),
             findings: None,
+            search: None,
+            graph: None,
             global: None,
             packages: Vec::new(),
             image: None,

@@ -2,7 +2,7 @@ use std::{cmp::Ordering, io};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Kind, decode_zstd};
+use crate::{Kind, decode_zstd, encode_zstd};
 
 /// Version of every document format and of the layout of keys. It grows when an older reader would misunderstand.
 pub const FORMAT_VERSION: u32 = 2;
@@ -106,7 +106,7 @@ pub trait StoredDocument: Document {
     /// # Errors
     /// Fails if the compressor cannot allocate its memory.
     fn to_stored(&self) -> io::Result<Vec<u8>> {
-        zstd::bulk::compress(&self.to_bytes(), DOCUMENT_LEVEL)
+        encode_zstd(&self.to_bytes(), DOCUMENT_LEVEL)
     }
 
     /// Reads stored bytes, decoding at most [`Self::MAX_BYTES`].

@@ -1,4 +1,4 @@
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 /// Largest window of a stored zstd frame, as a power of two: 8 MiB (RFC 9659). It also bounds the memory that
 /// decompression takes.
@@ -29,26 +29,44 @@ impl Encoding {
     }
 }
 
+/// Compresses bytes into one zstd frame. The level is at most 19, so that the window stays within 8 MiB.
+///
+/// # Errors
+/// Fails if the compressor cannot allocate its memory.
+pub fn encode_zstd(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    zstd::bulk::compress(bytes, level)
+}
+
 /// Decompresses exactly one zstd frame of at most `max` decoded bytes.
 ///
 /// # Errors
 /// Fails with [`io::ErrorKind::InvalidData`] if the bytes are no zstd frame, if bytes follow the frame, if its window is
 /// larger than 8 MiB, or if it decodes to more than `max` bytes.
 pub fn decode_zstd(bytes: &[u8], max: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    decode_zstd_to(bytes, max, &mut content)?;
+    Ok(content)
+}
+
+/// Decompresses exactly one zstd frame of at most `max` decoded bytes into `sink`, block by block. What an invalid frame decodes to
+/// before its fault reaches the sink too. Returns the number of decoded bytes.
+///
+/// # Errors
+/// Fails as [`decode_zstd`] does, and with the errors of `sink`.
+pub fn decode_zstd_to(bytes: &[u8], max: u64, sink: &mut impl Write) -> io::Result<u64> {
     let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
     // One frame: several clients stop after the first, so a second one would be seen by some readers only.
     let mut decoder = zstd::Decoder::with_buffer(bytes)?.single_frame();
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-    let mut content = Vec::new();
     // One byte more than allowed tells a frame that is too large from one that fits exactly.
-    (&mut decoder).take(max.saturating_add(1)).read_to_end(&mut content)?;
-    if content.len() as u64 > max {
+    let decoded = io::copy(&mut (&mut decoder).take(max.saturating_add(1)), sink)?;
+    if decoded > max {
         return Err(invalid("the content is larger than its limit"));
     }
     if !decoder.finish().is_empty() {
         return Err(invalid("bytes follow the zstd frame"));
     }
-    Ok(content)
+    Ok(decoded)
 }
 
 #[cfg(test)]

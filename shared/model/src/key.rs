@@ -32,6 +32,10 @@ pub enum Kind {
     Index,
     /// Findings of the validation of a Snapshot.
     Findings,
+    /// Texts by which the Packages of a Snapshot are found.
+    Search,
+    /// Answers of the registry API about a Snapshot: a graph of its Packages, channels and bundles.
+    Graph,
     /// A list of keys that the garbage collector has condemned.
     Garbage,
     /// A part of a catalog's container image.
@@ -62,7 +66,7 @@ impl CachePolicy {
 
 impl Kind {
     /// All kinds, in the order in which paths are matched.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::All(Encoding::Zstd),
         Self::All(Encoding::Gzip),
         Self::All(Encoding::Identity),
@@ -70,6 +74,8 @@ impl Kind {
         Self::Snapshot,
         Self::Index,
         Self::Findings,
+        Self::Search,
+        Self::Graph,
         Self::Garbage,
         Self::Blob,
     ];
@@ -82,6 +88,8 @@ impl Kind {
             Self::Snapshot => "snapshots/sha256/",
             Self::Index => "indexes/sha256/",
             Self::Findings => "findings/sha256/",
+            Self::Search => "search/sha256/",
+            Self::Graph => "graphs/sha256/",
             Self::Garbage => "garbage/sha256/",
             Self::Blob => "blobs/sha256/",
         }
@@ -91,6 +99,7 @@ impl Kind {
         match self {
             // OCI names blobs by their digest alone.
             Self::Blob => "",
+            Self::Graph => ".pb.zst",
             _ => match self.encoding() {
                 Encoding::Zstd => ".json.zst",
                 Encoding::Gzip => ".json.gz",
@@ -103,7 +112,9 @@ impl Kind {
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::All(_) | Self::Package => "application/jsonl",
-            Self::Snapshot | Self::Index | Self::Findings | Self::Garbage => "application/json",
+            Self::Snapshot | Self::Index | Self::Findings | Self::Search | Self::Garbage => "application/json",
+            // RFC 9996, section 4.
+            Self::Graph => "application/protobuf",
             // The document that names a blob knows its media type.
             Self::Blob => "application/octet-stream",
         }
@@ -113,8 +124,8 @@ impl Kind {
     pub const fn encoding(self) -> Encoding {
         match self {
             Self::All(encoding) => encoding,
-            Self::Package | Self::Snapshot | Self::Index | Self::Findings | Self::Garbage => Encoding::Zstd,
             Self::Blob => Encoding::Identity,
+            _ => Encoding::Zstd,
         }
     }
 }

@@ -26,6 +26,13 @@ pub struct Snapshot {
     /// Hash and size of the findings of the validation. `None` if the catalog is not validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<ObjectDigest>,
+    /// Hash and size of the texts by which Packages are found. `None` if an older program published the Snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<ObjectDigest>,
+    /// Hash and size of the graph for the registry API. `None` if an older program published the Snapshot, or if opm would not serve
+    /// the catalog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<ObjectDigest>,
     /// The Metas that belong to no Package, if there are any. Their lines come first in `all.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global: Option<ShardRef>,
@@ -106,7 +113,7 @@ impl Snapshot {
     }
 
     /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
-    /// the findings, the encodings of `all.json`.
+    /// the findings, the texts for search, the graph, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
         let shards = self.shards().map(|shard| ManifestEntry {
             object: shard.stored.with_kind(Kind::Package),
@@ -124,9 +131,16 @@ impl Snapshot {
             object: self.index.with_kind(Kind::Index),
             content: None,
         };
-        let findings = self.findings.iter().map(|findings| ManifestEntry {
-            object: findings.with_kind(Kind::Findings),
-            content: None,
+        let documents = [
+            (Kind::Findings, self.findings),
+            (Kind::Search, self.search),
+            (Kind::Graph, self.graph),
+        ];
+        let documents = documents.into_iter().filter_map(|(kind, document)| {
+            Some(ManifestEntry {
+                object: document?.with_kind(kind),
+                content: None,
+            })
         });
         let all = Content {
             sha256: self.content_hash,
@@ -139,7 +153,7 @@ impl Snapshot {
             })
         });
         let mut seen = BTreeSet::new();
-        let entries = shards.chain(blobs).chain([index]).chain(findings).chain(encodings);
+        let entries = shards.chain(blobs).chain([index]).chain(documents).chain(encodings);
         entries.filter(|entry| seen.insert(entry.key())).collect()
     }
 }
@@ -190,6 +204,8 @@ mod tests {
             },
             index: digest("index"),
             findings: Some(digest("findings")),
+            search: Some(digest("search")),
+            graph: Some(digest("graph")),
             global: Some(shard("", "global")),
             packages: ["a", "a-b", "a.b", "b"].map(|name| shard(name, "same")).into(),
             image: Some(CatalogImage {
@@ -209,15 +225,20 @@ mod tests {
     }
 
     #[test]
-    fn snapshot_of_an_older_program_has_no_findings() {
+    fn snapshot_of_an_older_program_has_no_documents() {
         let old = Snapshot {
             findings: None,
+            search: None,
+            graph: None,
             ..snapshot()
         };
         let text = String::from_utf8(old.to_bytes()).unwrap();
-        assert!(!text.contains("findings"), "{text}");
+        assert!(
+            !text.contains("findings") && !text.contains("search") && !text.contains("graph"),
+            "{text}"
+        );
         assert_eq!(Snapshot::from_bytes(text.as_bytes()).unwrap(), old);
-        assert_eq!(old.objects().len() + 1, snapshot().objects().len());
+        assert_eq!(old.objects().len() + 3, snapshot().objects().len());
     }
 
     #[test]
@@ -246,6 +267,8 @@ mod tests {
         expected.extend([
             Kind::Index,
             Kind::Findings,
+            Kind::Search,
+            Kind::Graph,
             Kind::All(Encoding::Zstd),
             Kind::All(Encoding::Gzip),
         ]);

@@ -10,6 +10,7 @@ mod package;
 mod parser;
 mod reference;
 mod required_images;
+mod search;
 mod validate;
 
 pub use changed_shards::{ChangedShard, changed_shards};
@@ -24,4 +25,8 @@ pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMe
 pub use parser::PackageParser;
 pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
+pub use search::{
+    FacetCount, SEARCH_LIMIT_MAX, SEARCH_VERSION, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex,
+    SearchQuery, SearchRecord, SearchRecorder, SearchResults,
+};
 pub use validate::{RULES_VERSION, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};

@@ -16,14 +16,17 @@ pub use catalogs::{add_name, catalog_names};
 pub use env::{Env, jittered};
 pub use gc::{GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, gc};
 pub use poll::{
-    Catalog, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, InputCatalog, InputPlace,
-    InvalidCatalog, Mirror, MirrorSettings, NamedInput, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
-    PollTimes, ProgressCounts, PublishedCatalog, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck,
-    ValidationMode, ValidationModeError, backoff, input_shards, named_catalogs, render_composition,
+    Catalog, CatalogFacts, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, FactReader,
+    FindingsRecorder, InputCatalog, InputPlace, InvalidCatalog, KnownFacts, Mirror, MirrorSettings, NamedInput,
+    PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes, ProgressCounts, PublishedCatalog,
+    RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode, ValidationModeError, backoff,
+    input_shards, named_catalogs, render_composition,
 };
 pub use remove::{followers, remove};
 pub use report::{ChangedPackages, ObjectStats, Report};
 pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
 pub use status::{StatusUpdate, record_status};
 pub use transaction::{Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions};
-pub use verify::{Finding, IntegrityCheck, ObjectProblem, ShardError, Verification, load_verified, verify};
+pub use verify::{
+    Finding, IntegrityCheck, ObjectProblem, ShardError, Verification, load_verified, open_verified, verify,
+};

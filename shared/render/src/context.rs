@@ -10,7 +10,7 @@ use zstd::bulk::Compressor;
 use crate::{
     RenderError, RenderSettings, StoredShards,
     error::shown,
-    fragment::{Fragment, FragmentBody, Lines, PackageLines},
+    fragment::{Fragment, FragmentBody, Lines, LinesByPackage},
     memory::MemoryShare,
     scratch::{Scratch, ScratchBuffer},
     usage::Usage,
@@ -110,7 +110,7 @@ impl RenderContext {
     }
 
     fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> Result<Vec<Fragment>, ChunkError> {
-        let mut packages = PackageLines::default();
+        let mut packages = LinesByPackage::default();
         job.chunk
             .metas(&self.settings.limits.document, &mut |meta| {
                 packages.push(&meta, self.settings.positions);

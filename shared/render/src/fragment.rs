@@ -44,7 +44,7 @@ impl Fragment {
 
 /// The lines of each Package of one chunk, before compression.
 #[derive(Debug, Default)]
-pub(crate) struct PackageLines(pub(crate) BTreeMap<String, Lines>);
+pub(crate) struct LinesByPackage(pub(crate) BTreeMap<String, Lines>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
@@ -53,7 +53,7 @@ pub(crate) struct Lines {
     pub(crate) positions: Vec<DocumentPosition>,
 }
 
-impl PackageLines {
+impl LinesByPackage {
     pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
         let group = meta.group().unwrap_or_default();
         let lines = match self.0.get_mut(group) {

@@ -71,6 +71,8 @@ impl Rendering {
             },
             index,
             findings: None,
+            search: None,
+            graph: None,
             global: global.into_iter().next(),
             packages,
             image,

@@ -12,7 +12,7 @@ use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    time::{MissedTickBehavior, interval, timeout},
+    time::{MissedTickBehavior, interval, sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use crate::{
     metrics::{CloseReason, ServerMetrics},
     reload::ReloadedFiles,
     request::RequestFilter,
-    socket::WatchedSocket,
+    socket::{HeardStream, WatchedSocket},
     watch::{ConnectionWatch, Verdict},
 };
 
@@ -32,6 +32,9 @@ const HTTP2_SEND_BUFFER: usize = 64 << 10;
 
 /// Streams that the server may reset because of a client's mistakes. hyper's own default.
 const LOCAL_RESETS: usize = 1024;
+
+/// Bytes of requests that a connection of gRPC may send ahead: the smallest window that HTTP/2 has at the beginning.
+const GRPC_WINDOW: u32 = (64 << 10) - 1;
 
 /// Limits, files and router that all connections share.
 #[derive(Debug)]
@@ -47,9 +50,16 @@ pub(crate) struct SharedParts {
     pub(crate) kill: CancellationToken,
 }
 
-/// Returns the settings of both HTTP versions.
-pub(crate) fn http_builder(limits: &ServerLimits) -> auto::Builder<TokioExecutor> {
+/// Returns the settings of both HTTP versions. gRPC has HTTP/2 only.
+pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
+    if grpc {
+        http = http.http2_only();
+        // Requests are small. A client that sends more waits until it was read.
+        http.http2()
+            .initial_stream_window_size(GRPC_WINDOW)
+            .initial_connection_window_size(GRPC_WINDOW);
+    }
     // hyper answers 431 when the buffer for a head is full. It accepts no buffer below 8 KiB.
     let head = usize::try_from(limits.head).unwrap_or(usize::MAX);
     http.http1()
@@ -102,11 +112,19 @@ where
             Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, ticket, version)))
         }
     });
+    let stream = HeardStream::new(stream, Arc::clone(watch));
     let mut connection = pin!(shared.http.serve_connection(TokioIo::new(stream), service));
     let mut checks = interval(shared.limits.check_interval());
     // A burst of missed checks would repeat the same decision.
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = false;
+    let age = shared.limits.random_age();
+    let mut aged = pin!(async {
+        match age {
+            Some(age) => sleep(age).await,
+            None => std::future::pending().await,
+        }
+    });
     loop {
         tokio::select! {
             ended = connection.as_mut() => {
@@ -129,6 +147,11 @@ where
             },
             () = watch.replaced.cancelled(), if !ending => {
                 shared.metrics.count_closed(CloseReason::Replaced);
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = &mut aged, if !ending => {
+                shared.metrics.count_closed(CloseReason::Aged);
                 ending = true;
                 connection.as_mut().graceful_shutdown();
             }

@@ -1,4 +1,7 @@
-use std::time::Duration;
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
 
 /// Limits for clients. Nothing in the server waits without one of them.
 ///
@@ -27,6 +30,10 @@ pub struct ServerLimits {
     pub handshake: Duration,
     /// Time from the connection, or its TLS handshake, to the end of the first request's head. Default: 10 s.
     pub first_request: Duration,
+    /// True if a client that has begun to speak HTTP/2 may wait with its first request. Default: false.
+    ///
+    /// Clients of gRPC connect before they have a request, and take the end of the connection for a failure.
+    pub may_wait: bool,
     /// Time from the end of an answer to the head of the next request. Default: 75 s.
     pub idle: Duration,
     /// Time in which a client must take some bytes of a waiting answer. Default: 30 s.
@@ -36,6 +43,11 @@ pub struct ServerLimits {
     pub stalled: Duration,
     /// Time for running answers after the server was asked to stop. Default: 20 s.
     pub drain: Duration,
+    /// Age at which a connection is closed gracefully, less up to a tenth by chance. Default: none.
+    ///
+    /// Clients of gRPC keep one connection for ever. With an age they come back through a load balancer now and then, and
+    /// not all at once.
+    pub age: Option<Duration>,
 }
 
 impl Default for ServerLimits {
@@ -55,12 +67,15 @@ impl Default for ServerLimits {
             // Enough for a client on a bad line.
             handshake: Duration::from_secs(10),
             first_request: Duration::from_secs(10),
+            may_wait: false,
             // Longer than the 60 s for which proxies keep idle connections, so that the proxy closes them: a request
             // that crosses the server's close would fail.
             idle: Duration::from_secs(75),
             stalled: Duration::from_secs(30),
             // Within the 30 s that Kubernetes and systemd units give.
             drain: Duration::from_secs(20),
+            // A connection ends when it is idle.
+            age: None,
         }
     }
 }
@@ -68,10 +83,54 @@ impl Default for ServerLimits {
 /// Checks of a connection within its shortest limit. A limit may be exceeded by a quarter.
 const CHECKS: u32 = 4;
 
+/// Longest time between two checks. Ten thousand idle connections that are checked each second take 6 % of a processor.
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(3);
+
+/// Share of the age of connections that is decided by chance.
+const AGE_CHANCE: u32 = 10;
+
 impl ServerLimits {
-    /// Returns the time between two checks of a connection, from 10 ms to 1 s.
+    /// Returns the limits for clients of gRPC, which open one connection and keep it.
+    pub fn grpc() -> Self {
+        Self {
+            // A connection that is idle takes less than 30 kB.
+            connections: 20_000,
+            may_wait: true,
+            // Long enough to never end a connection, and short enough to be added to a time.
+            idle: Duration::from_secs(100 * 365 * 24 * 3600),
+            age: Some(Duration::from_secs(12 * 3600)),
+            drain: Duration::from_secs(10),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the age of a new connection, and none if it may grow as old as it likes.
+    pub(crate) fn random_age(&self) -> Option<Duration> {
+        let age = self.age?;
+        // The keys of a map are random, so this needs no generator.
+        let chance = RandomState::new().hash_one(()) % 1000;
+        Some(age - age / AGE_CHANCE * u32::try_from(chance).unwrap_or(0) / 1000)
+    }
+
+    /// Returns the time between two checks of a connection, from 10 ms to 3 s.
     pub(crate) fn check_interval(&self) -> Duration {
         let shortest = self.first_request.min(self.idle).min(self.stalled);
-        (shortest / CHECKS).clamp(Duration::from_millis(10), Duration::from_secs(1))
+        (shortest / CHECKS).clamp(Duration::from_millis(10), CHECK_INTERVAL_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_age_is_at_most_a_tenth_shorter() {
+        let limits = ServerLimits::grpc();
+        let age = limits.age.unwrap();
+        for _ in 0..1000 {
+            let random = limits.random_age().unwrap();
+            assert!(random <= age && random >= age - age / 10, "{random:?}");
+        }
+        assert_eq!(ServerLimits::default().random_age(), None);
     }
 }

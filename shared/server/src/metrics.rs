@@ -28,6 +28,8 @@ pub(crate) enum CloseReason {
     Idle,
     /// The connection was idle when a new one needed its place.
     Replaced,
+    /// The connection was as old as it may become.
+    Aged,
     /// The client took too little of its answer.
     Stalled,
     /// The server stopped, and the answer was not finished in time.
@@ -62,6 +64,7 @@ impl CloseReason {
             Self::Silent => "silent",
             Self::Idle => "idle",
             Self::Replaced => "replaced",
+            Self::Aged => "aged",
             Self::Stalled => "stalled",
             Self::Drained => "drained",
         }

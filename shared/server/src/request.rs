@@ -20,11 +20,18 @@ pub(crate) struct RequestFilter {
     pub(crate) router: Router,
     pub(crate) limits: Arc<ServerLimits>,
     pub(crate) authenticator: Option<Arc<Authenticator>>,
+    /// True if requests have content.
+    pub(crate) grpc: bool,
 }
 
 impl RequestFilter {
     /// Answers a request: by the router, or with the reason for which it is denied.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if self.grpc {
+            // Its clients understand statuses of gRPC only, and a proxy has no reason to cache what they post.
+            let Ok(response) = self.router.clone().oneshot(request.map(Body::new)).await;
+            return response;
+        }
         let has_content = !hyper::body::Body::is_end_stream(request.body());
         // No route accepts content, so it is not read.
         let (request, _) = request.into_parts();

@@ -43,6 +43,7 @@ pub struct Server {
     tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
     authenticator: Option<Arc<Authenticator>>,
     metrics: ServerMetrics,
+    grpc: bool,
 }
 
 impl Server {
@@ -53,7 +54,14 @@ impl Server {
             tls: None,
             authenticator: None,
             metrics,
+            grpc: false,
         }
+    }
+
+    /// Serves gRPC: HTTP/2 only, and the router gets the content of requests.
+    pub const fn for_grpc(mut self) -> Self {
+        self.grpc = true;
+        self
     }
 
     /// Adds TLS with a chain of certificates and its key, both PEM. Plain HTTP is no longer answered.
@@ -94,8 +102,9 @@ impl Server {
                 router,
                 limits: Arc::clone(&self.limits),
                 authenticator: self.authenticator,
+                grpc: self.grpc,
             },
-            http: connection::http_builder(&self.limits),
+            http: connection::http_builder(&self.limits, self.grpc),
             tls: self.tls,
             metrics: self.metrics,
             stop,
@@ -171,7 +180,8 @@ async fn pause_after(error: &io::Error) {
 fn refuse(shared: &SharedParts, overload: &OverloadResponder, stream: TcpStream) {
     shared.metrics.count_closed(CloseReason::Full);
     // With TLS the connection is only closed: the handshake would cost more than serving the request.
-    if shared.tls.is_none() {
+    // A client of gRPC would not understand the answer.
+    if shared.tls.is_none() && !shared.filter.grpc {
         overload.answer(stream);
     }
 }

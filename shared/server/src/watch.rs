@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -14,6 +17,10 @@ use crate::{limits::ServerLimits, metrics::CloseReason};
 /// a connection for ever.
 const PROGRESS_BYTES: u64 = 16 << 10;
 
+/// Bytes with which a client of HTTP/2 begins: the preface, and the head of its settings (RFC 9113, section 3.4). From then on
+/// pings tell whether it is there.
+const HTTP2_BEGIN: u64 = 24 + 9;
+
 /// Progress of one connection, reported by its socket and its answers.
 ///
 /// It stands outside of the HTTP implementation, so that one set of rules holds for HTTP/1.1 and HTTP/2.
@@ -21,6 +28,8 @@ const PROGRESS_BYTES: u64 = 16 << 10;
 pub(crate) struct ConnectionWatch {
     limits: Arc<ServerLimits>,
     state: Mutex<WatchState>,
+    /// Bytes that the client sent, without those of TLS.
+    heard: AtomicU64,
     /// Cancelled when a new connection needs the place of this one.
     pub(crate) replaced: CancellationToken,
 }
@@ -68,6 +77,7 @@ impl ConnectionWatch {
         Arc::new(Self {
             limits,
             state: Mutex::new(WatchState::new(Instant::now())),
+            heard: AtomicU64::new(0),
             replaced: CancellationToken::new(),
         })
     }
@@ -79,6 +89,16 @@ impl ConnectionWatch {
     /// Reports that the connection is ready for its first request.
     pub(crate) fn connected(&self) {
         self.state().active = Instant::now();
+    }
+
+    /// Reports bytes that the client sent.
+    pub(crate) fn heard(&self, bytes: usize) {
+        self.heard.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Returns true if the client need not send a request, because it speaks HTTP/2 and answers pings.
+    fn may_wait(&self) -> bool {
+        self.limits.may_wait && self.heard.load(Ordering::Relaxed) >= HTTP2_BEGIN
     }
 
     /// Reports a request. Its answer is finished when the ticket is dropped.
@@ -99,16 +119,16 @@ impl ConnectionWatch {
         self.state().block(Instant::now);
     }
 
-    /// Returns the time for which the connection has been idle after a request; `None` if it is not idle, or is being
-    /// replaced already.
+    /// Returns the time for which the connection has been idle; `None` if it is not idle, or is being replaced already.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
-        let idle_since = self.state().idle_since().filter(|_| !self.replaced.is_cancelled());
+        let idle_since = self.state().idle_since(self.may_wait());
+        let idle_since = idle_since.filter(|_| !self.replaced.is_cancelled());
         idle_since.map(|since| since.elapsed())
     }
 
     /// Decides about the connection as it is now.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.state().verdict(Instant::now(), &self.limits)
+        self.state().verdict(Instant::now(), &self.limits, self.may_wait())
     }
 }
 
@@ -154,13 +174,13 @@ impl WatchState {
         }
     }
 
-    /// Returns the end of the last answer, if the connection has had a request and has nothing to do now.
-    fn idle_since(&self) -> Option<Instant> {
-        let is_idle = self.requests > 0 && self.answers.is_empty() && self.blocked.is_none();
+    /// Returns the end of the last answer, if the connection has had a request, or needs none, and has nothing to do now.
+    fn idle_since(&self, may_wait: bool) -> Option<Instant> {
+        let is_idle = (self.requests > 0 || may_wait) && self.answers.is_empty() && self.blocked.is_none();
         is_idle.then_some(self.active)
     }
 
-    fn verdict(&self, now: Instant, limits: &ServerLimits) -> Verdict {
+    fn verdict(&self, now: Instant, limits: &ServerLimits, may_wait: bool) -> Verdict {
         let exceeds = |since: Instant, limit: Duration| now.duration_since(since) > limit;
         let stalled = self.answers.values().any(|answer| match answer {
             // A slow store is not the client's fault.
@@ -174,9 +194,9 @@ impl WatchState {
         {
             Verdict::Close(CloseReason::Stalled)
         // A connection that sends nothing is closed sooner than an idle one, which has shown that it is a client.
-        } else if self.requests == 0 && exceeds(self.active, limits.first_request) {
+        } else if self.requests == 0 && !may_wait && exceeds(self.active, limits.first_request) {
             Verdict::Close(CloseReason::Silent)
-        } else if let Some(since) = self.idle_since() {
+        } else if let Some(since) = self.idle_since(may_wait) {
             match now.duration_since(since) {
                 // The client did not react to the graceful close.
                 quiet if quiet > limits.idle + limits.stalled => Verdict::Close(CloseReason::Idle),
@@ -228,6 +248,7 @@ mod tests {
     struct Timeline {
         state: WatchState,
         now: Instant,
+        may_wait: bool,
     }
 
     impl Timeline {
@@ -236,6 +257,7 @@ mod tests {
             Self {
                 state: WatchState::new(now),
                 now,
+                may_wait: false,
             }
         }
 
@@ -247,7 +269,7 @@ mod tests {
                 ..ServerLimits::default()
             };
             self.now += seconds * SECOND;
-            self.state.verdict(self.now, &limits)
+            self.state.verdict(self.now, &limits, self.may_wait)
         }
 
         fn hand_out(&mut self, number: u64) {
@@ -274,6 +296,14 @@ mod tests {
         let mut timeline = Timeline::new();
         assert_eq!(timeline.after(10), Verdict::Healthy);
         assert_eq!(timeline.after(1), Verdict::Close(CloseReason::Silent));
+    }
+
+    #[test]
+    fn watch_of_client_that_may_wait_is_idle_without_request() {
+        let mut timeline = Timeline::new();
+        timeline.may_wait = true;
+        assert_eq!(timeline.after(60), Verdict::Healthy);
+        assert_eq!(timeline.after(1), Verdict::CloseIdle);
     }
 
     #[test]

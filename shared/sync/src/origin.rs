@@ -156,7 +156,10 @@ impl OriginDocument {
 }
 
 /// Reads a whole body into memory. The origin bounds its size.
-pub(crate) async fn collect(mut body: OriginBody) -> Result<Bytes, OriginError> {
+///
+/// # Errors
+/// The first error of the body.
+pub async fn collect(mut body: OriginBody) -> Result<Bytes, OriginError> {
     let mut all = Vec::new();
     while let Some(chunk) = body.try_next().await? {
         all.extend_from_slice(&chunk);

@@ -51,7 +51,10 @@ pub(crate) struct Plan {
 
 /// True if an object can be made from the Shards and the Snapshot: everything but those two.
 pub(crate) const fn is_derived(key: &Key) -> bool {
-    matches!(key, Key::Object(Kind::All(_) | Kind::Index | Kind::Blob, _))
+    matches!(
+        key,
+        Key::Object(Kind::All(_) | Kind::Index | Kind::Search | Kind::Graph | Kind::Blob, _)
+    )
 }
 
 impl Plan {

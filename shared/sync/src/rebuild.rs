@@ -11,8 +11,8 @@ use model::{
     CatalogName, Content, Encoding, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot,
     StoredDocument, decode_zstd,
 };
-use publish::{ObjectProblem, Transaction};
-use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StoredShards};
+use publish::{FactReader, KnownFacts, ObjectProblem, Transaction};
+use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StopFlag, StoredShards};
 use store::{Staged, Store, StoreExt, bridge};
 use tokio::{runtime::Handle, task::spawn_blocking};
 
@@ -36,10 +36,12 @@ impl Copier {
         }
         let _permit = self.rebuilding.acquire().await.expect("the semaphore is never closed");
         let index = derived.iter().find(|entry| entry.object.kind == Kind::Index).copied();
+        let is_described = |entry: &ManifestEntry| matches!(entry.object.kind, Kind::Search | Kind::Graph);
         let (others, moved): (Vec<_>, Vec<_>) = derived
             .into_iter()
             .filter(|entry| entry.object.kind != Kind::Index)
             .partition(|_| self.options.rebuild);
+        let (described, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_described);
         let (streamed, documents): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|entry| is_streamed(&plan.snapshot, entry));
         let mut rebuild = Rebuild {
@@ -55,6 +57,12 @@ impl Copier {
             rendering = rebuild.streamed(&plan.name, rendering, streamed).await?;
         }
         rebuild.documents(documents).await?;
+        if index.is_some() || !described.is_empty() {
+            rendering = spawn_blocking(move || rendering.read_metas().map(|()| rendering)).await??;
+        }
+        if !described.is_empty() {
+            rendering = rebuild.described(rendering, described).await?;
+        }
         if let Some(index) = index {
             rebuild.index(&plan.name, rendering, index).await?;
         }
@@ -139,6 +147,42 @@ impl Rebuild<'_> {
         let image = self.snapshot.image.iter();
         let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
         let made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
+        self.put_made(&made, entries).await
+    }
+
+    /// Makes the documents about the lines. Packages that the published state has too keep their parts of them.
+    async fn described(&mut self, rendering: Rendering, entries: Vec<ManifestEntry>) -> Result<Rendering, SyncError> {
+        let base = self.transaction.base_snapshot().await.ok().flatten();
+        let reader = FactReader {
+            rendering,
+            is_validated: false,
+            known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
+            // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
+            workers: 1,
+            stop: StopFlag::default(),
+        };
+        let (rendering, facts) = spawn_blocking(move || {
+            let facts = reader.read();
+            (reader.rendering, facts)
+        })
+        .await?;
+        let facts = facts?;
+        let search = facts.search.to_stored().map_err(RenderError::Scratch)?;
+        let made: HashMap<Sha256, Vec<u8>> = [Some(search), facts.graph]
+            .into_iter()
+            .flatten()
+            .map(|bytes| (Sha256::of(&bytes), bytes))
+            .collect();
+        self.put_made(&made, entries).await?;
+        Ok(rendering)
+    }
+
+    /// Puts those of the entries that were made with the recorded bytes.
+    async fn put_made(
+        &mut self,
+        made: &HashMap<Sha256, Vec<u8>>,
+        entries: Vec<ManifestEntry>,
+    ) -> Result<(), SyncError> {
         for entry in entries {
             match made.get(&entry.object.digest.sha256) {
                 Some(bytes) => self.put(&entry, bytes.clone()).await?,
@@ -157,7 +201,6 @@ impl Rebuild<'_> {
         mut entry: ManifestEntry,
     ) -> Result<(), SyncError> {
         let (found, file) = spawn_blocking(move || {
-            rendering.read_metas()?;
             let shards = rendering.shards().iter();
             let found: Vec<_> = shards
                 .map(|shard| {

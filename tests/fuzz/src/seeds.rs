@@ -15,7 +15,8 @@ use testkit::{Layer, TarEntry};
 use crate::messages;
 use crate::{
     archive::export,
-    policies, publisher,
+    git::git_seeds,
+    policies, publisher, registry,
     site::{CATALOGS, Site, name},
     yaml::CHOICES,
 };
@@ -32,12 +33,15 @@ pub const TARGETS: &[Target] = &[
     ("overlay", crate::overlay),
     ("tar", crate::tar),
     ("references", crate::references),
+    ("git", crate::git),
     ("accept_encoding", crate::accept_encoding),
     ("if_none_match", crate::if_none_match),
     ("ranges", crate::ranges),
     ("current", crate::current),
     ("snapshot", crate::snapshot),
     ("index", crate::index),
+    ("records", crate::records),
+    ("graph", crate::graph),
     ("archive", crate::archive),
     ("volume", crate::volume),
     ("oci", crate::oci),
@@ -77,6 +81,7 @@ impl Seeds {
         seeds.requests(&Site::new(&["v1"]));
         seeds.layers();
         seeds.hostile();
+        seeds.records();
         seeds.signatures();
         #[cfg(any(test, feature = "openpgp"))]
         seeds.messages();
@@ -210,8 +215,13 @@ impl Seeds {
                 "http://a.io/c.tar#.",
                 "mirror:https://a.io/b/catalogs/demo",
                 "git:https://a.io/b#main:c",
+                "git:https://a.io/b.git#refs/tags/v1",
+                "git:http://a.io:8080/b/c#:d e",
             ],
         );
+        for seed in git_seeds() {
+            self.add("git", seed);
+        }
     }
 
     fn layers(&mut self) {
@@ -295,6 +305,12 @@ impl Seeds {
         ] {
             self.add("manifest", document);
         }
+    }
+
+    fn records(&mut self) {
+        let (packages, graph) = registry::seeds();
+        packages.into_iter().for_each(|lines| self.add("records", lines));
+        self.add("graph", graph);
     }
 
     fn signatures(&mut self) {

@@ -35,8 +35,14 @@ pub(crate) fn read(
     };
     checker.blobs(&document["image"])?;
     checker.check(Kind::Index, &document["index"], None)?;
-    if !document["findings"].is_null() {
-        checker.check(Kind::Findings, &document["findings"], None)?;
+    for (kind, field) in [
+        (Kind::Findings, "findings"),
+        (Kind::Search, "search"),
+        (Kind::Graph, "graph"),
+    ] {
+        if !document[field].is_null() {
+            checker.check(kind, &document[field], None)?;
+        }
     }
     let encodings = [
         (Encoding::Zstd, "zstd"),

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use config::{NamedSource, RegistryConfig, ServerConfig, host_and_port, poll_interval};
+use source::HeaderFiles;
 
 use crate::stores::StorePlace;
 
@@ -66,6 +67,10 @@ pub(crate) struct RegistryArgs {
     /// Default: REGISTRY_AUTH_FILE, else the files of podman and docker.
     #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
     pub(crate) auth_file: Vec<PathBuf>,
+    /// File of header fields for the web server of an archive or of another mirror, one a line, such as
+    /// `Authorization: Bearer ...`. May be repeated.
+    #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]=FILE", value_parser = header_file)]
+    pub(crate) header_file: Vec<(String, PathBuf)>,
     /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
     pub(crate) ca_file: Vec<PathBuf>,
@@ -133,6 +138,13 @@ pub(crate) struct ReportArgs {
     pub(crate) detailed_exitcode: bool,
 }
 
+/// Parses a host and the file of the header fields for it.
+fn header_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (host, path) = text.split_once('=').ok_or("write HOST[:PORT]=FILE")?;
+    let host = host_and_port(host).map_err(|error| error.to_string())?;
+    Ok((host, PathBuf::from(path)))
+}
+
 impl From<&ServerArgs> for ServerConfig {
     fn from(args: &ServerArgs) -> Self {
         Self {
@@ -146,8 +158,13 @@ impl From<&ServerArgs> for ServerConfig {
 
 impl From<RegistryArgs> for RegistryConfig {
     fn from(args: RegistryArgs) -> Self {
+        let mut header_files = HeaderFiles::default();
+        for (host, path) in args.header_file {
+            header_files.insert(&host, path);
+        }
         Self {
             auth_files: args.auth_file,
+            header_files,
             ca_files: args.ca_file,
             plain_http: args.plain_http,
             internal_hosts: args.internal_host,

@@ -1,11 +1,13 @@
 //! Arguments of the commands that read a store.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use config::poll_interval;
 use model::CatalogName;
+use olm::SEARCH_LIMIT_MAX;
 use source::Source;
+use sync::Address;
 
 use super::{RegistryArgs, StoreArgs};
 
@@ -19,6 +21,59 @@ pub(crate) struct LsArgs {
     /// Catalog whose packages are listed, instead of the catalogs.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A package is found if it has all words: in its name, the names, keywords and kinds of APIs of its newest bundle, its \
+provider or its descriptions. Case and accents do not count, the start of a word is enough, and one typo is forgiven.
+
+Exit codes: 0 done, even if nothing was found, 1 a catalog cannot be searched.")]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Search another mirror, its CDN or its bucket instead of the store.
+    #[arg(long, value_name = "URL", conflicts_with = "store")]
+    pub(crate) url: Option<Address>,
+    /// PEM bundle of certificates to trust in addition to the system's, for --url. May be repeated.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca_file: Vec<PathBuf>,
+    /// File of header fields to send to --url, one a line, such as `Authorization: Bearer ...`.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) header_file: Option<PathBuf>,
+    /// Catalog to search. May be repeated. Default: all.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) catalog: Vec<CatalogName>,
+    /// Only the package of this name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Only packages of this category, such as Database.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) category: Option<String>,
+    /// Only packages of this provider.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) provider: Option<String>,
+    /// Only packages of this capability level, such as "Deep Insights".
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) capability: Option<String>,
+    /// Only packages for this CPU, such as arm64.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Maximum number of packages of each catalog.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = search_limit)]
+    pub(crate) limit: usize,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Words to find. Without any, all packages are listed.
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+}
+
+/// Parses a number of packages.
+fn search_limit(text: &str) -> Result<usize, String> {
+    let limit = text.parse().ok().filter(|limit| (1..=SEARCH_LIMIT_MAX).contains(limit));
+    limit.ok_or_else(|| format!("write a number from 1 to {SEARCH_LIMIT_MAX}"))
 }
 
 #[derive(Debug, Args)]
@@ -150,6 +205,9 @@ pub(crate) struct ManifestsArgs {
     /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) kind: ManifestKind,
+    /// Port of `serve --grpc`, for --kind catalogsource-address.
+    #[arg(long, value_name = "PORT", default_value_t = 50051)]
+    pub(crate) grpc_port: u16,
     /// Name the current image by its digest: clusters do not change until the manifest does.
     #[arg(long)]
     pub(crate) pin: bool,
@@ -173,4 +231,6 @@ pub(crate) enum ManifestKind {
     Clustercatalog,
     /// Only CatalogSources of operators.coreos.com/v1alpha1.
     Catalogsource,
+    /// CatalogSources that ask `serve --grpc` instead of a pod of their own, with a Service for each if --url names a Service.
+    CatalogsourceAddress,
 }

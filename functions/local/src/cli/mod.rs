@@ -15,7 +15,8 @@ pub(crate) use self::{
     compose::ComposeArgs,
     copies::{ExportArgs, ImportArgs, KeygenArgs, ReceiptArgs, SyncArgs, SyncOrigin},
     inspect::{
-        DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs, ValidateArgs, ValidatedCatalog,
+        DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs, SearchArgs, ValidateArgs,
+        ValidatedCatalog,
     },
     maintenance::{GcArgs, RmArgs, VerifyArgs},
     publish::{DemoArgs, PollArgs, RenderArgs, RollbackArgs, ServeArgs, is_source, source},
@@ -64,6 +65,7 @@ Examples:
   catalog-mirror verify --repair-from https://catalogs.example.com
   catalog-mirror gc --keep-days 7 --dry-run
   catalog-mirror render oci:./layout:v1 | jq -r .name
+  catalog-mirror search kafka
   catalog-mirror validate ./configs
   catalog-mirror compose --explain imageset.yaml
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Compose(ComposeArgs),
     /// List the published catalogs, or the packages of one.
     Ls(LsArgs),
+    /// Find packages by words in their names, keywords, APIs and descriptions.
+    Search(SearchArgs),
     /// Check a catalog by the rules of `opm validate` and `opm serve`, and list all that it breaks.
     Validate(ValidateArgs),
     /// Check every object of the published and the earlier states against its hash.

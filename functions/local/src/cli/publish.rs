@@ -19,6 +19,13 @@ pub(crate) struct ServeArgs {
     /// Serve the store and poll nothing. The store may be read-only.
     #[arg(long)]
     pub(crate) no_poll: bool,
+    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first label of the host that a
+    /// client asks is the catalog.
+    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS")]
+    pub(crate) grpc: Option<SocketAddr>,
+    /// Catalog for clients of --grpc whose host names none. Default: the only one.
+    #[arg(long, value_name = "NAME", requires = "grpc")]
+    pub(crate) grpc_catalog: Option<CatalogName>,
 }
 
 #[derive(Debug, Args)]
@@ -39,7 +46,7 @@ pub(crate) struct PollArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArgs {
-    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `mirror:https://HOST/catalogs/NAME`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
+    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `git:https://HOST/PATH[#REF[:PATH]]`, `mirror:https://HOST/catalogs/NAME`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
     #[arg(value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Source,
     #[command(flatten)]

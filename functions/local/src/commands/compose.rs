@@ -219,7 +219,8 @@ fn print(composed: &ComposedCatalog, inputs: &mut [NamedInput]) -> anyhow::Resul
             ComposedContent::Shard { input } => {
                 let NamedInput { name, catalog } = &mut inputs[*input];
                 let lines = catalog.read(&package.name).map_err(|error| anyhow::anyhow!(error));
-                output.write_all(&lines.with_context(|| format!("cannot read {:?} of {name}", package.name))?)
+                let mut lines = lines.with_context(|| format!("cannot read {:?} of {name}", package.name))?;
+                io::copy(&mut lines, &mut output).map(drop)
             }
         };
         match written {

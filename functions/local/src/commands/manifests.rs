@@ -9,7 +9,7 @@ use crate::{
     exit::Exit,
     output::{
         self,
-        manifests::{ManifestTarget, catalog_source, cluster_catalog},
+        manifests::{GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog},
     },
     published,
     stores::Access,
@@ -30,6 +30,11 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
     check_names(&targets)?;
     let mut documents = Vec::new();
     for target in &targets {
+        if args.kind == ManifestKind::CatalogsourceAddress {
+            let host = GrpcHost::of(host);
+            documents.extend(addressed_catalog_source(target, &host, args.grpc_port, &args.namespace));
+            continue;
+        }
         if args.kind != ManifestKind::Catalogsource {
             documents.push(cluster_catalog(target));
         }

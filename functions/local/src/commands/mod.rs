@@ -16,6 +16,7 @@ mod receipt;
 mod render;
 mod rm;
 mod rollback;
+mod search;
 mod serve;
 mod sync;
 mod validate;
@@ -53,6 +54,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
         Command::Compose(args) => compose::run(args).instrument(info_span!("compose")).await,
         Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
+        Command::Search(args) => search::run(args).instrument(info_span!("search")).await,
         Command::Validate(args) => validate::run(args).instrument(info_span!("validate")).await,
         Command::Verify(args) => verify::run(args).instrument(info_span!("verify")).await,
         Command::Gc(args) => gc::run(args).instrument(info_span!("gc")).await,

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use config::Config;
+use http_api::PublishedCatalogs;
 use prometheus_client::registry::Registry;
 use publish::{Schedule, notify::Notifier};
 use store::Store;
@@ -8,6 +9,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+#[cfg(feature = "grpc")]
+use crate::grpc_listener::GrpcListener;
 use crate::{
     cli::ServeArgs,
     collect,
@@ -31,12 +34,25 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let requests = http_api::HttpMetrics::register(&mut registry);
     let events = publish::notify::NotifyMetrics::register(&mut registry);
     let collections = publish::GcMetrics::register(&mut registry);
-    let server = wiring::server(&config.server, server::ServerMetrics::register(&mut registry))?;
+    let connections = server::ServerMetrics::register(&mut registry);
+    let server = wiring::server(&config.server, connections)?;
     let poller = match args.no_poll {
         true => None,
         false => Some(Poller::new(&args, &place, &config, &store, polls.clone(), events)?),
     };
 
+    #[cfg(feature = "grpc")]
+    let grpc = {
+        let calls = registry.sub_registry_with_prefix("grpc");
+        let metrics = grpc::GrpcMetrics::register(calls);
+        let connections = server::ServerMetrics::register(calls);
+        GrpcListener::bind(&args, &config, metrics, connections).await?
+    };
+    #[cfg(not(feature = "grpc"))]
+    anyhow::ensure!(
+        args.grpc.is_none(),
+        "this program was built without the registry API: build it with --features grpc"
+    );
     // Signals are handled before the log says that the server listens: a supervisor may stop it from then on.
     let stop = serving::stop_on_signals()?;
     let listener = serving::bind(args.server.listen).await?;
@@ -60,7 +76,13 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         polls,
         catalogs: config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect(),
     };
-    let router = http_api::router(store, settings, requests).merge(page.route());
+    let catalogs = PublishedCatalogs::new(store, settings, requests);
+    #[cfg(feature = "grpc")]
+    tasks.extend(
+        grpc.map(|listener| listener.start(catalogs.clone(), &stop))
+            .transpose()?,
+    );
+    let router = catalogs.router().merge(page.route());
     server.run(listener, router, stop.clone()).await;
     stop.cancel();
     // A poll in progress is abandoned; a collection in progress ends first.

@@ -1,12 +1,10 @@
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use ::sync::{Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
 use anyhow::Context;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{
     cli::{ReportArgs, S3Args, SyncArgs, SyncOrigin},
@@ -90,26 +88,14 @@ pub(super) async fn origin(
         SyncOrigin::Http(address) => address.clone(),
     };
     let settings = HttpSettings {
-        headers: header_file.map(header_fields).transpose()?.unwrap_or_default(),
+        headers: header_file
+            .map(::sync::read_header_file)
+            .transpose()?
+            .unwrap_or_default(),
         http: FetchSettings {
             ca_files: ca_files.to_vec(),
             ..FetchSettings::default()
         },
     };
     Ok(Arc::new(HttpOrigin::new(address, settings)?))
-}
-
-/// Reads header fields from a file. They are secret, so no message repeats them.
-fn header_fields(path: &Path) -> anyhow::Result<HeaderMap> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut fields = HeaderMap::new();
-    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-        let wrong = || format!("line {number} of {} is not a header field", path.display());
-        let (name, value) = line.split_once(':').with_context(wrong)?;
-        let name = HeaderName::from_bytes(name.trim().as_bytes()).with_context(wrong)?;
-        let mut value = HeaderValue::from_str(value.trim()).with_context(wrong)?;
-        value.set_sensitive(true);
-        fields.append(name, value);
-    }
-    Ok(fields)
 }

@@ -88,6 +88,61 @@ pub(crate) fn catalog_source(target: &ManifestTarget, namespace: &str) -> Value 
     })
 }
 
+/// Host at which clusters reach the registry API of a mirror.
+pub(crate) enum GrpcHost<'a> {
+    /// Name in DNS, below which each catalog has a name of its own.
+    Name(&'a str),
+    /// Service of the cluster itself, and its namespace.
+    Service(&'a str, &'a str),
+}
+
+impl<'a> GrpcHost<'a> {
+    /// Returns the host of a URL, without its port.
+    pub(crate) fn of(host: &'a str) -> Self {
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let mut labels = name.split('.');
+        match (labels.next(), labels.next(), labels.next()) {
+            (Some(service), Some(namespace), Some("svc")) => Self::Service(service, namespace),
+            _ => Self::Name(name),
+        }
+    }
+}
+
+/// Returns the manifests for OLM v0 that asks the mirror itself, without a pod for each catalog: a CatalogSource, and in a cluster
+/// a Service that gives the pods of the mirror the name of the catalog.
+pub(crate) fn addressed_catalog_source(
+    target: &ManifestTarget,
+    host: &GrpcHost<'_>,
+    port: u16,
+    namespace: &str,
+) -> Vec<Value> {
+    // A label of DNS has no dots.
+    let label = target.catalog.as_str().replace('.', "-");
+    let address = match host {
+        GrpcHost::Name(name) => format!("{label}.{name}:{port}"),
+        GrpcHost::Service(_, of_mirror) => format!("{label}.{of_mirror}.svc:{port}"),
+    };
+    let source = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "CatalogSource",
+        "metadata": {"name": format!("cs-{}", target.suffix()), "namespace": namespace},
+        "spec": {"address": address, "displayName": target.catalog, "sourceType": "grpc"},
+    });
+    let service = match host {
+        GrpcHost::Name(_) => None,
+        GrpcHost::Service(service, of_mirror) => Some(json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": label, "namespace": of_mirror},
+            "spec": {
+                "ports": [{"name": "grpc", "port": port, "targetPort": port}],
+                "selector": {"app.kubernetes.io/name": service},
+            },
+        })),
+    };
+    [source].into_iter().chain(service).collect()
+}
+
 /// Prints the manifests as YAML documents.
 pub(crate) fn print(documents: &[Value]) -> anyhow::Result<()> {
     print_yaml(documents)
@@ -155,6 +210,48 @@ mod tests {
 
     fn yaml(documents: &[Value]) -> String {
         super::super::yaml(documents).unwrap()
+    }
+
+    #[test]
+    fn addressed_catalog_source_names_the_catalog_in_its_host() {
+        let manifests = |host: &str| {
+            yaml(&addressed_catalog_source(
+                &target(None),
+                &GrpcHost::of(host),
+                50051,
+                "olm",
+            ))
+        };
+        insta::assert_snapshot!(manifests("mirror.olm-system.svc:8080"), @r"
+        apiVersion: operators.coreos.com/v1alpha1
+        kind: CatalogSource
+        metadata:
+          name: cs-community-v4-20-latest
+          namespace: olm
+        spec:
+          address: community-v4-20.olm-system.svc:50051
+          displayName: community.v4-20
+          sourceType: grpc
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: community-v4-20
+          namespace: olm-system
+        spec:
+          ports:
+          - name: grpc
+            port: 50051
+            targetPort: 50051
+          selector:
+            app.kubernetes.io/name: mirror
+        ");
+        let outside = manifests("mirror.example:8443");
+        assert!(
+            outside.contains("address: community-v4-20.mirror.example:50051"),
+            "{outside}"
+        );
+        assert!(!outside.contains("Service"), "{outside}");
     }
 
     /// The configuration checks ClusterCatalogs with the rules of the CRD.

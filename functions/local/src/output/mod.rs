@@ -10,6 +10,7 @@ pub(crate) mod imageset;
 pub(crate) mod manifests;
 pub(crate) mod progress;
 pub(crate) mod reports;
+pub(crate) mod search;
 pub(crate) mod validation;
 pub(crate) mod verifications;
 

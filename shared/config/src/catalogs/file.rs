@@ -7,7 +7,7 @@ use publish::{Catalog, CatalogSource, Retention, ValidationMode};
 use serde_json::Value;
 
 use super::{
-    ConfigProblems, RegistryConfig, ServerConfig, cluster_catalog, composed,
+    ConfigProblems, GrpcConfig, RegistryConfig, ServerConfig, cluster_catalog, composed,
     keys::KeyPlaces,
     limits,
     limits::LimitSettings,
@@ -27,6 +27,7 @@ pub(crate) struct MergedFiles {
     pub(crate) notify: NotifySettings,
     pub(crate) retention: Option<Retention>,
     pub(crate) server: ServerConfig,
+    pub(crate) grpc: GrpcConfig,
     pub(crate) keys: KeyPlaces,
     pub(crate) signatures: SignatureRules,
 }
@@ -82,6 +83,9 @@ impl MergedFiles {
         }
         if let Some(section) = document.section("server") {
             self.server.extend(ServerConfig::read(section));
+        }
+        if let Some(section) = document.section("grpc") {
+            self.grpc = GrpcConfig::read(section);
         }
         if let Some(section) = document.section("signing") {
             self.keys.add_signing(section);

@@ -164,6 +164,7 @@ impl ConfigLoader {
             limits,
             webhooks: self.files.notify.webhooks,
             server: self.files.server,
+            grpc: self.files.grpc,
             event_source: self.files.notify.source,
             retention: self.files.retention,
             keys,

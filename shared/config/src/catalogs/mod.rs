@@ -19,7 +19,7 @@ pub use keys::ConfigKeys;
 pub use loader::{ConfigLoader, NamedSource};
 pub use problems::ConfigProblems;
 pub use registries::RegistryConfig;
-pub use server::{ServerConfig, ServerLimitsConfig};
+pub use server::{GrpcConfig, ServerConfig, ServerLimitsConfig};
 pub use values::{ValueError, byte_size, days, duration, generations, host_and_port, poll_interval, time_limit};
 pub use webhook::WebhookConfig;
 
@@ -38,6 +38,8 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// Settings of the HTTP server: TLS, users and limits.
     pub server: ServerConfig,
+    /// Settings of the registry API of OLM v0.
+    pub grpc: GrpcConfig,
     /// The `source` of change events. Default: the notifier's.
     pub event_source: Option<String>,
     /// Earlier publications to keep. Without it `serve` never removes anything.

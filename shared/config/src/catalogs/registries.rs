@@ -1,6 +1,7 @@
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde::de::IgnoredAny;
+use source::HeaderFiles;
 
 use super::{ConfigProblems, host_and_port, section::Section, values};
 
@@ -9,6 +10,8 @@ use super::{ConfigProblems, host_and_port, section::Section, values};
 pub struct RegistryConfig {
     /// Credential files, as `podman login --authfile` writes them. Default: where podman and docker keep theirs.
     pub auth_files: Vec<PathBuf>,
+    /// Files of header fields for web servers, by `HOST[:PORT]`. Default: none.
+    pub header_files: HeaderFiles,
     /// PEM bundles of certificates to trust in addition to the system's.
     pub ca_files: Vec<PathBuf>,
     /// Registries without TLS, as `HOST[:PORT]`. All others must speak TLS.
@@ -23,6 +26,7 @@ impl RegistryConfig {
     pub(crate) fn read(mut section: Section<'_>) -> Self {
         let config = Self {
             auth_files: section.field("authFiles").unwrap_or_default(),
+            header_files: header_files(&mut section),
             ca_files: section.field("caFiles").unwrap_or_default(),
             plain_http: section.parsed_list("plainHttp", host_and_port),
             internal_hosts: section.parsed_list("internalHosts", host_and_port),
@@ -35,6 +39,7 @@ impl RegistryConfig {
     /// Adds other settings. Lists grow; the platform of `other` wins.
     pub(crate) fn extend(&mut self, other: Self) {
         self.auth_files.extend(other.auth_files);
+        self.header_files.extend(other.header_files);
         self.ca_files.extend(other.ca_files);
         self.plain_http.extend(other.plain_http);
         self.internal_hosts.extend(other.internal_hosts);
@@ -53,6 +58,10 @@ impl RegistryConfig {
             });
             problems.ok(place, json);
         }
+        for path in self.header_files.paths() {
+            let read = source::read_header_file(path).map_err(|error| model::text::chain(&error));
+            problems.ok("registries, headerFiles", read);
+        }
         for path in &self.ca_files {
             let place = format!("registries, caFiles, {}", path.display());
             problems.ok(
@@ -67,6 +76,7 @@ impl RegistryConfig {
         self.check_files(problems);
         let mut settings = source::SourceSettings {
             auth_files: self.auth_files,
+            header_files: self.header_files,
             limits,
             ..source::SourceSettings::default()
         };
@@ -82,6 +92,19 @@ impl RegistryConfig {
         }
         settings
     }
+}
+
+/// Reads the mapping of hosts to files.
+fn header_files(section: &mut Section<'_>) -> HeaderFiles {
+    let paths: BTreeMap<String, PathBuf> = section.field("headerFiles").unwrap_or_default();
+    let place = section.place_of("headerFiles");
+    let mut files = HeaderFiles::default();
+    for (host, path) in paths {
+        if let Some(host) = section.problems().ok(&place, host_and_port(&host)) {
+            files.insert(&host, path);
+        }
+    }
+    files
 }
 
 #[cfg(test)]

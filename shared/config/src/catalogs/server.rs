@@ -1,5 +1,7 @@
 use std::{path::PathBuf, time::Duration};
 
+use model::CatalogName;
+
 use super::{
     ConfigProblems,
     section::Section,
@@ -23,6 +25,26 @@ pub struct ServerConfig {
     pub limits: ServerLimitsConfig,
 }
 
+/// Settings of the registry API of OLM v0, from `grpc` of `catalogs.yaml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrpcConfig {
+    /// Catalogs that are served without credentials and without TLS although HTTP asks for them. Default: none.
+    pub anonymous: Option<Vec<CatalogName>>,
+    /// True for TLS with the certificate of the HTTP server. OLM v0 speaks no TLS. Default: false.
+    pub tls: bool,
+}
+
+impl GrpcConfig {
+    pub(crate) fn read(mut section: Section<'_>) -> Self {
+        let config = Self {
+            anonymous: section.field("anonymous"),
+            tls: section.field("tls").unwrap_or_default(),
+        };
+        section.finish();
+        config
+    }
+}
+
 /// Limits for clients. `None` is the default of the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerLimitsConfig {
@@ -30,6 +52,10 @@ pub struct ServerLimitsConfig {
     pub connections: Option<usize>,
     /// Concurrent requests on an HTTP/2 connection, from 1 to 1,000,000.
     pub streams: Option<u32>,
+    /// Concurrent connections of gRPC, from 1 to 1,000,000.
+    pub grpc_connections: Option<usize>,
+    /// Concurrent calls on a connection of gRPC, from 1 to 1,000,000.
+    pub grpc_streams: Option<u32>,
     /// Time for a TLS handshake, from 1 ms.
     pub handshake: Option<Duration>,
     /// Time from the connection to the end of the first request's head.
@@ -80,6 +106,8 @@ impl ServerLimitsConfig {
         let limits = Self {
             connections: section.parsed("connections", |text| values::count(text, 1..=COUNT_MAX as usize)),
             streams: section.parsed("streams", |text| values::count(text, 1..=COUNT_MAX)),
+            grpc_connections: section.parsed("grpcConnections", |text| values::count(text, 1..=COUNT_MAX as usize)),
+            grpc_streams: section.parsed("grpcStreams", |text| values::count(text, 1..=COUNT_MAX)),
             handshake: section.parsed("handshake", time_limit),
             first_request: section.parsed("firstRequest", time_limit),
             idle: section.parsed("idle", time_limit),
@@ -93,6 +121,8 @@ impl ServerLimitsConfig {
     fn extend(&mut self, other: &Self) {
         replace(&mut self.connections, other.connections);
         replace(&mut self.streams, other.streams);
+        replace(&mut self.grpc_connections, other.grpc_connections);
+        replace(&mut self.grpc_streams, other.grpc_streams);
         replace(&mut self.handshake, other.handshake);
         replace(&mut self.first_request, other.first_request);
         replace(&mut self.idle, other.idle);

@@ -1,5 +1,9 @@
 use std::borrow::Cow;
 
+use olm::{SearchFilter, SearchQuery};
+
+use crate::error::ApiError;
+
 /// Filters of a `metas` query, as catalogd reads them: the first value of a parameter wins, an empty value is no filter, and
 /// all filters have to match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -13,15 +17,15 @@ impl Query {
     /// Reads the query component of a URL.
     ///
     /// # Errors
-    /// The name of the first parameter that is unknown.
-    pub(crate) fn parse(query: &str) -> Result<Self, String> {
+    /// [`ApiError::Parameter`] for the first parameter that is unknown.
+    pub(crate) fn parse(query: &str) -> Result<Self, ApiError> {
         let (mut schema, mut package, mut name) = (None, None, None);
         for (key, value) in pairs(query) {
             let slot = match form_decode(key).as_ref() {
                 "schema" => &mut schema,
                 "package" => &mut package,
                 "name" => &mut name,
-                unknown => return Err(unknown.to_owned()),
+                unknown => return Err(ApiError::Parameter(unknown.to_owned(), "schema, package and name")),
             };
             slot.get_or_insert_with(|| form_decode(value).into_owned());
         }
@@ -41,16 +45,63 @@ impl Query {
 /// Returns the `since` of a query for changes, decoded; `None` without one.
 ///
 /// # Errors
-/// The name of the first parameter that is unknown.
-pub(crate) fn since(query: &str) -> Result<Option<Cow<'_, str>>, String> {
+/// [`ApiError::Parameter`] for the first parameter that is unknown.
+pub(crate) fn since(query: &str) -> Result<Option<Cow<'_, str>>, ApiError> {
     let mut since = None;
     for (key, value) in pairs(query) {
         match form_decode(key).as_ref() {
             "since" => since.get_or_insert_with(|| form_decode(value)),
-            unknown => return Err(unknown.to_owned()),
+            unknown => return Err(ApiError::Parameter(unknown.to_owned(), "since")),
         };
     }
     Ok(since)
+}
+
+/// Number of packages in an answer to a search that names none.
+const SEARCH_LIMIT: usize = 20;
+
+/// Reads a query for a search. The first value of a parameter wins, and an empty value is no filter.
+///
+/// # Errors
+/// [`ApiError::Parameter`] for the first parameter that is unknown, [`ApiError::Page`] for a limit or offset that is no number.
+pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
+    let mut values: [Option<String>; 8] = Default::default();
+    let names = [
+        "q",
+        "package",
+        "category",
+        "provider",
+        "capability",
+        "arch",
+        "limit",
+        "offset",
+    ];
+    for (key, value) in pairs(query) {
+        let key = form_decode(key);
+        let Some(at) = names.iter().position(|name| *name == key) else {
+            let known = "q, package, category, provider, capability, arch, limit and offset";
+            return Err(ApiError::Parameter(key.into_owned(), known));
+        };
+        values[at].get_or_insert_with(|| form_decode(value).into_owned());
+    }
+    let values = values.map(|value| value.filter(|value| !value.is_empty()));
+    let [text, package, category, provider, capability, arch, limit, offset] = values;
+    let number = |value: Option<String>, default| match value {
+        None => Ok(default),
+        Some(value) => value.parse().map_err(|_| ApiError::Page(value)),
+    };
+    Ok(SearchQuery {
+        text: text.unwrap_or_default(),
+        filter: SearchFilter {
+            package,
+            category,
+            provider,
+            capability,
+            arch,
+        },
+        offset: number(offset, 0)?,
+        limit: number(limit, SEARCH_LIMIT)?,
+    })
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -108,7 +159,7 @@ mod tests {
     #[case::escapes("n%61me=a%2Bb+c%zz%4", query("", "", "a+b c%zz%4"))]
     #[case::empty_pairs("&&name=a&", query("", "", "a"))]
     fn parse_reads(#[case] text: &str, #[case] expected: Query) {
-        assert_eq!(Query::parse(text), Ok(expected));
+        assert_eq!(Query::parse(text).unwrap(), expected);
     }
 
     #[rstest]
@@ -116,14 +167,38 @@ mod tests {
     #[case("Schema=a", "Schema")]
     #[case("schema=a&=b", "")]
     fn parse_refuses_unknown(#[case] text: &str, #[case] parameter: &str) {
-        assert_eq!(Query::parse(text), Err(parameter.to_owned()));
+        let error = Query::parse(text).unwrap_err();
+        assert!(
+            matches!(&error, ApiError::Parameter(name, _) if name == parameter),
+            "{error}"
+        );
     }
 
     #[test]
     fn since_refuses_other_parameters() {
-        assert_eq!(since("&since=%61b&since=c"), Ok(Some("ab".into())));
-        assert_eq!(since(""), Ok(None));
-        assert_eq!(since("since=a&package=b"), Err("package".to_owned()));
+        assert_eq!(since("&since=%61b&since=c").unwrap(), Some("ab".into()));
+        assert_eq!(since("").unwrap(), None);
+        let error = since("since=a&package=b").unwrap_err();
+        assert!(
+            matches!(&error, ApiError::Parameter(name, "since") if name == "package"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn search_reads_its_parameters() {
+        let query = search("q=a+%62&arch=arm64&category=&limit=7&offset=3&q=c").unwrap();
+        assert_eq!((query.text.as_str(), query.limit, query.offset), ("a b", 7, 3));
+        let filter = SearchFilter {
+            arch: Some("arm64".to_owned()),
+            ..SearchFilter::default()
+        };
+        assert_eq!(query.filter, filter);
+        assert_eq!(search("").unwrap().limit, SEARCH_LIMIT);
+        for (text, status) in [("query=a", 400), ("limit=-1", 400), ("offset=a", 400)] {
+            let error = search(text).unwrap_err();
+            assert_eq!(error.kind().status, status, "{text}: {error}");
+        }
     }
 
     proptest::proptest! {

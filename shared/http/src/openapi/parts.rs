@@ -8,15 +8,15 @@ use utoipa::openapi::{
 
 use olm::{
     BundleChange, BundleChanges, BundleSummary, Changes, ChannelChange, ChannelChanges, ChannelSummary,
-    DeprecationChange, DeprecationChanges, DeprecationSummary, EntryChanges, Heads, OtherChange, PackageChange,
-    PackageChanges, PackageSummary, TextChange,
+    DeprecationChange, DeprecationChanges, DeprecationSummary, EntryChanges, FacetCount, Heads, OtherChange,
+    PackageChange, PackageChanges, PackageSummary, SearchFacets, SearchField, SearchHit, SearchResults, TextChange,
 };
 
 use crate::{
     refusal::{Problem, RegistryErrorEntry, RegistryErrors, is_registry},
     routes::{
         ALLOWED_METHODS, AllSizes, BodyType, CatalogEntry, CatalogList, CatalogOrigin, PackageEntry, PackageList,
-        Redirect, RepositoryList, Route, StoredPackage, TagList, is_probe,
+        Redirect, RepositoryList, Route, SearchAnswer, StoredPackage, TagList, is_probe,
     },
 };
 
@@ -30,6 +30,12 @@ pub(super) fn components() -> ComponentsBuilder {
         .schema_from::<PackageList>()
         .schema_from::<PackageEntry>()
         .schema_from::<StoredPackage>()
+        .schema_from::<SearchAnswer>()
+        .schema_from::<SearchResults>()
+        .schema_from::<SearchHit>()
+        .schema_from::<SearchField>()
+        .schema_from::<SearchFacets>()
+        .schema_from::<FacetCount>()
         .schema_from::<Problem>()
         .schema_from::<Changes>()
         .schema_from::<PackageChanges>()

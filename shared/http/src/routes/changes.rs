@@ -59,7 +59,7 @@ impl Comparison {
 /// Describes the comparison. Nothing is compared before the conditions of the request are evaluated.
 async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
-    let since = since(call.query).map_err(ApiError::SinceParameter)?;
+    let since = since(call.query)?;
     let since: Sha256 = since.unwrap_or_default().parse().map_err(|_| ApiError::Since)?;
     let served = call.app.served(&name).await?;
     let old = match since == served.current.content_hash {

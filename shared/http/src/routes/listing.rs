@@ -209,7 +209,7 @@ impl PackageEntry {
     }
 }
 
-fn json(list: &impl Serialize) -> Bytes {
+pub(super) fn json(list: &impl Serialize) -> Bytes {
     let mut bytes = serde_json::to_vec(list).expect("lists hold only plain fields");
     bytes.push(b'\n');
     bytes.into()

@@ -72,7 +72,7 @@ async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 
 async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
-    let query = Query::parse(call.query).map_err(ApiError::Parameter)?;
+    let query = Query::parse(call.query)?;
     let served = call.app.served(&name).await?;
     if query.is_empty() {
         return whole(&served, call.headers);

@@ -12,6 +12,7 @@ mod metas;
 mod objects;
 mod probes;
 mod registry;
+mod search;
 
 use std::{borrow::Cow, pin::Pin, sync::Arc};
 
@@ -23,6 +24,7 @@ pub(crate) use self::{
     listing::{AllSizes, CatalogEntry, CatalogList, CatalogOrigin, PackageEntry, PackageList, StoredPackage},
     matcher::{Match, find},
     registry::{EarlierImages, RepositoryList, TagList},
+    search::SearchAnswer,
 };
 use crate::{app::App, error::ApiError, fields::decode, respond::Representation};
 
@@ -41,10 +43,13 @@ pub(crate) const ROUTES: &[Route] = &[
     metas::ALL,
     metas::METAS,
     listing::PACKAGES,
+    search::SEARCH,
     metas::PACKAGE,
     objects::SNAPSHOT,
     objects::INDEX,
     objects::FINDINGS,
+    objects::SEARCH,
+    objects::GRAPH,
     objects::ALL_ZSTD,
     objects::ALL_GZIP,
     objects::ALL_IDENTITY,

@@ -42,6 +42,23 @@ pub(super) const FINDINGS: Route = Route {
     ..OBJECT
 };
 
+pub(super) const SEARCH: Route = Route {
+    path: "/search/sha256/{hash}.json.zst",
+    handler: |call| object(call, Kind::Search),
+    id: "getSearchDocument",
+    summary: "The texts by which the packages of a published state are found, as stored",
+    ..OBJECT
+};
+
+pub(super) const GRAPH: Route = Route {
+    path: "/graphs/sha256/{hash}.pb.zst",
+    handler: |call| object(call, Kind::Graph),
+    id: "getGraph",
+    summary: "The packages, channels and bundles of a published state for OLM v0's registry API, as stored",
+    body: BodyType::Document("application/protobuf"),
+    ..OBJECT
+};
+
 pub(super) const ALL_ZSTD: Route = Route {
     path: "/all/sha256/{hash}.json.zst",
     handler: |call| object(call, Kind::All(Encoding::Zstd)),

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use model::{
-    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, Sha256, Snapshot,
+    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, SearchDocument,
+    SearchPackage, Sha256, Snapshot,
 };
 use store::{Condition, Store, StoreExt};
 use testkit::{CurrentBuilder, SnapshotBuilder};
@@ -23,6 +24,8 @@ pub(crate) struct Publication<'a> {
     pub(crate) availability: Availability,
     /// True if `all.json` is stored uncompressed too.
     pub(crate) identity: bool,
+    /// True if packages can be found by their names.
+    pub(crate) search: bool,
 }
 
 impl Default for Publication<'_> {
@@ -31,6 +34,7 @@ impl Default for Publication<'_> {
             name: "demo",
             availability: Availability::Available,
             identity: false,
+            search: true,
         }
     }
 }
@@ -68,6 +72,17 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     }
     if publication.identity {
         builder = builder.identity();
+    }
+    if publication.search {
+        let mut document = SearchDocument::new(1);
+        for name in groups.keys().filter(|name| !name.is_empty()) {
+            document.push(SearchPackage {
+                name: name.clone(),
+                arches: vec!["amd64".to_owned()],
+                ..SearchPackage::default()
+            });
+        }
+        builder = builder.search(document);
     }
     let built = builder.build();
     for (key, bytes) in &built.objects {

@@ -13,6 +13,7 @@ mod openapi;
 mod ranges;
 mod registry;
 mod rows;
+mod search;
 mod sockets;
 mod states;
 mod traversal;

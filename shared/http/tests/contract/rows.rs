@@ -164,15 +164,15 @@ async fn pointers_and_lists() {
     cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
     content-length: 908
     content-type: application/json
-    etag: "rnKg60_G8WO0FEplk5KIP_wkMIiiUY4bjI7QVLSTo_M"
+    etag: "mpaj9UzqbuAEqUmOkup5CkX95KBJcJ9hSRzenG5_cv8"
 
     {
       "formatVersion": 2,
       "serial": 1,
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {
-        "key": "snapshots/sha256/ae287f80bccdc2e2d100d9ca4a8b34920960721d704a49c9986bd65beeb94fd3.json.zst",
-        "size": 1123
+        "key": "snapshots/sha256/4a83573208a018aa52569a9e742ce7861c64a17f0a3ed5e6b05b3b600ea37991.json.zst",
+        "size": 1166
       },
       "all": {
         "zstd": {

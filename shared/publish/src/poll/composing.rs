@@ -12,10 +12,10 @@ use store::{Store, read_stored};
 use super::{
     catalog_source::{ComposedSource, InputPlace},
     copies::ImageCopies,
+    facts::NewContent,
     inputs::{InputCatalog, NamedInput, render_composition},
     pull::{PullWork, pull},
     stored_shards::PublishedShards,
-    validation::NewContent,
 };
 use crate::{Catalog, Mirror, PollError, PublishError, Report, Transaction, status::read_status, transaction::Pointer};
 

@@ -130,6 +130,7 @@ impl PollError {
             Self::Image(error) => match error {
                 source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
                 source::Error::Archive { source, .. } => !matches!(source, ArchiveFault::Changed),
+                source::Error::Git { source, .. } => source.is_of_content(),
                 source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
                 _ => false,
             },

@@ -1,7 +1,8 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, env, io::Read, path::PathBuf, sync::Arc};
 
 use compose::{
-    ComposedContent, ComposedPackage, Composition, Explanation, NamedCatalog, PackageSource, ReadError, compose_to,
+    ComposedContent, ComposedPackage, Composition, Explanation, NamedCatalog, PackageLines, PackageSource, ReadError,
+    compose_to,
 };
 use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd};
 use render::{Renderer, Rendering, StoredShards};
@@ -9,7 +10,7 @@ use store::{Store, read_stored};
 use tokio::runtime::Handle;
 
 use super::stored_shards::PublishedShards;
-use crate::{PollError, load_verified};
+use crate::{PollError, open_verified};
 
 /// Catalog whose packages are read one by one. It blocks while it reads.
 pub enum InputCatalog {
@@ -24,6 +25,8 @@ pub struct PublishedCatalog {
     store: Arc<dyn Store>,
     runtime: Handle,
     snapshot: Arc<Snapshot>,
+    /// Folder for temporary files.
+    temp_dir: PathBuf,
 }
 
 /// Catalog with the name by which messages call it.
@@ -49,6 +52,7 @@ impl InputCatalog {
             store,
             runtime: Handle::current(),
             snapshot,
+            temp_dir: env::temp_dir(),
         })
     }
 }
@@ -61,17 +65,19 @@ impl PackageSource for InputCatalog {
         }
     }
 
-    fn read(&mut self, package: &str) -> Result<Vec<u8>, ReadError> {
+    fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ReadError> {
         const ABSENT: &str = "the catalog has no such package";
         match self {
             Self::Published(published) => {
                 let shard = published.shard(package).ok_or(ABSENT)?;
-                Ok(published.runtime.block_on(load_verified(&*published.store, shard))?)
+                let lines = open_verified(&*published.store, shard, &published.temp_dir);
+                Ok(PackageLines::new(published.runtime.block_on(lines)?))
             }
             Self::Rendered(rendering) => {
                 let shard = rendering.shards().iter().find(|shard| shard.name == package);
                 let shard = shard.ok_or(ABSENT)?;
-                Ok(decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?)
+                let lines = decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?;
+                Ok(PackageLines::from(lines))
             }
         }
     }
@@ -126,7 +132,7 @@ pub fn render_composition(
             whole[input].push(package.name);
             Ok(())
         }
-        ComposedContent::Lines(lines) => render_lines(&package.name, &lines, &mut renderer),
+        ComposedContent::Lines(lines) => render_lines(&package.name, &mut lines.as_slice(), &mut renderer),
     };
     let explanation = compose_to(
         composition,
@@ -142,8 +148,8 @@ pub fn render_composition(
         let rendered = match &input.catalog {
             InputCatalog::Published(published) => published.render_whole(packages, &mut renderer),
             InputCatalog::Rendered(_) => packages.iter().try_for_each(|package| {
-                let lines = input.catalog.read(package)?;
-                render_lines(package, &lines, &mut renderer)
+                let mut lines = input.catalog.read(package)?;
+                render_lines(package, &mut lines, &mut renderer)
             }),
         };
         rendered.map_err(|source| compose::ComposeError::Read {
@@ -159,12 +165,12 @@ pub fn render_composition(
 }
 
 /// Renders the canonical lines of one package as a file of its own.
-fn render_lines(package: &str, mut lines: &[u8], renderer: &mut Renderer) -> Result<(), ReadError> {
+fn render_lines(package: &str, lines: &mut dyn Read, renderer: &mut Renderer) -> Result<(), ReadError> {
     let path = match package {
         "" => "catalog.json".to_owned(),
         package => format!("{package}/catalog.json"),
     };
-    Ok(renderer.file(&path, &mut lines)?)
+    Ok(renderer.file(&path, lines)?)
 }
 
 /// Returns the catalogs as a composition takes them.

@@ -5,6 +5,7 @@ mod catalog_source;
 mod composing;
 mod copies;
 mod error;
+mod facts;
 mod guard;
 mod inputs;
 mod limits;
@@ -27,6 +28,7 @@ pub use self::{
     catalog::Catalog,
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,
+    facts::{CatalogFacts, FactReader, KnownFacts},
     guard::Suspicion,
     inputs::{
         ComposedRendering, InputCatalog, NamedInput, PublishedCatalog, input_shards, named_catalogs, render_composition,
@@ -39,5 +41,5 @@ pub use self::{
     pull::RenderSink,
     schedule::{Schedule, backoff},
     settings::MirrorSettings,
-    validation::{InvalidCatalog, ValidationMode, ValidationModeError},
+    validation::{FindingsRecorder, InvalidCatalog, ValidationMode, ValidationModeError},
 };

@@ -1,11 +1,11 @@
 use std::{io::Write, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CatalogImage, Encoding, Findings, Kind, ObjectDigest, Snapshot, StoredDocument};
+use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument};
 use render::{AllFacts, LayerFacts, RenderError, Rendering, Shard, Sinks};
 use store::{Staged, StagedWriter, Staging, Store, bridge};
 
-use super::validation::Validated;
+use super::facts::DescribedContent;
 use crate::{PollError, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be throttled by it.
@@ -21,8 +21,8 @@ pub(crate) struct ObjectWriter<'a> {
 
 impl ObjectWriter<'_> {
     /// Returns the Snapshot and its stored bytes' digest, when all is put.
-    pub(crate) async fn write(&self, validated: Validated) -> Result<(Snapshot, ObjectDigest), PollError> {
-        let rendering = Arc::new(validated.rendering);
+    pub(crate) async fn write(&self, content: DescribedContent) -> Result<(Snapshot, ObjectDigest), PollError> {
+        let rendering = Arc::new(content.rendering);
         // Shards wait for the disk or the network while the whole catalog keeps the processor busy.
         let ((), (facts, image)) = tokio::try_join!(self.put_shards(&rendering), self.put_all(rendering.clone()))?;
         let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
@@ -33,7 +33,12 @@ impl ObjectWriter<'_> {
         put.await?;
         let snapshot = rendering.snapshot(&facts, index.stored, Some(image));
         let snapshot = Snapshot {
-            findings: self.put_findings(validated.findings.as_ref()).await?,
+            findings: self.put_document(content.findings.as_ref()).await?,
+            search: self.put_document(Some(&content.search)).await?,
+            graph: match content.graph {
+                Some(bytes) => Some(self.put_bytes(Kind::Graph, bytes).await?),
+                None => None,
+            },
             ..snapshot.expect("both encodings have a sink")
         };
         let bytes = snapshot.to_stored().map_err(PublishError::Compress)?;
@@ -45,17 +50,19 @@ impl ObjectWriter<'_> {
         Ok((snapshot, digest))
     }
 
-    async fn put_findings(&self, findings: Option<&Findings>) -> Result<Option<ObjectDigest>, PollError> {
-        let Some(findings) = findings else {
+    async fn put_document<D: StoredDocument>(&self, document: Option<&D>) -> Result<Option<ObjectDigest>, PollError> {
+        let Some(document) = document else {
             return Ok(None);
         };
-        let bytes = findings.to_stored().map_err(PublishError::Compress)?;
+        let bytes = document.to_stored().map_err(PublishError::Compress)?;
+        self.put_bytes(D::KIND, bytes).await.map(Some)
+    }
+
+    async fn put_bytes(&self, kind: Kind, bytes: Vec<u8>) -> Result<ObjectDigest, PollError> {
         let digest = ObjectDigest::of(&bytes);
-        let put = self
-            .transaction
-            .put_verified(digest.with_kind(Kind::Findings), bytes.into());
+        let put = self.transaction.put_verified(digest.with_kind(kind), bytes.into());
         put.await?;
-        Ok(Some(digest))
+        Ok(digest)
     }
 
     async fn put_shards(&self, rendering: &Rendering) -> Result<(), PollError> {

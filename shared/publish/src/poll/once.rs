@@ -10,12 +10,12 @@ use tokio::time::timeout;
 use super::{
     composing::{Composing, ResolvedInputs, refused_input},
     copies::ImageCopies,
+    facts::{DescribedContent, NewContent},
     guard,
     objects::ObjectWriter,
     open_pull::OpenPull,
     pull::StopOnDrop,
     signatures::verify_source,
-    validation::{NewContent, Validated},
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
@@ -311,8 +311,8 @@ impl Poll<'_> {
             let before = previous.filter(|_| !self.is_edited(transaction));
             guard::check(&content.rendering, before)?;
         }
-        let validated = self.validate(transaction, content, recheck, stop).await?;
-        self.publish(transaction, validated, source).await
+        let described = self.describe(transaction, content, recheck, stop).await?;
+        self.publish(transaction, described, source).await
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
@@ -333,7 +333,7 @@ impl Poll<'_> {
     async fn publish(
         &mut self,
         transaction: &Transaction,
-        validated: Validated,
+        described: DescribedContent,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
         let writer = ObjectWriter {
@@ -341,8 +341,8 @@ impl Poll<'_> {
             transaction,
             identity: self.mirror.settings.identity,
         };
-        let counts = validated.findings.as_ref().map(|findings| findings.counts);
-        let (snapshot, digest) = writer.write(validated).await?;
+        let counts = described.findings.as_ref().map(|findings| findings.counts);
+        let (snapshot, digest) = writer.write(described).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {

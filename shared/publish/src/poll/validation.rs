@@ -1,25 +1,12 @@
 //! The validation of new content by the rules of OLM, before it is published.
 
-use std::{
-    collections::HashMap,
-    fmt, str,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::{fmt, str};
 
-use model::{FindingSeverity, Findings, PackageFindings, Sha256, Snapshot, ValidationCounts, ValidationFinding};
-use olm::{RULES_VERSION, RuleViolation, Severity, ShardValidator};
-use render::{RenderError, Rendering, Shard, StopFlag};
-use store::{Store, read_stored};
+use model::{FindingSeverity, Findings, PackageFindings, ValidationCounts, ValidationFinding};
+use olm::{RuleViolation, Severity, ShardValidator};
 
 use super::once::Poll;
-use crate::{PollError, Transaction};
-
-/// Number of Packages that each worker validates before their findings are merged: it bounds the findings in memory.
-const BATCH: usize = 8;
+use crate::PollError;
 
 /// Maximum number of findings that an error names.
 const EXAMPLES_MAX: usize = 5;
@@ -56,20 +43,6 @@ pub struct InvalidCatalog {
     pub examples: Vec<String>,
 }
 
-/// Content that was rendered.
-pub(crate) struct NewContent {
-    pub(crate) rendering: Rendering,
-    /// Published states that it was composed of; empty if it was pulled.
-    pub(crate) inputs: Vec<Arc<Snapshot>>,
-}
-
-/// Content that may be published, with the findings about it.
-pub(crate) struct Validated {
-    pub(crate) rendering: Rendering,
-    /// `None` if the catalog is not validated.
-    pub(crate) findings: Option<Findings>,
-}
-
 impl str::FromStr for ValidationMode {
     type Err = ValidationModeError;
 
@@ -84,6 +57,11 @@ impl str::FromStr for ValidationMode {
 }
 
 impl InvalidCatalog {
+    /// Returns the first errors of a catalog that has some.
+    pub fn of(findings: &Findings) -> Option<Self> {
+        (findings.counts.errors > 0).then(|| Self::new(findings))
+    }
+
     fn new(findings: &Findings) -> Self {
         let packages = findings.packages.iter();
         let all = packages.flat_map(|package| package.findings.iter().map(|finding| (&*package.name, finding)));
@@ -99,45 +77,8 @@ impl InvalidCatalog {
 }
 
 impl Poll<'_> {
-    /// Validates what is new in the content. Fails if the catalog refuses what is found.
-    pub(crate) async fn validate(
-        &mut self,
-        transaction: &Transaction,
-        content: NewContent,
-        recheck: bool,
-        stop: &StopFlag,
-    ) -> Result<Validated, PollError> {
-        let NewContent { rendering, inputs } = content;
-        let mode = self.catalog.validation;
-        if mode == ValidationMode::Off {
-            return Ok(Validated {
-                rendering,
-                findings: None,
-            });
-        }
-        // A recheck relies on nothing that is stored.
-        let base = transaction.base_snapshot().await?;
-        let trusted = base
-            .into_iter()
-            .chain(inputs.iter().map(|input| &**input))
-            .filter(|_| !recheck);
-        let known = KnownFindings::load(&*self.mirror.store, trusted).await;
-        let (workers, stop) = (self.mirror.settings.render.workers.max(1), stop.clone());
-        let work = move || {
-            let found = validate(&rendering, &known, workers, &stop);
-            (rendering, found)
-        };
-        let (rendering, found) = tokio::task::spawn_blocking(work).await?;
-        let (findings, validated) = found?;
-        self.report.packages_validated += validated;
-        self.judge(&findings)?;
-        Ok(Validated {
-            rendering,
-            findings: Some(findings),
-        })
-    }
-
-    fn judge(&self, findings: &Findings) -> Result<(), PollError> {
+    /// Reports the findings. Fails if the catalog refuses content with errors.
+    pub(crate) fn judge(&self, findings: &Findings) -> Result<(), PollError> {
         let ValidationCounts {
             errors,
             warnings,
@@ -164,119 +105,35 @@ impl Poll<'_> {
     }
 }
 
-/// Findings of published Snapshots by the lines of their Packages, which count again for the same lines.
-#[derive(Default)]
-struct KnownFindings(HashMap<Sha256, PackageFindings>);
-
-impl KnownFindings {
-    async fn load<'s>(store: &dyn Store, snapshots: impl Iterator<Item = &'s Snapshot>) -> Self {
-        let mut known = Self::default();
-        for snapshot in snapshots {
-            let Some(object) = snapshot.findings else {
-                continue;
-            };
-            match read_stored::<Findings>(store, &object).await {
-                Ok(findings) if findings.rules == RULES_VERSION => known.add(snapshot, findings),
-                Ok(_) => {}
-                // They only save work. The hourly look at the stored objects finds and repairs a damaged document.
-                Err(error) => {
-                    tracing::warn!(error = model::text::chain(&error), "cannot read the published findings");
-                }
-            }
-        }
-        known
-    }
-
-    fn add(&mut self, snapshot: &Snapshot, findings: Findings) {
-        let packages = findings.packages.into_iter();
-        let mut packages: HashMap<String, PackageFindings> =
-            packages.map(|package| (package.name.clone(), package)).collect();
-        for shard in snapshot.shards() {
-            // A package that is not listed has none.
-            let found = packages.remove(&shard.name);
-            let found = found.unwrap_or_else(|| PackageFindings::new(&shard.name));
-            if found.is_complete() {
-                self.0.insert(shard.lines.sha256, found);
-            }
-        }
-    }
-
-    /// Returns the findings of a Package with these lines, if all of them are known.
-    fn get(&self, shard: &Shard) -> Option<&PackageFindings> {
-        self.0.get(&shard.lines.sha256)
-    }
+/// Validator of one Shard that keeps its findings as a Snapshot records them.
+pub struct FindingsRecorder {
+    validator: ShardValidator,
+    found: PackageFindings,
 }
 
-/// Returns the findings of a catalog, and the number of Shards whose lines were validated. The findings are the same whatever
-/// is known.
-fn validate(
-    rendering: &Rendering,
-    known: &KnownFindings,
-    workers: usize,
-    stop: &StopFlag,
-) -> Result<(Findings, usize), RenderError> {
-    let shards = rendering.shards();
-    let new: Vec<&Shard> = shards.iter().filter(|shard| known.get(shard).is_none()).collect();
-    let batches = new.chunks(workers * BATCH);
-    let mut validated = batches.flat_map(|batch| validate_batch(rendering, batch, workers, stop));
-    let findings = shards.iter().map(|shard| match known.get(shard) {
-        Some(findings) => Ok(findings.clone()),
-        None => validated.next().expect("each shard that is not known is validated"),
-    });
-    Ok((Findings::collect(RULES_VERSION, findings)?, new.len()))
-}
-
-/// Validates some Shards side by side. The findings come in the order of the Shards.
-fn validate_batch(
-    rendering: &Rendering,
-    batch: &[&Shard],
-    workers: usize,
-    stop: &StopFlag,
-) -> Vec<Result<PackageFindings, RenderError>> {
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::with_capacity(batch.len()));
-    let work = || {
-        while let Some((at, shard)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            batch.get(at).map(|shard| (at, shard))
-        } {
-            let result = validate_shard(rendering, shard, stop);
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push((at, result));
+impl FindingsRecorder {
+    /// Creates a recorder for the Shard `name`; the global group has an empty name.
+    pub fn new(name: &str) -> Self {
+        Self {
+            validator: ShardValidator::new(name, fbc::is_yaml),
+            found: PackageFindings::new(name),
         }
-    };
-    match workers.min(batch.len()) {
-        // One package changes at most polls.
-        1 => work(),
-        workers => thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work)))),
     }
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(at, _)| *at);
-    found.into_iter().map(|(_, result)| result).collect()
-}
 
-fn validate_shard(rendering: &Rendering, shard: &Shard, stop: &StopFlag) -> Result<PackageFindings, RenderError> {
-    let mut found = PackageFindings::new(&shard.name);
-    let mut add = |violation| found.add(finding(violation));
-    let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
-    let read = rendering.read_lines(shard, |lines| {
-        if !stop.is_stopped() {
-            validator.push(lines, &mut add);
-        }
-    });
-    read.map_err(|error| match error {
-        // A shard of the store that does not decompress, which a recheck repairs.
-        RenderError::Scratch(_) if shard.is_stored() => RenderError::Damaged {
-            sha256: shard.stored.sha256,
-        },
-        error => error,
-    })?;
-    if stop.is_stopped() {
-        return Err(RenderError::Stopped);
+    /// Adds the next bytes, which may start or end within a line.
+    pub fn push(&mut self, lines: &[u8]) {
+        let found = &mut self.found;
+        self.validator
+            .push(lines, &mut |violation| found.add(finding(violation)));
     }
-    let counts = validator.finish(&mut add);
-    found.add_schemas(counts.other);
-    Ok(found)
+
+    /// Returns the findings.
+    pub fn finish(self) -> PackageFindings {
+        let mut found = self.found;
+        let counts = self.validator.finish(&mut |violation| found.add(finding(violation)));
+        found.add_schemas(counts.other);
+        found
+    }
 }
 
 fn finding(violation: RuleViolation) -> ValidationFinding {
@@ -327,6 +184,8 @@ fn count(number: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use render::RenderError;
+
     use super::*;
 
     fn findings(errors: usize) -> Findings {

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use model::text::chain;
 use model::{
-    Content, DocumentError, Encoding, Findings, Hasher, Index, Kind, ManifestEntry, ObjectDigest, Sha256,
+    Content, Encoding, Findings, Hasher, Index, Kind, ManifestEntry, ObjectDigest, SearchDocument, Sha256,
     StoredDocument, ZSTD_WINDOW_LOG_MAX,
 };
+use registry::{GRAPH_BYTES_MAX, Graph};
 
 /// Defect of one stored object or document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,24 +58,37 @@ pub struct IntegrityCheck {
     document: Option<HeldDocument>,
 }
 
+/// Reads the stored bytes of a document, or returns the reason for which they cannot be read.
+type DocumentCheck = fn(&[u8]) -> Result<(), String>;
+
 /// Stored bytes of a document, and what reads them.
 struct HeldDocument {
     bytes: Vec<u8>,
     /// Size above which the document cannot be valid.
     max: u64,
-    check: fn(&[u8]) -> Result<(), DocumentError>,
+    check: DocumentCheck,
 }
 
 impl HeldDocument {
     fn new(kind: Kind) -> Option<Self> {
-        let (max, check): (u64, fn(&[u8]) -> _) = match kind {
-            Kind::Index => (Index::MAX_BYTES, |bytes| Index::from_stored(bytes).map(drop)),
-            Kind::Findings => (Findings::MAX_BYTES, |bytes| Findings::from_stored(bytes).map(drop)),
+        let (max, check): (u64, DocumentCheck) = match kind {
+            Kind::Index => (Index::MAX_BYTES, check_document::<Index>),
+            Kind::Findings => (Findings::MAX_BYTES, check_document::<Findings>),
+            Kind::Search => (SearchDocument::MAX_BYTES, check_document::<SearchDocument>),
+            Kind::Graph => (GRAPH_BYTES_MAX as u64, check_graph),
             _ => return None,
         };
         let bytes = Vec::new();
         Some(Self { bytes, max, check })
     }
+}
+
+fn check_document<D: StoredDocument>(bytes: &[u8]) -> Result<(), String> {
+    D::from_stored(bytes).map(drop).map_err(|error| chain(&error))
+}
+
+fn check_graph(bytes: &[u8]) -> Result<(), String> {
+    Graph::from_stored(bytes).map(drop).map_err(|error| chain(&error))
 }
 
 enum ContentDecoder {
@@ -137,7 +151,7 @@ impl IntegrityCheck {
             return Err(ObjectProblem::Hash { found });
         }
         if let Some(document) = self.document {
-            (document.check)(&document.bytes).map_err(|error| ObjectProblem::Document(chain(&error)))?;
+            (document.check)(&document.bytes).map_err(ObjectProblem::Document)?;
         }
         let Some(content) = self.content else { return Ok(()) };
         match self.decoder.finish() {

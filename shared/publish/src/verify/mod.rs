@@ -15,7 +15,7 @@ use store::{Fetched, Get, Object, ObjectError, ReadError, Store, StoreError, Sto
 use self::index::IndexedLines;
 pub use self::{
     content::{IntegrityCheck, ObjectProblem},
-    load::{ShardError, load_verified},
+    load::{ShardError, load_verified, open_verified},
 };
 use crate::catalogs::is_listed;
 

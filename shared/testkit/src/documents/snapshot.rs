@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use model::{
     AllFormats, CatalogImage, Content, Encoding, Findings, Index, IndexedMeta, IndexedShard, Key, Kind, ObjectDigest,
-    RENDER_VERSION, Sha256, ShardRef, Snapshot, StoredDocument,
+    RENDER_VERSION, SearchDocument, Sha256, ShardRef, Snapshot, StoredDocument,
 };
 
 /// Returns the Snapshot of these Packages, given as names and lines. An empty name is the global group.
@@ -30,6 +30,8 @@ pub struct SnapshotBuilder {
     identity: bool,
     image: Option<CatalogImage>,
     findings: Option<Findings>,
+    search: Option<SearchDocument>,
+    graph: Option<Vec<u8>>,
     render_version: Option<u32>,
 }
 
@@ -40,7 +42,7 @@ pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
     /// Uncompressed `all.json`.
     pub all: Vec<u8>,
-    /// Stored bytes of the Shards, the index, the findings, the encodings of `all.json` and the Snapshot itself.
+    /// Stored bytes of the Shards, the index, the findings, the texts for search, the encodings of `all.json` and the Snapshot itself.
     pub objects: BTreeMap<Key, Bytes>,
 }
 
@@ -77,6 +79,24 @@ impl SnapshotBuilder {
     pub fn findings(self, findings: Findings) -> Self {
         Self {
             findings: Some(findings),
+            ..self
+        }
+    }
+
+    /// Adds texts by which Packages are found.
+    #[must_use]
+    pub fn search(self, search: SearchDocument) -> Self {
+        Self {
+            search: Some(search),
+            ..self
+        }
+    }
+
+    /// Adds the stored bytes of a graph for the registry API.
+    #[must_use]
+    pub fn graph(self, stored: Vec<u8>) -> Self {
+        Self {
+            graph: Some(stored),
             ..self
         }
     }
@@ -129,6 +149,8 @@ impl SnapshotBuilder {
                 .findings
                 .as_ref()
                 .map(|findings| put(Kind::Findings, stored(findings))),
+            search: self.search.as_ref().map(|search| put(Kind::Search, stored(search))),
+            graph: self.graph.as_ref().map(|graph| put(Kind::Graph, graph.clone())),
             global: global.then(|| shards.remove(0)),
             packages: shards,
             image: self.image.clone(),

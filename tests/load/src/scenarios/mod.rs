@@ -5,6 +5,7 @@ mod documents;
 mod lines;
 mod refused;
 mod registry;
+mod search;
 mod stored;
 
 use std::sync::Arc;
@@ -36,7 +37,8 @@ impl Client {
             14..23 => self.whole(catalog).await,
             23..32 => self.package(catalog).await,
             32..41 => self.metas(catalog).await,
-            41..46 => self.changes(catalog).await,
+            41..44 => self.changes(catalog).await,
+            44..46 => self.search(catalog).await,
             46 => self.everything_fits(catalog).await,
             47..51 => self.earlier(catalog).await,
             51..57 => self.registry(catalog).await,

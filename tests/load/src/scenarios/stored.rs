@@ -10,6 +10,8 @@ use crate::{
 
 const INDEX: Route = "/indexes/sha256/{hash}.json.zst";
 const FINDINGS: Route = "/findings/sha256/{hash}.json.zst";
+const SEARCH: Route = "/search/sha256/{hash}.json.zst";
+const GRAPH: Route = "/graphs/sha256/{hash}.pb.zst";
 const ALL_GZIP: Route = "/all/sha256/{hash}.json.gz";
 const ALL_IDENTITY: Route = "/all/sha256/{hash}.json";
 const SHARD: Route = "/packages/sha256/{hash}.json.zst";
@@ -57,7 +59,7 @@ impl Client {
             0 => return self.encoding(catalog, &state, *any(&Encoding::ALL)).await.map(drop),
             1 => index_of(&state),
             2 => blob_of(&state)?,
-            3 => findings_of(&state)?,
+            3 => document_of(&state)?,
             _ => shard_of(any(&state.packages)),
         };
         self.object(catalog, content, wanted).await.map(drop)
@@ -97,10 +99,16 @@ fn index_of(state: &Snapshot) -> CheckedRequest {
     stored(INDEX, state.index.with_kind(Kind::Index))
 }
 
-fn findings_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
-    let findings = state.findings;
-    let findings = findings.ok_or_else(|| Violation::Missing("the findings of a snapshot".to_owned()))?;
-    Ok(stored(FINDINGS, findings.with_kind(Kind::Findings)))
+/// Returns a document about the lines of a state: its findings, its texts for search or its graph.
+fn document_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
+    let documents = [
+        (FINDINGS, Kind::Findings, state.findings),
+        (SEARCH, Kind::Search, state.search),
+        (GRAPH, Kind::Graph, state.graph),
+    ];
+    let (route, kind, digest) = any(&documents);
+    let digest = digest.ok_or_else(|| Violation::Missing(format!("{kind:?} of a snapshot")))?;
+    Ok(stored(route, digest.with_kind(*kind)))
 }
 
 fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {

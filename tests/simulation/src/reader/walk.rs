@@ -46,8 +46,14 @@ impl Reader {
             self.object(&walk, &key.ok_or("all.* has no key")?).await?;
         }
         self.named(&walk, Kind::Index, &document["index"]).await?;
-        if !document["findings"].is_null() {
-            self.named(&walk, Kind::Findings, &document["findings"]).await?;
+        for (kind, field) in [
+            (Kind::Findings, "findings"),
+            (Kind::Search, "search"),
+            (Kind::Graph, "graph"),
+        ] {
+            if !document[field].is_null() {
+                self.named(&walk, kind, &document[field]).await?;
+            }
         }
         for shard in document["packages"].as_array().into_iter().flatten() {
             self.named(&walk, Kind::Package, shard).await?;

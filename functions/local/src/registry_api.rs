@@ -1,0 +1,208 @@
+//! The registry API of OLM v0 over the published catalogs of a store.
+
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, TryStreamExt, future::BoxFuture};
+use grpc::{Published, PublishedError, PublishedState};
+use http_api::{ApiError, PublishedCatalogs, PublishedContent};
+use model::{Findings, Kind, Sha256, StoredDocument, text::chain};
+use olm::RULES_VERSION;
+use publish::{FindingsRecorder, InvalidCatalog};
+use quick_cache::{Weighter, sync::Cache};
+use registry::{Graph, LineRange};
+
+/// Memory for the graphs of published states, in bytes: those of six large catalogs. A graph that was evicted is read again.
+const GRAPHS_BYTES: u64 = 32 << 20;
+
+/// Time for which the names of the catalogs are not asked for again. Each call needs them, and they change when a catalog is
+/// published for the first time or removed.
+const NAMES_FOR: Duration = Duration::from_secs(1);
+
+/// Estimated number of states in memory.
+const GRAPHS: usize = 32;
+
+/// Maximum number of findings in the text of an error.
+const FINDINGS_MAX: usize = 3;
+
+/// Published catalogs as the registry API answers for them.
+pub(crate) struct RegistryCatalogs {
+    catalogs: PublishedCatalogs,
+    /// Catalogs that are served without credentials. `None` if all are.
+    anonymous: Option<BTreeSet<String>>,
+    names: Mutex<Option<KnownNames>>,
+    /// States by the hash of their stored Snapshots. What cannot be served is remembered too.
+    states: Cache<Sha256, Result<Graph, PublishedError>, GraphWeight>,
+}
+
+/// Names of the catalogs that may be named, and the time at which they were read.
+#[derive(Clone)]
+struct KnownNames {
+    names: Arc<[String]>,
+    read: Instant,
+}
+
+/// Weighs states by the memory that they take, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct GraphWeight;
+
+/// Published state whose graph was read.
+struct GraphState {
+    content: PublishedContent,
+    graph: Graph,
+}
+
+impl RegistryCatalogs {
+    pub(crate) fn new(catalogs: PublishedCatalogs, anonymous: Option<Vec<String>>) -> Self {
+        Self {
+            catalogs,
+            anonymous: anonymous.map(BTreeSet::from_iter),
+            names: Mutex::default(),
+            states: Cache::with_weighter(GRAPHS, GRAPHS_BYTES, GraphWeight),
+        }
+    }
+
+    fn is_allowed(&self, name: &str) -> bool {
+        self.anonymous.as_ref().is_none_or(|allowed| allowed.contains(name))
+    }
+
+    async fn known_names(&self) -> Result<Arc<[String]>, PublishedError> {
+        let known = self.names.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known.filter(|known| known.read.elapsed() < NAMES_FOR) {
+            return Ok(known.names);
+        }
+        let read = Instant::now();
+        let names = self.catalogs.names().await.map_err(unavailable)?;
+        let names = names.iter().map(ToString::to_string);
+        let names: Arc<[String]> = names.filter(|name| self.is_allowed(name)).collect();
+        let known = KnownNames {
+            names: Arc::clone(&names),
+            read,
+        };
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        Ok(names)
+    }
+
+    async fn find(&self, name: &str) -> Result<Arc<dyn PublishedState>, PublishedError> {
+        // Most hosts have a first label that is no catalog, which needs no look into the store.
+        if !self.known_names().await?.iter().any(|known| known == name) {
+            return Err(PublishedError::NotFound);
+        }
+        let content = self.catalogs.content(name).await.map_err(unavailable)?;
+        let key = content.identity();
+        let graph = match self.states.get(&key) {
+            Some(graph) => graph,
+            None => {
+                let read = read_graph(&content).await;
+                // A failure of the store may be over with the next call.
+                if !matches!(read, Err(PublishedError::Unavailable(_))) {
+                    self.states.insert(key, read.clone());
+                }
+                read
+            }
+        };
+        Ok(Arc::new(GraphState { content, graph: graph? }))
+    }
+}
+
+impl Published for RegistryCatalogs {
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, PublishedError>> {
+        let names = async { Ok(self.known_names().await?.to_vec()) };
+        names.boxed()
+    }
+
+    fn state<'a>(&'a self, catalog: &'a str) -> BoxFuture<'a, Result<Arc<dyn PublishedState>, PublishedError>> {
+        self.find(catalog).boxed()
+    }
+}
+
+impl PublishedState for GraphState {
+    fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn lines<'a>(
+        &'a self,
+        package: &'a str,
+        ranges: &'a [LineRange],
+    ) -> BoxFuture<'a, Result<Vec<Bytes>, PublishedError>> {
+        let read = async move {
+            let ranges: Vec<Range<u64>> = ranges.iter().map(LineRange::offsets).collect();
+            let lines = self.content.lines(package, &ranges).await;
+            lines.map_err(unavailable)
+        };
+        read.boxed()
+    }
+}
+
+impl Weighter<Sha256, Result<Graph, PublishedError>> for GraphWeight {
+    fn weight(&self, _: &Sha256, state: &Result<Graph, PublishedError>) -> u64 {
+        match state {
+            // The index of a graph takes less than its bytes.
+            Ok(graph) => 2 * graph.size() as u64,
+            Err(_) => 1 << 10,
+        }
+    }
+}
+
+/// Reads the graph of a state that opm would serve too.
+async fn read_graph(content: &PublishedContent) -> Result<Graph, PublishedError> {
+    let snapshot = content.snapshot();
+    let findings = match snapshot.findings {
+        Some(object) => read_findings(content, object).await?,
+        None => validate(content.clone()).await?,
+    };
+    if let Some(invalid) = InvalidCatalog::of(&findings) {
+        let examples = invalid.examples.into_iter().take(FINDINGS_MAX);
+        return Err(PublishedError::Refused(examples.collect::<Vec<_>>().join("; ")));
+    }
+    let object = snapshot.graph.ok_or(PublishedError::NoGraph)?.with_kind(Kind::Graph);
+    let stored = content.object(&object).await.map_err(unavailable)?;
+    let parsed = tokio::task::spawn_blocking(move || Graph::from_stored(&stored)).await;
+    let parsed = parsed.map_err(|error| PublishedError::Unavailable(error.to_string()))?;
+    parsed.map_err(|error| PublishedError::Unavailable(chain(&error)))
+}
+
+async fn read_findings(content: &PublishedContent, object: model::ObjectDigest) -> Result<Findings, PublishedError> {
+    let stored = content.object(&object.with_kind(Kind::Findings)).await;
+    let findings = Findings::from_stored(&stored.map_err(unavailable)?);
+    findings.map_err(|error| PublishedError::Unavailable(chain(&error)))
+}
+
+/// Returns the findings of a state that was published without a validation.
+async fn validate(content: PublishedContent) -> Result<Findings, PublishedError> {
+    let runtime = tokio::runtime::Handle::current();
+    let work = move || {
+        let found = content.snapshot().shards().map(|shard| {
+            let mut recorder = FindingsRecorder::new(&shard.name);
+            let read = runtime.block_on(async {
+                let mut chunks = content.shard(shard).await?;
+                while let Some(chunk) = chunks.try_next().await? {
+                    recorder.push(&chunk);
+                }
+                Ok::<(), ApiError>(())
+            });
+            read.map(|()| recorder.finish()).map_err(unavailable)
+        });
+        Findings::collect(RULES_VERSION, found)
+    };
+    let validated = tokio::task::spawn_blocking(work).await;
+    validated.map_err(|error| PublishedError::Unavailable(error.to_string()))?
+}
+
+fn unavailable(error: ApiError) -> PublishedError {
+    match error {
+        ApiError::UnknownCatalog(_) | ApiError::CatalogName(_) => PublishedError::NotFound,
+        error => {
+            // The client learns only that there was a failure.
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(error, "cannot answer a call");
+            PublishedError::Unavailable("the store cannot be read at the moment; try again later".to_owned())
+        }
+    }
+}

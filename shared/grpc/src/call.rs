@@ -1,0 +1,157 @@
+//! One call: the catalog that it asks, and the stream of its messages.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_util::{Stream, future::BoxFuture};
+use http::{Uri, header::HOST, uri::Authority};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use crate::{Published, PublishedError, PublishedState, metrics::CallTimer, status};
+
+/// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is asked for.
+const MESSAGES_AHEAD: usize = 1;
+
+/// Value of the metadata `x-acknowledge-experimental` that experimental methods want.
+const ACKNOWLEDGED: &str = "true";
+
+/// A call, as its method sees it.
+pub(crate) struct ApiCall {
+    pub(crate) published: Arc<dyn Published>,
+    /// Name of the catalog that is asked if the client names none.
+    pub(crate) default: Option<Arc<str>>,
+    /// First label of the host that the client asks.
+    pub(crate) label: Option<String>,
+    /// True if the client knows that an experimental method may change.
+    pub(crate) acknowledged: bool,
+    pub(crate) timer: CallTimer,
+}
+
+impl ApiCall {
+    pub(crate) fn new(
+        published: Arc<dyn Published>,
+        default: Option<Arc<str>>,
+        timer: CallTimer,
+        uri: &Uri,
+        headers: &http::HeaderMap,
+    ) -> Self {
+        let host = || {
+            headers
+                .get(HOST)
+                .and_then(|host| Authority::try_from(host.as_bytes()).ok())
+        };
+        let authority = uri.authority().cloned().or_else(host);
+        let label = authority
+            .as_ref()
+            .and_then(|authority| authority.host().split('.').next());
+        let experimental = headers.get("x-acknowledge-experimental");
+        Self {
+            published,
+            default,
+            label: label.map(str::to_owned),
+            acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
+            timer,
+        }
+    }
+
+    /// Returns the catalog that the client asks: by the host, the default, or because there is only one.
+    pub(crate) async fn find(&self) -> Result<FoundCatalog, Status> {
+        let wanted = [self.label.as_deref(), self.default.as_deref()];
+        for name in wanted.into_iter().flatten() {
+            match self.published.state(name).await {
+                Err(PublishedError::NotFound) => {}
+                state => {
+                    let name = name.to_owned();
+                    return Ok(FoundCatalog { name, state });
+                }
+            }
+        }
+        let mut names = self.published.names().await.map_err(status::of_published)?;
+        // A label has no dots, so a client of `v4.20` asks `v4-20`.
+        let label = self.label.as_deref();
+        let is_label = |name: &&String| label.is_some_and(|label| name.replace('.', "-") == label);
+        let only = || names.first().filter(|_| names.len() == 1 && self.default.is_none());
+        if let Some(name) = names.iter().find(is_label).or_else(only) {
+            let state = self.published.state(name).await;
+            let name = name.clone();
+            return Ok(FoundCatalog { name, state });
+        }
+        names.sort_unstable();
+        Err(Status::not_found(match names.join(", ") {
+            names if names.is_empty() => "no catalog is published".to_owned(),
+            names => format!(
+                "name a catalog in the first label of the host, as in CATALOG.example.com:50051; there are: {names}"
+            ),
+        }))
+    }
+
+    /// Returns the state of the catalog that the client asks.
+    pub(crate) async fn state(&mut self) -> Result<Arc<dyn PublishedState>, Status> {
+        let FoundCatalog { name, state } = self.find().await?;
+        tracing::Span::current().record("catalog", &name);
+        self.timer.catalog = name;
+        state.map_err(status::of_published)
+    }
+}
+
+/// Catalog that a client asks, and its state.
+pub(crate) struct FoundCatalog {
+    pub(crate) name: String,
+    pub(crate) state: Result<Arc<dyn PublishedState>, PublishedError>,
+}
+
+/// Sender of the messages of a call.
+pub(crate) struct Replies<M>(mpsc::Sender<M>);
+
+impl<M> Replies<M> {
+    pub(crate) async fn send(&self, message: M) -> Result<(), Status> {
+        let sent = self.0.send(message).await;
+        sent.map_err(|_| Status::cancelled("the client is gone"))
+    }
+}
+
+/// Stream of the messages of a call. The method runs while the stream is polled, so it waits for the client and ends with it.
+pub(crate) struct CallStream<M> {
+    running: Option<BoxFuture<'static, Result<(), Status>>>,
+    messages: mpsc::Receiver<M>,
+}
+
+impl<M> CallStream<M> {
+    pub(crate) fn new(run: impl FnOnce(Replies<M>) -> BoxFuture<'static, Result<(), Status>>) -> Self {
+        let (sender, messages) = mpsc::channel(MESSAGES_AHEAD);
+        Self {
+            running: Some(run(Replies(sender))),
+            messages,
+        }
+    }
+}
+
+impl<M> Stream for CallStream<M> {
+    type Item = Result<M, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut end = None;
+        // The method runs first, so that a message and the end of its call are known at once.
+        if let Some(running) = &mut self.running
+            && let Poll::Ready(result) = running.as_mut().poll(cx)
+        {
+            self.running = None;
+            end = result.err();
+        }
+        match self.messages.poll_recv(cx) {
+            Poll::Ready(Some(message)) => {
+                // An error comes after the messages that were sent before it.
+                if let Some(error) = end {
+                    self.running = Some(Box::pin(std::future::ready(Err(error))));
+                }
+                Poll::Ready(Some(Ok(message)))
+            }
+            Poll::Ready(None) => Poll::Ready(end.map(Err)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

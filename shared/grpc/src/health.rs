@@ -1,0 +1,79 @@
+//! The service `grpc.health.v1.Health`.
+
+use std::time::Duration;
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::time::{MissedTickBehavior, interval};
+use tonic::{Code, Status};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
+
+use crate::{
+    PublishedError,
+    call::{ApiCall, Replies},
+    routes::REGISTRY,
+};
+
+/// Time between two checks of a catalog that is watched. A catalog goes when its administrator removes it.
+const WATCH_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Answers `Check`.
+pub(crate) fn check(
+    call: &mut ApiCall,
+    request: HealthCheckRequest,
+    replies: Replies<HealthCheckResponse>,
+) -> BoxFuture<'_, Result<(), Status>> {
+    async move {
+        let status = serving(call, &request.service).await;
+        let status = status.ok_or_else(|| Status::not_found("unknown service"))?;
+        replies.send(response(status)).await
+    }
+    .boxed()
+}
+
+/// Answers `Watch`: the status now, and each change of it.
+pub(crate) fn watch(
+    call: &mut ApiCall,
+    request: HealthCheckRequest,
+    replies: Replies<HealthCheckResponse>,
+) -> BoxFuture<'_, Result<(), Status>> {
+    async move {
+        let mut ticks = interval(WATCH_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last = None;
+        loop {
+            ticks.tick().await;
+            let status = serving(call, &request.service).await;
+            let status = status.unwrap_or(match last {
+                // A service may appear later, so its watch goes on.
+                None | Some(ServingStatus::ServiceUnknown) => ServingStatus::ServiceUnknown,
+                Some(_) => ServingStatus::NotServing,
+            });
+            if last.replace(status) != Some(status) {
+                replies.send(response(status)).await?;
+            }
+        }
+    }
+    .boxed()
+}
+
+/// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service.
+async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
+    let state = match service.is_empty() || service == REGISTRY {
+        false => call.published.state(service).await,
+        true => match call.find().await {
+            Ok(found) => found.state,
+            // The client must name one of several catalogs, but the server serves.
+            Err(status) if status.code() == Code::NotFound => return Some(ServingStatus::Serving),
+            Err(_) => return Some(ServingStatus::NotServing),
+        },
+    };
+    match state {
+        Ok(_) => Some(ServingStatus::Serving),
+        Err(PublishedError::NotFound) => None,
+        Err(_) => Some(ServingStatus::NotServing),
+    }
+}
+
+fn response(status: ServingStatus) -> HealthCheckResponse {
+    HealthCheckResponse { status: status.into() }
+}

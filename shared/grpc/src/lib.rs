@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+mod call;
+mod health;
+mod methods;
+mod metrics;
+mod published;
+mod reflection;
+mod routes;
+mod status;
+
+pub use metrics::GrpcMetrics;
+pub use published::{Published, PublishedError, PublishedState};
+pub use routes::RegistryApi;

@@ -1,0 +1,183 @@
+//! The methods of the registry API.
+
+use futures_util::{FutureExt, future::BoxFuture};
+use prost_types::Struct;
+use registry::{
+    ApiBundle, BundleQuery, Graph, ListedBundle, RegistryError,
+    api::{
+        ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetAllReplacementsRequest, GetBundleInChannelRequest,
+        GetBundleRequest, GetPackageRequest, GetReplacementRequest, ListBundlesRequest, ListPackageRequest,
+        PackageName, ProvidersRequest,
+    },
+    meta_struct,
+};
+use tonic::Status;
+
+use crate::{
+    PublishedState,
+    call::{ApiCall, Replies},
+    status::{of_published, of_registry},
+};
+
+type Answer<'c> = BoxFuture<'c, Result<(), Status>>;
+
+/// Messages of a stream, made one after the other.
+type Messages<'g, M> = Box<dyn Iterator<Item = Result<M, RegistryError>> + Send + 'g>;
+
+pub(crate) fn list_packages(
+    call: &mut ApiCall,
+    request: ListPackageRequest,
+    replies: Replies<PackageName>,
+) -> Answer<'_> {
+    stream(call, request, replies, |graph, _| Ok(Box::new(graph.list_packages())))
+}
+
+pub(crate) fn get_package(call: &mut ApiCall, request: GetPackageRequest, replies: Replies<ApiPackage>) -> Answer<'_> {
+    stream(call, request, replies, |graph, request| {
+        let package = graph.get_package(&request.name)?;
+        Ok(Box::new(std::iter::once(Ok(package))))
+    })
+}
+
+pub(crate) fn get_bundle(call: &mut ApiCall, request: GetBundleRequest, replies: Replies<ApiBundle>) -> Answer<'_> {
+    bundle(call, request, replies, Graph::get_bundle)
+}
+
+pub(crate) fn get_bundle_for_channel(
+    call: &mut ApiCall,
+    request: GetBundleInChannelRequest,
+    replies: Replies<ApiBundle>,
+) -> Answer<'_> {
+    bundle(call, request, replies, Graph::get_bundle_for_channel)
+}
+
+pub(crate) fn entries_that_replace(
+    call: &mut ApiCall,
+    request: GetAllReplacementsRequest,
+    replies: Replies<ApiChannelEntry>,
+) -> Answer<'_> {
+    stream(call, request, replies, |graph, request| {
+        Ok(Box::new(graph.get_channel_entries_that_replace(&request.csv_name)?))
+    })
+}
+
+pub(crate) fn bundle_that_replaces(
+    call: &mut ApiCall,
+    request: GetReplacementRequest,
+    replies: Replies<ApiBundle>,
+) -> Answer<'_> {
+    bundle(call, request, replies, Graph::get_bundle_that_replaces)
+}
+
+pub(crate) fn entries_that_provide(
+    call: &mut ApiCall,
+    request: ProvidersRequest,
+    replies: Replies<ApiChannelEntry>,
+) -> Answer<'_> {
+    stream(call, request, replies, |graph, request| {
+        Ok(Box::new(graph.get_channel_entries_that_provide(request)?))
+    })
+}
+
+pub(crate) fn latest_entries_that_provide(
+    call: &mut ApiCall,
+    request: ProvidersRequest,
+    replies: Replies<ApiChannelEntry>,
+) -> Answer<'_> {
+    stream(call, request, replies, |graph, request| {
+        Ok(Box::new(graph.get_latest_channel_entries_that_provide(request)?))
+    })
+}
+
+pub(crate) fn default_bundle_that_provides(
+    call: &mut ApiCall,
+    request: ProvidersRequest,
+    replies: Replies<ApiBundle>,
+) -> Answer<'_> {
+    bundle(call, request, replies, Graph::get_default_bundle_that_provides)
+}
+
+pub(crate) fn list_bundles(call: &mut ApiCall, _: ListBundlesRequest, replies: Replies<ApiBundle>) -> Answer<'_> {
+    async move {
+        let state = call.state().await?;
+        for bundle in state.graph().list_bundles() {
+            let bundle = match bundle.map_err(of_registry)? {
+                ListedBundle::Complete(bundle) => bundle,
+                ListedBundle::Incomplete(query) => complete(&*state, query).await?,
+            };
+            replies.send(bundle).await?;
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+pub(crate) fn list_custom_schemas(
+    call: &mut ApiCall,
+    request: CustomSchemasRequest,
+    replies: Replies<Struct>,
+) -> Answer<'_> {
+    async move {
+        // Like opm: a client that does not know that the method is experimental gets nothing.
+        if !call.acknowledged {
+            return Ok(());
+        }
+        let state = call.state().await?;
+        for range in state.graph().list_custom_schemas(&request).map_err(of_registry)? {
+            let read = state.lines(&request.package_name, &[range]).await;
+            for lines in read.map_err(of_published)? {
+                for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                    replies.send(meta_struct(line).map_err(of_registry)?).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// Answers with the messages that the graph has.
+fn stream<Req, Res>(
+    call: &mut ApiCall,
+    request: Req,
+    replies: Replies<Res>,
+    find: for<'g> fn(&'g Graph, &'g Req) -> Result<Messages<'g, Res>, RegistryError>,
+) -> Answer<'_>
+where
+    Req: Send + Sync + 'static,
+    Res: Send + 'static,
+{
+    async move {
+        let state = call.state().await?;
+        for message in find(state.graph(), &request).map_err(of_registry)? {
+            replies.send(message.map_err(of_registry)?).await?;
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// Answers with one bundle.
+fn bundle<Req: Send + Sync + 'static>(
+    call: &mut ApiCall,
+    request: Req,
+    replies: Replies<ApiBundle>,
+    find: fn(&Graph, &Req) -> Result<BundleQuery, RegistryError>,
+) -> Answer<'_> {
+    async move {
+        let state = call.state().await?;
+        let query = find(state.graph(), &request).map_err(of_registry)?;
+        replies.send(complete(&*state, query).await?).await
+    }
+    .boxed()
+}
+
+/// Reads the lines of a bundle, and makes its content of them.
+async fn complete(state: &dyn PublishedState, query: BundleQuery) -> Result<ApiBundle, Status> {
+    let ranges = [query.bundle_line, query.package_line];
+    let lines = state.lines(&query.package, &ranges).await.map_err(of_published)?;
+    match lines.as_slice() {
+        [bundle, package] => query.complete(bundle, package).map_err(of_registry),
+        _ => Err(Status::internal("the store did not return the lines")),
+    }
+}

@@ -1,0 +1,135 @@
+use std::time::Instant;
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+use tonic::{Code, Status};
+
+/// Metrics of calls. Clients name no labels: methods are those of the routes, and catalogs those that are published.
+#[derive(Debug, Clone)]
+pub struct GrpcMetrics {
+    calls: Family<CallLabels, Counter>,
+    seconds: Family<MethodLabels, Histogram>,
+    running: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    method: &'static str,
+    catalog: String,
+    code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MethodLabels {
+    method: &'static str,
+}
+
+impl GrpcMetrics {
+    /// Adds the metrics of calls to a registry.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            calls: Family::default(),
+            seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_064, 4.0, 10))),
+            running: Gauge::default(),
+        };
+        registry.register(
+            "grpc_calls",
+            "gRPC calls that ended, by method, catalog and status code",
+            metrics.calls.clone(),
+        );
+        registry.register_with_unit(
+            "grpc_call_duration",
+            "Time from the request to the last message, by method",
+            Unit::Seconds,
+            metrics.seconds.clone(),
+        );
+        registry.register(
+            "grpc_calls_running",
+            "gRPC calls that are running",
+            metrics.running.clone(),
+        );
+        metrics
+    }
+
+    pub(crate) fn begin(&self, method: &'static str) -> CallTimer {
+        self.running.inc();
+        CallTimer {
+            metrics: self.clone(),
+            method,
+            catalog: String::new(),
+            // A call that is dropped was given up by its client.
+            code: Code::Cancelled,
+            began: Instant::now(),
+        }
+    }
+}
+
+impl Default for GrpcMetrics {
+    /// Returns metrics that are not in any registry.
+    fn default() -> Self {
+        Self::register(&mut Registry::default())
+    }
+}
+
+/// Counts a call when it is dropped.
+#[derive(Debug)]
+pub(crate) struct CallTimer {
+    metrics: GrpcMetrics,
+    method: &'static str,
+    /// Name of the catalog that is asked, once it is chosen.
+    pub(crate) catalog: String,
+    code: Code,
+    began: Instant,
+}
+
+impl CallTimer {
+    /// Notes the result of the call.
+    pub(crate) fn ended(&mut self, result: &Result<(), Status>) {
+        self.code = result.as_ref().map_or_else(Status::code, |()| Code::Ok);
+    }
+}
+
+impl Drop for CallTimer {
+    fn drop(&mut self) {
+        let took = self.began.elapsed();
+        let (method, code) = (self.method, name(self.code));
+        tracing::debug!(code, took_us = took.as_micros(), "answered call");
+        let catalog = std::mem::take(&mut self.catalog);
+        let labels = CallLabels { method, catalog, code };
+        self.metrics.calls.get_or_create_owned(&labels).inc();
+        let seconds = self.metrics.seconds.get_or_create_owned(&MethodLabels { method });
+        seconds.observe(took.as_secs_f64());
+        self.metrics.running.dec();
+    }
+}
+
+/// Returns the name of a code as gRPC writes it.
+const fn name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}

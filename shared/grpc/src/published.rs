@@ -1,0 +1,46 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use registry::{Graph, LineRange};
+
+/// Catalogs that are published. The server asks for the state at the beginning of each call, and keeps it until the call ends.
+pub trait Published: Send + Sync + 'static {
+    /// Returns the names of the catalogs that clients may name.
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, PublishedError>>;
+
+    /// Returns the current state of a catalog.
+    fn state<'a>(&'a self, catalog: &'a str) -> BoxFuture<'a, Result<Arc<dyn PublishedState>, PublishedError>>;
+}
+
+/// State of a catalog. A later publication does not change it.
+pub trait PublishedState: Send + Sync {
+    /// Returns the graph of its Snapshot.
+    fn graph(&self) -> &Graph;
+
+    /// Reads parts of the uncompressed Shard of a Package, in the order of `ranges`.
+    fn lines<'a>(
+        &'a self,
+        package: &'a str,
+        ranges: &'a [LineRange],
+    ) -> BoxFuture<'a, Result<Vec<Bytes>, PublishedError>>;
+}
+
+/// Reason for which a catalog cannot answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PublishedError {
+    /// No such catalog is published.
+    #[error("there is no such catalog")]
+    NotFound,
+    /// opm would refuse the content. The text says why.
+    #[error("the catalog has errors that keep opm from serving it: {0}")]
+    Refused(String),
+    /// The state was published before graphs were, or by a publisher that makes none.
+    #[error(
+        "the catalog was published without a graph: publish it again with `poll --force`, or copy it again with `sync`"
+    )]
+    NoGraph,
+    /// The store does not answer, or what it has is damaged.
+    #[error("the catalog cannot be read now: {0}")]
+    Unavailable(String),
+}

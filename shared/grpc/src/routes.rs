@@ -1,0 +1,135 @@
+//! The methods, one row each.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{Router, body::Body, routing::post_service};
+use futures_util::{FutureExt, future::BoxFuture};
+use http::Request;
+use prost::Message;
+use tonic::{Response, Status, server::Grpc};
+use tonic_prost::ProstCodec;
+use tracing::Instrument;
+
+use crate::{
+    GrpcMetrics, Published,
+    call::{ApiCall, CallStream, Replies},
+    health, methods, reflection,
+};
+
+/// Name of the service of the registry API.
+pub(crate) const REGISTRY: &str = "api.Registry";
+
+const EXPERIMENTAL: &str = "api.ExperimentalRegistry";
+const HEALTH: &str = "grpc.health.v1.Health";
+
+/// Maximum size of a request in bytes. Names have at most some hundred.
+const REQUEST_BYTES: usize = 64 << 10;
+
+/// The registry API over published catalogs, with health and reflection.
+#[derive(Clone)]
+pub struct RegistryApi {
+    /// Catalogs that are served.
+    pub published: Arc<dyn Published>,
+    /// Name of the catalog for clients that name none. Without it such clients get the only catalog, if there is only one.
+    pub default: Option<Arc<str>>,
+    /// Metrics of calls.
+    pub metrics: GrpcMetrics,
+}
+
+impl RegistryApi {
+    /// Returns the routes of all services, for a server that speaks HTTP/2.
+    pub fn router(self) -> Router {
+        let routes = Routes {
+            api: self,
+            router: Router::new().fallback(unimplemented),
+        };
+        let routes = routes
+            .add(REGISTRY, "ListPackages", methods::list_packages)
+            .add(REGISTRY, "GetPackage", methods::get_package)
+            .add(REGISTRY, "GetBundle", methods::get_bundle)
+            .add(REGISTRY, "GetBundleForChannel", methods::get_bundle_for_channel)
+            .add(REGISTRY, "GetChannelEntriesThatReplace", methods::entries_that_replace)
+            .add(REGISTRY, "GetBundleThatReplaces", methods::bundle_that_replaces)
+            .add(REGISTRY, "GetChannelEntriesThatProvide", methods::entries_that_provide)
+            .add(
+                REGISTRY,
+                "GetLatestChannelEntriesThatProvide",
+                methods::latest_entries_that_provide,
+            )
+            .add(
+                REGISTRY,
+                "GetDefaultBundleThatProvides",
+                methods::default_bundle_that_provides,
+            )
+            .add(REGISTRY, "ListBundles", methods::list_bundles)
+            .add(
+                EXPERIMENTAL,
+                "ExperimentalListPackageCustomSchemas",
+                methods::list_custom_schemas,
+            )
+            .add(HEALTH, "Check", health::check)
+            .add(HEALTH, "Watch", health::watch);
+        reflection::add(routes.router)
+    }
+}
+
+/// Answers a request with messages, and ends with its status.
+type Method<Req, Res> = for<'c> fn(&'c mut ApiCall, Req, Replies<Res>) -> BoxFuture<'c, Result<(), Status>>;
+
+struct Routes {
+    api: RegistryApi,
+    router: Router,
+}
+
+impl Routes {
+    /// Adds a method. On the wire, an answer with one message is a stream of one message, so all methods are streams.
+    fn add<Req, Res>(mut self, service: &str, method: &'static str, answer: Method<Req, Res>) -> Self
+    where
+        Req: Message + Default + 'static,
+        Res: Message + Default + 'static,
+    {
+        let api = self.api.clone();
+        let serve = tower::service_fn(move |request: Request<Body>| {
+            let api = api.clone();
+            async move {
+                let timer = api.metrics.begin(method);
+                let call = ApiCall::new(api.published, api.default, timer, request.uri(), request.headers());
+                let mut grpc = Grpc::new(ProstCodec::<Res, Req>::default())
+                    .apply_max_message_size_config(Some(REQUEST_BYTES), None);
+                let mut call = Some(call);
+                let streaming = tower::service_fn(|request: tonic::Request<Req>| {
+                    let call = call.take();
+                    async move {
+                        // The service is called once for each request.
+                        let call = call.ok_or_else(|| Status::internal("called twice"))?;
+                        Ok::<_, Status>(Response::new(run(method, call, request.into_inner(), answer)))
+                    }
+                });
+                Ok::<_, Infallible>(grpc.server_streaming(streaming, request).await)
+            }
+        });
+        self.router = self
+            .router
+            .route_service(&format!("/{service}/{method}"), post_service(serve));
+        self
+    }
+}
+
+/// Starts a call in a span of its own.
+fn run<Req, Res>(name: &'static str, mut call: ApiCall, request: Req, answer: Method<Req, Res>) -> CallStream<Res>
+where
+    Req: Send + 'static,
+    Res: Send + 'static,
+{
+    let span = tracing::info_span!("grpc_call", method = name, catalog = tracing::field::Empty);
+    let running = move |replies| async move {
+        let result = answer(&mut call, request, replies).await;
+        call.timer.ended(&result);
+        result
+    };
+    CallStream::new(|replies| running(replies).instrument(span).boxed())
+}
+
+async fn unimplemented() -> http::Response<tonic::body::Body> {
+    Status::unimplemented("unknown service or method").into_http()
+}

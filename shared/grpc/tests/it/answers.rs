@@ -1,0 +1,122 @@
+use base64::{Engine, engine::general_purpose::STANDARD};
+use catalog_mirror_grpc::GrpcMetrics;
+use prometheus_client::{encoding::text, registry::Registry};
+use server::{Server, ServerLimits, ServerMetrics};
+use tonic::Code;
+
+use crate::{
+    client::Client,
+    fixture::{CRAFTED, MemoryCatalogs, MemoryState, TestServer, package},
+};
+
+#[tokio::test]
+async fn answers_over_grpc_are_those_of_opm() {
+    let catalogs = MemoryCatalogs::default().with("crafted", Ok(MemoryState::of_lines(CRAFTED)));
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "localhost").await;
+    let recorded = include_str!("../../../registry/tests/recorded/crafted.answers.jsonl");
+    for line in recorded.lines() {
+        let expected: serde_json::Value = serde_json::from_str(line).unwrap();
+        let method = expected["method"].as_str().unwrap();
+        let service = match method.starts_with("Experimental") {
+            true => "ExperimentalRegistry",
+            false => "Registry",
+        };
+        let request = STANDARD.decode(expected["request"].as_str().unwrap()).unwrap();
+        let (code, text, messages) = match client.call(&format!("/api.{service}/{method}"), &request).await {
+            Ok(messages) => (None, String::new(), messages),
+            Err(status) => (
+                Some(format!("{:?}", status.code())),
+                status.message().to_owned(),
+                Vec::new(),
+            ),
+        };
+        assert_eq!(code.as_deref(), expected["code"].as_str(), "{line}");
+        assert_eq!(text, expected["text"].as_str().unwrap_or_default());
+        let mut messages: Vec<String> = messages.iter().map(|message| STANDARD.encode(message)).collect();
+        messages.sort();
+        let wanted: Vec<&str> = expected["messages"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|text| text.as_str())
+            .collect();
+        match expected["anyOf"] == true {
+            true => assert!(wanted.contains(&messages[0].as_str()), "{line}"),
+            false => assert_eq!(messages, wanted),
+        }
+    }
+}
+
+#[tokio::test]
+async fn unknown_method_and_service_are_unimplemented() {
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "localhost").await;
+    for path in ["/api.Registry/Absent", "/api.Absent/GetPackage", "/x"] {
+        assert_eq!(client.code(path, b"").await, Code::Unimplemented, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn request_that_is_no_message_or_too_large_is_refused() {
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "localhost").await;
+    assert_eq!(
+        client.code("/api.Registry/GetPackage", b"\x0a\xff").await,
+        Code::Internal
+    );
+    // A key and a length of three bytes stand before the name.
+    let name = |bytes: usize| [&[0x0a, 0xfc, 0xff, 0x03][..], &vec![b'a'; bytes - 4]].concat();
+    assert_eq!(
+        client.code("/api.Registry/GetPackage", &name(64 << 10)).await,
+        Code::Unknown
+    );
+    assert_eq!(
+        client.code("/api.Registry/GetPackage", &name((64 << 10) + 1)).await,
+        Code::OutOfRange
+    );
+}
+
+#[tokio::test]
+async fn calls_are_counted_by_method_catalog_and_code() {
+    let mut registry = Registry::default();
+    let metrics = (GrpcMetrics::register(&mut registry), ServerMetrics::default());
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start_with(&catalogs, None, ServerLimits::grpc(), metrics).await;
+    let client = Client::connect(server.port, "localhost").await;
+    client.call("/api.Registry/ListBundles", b"").await.unwrap();
+    assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::Unknown);
+    catalogs.0.lock().unwrap().remove("a");
+    assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::NotFound);
+    let mut found = String::new();
+    text::encode(&mut found, &registry).unwrap();
+    for line in [
+        r#"grpc_calls_total{method="ListBundles",catalog="a",code="OK"} 1"#,
+        r#"grpc_calls_total{method="GetPackage",catalog="a",code="UNKNOWN"} 1"#,
+        r#"grpc_calls_total{method="GetPackage",catalog="",code="NOT_FOUND"} 1"#,
+        r#"grpc_call_duration_seconds_count{method="GetPackage"} 2"#,
+        "grpc_calls_running 0",
+    ] {
+        assert!(found.lines().any(|known| known == line), "{line} in\n{found}");
+    }
+}
+
+#[tokio::test]
+async fn answers_come_over_tls_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(&certificate, pair.cert.pem()).unwrap();
+    std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = Server::new(ServerLimits::grpc(), ServerMetrics::default()).for_grpc();
+    let server = server.with_tls(certificate, key).unwrap();
+    let server = TestServer::run(&catalogs, None, GrpcMetrics::default(), server).await;
+    let client = Client::connect_tls(server.port, pair.cert.der().clone()).await;
+    assert_eq!(
+        client.call("/api.Registry/ListPackages", b"").await.unwrap(),
+        [b"\x0a\x01a"]
+    );
+}

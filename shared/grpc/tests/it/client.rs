@@ -1,0 +1,134 @@
+//! A client that sends and receives encoded messages.
+
+use std::sync::Arc;
+
+use bytes::{Buf, BufMut};
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::{
+    Code, Request, Status,
+    client::Grpc,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    transport::{Channel, Endpoint},
+};
+
+/// Messages as bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RawCodec;
+
+impl Codec for RawCodec {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for RawCodec {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, message: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put_slice(&message);
+        Ok(())
+    }
+}
+
+impl Decoder for RawCodec {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
+        Ok(Some(bytes.copy_to_bytes(bytes.remaining()).to_vec()))
+    }
+}
+
+/// A client of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Client(Channel);
+
+impl Client {
+    /// Connects to a port of this machine. `host` is what the client believes to ask.
+    pub(crate) async fn connect(port: u16, host: &str) -> Self {
+        let endpoint = Endpoint::try_from(format!("http://127.0.0.1:{port}")).unwrap();
+        let origin = format!("http://{host}:{port}").parse().unwrap();
+        // The windows of most clients. hyper's own has 2 MB.
+        let endpoint = endpoint
+            .initial_stream_window_size(65_535)
+            .initial_connection_window_size(65_535);
+        Self(endpoint.origin(origin).connect().await.unwrap())
+    }
+
+    /// Connects to a port of this machine, and fails instead of connecting a second time.
+    pub(crate) async fn connect_once(port: u16) -> Self {
+        let mut stream = Some(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+        let connector = tower::service_fn(move |_| {
+            let stream = stream.take().map(TokioIo::new);
+            async move { stream.ok_or_else(|| std::io::Error::other("the first connection has ended")) }
+        });
+        let endpoint = Endpoint::try_from("http://lab").unwrap();
+        Self(endpoint.connect_with_connector(connector).await.unwrap())
+    }
+
+    /// Connects with TLS to the name `localhost`, and believes the certificate.
+    pub(crate) async fn connect_tls(port: u16, certificate: CertificateDer<'static>) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let tls = TlsConnector::from(Arc::new(config));
+        let connector = tower::service_fn(move |_| {
+            let tls = tls.clone();
+            async move {
+                let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+                let stream = tls.connect("localhost".try_into().unwrap(), stream).await?;
+                Ok::<_, std::io::Error>(TokioIo::new(stream))
+            }
+        });
+        let endpoint = Endpoint::try_from("http://localhost").unwrap();
+        Self(endpoint.connect_with_connector(connector).await.unwrap())
+    }
+
+    /// Calls a method, and returns its stream.
+    pub(crate) async fn start(&self, method: &str, message: &[u8]) -> Result<tonic::Streaming<Vec<u8>>, Status> {
+        let mut grpc = Grpc::new(self.0.clone());
+        grpc.ready().await.unwrap();
+        let mut request = Request::new(message.to_vec());
+        request
+            .metadata_mut()
+            .insert("x-acknowledge-experimental", "true".parse().unwrap());
+        let path = method.parse().unwrap();
+        Ok(grpc.server_streaming(request, path, RawCodec).await?.into_inner())
+    }
+
+    /// Calls a method, and returns all messages.
+    pub(crate) async fn call(&self, method: &str, message: &[u8]) -> Result<Vec<Vec<u8>>, Status> {
+        let mut stream = self.start(method, message).await?;
+        let mut messages = Vec::new();
+        while let Some(message) = stream.message().await? {
+            messages.push(message);
+        }
+        Ok(messages)
+    }
+
+    /// Returns the code of a call.
+    pub(crate) async fn code(&self, method: &str, message: &[u8]) -> Code {
+        self.call(method, message)
+            .await
+            .err()
+            .map_or(Code::Ok, |status| status.code())
+    }
+}

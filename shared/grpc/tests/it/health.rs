@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use catalog_mirror_grpc::PublishedError;
+use prost::Message;
+use tokio::time::timeout;
+use tonic::Code;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
+
+use crate::{
+    client::Client,
+    fixture::{MemoryCatalogs, TestServer, package},
+};
+
+fn request(service: &str) -> Vec<u8> {
+    let service = service.to_owned();
+    HealthCheckRequest { service }.encode_to_vec()
+}
+
+fn status(message: &[u8]) -> ServingStatus {
+    HealthCheckResponse::decode(message).unwrap().status()
+}
+
+async fn check(client: &Client, service: &str) -> Result<ServingStatus, Code> {
+    let messages = client.call("/grpc.health.v1.Health/Check", &request(service)).await;
+    messages
+        .map(|messages| status(&messages[0]))
+        .map_err(|status| status.code())
+}
+
+#[tokio::test]
+async fn check_knows_the_server_the_api_and_each_catalog() {
+    let unavailable = Err(PublishedError::Unavailable("gone".to_owned()));
+    let catalogs = MemoryCatalogs::default()
+        .with("a", Ok(package("a")))
+        .with("b", unavailable);
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "a.lab").await;
+    for (service, expected) in [
+        ("", Ok(ServingStatus::Serving)),
+        ("api.Registry", Ok(ServingStatus::Serving)),
+        ("a", Ok(ServingStatus::Serving)),
+        ("b", Ok(ServingStatus::NotServing)),
+        ("absent", Err(Code::NotFound)),
+    ] {
+        assert_eq!(check(&client, service).await, expected, "{service}");
+    }
+    // A client of a broken catalog learns of it, and one that names none sees a server that serves.
+    let client = Client::connect(server.port, "b.lab").await;
+    assert_eq!(check(&client, "").await, Ok(ServingStatus::NotServing));
+    let client = Client::connect(server.port, "mirror.lab").await;
+    assert_eq!(check(&client, "").await, Ok(ServingStatus::Serving));
+}
+
+#[tokio::test]
+async fn watch_reports_the_status_and_each_change() {
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "lab").await;
+    let mut stream = client
+        .start("/grpc.health.v1.Health/Watch", &request("a"))
+        .await
+        .unwrap();
+    assert_eq!(
+        status(&stream.message().await.unwrap().unwrap()),
+        ServingStatus::Serving
+    );
+    // Nothing comes while nothing changes.
+    assert!(timeout(Duration::from_millis(200), stream.message()).await.is_err());
+    // A catalog that goes no longer serves, for whatever reason.
+    catalogs.0.lock().unwrap().remove("a");
+    assert_eq!(
+        status(&stream.message().await.unwrap().unwrap()),
+        ServingStatus::NotServing
+    );
+    catalogs.clone().with("a", Ok(package("a")));
+    assert_eq!(
+        status(&stream.message().await.unwrap().unwrap()),
+        ServingStatus::Serving
+    );
+    let mut unknown = client
+        .start("/grpc.health.v1.Health/Watch", &request("absent"))
+        .await
+        .unwrap();
+    assert_eq!(
+        status(&unknown.message().await.unwrap().unwrap()),
+        ServingStatus::ServiceUnknown
+    );
+}

@@ -1,0 +1,129 @@
+use std::{fmt::Write, sync::atomic::Ordering, time::Duration};
+
+use catalog_mirror_grpc::GrpcMetrics;
+use prometheus_client::{encoding::text, registry::Registry};
+use server::{ServerLimits, ServerMetrics};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    client::Client,
+    fixture::{MemoryCatalogs, MemoryState, TestServer, package},
+};
+
+/// Number of bundles of a catalog that does not fit into the buffers of a connection.
+const BUNDLES: usize = 20_000;
+
+/// Returns a catalog of bundles without images, whose lines `ListBundles` reads one by one.
+fn large_lines() -> String {
+    let mut lines = String::from(r#"{"defaultChannel":"c","name":"p","schema":"olm.package"}"#);
+    let names: Vec<String> = (0..BUNDLES)
+        .map(|at| format!("bundle-with-a-long-name-{at:05}"))
+        .collect();
+    let entries = names
+        .windows(2)
+        .map(|pair| format!(r#"{{"name":"{}","replaces":"{}"}}"#, pair[1], pair[0]));
+    let entries: Vec<String> = entries.chain([format!(r#"{{"name":"{}"}}"#, names[0])]).collect();
+    let entries = entries.join(",");
+    writeln!(
+        lines,
+        "\n{{\"entries\":[{entries}],\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}}"
+    )
+    .unwrap();
+    for name in names {
+        writeln!(
+            lines,
+            r#"{{"image":"","name":"{name}","package":"p","properties":[],"schema":"olm.bundle"}}"#
+        )
+        .unwrap();
+    }
+    lines
+}
+
+#[tokio::test]
+async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
+    let state = MemoryState::of_lines(large_lines().as_bytes());
+    let catalogs = MemoryCatalogs::default().with("a", Ok(state.clone()));
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "lab").await;
+    let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
+    stream.message().await.unwrap().unwrap();
+    sleep(Duration::from_millis(300)).await;
+    let made = state.reads.load(Ordering::Relaxed);
+    assert!(
+        made < BUNDLES / 2,
+        "{made} messages are made for a client that took one"
+    );
+
+    // A publication does not change a stream that runs.
+    catalogs.clone().with("a", Ok(package("other")));
+    let mut taken = 1;
+    while stream.message().await.unwrap().is_some() {
+        taken += 1;
+    }
+    assert_eq!(taken, BUNDLES);
+}
+
+#[tokio::test]
+async fn stream_that_is_given_up_ends() {
+    let mut registry = Registry::default();
+    let metrics = (GrpcMetrics::register(&mut registry), ServerMetrics::default());
+    let catalogs = MemoryCatalogs::default().with("a", Ok(MemoryState::of_lines(large_lines().as_bytes())));
+    let server = TestServer::start_with(&catalogs, None, ServerLimits::grpc(), metrics).await;
+    let client = Client::connect(server.port, "lab").await;
+    let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
+    stream.message().await.unwrap().unwrap();
+    drop(stream);
+    let cancelled = r#"grpc_calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
+    for _ in 0..100 {
+        let mut found = String::new();
+        text::encode(&mut found, &registry).unwrap();
+        if found.contains(cancelled) {
+            return;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the call goes on");
+}
+
+#[tokio::test]
+async fn connection_that_is_old_is_closed_without_a_failed_call() {
+    let mut registry = Registry::default();
+    let metrics = (GrpcMetrics::default(), ServerMetrics::register(&mut registry));
+    let limits = ServerLimits {
+        age: Some(Duration::from_millis(200)),
+        ..ServerLimits::grpc()
+    };
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start_with(&catalogs, None, limits, metrics).await;
+    let client = Client::connect(server.port, "lab").await;
+    for _ in 0..20 {
+        client.call("/api.Registry/ListPackages", b"").await.unwrap();
+        sleep(Duration::from_millis(30)).await;
+    }
+    let mut found = String::new();
+    text::encode(&mut found, &registry).unwrap();
+    assert!(found.contains(r#"connections_closed_total{reason="aged"}"#), "{found}");
+}
+
+#[tokio::test]
+async fn client_may_wait_with_its_first_request_but_must_speak_http2() {
+    let limits = ServerLimits {
+        first_request: Duration::from_millis(100),
+        ..ServerLimits::grpc()
+    };
+    let metrics = (GrpcMetrics::default(), ServerMetrics::default());
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start_with(&catalogs, None, limits, metrics).await;
+    let client = Client::connect_once(server.port).await;
+    let mut silent = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
+    silent.write_all(b"PRI * HTTP/2.0").await.unwrap();
+    // The server sends its settings and then closes.
+    let mut settings = Vec::new();
+    let closed = timeout(Duration::from_secs(5), silent.read_to_end(&mut settings)).await;
+    assert!(closed.is_ok(), "a client that does not speak HTTP/2 is kept");
+    client.call("/api.Registry/ListPackages", b"").await.unwrap();
+}

@@ -1,0 +1,142 @@
+//! Published states for other APIs than HTTP.
+
+use std::{ops::Range, sync::Arc};
+
+use axum::Router;
+use bytes::{Bytes, BytesMut};
+use futures_util::TryStreamExt;
+use model::{CatalogName, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot};
+use store::Store;
+
+use crate::{
+    app::App,
+    error::{ApiError, Corruption},
+    metrics::HttpMetrics,
+    pointer::ServedCatalog,
+    router,
+    settings::HttpSettings,
+    stream::{self, Chunks},
+};
+
+/// Catalogs of a store, as all APIs of one server read them: they share verified pointers, caches and limits.
+#[derive(Clone, Debug)]
+pub struct PublishedCatalogs(Arc<App>);
+
+/// Published state of a catalog. A later publication does not change it.
+#[derive(Clone, Debug)]
+pub struct PublishedContent {
+    app: Arc<App>,
+    served: Arc<ServedCatalog>,
+    snapshot: Arc<Snapshot>,
+}
+
+impl PublishedCatalogs {
+    /// Creates the reader of a store. Reads nothing.
+    pub fn new(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetrics) -> Self {
+        Self(Arc::new(App::new(store, settings, metrics)))
+    }
+
+    /// Returns the whole HTTP contract. It matches paths itself, as one fallback: `Router::nest` puts it below a prefix, and
+    /// other routes can be merged into it.
+    pub fn router(&self) -> Router {
+        router::router_of(Arc::clone(&self.0))
+    }
+
+    /// Returns the names of the catalogs that are served, in byte order.
+    ///
+    /// # Errors
+    /// [`ApiError::Store`] if the store does not answer.
+    pub async fn names(&self) -> Result<Vec<CatalogName>, ApiError> {
+        let served = self.0.served_catalogs().await?;
+        Ok(served.iter().map(|served| served.name.clone()).collect())
+    }
+
+    /// Returns the state of a catalog.
+    ///
+    /// # Errors
+    /// [`ApiError::CatalogName`] and [`ApiError::UnknownCatalog`] for a name that is not served, else what keeps the state from
+    /// being read.
+    pub async fn content(&self, name: &str) -> Result<PublishedContent, ApiError> {
+        let name: CatalogName = name.parse().map_err(ApiError::CatalogName)?;
+        let served = self.0.served(name.as_str()).await?;
+        let snapshot = self.0.snapshot(&served).await?;
+        Ok(PublishedContent {
+            app: Arc::clone(&self.0),
+            served,
+            snapshot,
+        })
+    }
+}
+
+impl PublishedContent {
+    /// Returns the Snapshot.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Returns the hash of the stored Snapshot, which names the state.
+    pub fn identity(&self) -> Sha256 {
+        self.served.current.snapshot.digest.sha256
+    }
+
+    /// Returns the stored bytes of an object of the Snapshot, verified. They are not kept in memory.
+    ///
+    /// # Errors
+    /// [`ApiError::Corrupt`] and [`ApiError::Store`].
+    pub async fn object(&self, object: &ObjectRef) -> Result<Bytes, ApiError> {
+        self.app.read_object(object).await
+    }
+
+    /// Streams the lines of a Shard.
+    ///
+    /// # Errors
+    /// [`ApiError::Corrupt`] and [`ApiError::Store`], also as an item of the stream.
+    pub async fn shard(&self, shard: &ShardRef) -> Result<Chunks, ApiError> {
+        self.app.shard(shard).await
+    }
+
+    /// Returns parts of the lines of a Package, in the order of `ranges`. An empty name is the global group.
+    ///
+    /// # Errors
+    /// [`ApiError::Corrupt`] for ranges that the Shard does not have or that overlap, and the errors of [`Self::shard`].
+    pub async fn lines(&self, package: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ApiError> {
+        let shard = match package {
+            "" => self.snapshot.global.as_ref(),
+            name => self.snapshot.package(name),
+        };
+        let shard = shard.ok_or_else(|| ApiError::UnknownPackage(package.to_owned()))?;
+        let mut order: Vec<usize> = (0..ranges.len()).collect();
+        order.sort_by_key(|at| ranges[*at].start);
+        let sorted: Vec<Range<u64>> = order.iter().map(|at| ranges[*at].clone()).collect();
+        if !are_apart(&sorted, shard.lines.size) {
+            return Err(mismatch(shard));
+        }
+        let mut picked = stream::pick(self.shard(shard).await?, sorted.iter().cloned());
+        let mut lines = vec![Bytes::new(); ranges.len()];
+        let mut bytes = BytesMut::new();
+        for at in order {
+            let length = stream::small(ranges[at].end - ranges[at].start);
+            while bytes.len() < length {
+                let next = picked.try_next().await?.ok_or_else(|| mismatch(shard))?;
+                bytes.extend_from_slice(&next);
+            }
+            lines[at] = bytes.split_to(length).freeze();
+        }
+        Ok(lines)
+    }
+}
+
+/// Returns true for ranges in ascending order that do not overlap and end within `size` bytes.
+fn are_apart(ranges: &[Range<u64>], size: u64) -> bool {
+    let mut end = 0;
+    ranges.iter().all(|range| {
+        let is_apart = end <= range.start && range.start <= range.end && range.end <= size;
+        end = range.end;
+        is_apart
+    })
+}
+
+fn mismatch(shard: &ShardRef) -> ApiError {
+    let key = Key::Object(Kind::Package, shard.stored.sha256);
+    ApiError::corrupt(&key, Corruption::Mismatch)
+}

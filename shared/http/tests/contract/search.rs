@@ -1,0 +1,96 @@
+//! Search for packages.
+
+use catalog_mirror_http::HttpSettings;
+use http::StatusCode;
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::{
+    fixture::{LINES, Publication, publish},
+    world::World,
+};
+
+const PATH: &str = "/catalogs/demo/search";
+
+async fn search(world: &World, query: &str) -> Value {
+    let answer = world.get(&format!("{PATH}{query}"), &[]).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    serde_json::from_slice(answer.bytes()).unwrap()
+}
+
+#[rstest]
+#[case("?q=Alph%C3%A1", 1, &["alpha"])]
+#[case("?q=gama", 1, &["gamma"])]
+#[case("?q=alpha+beta", 0, &[])]
+#[case("", 3, &["alpha", "beta", "gamma"])]
+#[case("?limit=1&offset=1", 3, &["beta"])]
+#[case("?limit=0", 3, &[])]
+#[case("?offset=7", 3, &[])]
+#[case("?limit=1000&arch=AMD64", 3, &["alpha", "beta", "gamma"])]
+#[case("?arch=arm64", 0, &[])]
+#[tokio::test]
+async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
+    for cache_bytes in [0, 64 << 20] {
+        let settings = HttpSettings {
+            cache_bytes,
+            ..HttpSettings::default()
+        };
+        let world = World::with(settings, Publication::default(), LINES).await;
+        let found = search(&world, query).await;
+        assert_eq!(found["total"], total, "{found}");
+        assert_eq!(found["contentHash"], world.demo.current.content_hash.to_string());
+        let names = found["results"].as_array().unwrap().iter();
+        let names: Vec<&str> = names.map(|hit| hit["package"].as_str().unwrap()).collect();
+        assert_eq!(names, packages);
+        assert!(found["limit"].as_u64().unwrap() <= 100);
+    }
+}
+
+#[tokio::test]
+async fn search_is_answered_304_until_its_answer_changes() {
+    let world = World::new().await;
+    let path = format!("{PATH}?q=alpha");
+    let tag = world.get(&path, &[]).await.header("etag").to_owned();
+    assert_eq!(
+        world.get(&path, &[("if-none-match", &tag)]).await.status,
+        StatusCode::NOT_MODIFIED
+    );
+    let other = world.get(&format!("{PATH}?q=beta"), &[("if-none-match", &tag)]).await;
+    assert_eq!(other.status, StatusCode::OK);
+    publish(
+        &world.store,
+        Publication::default(),
+        &LINES.replace("alpha", "alphabet"),
+    )
+    .await;
+    let changed = world.get(&path, &[("if-none-match", &tag)]).await;
+    assert_eq!(changed.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn search_refuses_what_it_cannot_answer() {
+    let world = World::new().await;
+    for (query, problem) in [
+        ("?query=a", "unknown-parameter"),
+        ("?limit=ten", "bad-page"),
+        ("?offset=-1", "bad-page"),
+    ] {
+        let answer = world.get(&format!("{PATH}{query}"), &[]).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");
+        assert!(answer.text().contains(problem), "{query}: {}", answer.text());
+    }
+    let unknown = world.get("/catalogs/other/search?q=a", &[]).await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn search_in_state_without_texts_says_what_to_do() {
+    let publication = Publication {
+        search: false,
+        ..Publication::default()
+    };
+    let world = World::with(HttpSettings::default(), publication, LINES).await;
+    let answer = world.get(&format!("{PATH}?q=a"), &[]).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    assert!(answer.text().contains("poll --force"), "{}", answer.text());
+}

@@ -1,0 +1,387 @@
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use model::{IndexedMeta, SearchPackage, text};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::words::words;
+
+/// Version of the rules by which texts are taken. It grows when the same lines would give other texts.
+pub const SEARCH_VERSION: u32 = 1;
+
+/// Maximum length of a line of OLM's graph that is read, in bytes. Its entries take several times as much memory; real channels
+/// have a tenth of it.
+const GRAPH_LINE_MAX: u64 = 1 << 20;
+
+/// Maximum length of the line of a bundle that is read, in bytes. The largest real one has an eighth of it.
+const BUNDLE_LINE_MAX: u64 = 8 << 20;
+
+/// Maximum number of characters of a text for people.
+const TEXT_CHARS: usize = 200;
+
+/// Maximum number of values in a list.
+const LIST_MAX: usize = 100;
+
+/// Maximum number of different words of a description.
+const WORDS_MAX: usize = 1500;
+
+/// Prefix of the labels by which a bundle names its CPUs.
+const ARCH_LABEL: &str = "operatorframework.io/arch.";
+
+/// Reader of the lines of a Shard, which takes the texts of one Package. Lines that do not fit their schema, or that are very
+/// long, are as if they were absent: the Package is then found by its name.
+pub struct SearchRecorder<'a> {
+    name: &'a str,
+    metas: &'a [IndexedMeta],
+    /// Lines that were passed.
+    at: usize,
+    /// Bytes of the line at `at` that came before, if it is kept.
+    held: Vec<u8>,
+    /// Number of bytes of the line at `at` that came before.
+    seen: u64,
+    package: PackageTexts,
+    /// Head of each channel.
+    heads: HashMap<String, String>,
+    /// Head whose line was read, and its texts.
+    head: Option<(String, HeadTexts)>,
+}
+
+/// Result of one pass over a Shard.
+#[derive(Debug)]
+pub enum SearchRecord {
+    /// Texts of the Package.
+    Package(Box<SearchPackage>),
+    /// The line of the head came before its channel: another pass is needed, with this name for [`SearchRecorder::with_head`].
+    NeedsHead(String),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PackageTexts {
+    #[serde(deserialize_with = "nullable")]
+    default_channel: String,
+    #[serde(deserialize_with = "nullable")]
+    description: String,
+}
+
+#[derive(Deserialize)]
+struct ChannelLine<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    entries: Vec<ChannelUpdate<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ChannelUpdate<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    replaces: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    skips: Option<Vec<Cow<'a, str>>>,
+}
+
+#[derive(Deserialize)]
+struct BundleLine<'a> {
+    #[serde(borrow, default)]
+    properties: Vec<TypedProperty<'a>>,
+}
+
+#[derive(Deserialize)]
+struct TypedProperty<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+#[derive(Default)]
+struct HeadTexts {
+    version: String,
+    kinds: Vec<String>,
+    csv: CsvTexts,
+}
+
+/// Texts of a ClusterServiceVersion, from `olm.csv.metadata` or from the `spec` of the document itself.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CsvTexts {
+    #[serde(deserialize_with = "nullable")]
+    annotations: CsvAnnotations,
+    #[serde(deserialize_with = "nullable")]
+    labels: HashMap<String, String>,
+    #[serde(deserialize_with = "nullable")]
+    display_name: String,
+    #[serde(deserialize_with = "nullable")]
+    description: String,
+    #[serde(deserialize_with = "nullable")]
+    keywords: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
+    provider: CsvProvider,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CsvAnnotations {
+    #[serde(deserialize_with = "nullable")]
+    categories: String,
+    #[serde(deserialize_with = "nullable")]
+    capabilities: String,
+    #[serde(deserialize_with = "nullable")]
+    description: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CsvProvider {
+    #[serde(deserialize_with = "nullable")]
+    name: String,
+}
+
+/// A whole ClusterServiceVersion, as an `olm.bundle.object` holds it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CsvDocument {
+    kind: String,
+    metadata: CsvMetadata,
+    spec: CsvTexts,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CsvMetadata {
+    #[serde(deserialize_with = "nullable")]
+    annotations: CsvAnnotations,
+    #[serde(deserialize_with = "nullable")]
+    labels: HashMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct PackageProperty {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct KindProperty {
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct ObjectProperty<'a> {
+    #[serde(borrow)]
+    data: Cow<'a, str>,
+}
+
+impl<'a> SearchRecorder<'a> {
+    /// Starts with the name of a Package and the positions of its lines, which lie end to end.
+    pub fn new(name: &'a str, metas: &'a [IndexedMeta]) -> Self {
+        Self {
+            name,
+            metas,
+            at: 0,
+            held: Vec::new(),
+            seen: 0,
+            package: PackageTexts::default(),
+            heads: HashMap::new(),
+            head: None,
+        }
+    }
+
+    /// Reads the line of this bundle in any case.
+    #[must_use]
+    pub fn with_head(mut self, head: String) -> Self {
+        self.head = Some((head, HeadTexts::default()));
+        self
+    }
+
+    /// Adds the next bytes, which may start or end within a line.
+    pub fn push(&mut self, mut block: &[u8]) {
+        while let Some(meta) = self.metas.get(self.at).filter(|_| !block.is_empty()) {
+            let left = usize::try_from(meta.length - self.seen).unwrap_or(usize::MAX);
+            let (part, rest) = block.split_at(left.min(block.len()));
+            block = rest;
+            let is_kept = self.is_kept(meta);
+            self.seen += part.len() as u64;
+            if part.len() < left {
+                if is_kept {
+                    self.held.extend_from_slice(part);
+                }
+                return;
+            }
+            if is_kept {
+                match self.held.is_empty() {
+                    true => self.line(meta, part),
+                    false => {
+                        self.held.extend_from_slice(part);
+                        let line = std::mem::take(&mut self.held);
+                        self.line(meta, &line);
+                    }
+                }
+            }
+            (self.at, self.seen) = (self.at + 1, 0);
+        }
+    }
+
+    /// Returns the texts of the Package.
+    pub fn finish(self) -> SearchRecord {
+        let wanted = self.default_head();
+        match (&self.head, wanted) {
+            (Some((head, _)), Some(wanted)) if head != wanted => SearchRecord::NeedsHead(wanted.to_owned()),
+            (None, Some(wanted)) if self.has_bundle(wanted) => SearchRecord::NeedsHead(wanted.to_owned()),
+            _ => SearchRecord::Package(Box::new(self.texts())),
+        }
+    }
+
+    /// Returns the texts of the Package, whether or not the line of the head was there.
+    pub fn into_package(self) -> SearchPackage {
+        self.texts()
+    }
+
+    fn is_kept(&self, meta: &IndexedMeta) -> bool {
+        match meta.schema.as_str() {
+            "olm.package" | "olm.channel" => meta.length <= GRAPH_LINE_MAX,
+            "olm.bundle" if meta.length <= BUNDLE_LINE_MAX => match &self.head {
+                Some((head, _)) => *head == meta.name,
+                None => self.default_head() == Some(&meta.name),
+            },
+            _ => false,
+        }
+    }
+
+    fn has_bundle(&self, name: &str) -> bool {
+        let is_readable = |meta: &IndexedMeta| meta.length <= BUNDLE_LINE_MAX && meta.name == name;
+        let mut bundles = self.metas.iter().filter(|meta| meta.schema == "olm.bundle");
+        bundles.any(is_readable)
+    }
+
+    fn default_head(&self) -> Option<&str> {
+        self.heads.get(&self.package.default_channel).map(String::as_str)
+    }
+
+    fn line(&mut self, meta: &IndexedMeta, line: &[u8]) {
+        match meta.schema.as_str() {
+            "olm.package" => self.package = serde_json::from_slice(line).unwrap_or_default(),
+            "olm.channel" => {
+                if let Ok(channel) = serde_json::from_slice::<ChannelLine<'_>>(line) {
+                    let head = channel.head().map(str::to_owned);
+                    self.heads.extend(head.map(|head| (channel.name.into_owned(), head)));
+                }
+            }
+            _ => self.head = Some((meta.name.clone(), HeadTexts::read(line))),
+        }
+    }
+
+    fn texts(self) -> SearchPackage {
+        let head = self.head.map(|(_, texts)| texts).unwrap_or_default();
+        let HeadTexts { version, kinds, csv } = head;
+        let description = match csv.description.is_empty() {
+            true => &self.package.description,
+            false => &csv.description,
+        };
+        let summary = match csv.annotations.description.is_empty() {
+            true => description
+                .lines()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default(),
+            false => &csv.annotations.description,
+        };
+        let mut arches: Vec<&str> = csv
+            .labels
+            .iter()
+            .filter(|(_, value)| *value == "supported")
+            .filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL))
+            .collect();
+        arches.sort_unstable();
+        if arches.is_empty() {
+            // A bundle without such labels is for amd64 (operator-framework/api, "Architecture and operating system").
+            arches.push("amd64");
+        }
+        let found = words(description);
+        let found: Vec<&str> = found.iter().take(WORDS_MAX).map(String::as_str).collect();
+        SearchPackage {
+            name: self.name.to_owned(),
+            display_name: shown(&csv.display_name),
+            summary: shown(summary),
+            channel: shown(&self.package.default_channel),
+            version: shown(&version),
+            provider: shown(&csv.provider.name),
+            capability: shown(&csv.annotations.capabilities),
+            categories: list(csv.annotations.categories.split(',')),
+            arches: list(arches),
+            keywords: list(csv.keywords.iter().map(String::as_str)),
+            kinds: list(kinds.iter().map(String::as_str)),
+            words: found.join(" "),
+        }
+    }
+}
+
+impl ChannelLine<'_> {
+    /// Returns the entry that no other one replaces or skips. Of several the first by name.
+    fn head(&self) -> Option<&str> {
+        let replaced = self.entries.iter().filter_map(|entry| entry.replaces.as_deref());
+        let skipped = self.entries.iter().flat_map(|entry| entry.skips.iter().flatten());
+        let gone: HashSet<&str> = replaced.chain(skipped.map(|name| &**name)).collect();
+        let names = self.entries.iter().map(|entry| &*entry.name);
+        names.filter(|name| !gone.contains(name)).min()
+    }
+}
+
+impl HeadTexts {
+    fn read(line: &[u8]) -> Self {
+        let mut texts = Self::default();
+        let Ok(bundle) = serde_json::from_slice::<BundleLine<'_>>(line) else {
+            return texts;
+        };
+        for property in bundle.properties {
+            let value = property.value.get();
+            match &*property.kind {
+                "olm.package" => {
+                    let package: Option<PackageProperty> = serde_json::from_str(value).ok();
+                    texts.version = package.map(|package| package.version).unwrap_or_default();
+                }
+                "olm.gvk" => {
+                    let api: Option<KindProperty> = serde_json::from_str(value).ok();
+                    texts.kinds.extend(api.map(|api| api.kind));
+                }
+                "olm.csv.metadata" => texts.csv = serde_json::from_str(value).unwrap_or_default(),
+                "olm.bundle.object" => texts.csv = csv_object(value).unwrap_or(texts.csv),
+                _ => {}
+            }
+        }
+        texts
+    }
+}
+
+/// Returns the texts of an object if it is a ClusterServiceVersion in JSON.
+fn csv_object(value: &str) -> Option<CsvTexts> {
+    let object: ObjectProperty<'_> = serde_json::from_str(value).ok()?;
+    let document = STANDARD.decode(object.data.as_bytes()).ok()?;
+    let csv: CsvDocument = serde_json::from_slice(&document).ok()?;
+    (csv.kind == "ClusterServiceVersion").then_some(CsvTexts {
+        annotations: csv.metadata.annotations,
+        labels: csv.metadata.labels,
+        ..csv.spec
+    })
+}
+
+/// Reads `null` as the default, as Go does.
+fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(value).map(Option::unwrap_or_default)
+}
+
+/// Returns a foreign text as one short line without control characters.
+fn shown(text: &str) -> String {
+    text::line(text.trim(), TEXT_CHARS)
+}
+
+fn list<'t>(values: impl IntoIterator<Item = &'t str>) -> Vec<String> {
+    let values = values.into_iter().map(str::trim).filter(|value| !value.is_empty());
+    let mut seen = HashSet::new();
+    let values = values.map(shown).filter(|value| seen.insert(value.clone()));
+    values.take(LIST_MAX).collect()
+}

@@ -1,0 +1,321 @@
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+};
+
+use model::{SearchDocument, SearchPackage};
+use serde::Serialize;
+
+use super::{
+    filter::{SearchFacets, SearchFilter},
+    words::{fold, is_typo, terms, words},
+};
+
+/// Maximum number of Packages in one answer.
+pub const SEARCH_LIMIT_MAX: usize = 100;
+
+/// Maximum number of terms of a query that are looked up.
+const TERMS_MAX: usize = 10;
+
+/// Minimum length of a term in which a typo is looked for, in characters: shorter words have too many neighbours.
+const TYPO_CHARS: usize = 4;
+
+/// Score of a Package whose whole name, or name for people, is the query.
+const WHOLE_NAME: f64 = 100.0;
+
+/// Score of a word that the term starts, and of one with a typo, where the same word has 1.
+const PREFIX: f64 = 0.6;
+const TYPO: f64 = 0.4;
+
+/// Index of one catalog for search: the words of its Packages, sorted.
+#[derive(Debug)]
+pub struct SearchIndex {
+    packages: Vec<SearchPackage>,
+    /// Words with the Packages that have them, each with its best field.
+    words: Vec<(Box<str>, Vec<Posting>)>,
+    /// Names of each Package as a query is compared with them.
+    names: Vec<[String; 2]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Posting {
+    package: u32,
+    field: SearchField,
+}
+
+/// Field of a Package that a term was found in, the most telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum SearchField {
+    /// Name of the Package.
+    Name,
+    /// Name for people.
+    DisplayName,
+    /// Keywords of the author.
+    Keywords,
+    /// Kinds of the provided APIs.
+    Kinds,
+    /// Provider.
+    Provider,
+    /// Sentence about the Package.
+    Summary,
+    /// Description of the Package.
+    Description,
+}
+
+/// Question to a [`SearchIndex`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// Words, all of which a Package must have. Without any, all Packages are found.
+    pub text: String,
+    /// Values that a Package must have.
+    pub filter: SearchFilter,
+    /// Number of Packages to leave out.
+    pub offset: usize,
+    /// Maximum number of Packages to return, at most [`SEARCH_LIMIT_MAX`].
+    pub limit: usize,
+}
+
+/// Answer to a [`SearchQuery`]: the best Packages first, of equal ones those with the shortest name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SearchResults {
+    /// Number of the Packages that were found.
+    pub total: u64,
+    /// Packages from `offset` on.
+    pub results: Vec<SearchHit>,
+    /// Numbers of the Packages that were found, by their values.
+    pub facets: SearchFacets,
+}
+
+/// Package that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SearchHit {
+    /// Name of the Package.
+    pub package: String,
+    /// Name for people; empty if it has none.
+    pub display_name: String,
+    /// One sentence about the Package; empty if it has none.
+    pub summary: String,
+    /// Default channel.
+    pub channel: String,
+    /// Version of the head of the default channel.
+    pub version: String,
+    /// Provider; empty if none is named.
+    pub provider: String,
+    /// Capability level; empty if none is named.
+    pub capability: String,
+    /// Categories.
+    pub categories: Vec<String>,
+    /// CPUs that it supports.
+    pub arches: Vec<String>,
+    /// Weight of the match: comparable within one answer. 0 without a text.
+    pub score: f64,
+    /// Most telling field that matched; absent without a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched: Option<SearchField>,
+}
+
+/// Best match of a Package so far.
+#[derive(Debug, Clone, Copy)]
+struct Match {
+    score: f64,
+    field: SearchField,
+    /// Number of terms that matched.
+    terms: usize,
+}
+
+impl SearchField {
+    const fn weight(self) -> f64 {
+        match self {
+            Self::Name => 8.0,
+            Self::DisplayName => 7.0,
+            Self::Keywords | Self::Kinds => 5.0,
+            Self::Provider => 3.0,
+            Self::Summary => 2.0,
+            Self::Description => 1.0,
+        }
+    }
+}
+
+impl SearchIndex {
+    /// Creates the index of a catalog.
+    pub fn new(document: SearchDocument) -> Self {
+        let mut packages = document.packages;
+        let mut index: BTreeMap<String, Vec<Posting>> = BTreeMap::new();
+        for (at, package) in (0..).zip(&mut packages) {
+            let described = mem::take(&mut package.words);
+            let described = described.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
+            let fields = [
+                (SearchField::Name, words(&package.name)),
+                (SearchField::DisplayName, words(&package.display_name)),
+                (SearchField::Keywords, words(&package.keywords.join(" "))),
+                (SearchField::Kinds, words(&package.kinds.join(" "))),
+                (SearchField::Provider, words(&package.provider)),
+                (SearchField::Summary, words(&package.summary)),
+                (SearchField::Description, described.collect()),
+            ];
+            for (field, words) in fields {
+                for word in words {
+                    let postings = index.entry(word).or_default();
+                    // The fields come in order, so the best one of a Package comes first.
+                    if postings.last().is_none_or(|last| last.package != at) {
+                        postings.push(Posting { package: at, field });
+                    }
+                }
+            }
+        }
+        let words = index.into_iter().map(|(word, postings)| (word.into(), postings));
+        Self {
+            words: words.collect(),
+            names: packages
+                .iter()
+                .map(|package| [package.name.as_str(), package.display_name.as_str()].map(joined))
+                .collect(),
+            packages,
+        }
+    }
+
+    /// Returns the memory that the index takes, in bytes, about.
+    pub fn weight(&self) -> u64 {
+        let words = self.words.iter();
+        let words = words.map(|(word, postings)| 48 + word.len() + postings.capacity() * size_of::<Posting>());
+        // Texts of a Package, which are short beside its words.
+        (words.sum::<usize>() + self.packages.len() * 1500) as u64
+    }
+
+    /// Returns the Packages that match.
+    pub fn find(&self, query: &SearchQuery) -> SearchResults {
+        let mut terms = terms(&query.text);
+        terms.truncate(TERMS_MAX);
+        let filter = query.filter.folded();
+        let mut found: Vec<(u32, Option<Match>)> = match terms.is_empty() {
+            true => (0..).take(self.packages.len()).map(|at| (at, None)).collect(),
+            false => {
+                let matches = self.matches(&terms).into_iter();
+                matches.map(|(at, matched)| (at, Some(matched))).collect()
+            }
+        };
+        found.retain(|(at, _)| filter.accepts(&self.packages[*at as usize]));
+        let whole = joined(&query.text);
+        for (at, matched) in &mut found {
+            if let Some(matched) = matched.as_mut().filter(|_| self.names[*at as usize].contains(&whole)) {
+                matched.score += WHOLE_NAME;
+            }
+        }
+        let score = |matched: &Option<Match>| matched.map_or(0.0, |matched| matched.score);
+        // Of equal ones the shortest name first: the query is most of it.
+        let length = |at: &u32| match terms.is_empty() {
+            true => 0,
+            false => self.names[*at as usize][0].len(),
+        };
+        found.sort_by(|(one, left), (other, right)| {
+            let by_score = score(right).total_cmp(&score(left));
+            by_score.then_with(|| (length(one), one).cmp(&(length(other), other)))
+        });
+        let limit = query.limit.min(SEARCH_LIMIT_MAX);
+        let page = found.iter().skip(query.offset).take(limit);
+        SearchResults {
+            total: found.len() as u64,
+            results: page
+                .map(|(at, matched)| SearchHit::new(&self.packages[*at as usize], *matched))
+                .collect(),
+            facets: SearchFacets::of(found.iter().map(|(at, _)| &self.packages[*at as usize])),
+        }
+    }
+
+    /// Returns the Packages that have all terms.
+    fn matches(&self, terms: &[String]) -> HashMap<u32, Match> {
+        let mut found: HashMap<u32, Match> = HashMap::new();
+        for (at, term) in terms.iter().enumerate() {
+            let of_term = self.matches_of(term);
+            // A term that few Packages have tells more than one that many have.
+            let rarity = (1.0 + self.packages.len() as f64 / of_term.len().max(1) as f64).ln();
+            for (package, (score, field)) in of_term {
+                let score = score * rarity;
+                match found.get_mut(&package) {
+                    Some(known) if known.terms == at => {
+                        known.score += score;
+                        known.field = known.field.min(field);
+                        known.terms += 1;
+                    }
+                    None if at == 0 => {
+                        let terms = 1;
+                        found.insert(package, Match { score, field, terms });
+                    }
+                    _ => {}
+                }
+            }
+            found.retain(|_, matched| matched.terms == at + 1);
+        }
+        found
+    }
+
+    /// Returns the Packages that have a term, with the best score and its field. Typos count if
+    /// no word of a name, keyword or kind starts with the term: descriptions have typos of their own.
+    fn matches_of(&self, term: &str) -> HashMap<u32, (f64, SearchField)> {
+        let mut found = HashMap::new();
+        let mut add = |quality: f64, postings: &[Posting]| {
+            for posting in postings {
+                let new = (quality * posting.field.weight(), posting.field);
+                let best = found.entry(posting.package).or_insert(new);
+                if new.0 > best.0 {
+                    *best = new;
+                }
+            }
+        };
+        let start = self.words.partition_point(|(word, _)| &**word < term);
+        let starting = self.words[start..].iter();
+        let starting = starting.take_while(|(word, _)| word.starts_with(term));
+        let mut is_known = false;
+        for (word, postings) in starting {
+            is_known |= postings.iter().any(|posting| posting.field <= SearchField::Kinds);
+            let quality = match word.len() == term.len() {
+                true => 1.0,
+                // The more of the word the term is, the better.
+                false => PREFIX + (0.9 - PREFIX) * term.len() as f64 / word.len() as f64,
+            };
+            add(quality, postings);
+        }
+        if !is_known && term.chars().count() >= TYPO_CHARS {
+            // One edit changes the length of at most one character, of at most four bytes.
+            let near = self
+                .words
+                .iter()
+                .filter(|(word, _)| word.len().abs_diff(term.len()) <= 4);
+            for (_, postings) in near.filter(|(word, _)| is_typo(term, word)) {
+                add(TYPO, postings);
+            }
+        }
+        found
+    }
+}
+
+impl SearchHit {
+    fn new(package: &SearchPackage, matched: Option<Match>) -> Self {
+        let score = matched.map_or(0.0, |matched| matched.score);
+        Self {
+            package: package.name.clone(),
+            display_name: package.display_name.clone(),
+            summary: package.summary.clone(),
+            channel: package.channel.clone(),
+            version: package.version.clone(),
+            provider: package.provider.clone(),
+            capability: package.capability.clone(),
+            categories: package.categories.clone(),
+            arches: package.arches.clone(),
+            // Two digits, so that the text does not depend on the order of additions.
+            score: (score * 100.0).round() / 100.0,
+            matched: matched.map(|matched| matched.field),
+        }
+    }
+}
+
+/// Returns the letters and digits of a text, folded, so that `Cert Manager` is `cert-manager`.
+fn joined(text: &str) -> String {
+    let text = fold(text);
+    text.chars().filter(|letter| letter.is_alphanumeric()).collect()
+}

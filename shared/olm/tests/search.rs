@@ -1,0 +1,294 @@
+//! Search: texts of packages, and the packages that queries find.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use catalog_mirror_olm::{SearchField, SearchFilter, SearchIndex, SearchQuery, SearchRecord, SearchRecorder};
+use model::{IndexedMeta, SearchDocument, SearchPackage};
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+/// Returns the canonical lines of documents, and their positions.
+fn lines(metas: &[Value]) -> (Vec<u8>, Vec<IndexedMeta>) {
+    let (mut lines, mut index) = (Vec::new(), Vec::new());
+    for meta in metas {
+        let line = format!("{meta}\n");
+        let field = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
+        index.push(IndexedMeta {
+            schema: field("schema"),
+            package: field("package"),
+            name: field("name"),
+            offset: lines.len() as u64,
+            length: line.len() as u64,
+        });
+        lines.extend_from_slice(line.as_bytes());
+    }
+    (lines, index)
+}
+
+/// Reads a package block by block, a second time if its head is needed.
+fn read(name: &str, metas: &[Value], block: usize) -> (SearchPackage, usize) {
+    let (lines, index) = lines(metas);
+    let mut recorder = SearchRecorder::new(name, &index);
+    for passes in 1.. {
+        lines.chunks(block).for_each(|part| recorder.push(part));
+        match recorder.finish() {
+            SearchRecord::Package(package) => return (*package, passes),
+            SearchRecord::NeedsHead(head) if passes == 1 => {
+                recorder = SearchRecorder::new(name, &index).with_head(head);
+            }
+            SearchRecord::NeedsHead(head) => panic!("{head} is asked for again"),
+        }
+    }
+    unreachable!()
+}
+
+fn csv() -> Value {
+    json!({
+        "annotations": {"categories": "Streaming & Messaging, Database", "capabilities": "Deep Insights", "description": "Runs Kafka."},
+        "labels": {"operatorframework.io/arch.s390x": "supported", "operatorframework.io/arch.arm64": "unsupported"},
+        "displayName": "Strimzi",
+        "description": "Apache Kafka® on Kubernetes\nÜberall",
+        "keywords": ["streaming", null],
+        "provider": {"name": "Strimzi"},
+    })
+}
+
+fn package(properties: &Value) -> Vec<Value> {
+    vec![
+        json!({"schema": "olm.package", "name": "kafka-operator", "defaultChannel": "stable", "description": "fallback"}),
+        json!({"schema": "olm.channel", "package": "kafka-operator", "name": "stable", "entries": [
+            {"name": "k.v1"}, {"name": "k.v2", "replaces": "k.v1", "skips": ["k.v0"]}, {"name": "k.v0"}]}),
+        json!({"schema": "olm.bundle", "package": "kafka-operator", "name": "k.v1", "properties": [
+            {"type": "olm.package", "value": {"packageName": "kafka-operator", "version": "1.0.0"}}]}),
+        json!({"schema": "olm.bundle", "package": "kafka-operator", "name": "k.v2", "properties": properties}),
+    ]
+}
+
+fn properties(csv: &Value) -> Value {
+    json!([
+        {"type": "olm.package", "value": {"packageName": "kafka-operator", "version": "2.0.0"}},
+        {"type": "olm.gvk", "value": {"group": "kafka.strimzi.io", "version": "v1", "kind": "KafkaTopic"}},
+        {"type": "olm.csv.metadata", "value": csv},
+    ])
+}
+
+#[test]
+fn recorder_takes_texts_of_the_head_of_the_default_channel() {
+    let mut csv = csv();
+    csv["keywords"] = json!(["streaming"]);
+    let expected = SearchPackage {
+        name: "kafka-operator".to_owned(),
+        display_name: "Strimzi".to_owned(),
+        summary: "Runs Kafka.".to_owned(),
+        channel: "stable".to_owned(),
+        version: "2.0.0".to_owned(),
+        provider: "Strimzi".to_owned(),
+        capability: "Deep Insights".to_owned(),
+        categories: vec!["Streaming & Messaging".to_owned(), "Database".to_owned()],
+        arches: vec!["s390x".to_owned()],
+        keywords: vec!["streaming".to_owned()],
+        kinds: vec!["KafkaTopic".to_owned()],
+        words: "apache kafka kubernetes on uberall".to_owned(),
+    };
+    let metas = package(&properties(&csv));
+    for block in [1, 7, 1 << 20] {
+        assert_eq!(
+            read("kafka-operator", &metas, block),
+            (expected.clone(), 1),
+            "blocks of {block}"
+        );
+    }
+    let backwards: Vec<Value> = metas.iter().rev().cloned().collect();
+    assert_eq!(read("kafka-operator", &backwards, 7), (expected.clone(), 2));
+    let document = json!({"kind": "ClusterServiceVersion",
+        "metadata": {"annotations": csv["annotations"], "labels": csv["labels"]}, "spec": csv});
+    let object = STANDARD.encode(document.to_string());
+    let mut properties = properties(&csv);
+    properties[2] = json!({"type": "olm.bundle.object", "value": {"data": object}});
+    assert_eq!(read("kafka-operator", &package(&properties), 1 << 20), (expected, 1));
+}
+
+#[rstest]
+#[case::no_csv(json!([]), "fallback")]
+#[case::properties_of_another_type(json!({"a": 1}), "fallback")]
+#[case::csv_of_another_type(json!([{"type": "olm.csv.metadata", "value": [1]}]), "fallback")]
+#[case::object_that_is_not_base64(json!([{"type": "olm.bundle.object", "value": {"data": "%"}}]), "fallback")]
+#[case::null_texts(json!([{"type": "olm.csv.metadata", "value": {"displayName": null, "description": "d", "labels": null}}]), "d")]
+fn package_with_odd_head_is_found_by_its_name(#[case] properties: Value, #[case] summary: &str) {
+    let (found, _) = read("kafka-operator", &package(&properties), 100);
+    assert_eq!(
+        (found.name.as_str(), found.summary.as_str()),
+        ("kafka-operator", summary)
+    );
+    assert!(found.is_complete());
+}
+
+#[test]
+fn texts_of_strangers_are_cut_and_cleaned() {
+    let csv = json!({"displayName": format!("a\u{1b}[31m{}", "b".repeat(1000)), "keywords": vec!["k"; 500]});
+    let (found, _) = read("kafka-operator", &package(&properties(&csv)), 100);
+    assert!(!found.display_name.contains('\u{1b}') && found.display_name.chars().count() <= 210);
+    assert_eq!(found.keywords, ["k"]);
+}
+
+proptest! {
+    #[test]
+    fn recorder_never_panics(lines in proptest::collection::vec("(\\{\"a\":1\\}|\\PC{0,40})", 0..4), schema in "olm\\.(package|channel|bundle)") {
+        let mut index = Vec::new();
+        let mut text = String::new();
+        for line in lines {
+            let length = line.len() as u64 + 1;
+            index.push(IndexedMeta {schema: schema.clone(), package: "p".into(), name: "p".into(), offset: text.len() as u64, length});
+            text += &line;
+            text.push('\n');
+        }
+        let mut recorder = SearchRecorder::new("p", &index);
+        recorder.push(text.as_bytes());
+        recorder.push(b"more than the index has");
+        recorder.finish();
+    }
+
+    #[test]
+    fn find_never_panics(text in "\\PC{0,60}", offset: usize, limit: usize) {
+        index().find(&SearchQuery { text, offset, limit, ..SearchQuery::default() });
+    }
+}
+
+fn index() -> SearchIndex {
+    let packages = [
+        (
+            "cert-manager",
+            "cert-manager",
+            "Jetstack",
+            "Security",
+            "certificates tls",
+            "Certificate Issuer",
+            "issues certificates for kafka and others",
+        ),
+        (
+            "strimzi-kafka-operator",
+            "Strimzi",
+            "Strimzi",
+            "Streaming & Messaging",
+            "kafka messaging",
+            "Kafka KafkaTopic",
+            "apache kafka",
+        ),
+        (
+            "grafana-operator",
+            "Grafana Operator",
+            "Grafana Labs",
+            "Monitoring",
+            "dashboards",
+            "Grafana GrafanaDashboard",
+            "dashboards for metrics",
+        ),
+        ("kafkaesque", "Kafkaesque", "Other", "Monitoring", "novel", "", "novels"),
+        (
+            "argocd-operator",
+            "Argo CD",
+            "Argo CD Community",
+            "Integration & Delivery",
+            "gitops",
+            "ArgoCD Application",
+            "gitops",
+        ),
+    ];
+    let mut document = SearchDocument::new(1);
+    for (name, display, provider, category, keywords, kinds, words) in packages {
+        let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        document.push(SearchPackage {
+            name: name.into(),
+            display_name: display.into(),
+            provider: provider.into(),
+            categories: vec![category.into()],
+            arches: vec!["amd64".into()],
+            keywords: list(keywords),
+            kinds: list(kinds),
+            words: words.into(),
+            ..SearchPackage::default()
+        });
+    }
+    SearchIndex::new(document)
+}
+
+fn found(text: &str, filter: SearchFilter) -> Vec<String> {
+    let query = SearchQuery {
+        text: text.into(),
+        filter,
+        limit: 20,
+        offset: 0,
+    };
+    index()
+        .find(&query)
+        .results
+        .into_iter()
+        .map(|hit| hit.package)
+        .collect()
+}
+
+#[rstest]
+#[case::name("kafka", &["strimzi-kafka-operator", "kafkaesque", "cert-manager"])]
+#[case::whole_name("cert manager", &["cert-manager"])]
+#[case::whole_display_name("argocd", &["argocd-operator"])]
+#[case::display_name_in_words("argo cd", &["argocd-operator"])]
+#[case::prefix("grafa", &["grafana-operator"])]
+#[case::kind_in_camel_case("dashboard", &["grafana-operator"])]
+#[case::typo("grafnaa", &["grafana-operator"])]
+#[case::accents_and_case("GRÁFANA", &["grafana-operator"])]
+#[case::all_words("kafka messaging", &["strimzi-kafka-operator"])]
+#[case::short_word_has_no_typo("tsl", &[])]
+#[case::nothing("kafka grafana", &[])]
+#[case::no_words("!", &["argocd-operator", "cert-manager", "grafana-operator", "kafkaesque", "strimzi-kafka-operator"])]
+fn query_finds_packages_the_best_first(#[case] text: &str, #[case] expected: &[&str]) {
+    let mut found = found(text, SearchFilter::default());
+    if text == "!" {
+        found.sort();
+    }
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn answer_has_total_page_facets_and_field() {
+    let query = SearchQuery {
+        text: "kafka".into(),
+        limit: 1,
+        offset: 1,
+        ..SearchQuery::default()
+    };
+    let found = index().find(&query);
+    assert_eq!((found.total, found.results.len()), (3, 1));
+    assert_eq!(found.results[0].matched, Some(SearchField::Name));
+    let categories: Vec<(&str, u64)> = found
+        .facets
+        .category
+        .iter()
+        .map(|facet| (facet.value.as_str(), facet.count))
+        .collect();
+    assert_eq!(
+        categories,
+        [("Monitoring", 1), ("Security", 1), ("Streaming & Messaging", 1)]
+    );
+}
+
+#[test]
+fn filter_compares_whole_values_without_case() {
+    let filter = |category: &str| SearchFilter {
+        category: Some(category.into()),
+        ..SearchFilter::default()
+    };
+    assert_eq!(found("kafka", filter("MONITORING")), ["kafkaesque"]);
+    assert_eq!(found("kafka", filter("Monitor")), [""; 0]);
+    let other = SearchFilter {
+        provider: Some("grafana labs".into()),
+        arch: Some("amd64".into()),
+        package: Some("Grafana-Operator".into()),
+        ..SearchFilter::default()
+    };
+    assert_eq!(found("", other), ["grafana-operator"]);
+    let arm = SearchFilter {
+        arch: Some("arm64".into()),
+        ..SearchFilter::default()
+    };
+    assert!(found("", arm).is_empty());
+}

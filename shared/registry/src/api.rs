@@ -1,0 +1,250 @@
+//! Messages of the package `api`, as in `proto/registry.proto`.
+//!
+//! They are written by hand: a generator and its compiler would take longer to build than all other code here. The recorded
+//! answers of opm, which the tests decode, show that the numbers are right.
+
+use prost::Message;
+
+/// Package, as `GetPackage` sends it.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct ApiPackage {
+    /// Name of the package.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Channels by name.
+    #[prost(message, repeated, tag = "2")]
+    pub channels: Vec<ApiChannel>,
+    /// Name of the channel that is used if none is named.
+    #[prost(string, tag = "3")]
+    pub default_channel_name: String,
+    /// Deprecation of the whole package.
+    #[prost(message, optional, tag = "4")]
+    pub deprecation: Option<ApiDeprecation>,
+}
+
+/// Channel of a package.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct ApiChannel {
+    /// Name of the channel.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Name of the bundle at its head.
+    #[prost(string, tag = "2")]
+    pub csv_name: String,
+    /// Deprecation of the channel.
+    #[prost(message, optional, tag = "3")]
+    pub deprecation: Option<ApiDeprecation>,
+}
+
+/// Deprecation of a package, a channel or a bundle.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct ApiDeprecation {
+    /// Text for users.
+    #[prost(string, tag = "1")]
+    pub message: String,
+}
+
+/// Name of a package, as `ListPackages` sends it.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct PackageName {
+    /// Name of the package.
+    #[prost(string, tag = "1")]
+    pub name: String,
+}
+
+/// Bundle in one channel.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct ApiBundle {
+    /// Name of the bundle.
+    #[prost(string, tag = "1")]
+    pub csv_name: String,
+    /// Name of its package.
+    #[prost(string, tag = "2")]
+    pub package_name: String,
+    /// Name of the channel.
+    #[prost(string, tag = "3")]
+    pub channel_name: String,
+    /// Its ClusterServiceVersion as JSON.
+    #[prost(string, tag = "4")]
+    pub csv_json: String,
+    /// All its manifests as JSON.
+    #[prost(string, repeated, tag = "5")]
+    pub object: Vec<String>,
+    /// Reference of its image.
+    #[prost(string, tag = "6")]
+    pub bundle_path: String,
+    /// APIs that it provides.
+    #[prost(message, repeated, tag = "7")]
+    pub provided_apis: Vec<GroupVersionKind>,
+    /// APIs that it requires.
+    #[prost(message, repeated, tag = "8")]
+    pub required_apis: Vec<GroupVersionKind>,
+    /// Version of the bundle.
+    #[prost(string, tag = "9")]
+    pub version: String,
+    /// Range of versions that an update in this channel may skip.
+    #[prost(string, tag = "10")]
+    pub skip_range: String,
+    /// Packages and APIs that it depends on.
+    #[prost(message, repeated, tag = "11")]
+    pub dependencies: Vec<ApiDependency>,
+    /// Its properties, except the large ones.
+    #[prost(message, repeated, tag = "12")]
+    pub properties: Vec<ApiProperty>,
+    /// Name of the entry that it replaces in this channel. Set by `ListBundles` only.
+    #[prost(string, tag = "13")]
+    pub replaces: String,
+    /// Names of the entries that it skips in this channel. Set by `ListBundles` only.
+    #[prost(string, repeated, tag = "14")]
+    pub skips: Vec<String>,
+    /// Deprecation of the bundle.
+    #[prost(message, optional, tag = "15")]
+    pub deprecation: Option<ApiDeprecation>,
+}
+
+/// Name of a Kubernetes API.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct GroupVersionKind {
+    /// Group of the API.
+    #[prost(string, tag = "1")]
+    pub group: String,
+    /// Version of the API.
+    #[prost(string, tag = "2")]
+    pub version: String,
+    /// Kind of the objects.
+    #[prost(string, tag = "3")]
+    pub kind: String,
+    /// Never set in an answer.
+    #[prost(string, tag = "4")]
+    pub plural: String,
+}
+
+/// Dependency of a bundle.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct ApiDependency {
+    /// Type: `olm.gvk` or `olm.package`.
+    #[prost(string, tag = "1")]
+    pub r#type: String,
+    /// Value as JSON.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// Property of a bundle.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct ApiProperty {
+    /// Type of the property.
+    #[prost(string, tag = "1")]
+    pub r#type: String,
+    /// Value as JSON.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// Entry of a channel.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct ApiChannelEntry {
+    /// Name of the package.
+    #[prost(string, tag = "1")]
+    pub package_name: String,
+    /// Name of the channel.
+    #[prost(string, tag = "2")]
+    pub channel_name: String,
+    /// Name of the bundle.
+    #[prost(string, tag = "3")]
+    pub bundle_name: String,
+    /// Name of the bundle that it updates.
+    #[prost(string, tag = "4")]
+    pub replaces: String,
+}
+
+/// Request of `ListPackages`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub struct ListPackageRequest {}
+
+/// Request of `ListBundles`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub struct ListBundlesRequest {}
+
+/// Request of `GetPackage`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct GetPackageRequest {
+    /// Name of the package.
+    #[prost(string, tag = "1")]
+    pub name: String,
+}
+
+/// Request of `GetBundle`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct GetBundleRequest {
+    /// Name of the package.
+    #[prost(string, tag = "1")]
+    pub pkg_name: String,
+    /// Name of the channel.
+    #[prost(string, tag = "2")]
+    pub channel_name: String,
+    /// Name of the bundle.
+    #[prost(string, tag = "3")]
+    pub csv_name: String,
+}
+
+/// Request of `GetBundleForChannel`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct GetBundleInChannelRequest {
+    /// Name of the package.
+    #[prost(string, tag = "1")]
+    pub pkg_name: String,
+    /// Name of the channel.
+    #[prost(string, tag = "2")]
+    pub channel_name: String,
+}
+
+/// Request of `GetChannelEntriesThatReplace`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct GetAllReplacementsRequest {
+    /// Name of the bundle that is replaced.
+    #[prost(string, tag = "1")]
+    pub csv_name: String,
+}
+
+/// Request of `GetBundleThatReplaces`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct GetReplacementRequest {
+    /// Name of the bundle that is replaced.
+    #[prost(string, tag = "1")]
+    pub csv_name: String,
+    /// Name of the package.
+    #[prost(string, tag = "2")]
+    pub pkg_name: String,
+    /// Name of the channel.
+    #[prost(string, tag = "3")]
+    pub channel_name: String,
+}
+
+/// Request of the three methods that look for providers of an API. opm names a message of the same fields for each of them.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct ProvidersRequest {
+    /// Group of the API.
+    #[prost(string, tag = "1")]
+    pub group: String,
+    /// Version of the API.
+    #[prost(string, tag = "2")]
+    pub version: String,
+    /// Kind of the objects.
+    #[prost(string, tag = "3")]
+    pub kind: String,
+    /// Ignored, as opm does.
+    #[prost(string, tag = "4")]
+    pub plural: String,
+}
+
+/// Request of `ExperimentalListPackageCustomSchemas`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct CustomSchemasRequest {
+    /// Schema of the Metas.
+    #[prost(string, tag = "1")]
+    pub schema: String,
+    /// Name of the package; empty for Metas without one.
+    #[prost(string, tag = "2")]
+    pub package_name: String,
+}

@@ -1,0 +1,296 @@
+//! The ClusterServiceVersion that opm makes of `olm.csv.metadata`, as Go's `json.Marshal` writes it.
+//!
+//! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field that no type has vanishes.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::value::RawValue;
+
+use crate::{
+    go::{self, Wrong},
+    json,
+};
+
+/// Type of a value.
+#[derive(Clone, Copy)]
+enum CsvType {
+    Text,
+    Bool,
+    Int32,
+    /// Any JSON, which is kept as it is. Only here null is a value.
+    Raw,
+    /// Object with texts under any keys.
+    TextMap,
+    List(&'static CsvType),
+    Struct(&'static [CsvField]),
+}
+
+use CsvType::{Bool, Int32, List, Raw, Struct, Text, TextMap};
+
+/// Field of a structure.
+struct CsvField {
+    name: &'static str,
+    kind: CsvType,
+    /// True if the field is absent when it is empty, as `omitempty` says. A structure never is.
+    omit_empty: bool,
+}
+
+const fn always(name: &'static str, kind: CsvType) -> CsvField {
+    let omit_empty = false;
+    CsvField { name, kind, omit_empty }
+}
+
+const fn optional(name: &'static str, kind: CsvType) -> CsvField {
+    let omit_empty = true;
+    CsvField { name, kind, omit_empty }
+}
+
+const TEXTS: CsvType = List(&Text);
+const LINK: CsvType = Struct(&[optional("name", Text), optional("url", Text)]);
+const LINKS: CsvType = List(&LINK);
+const MAINTAINERS: CsvType = List(&Struct(&[optional("name", Text), optional("email", Text)]));
+const INSTALL_MODES: CsvType = List(&Struct(&[always("type", Text), always("supported", Bool)]));
+const NATIVE_APIS: CsvType = List(&Struct(&[
+    always("group", Text),
+    always("version", Text),
+    always("kind", Text),
+]));
+const RELATED_IMAGES: CsvType = List(&Struct(&[always("name", Text), always("image", Text)]));
+
+const RESOURCES: CsvType = List(&Struct(&[
+    always("name", Text),
+    always("kind", Text),
+    always("version", Text),
+]));
+const DESCRIPTORS: CsvType = List(&Struct(&[
+    always("path", Text),
+    optional("displayName", Text),
+    optional("description", Text),
+    optional("x-descriptors", TEXTS),
+    optional("value", Raw),
+]));
+const CRDS: CsvType = List(&Struct(&[
+    always("name", Text),
+    always("version", Text),
+    always("kind", Text),
+    optional("displayName", Text),
+    optional("description", Text),
+    optional("resources", RESOURCES),
+    optional("statusDescriptors", DESCRIPTORS),
+    optional("specDescriptors", DESCRIPTORS),
+    optional("actionDescriptors", DESCRIPTORS),
+]));
+const API_SERVICES: CsvType = List(&Struct(&[
+    always("name", Text),
+    always("group", Text),
+    always("version", Text),
+    always("kind", Text),
+    optional("deploymentName", Text),
+    optional("containerPort", Int32),
+    optional("displayName", Text),
+    optional("description", Text),
+    optional("resources", RESOURCES),
+    optional("statusDescriptors", DESCRIPTORS),
+    optional("specDescriptors", DESCRIPTORS),
+    optional("actionDescriptors", DESCRIPTORS),
+]));
+const OWNED_CRDS: CsvType = Struct(&[optional("owned", CRDS), optional("required", CRDS)]);
+const OWNED_API_SERVICES: CsvType = Struct(&[optional("owned", API_SERVICES), optional("required", API_SERVICES)]);
+
+/// Values of a bundle and its package that are part of its ClusterServiceVersion.
+#[derive(Clone, Copy)]
+pub(crate) struct CsvSource<'a> {
+    /// Name of the bundle.
+    pub(crate) name: &'a str,
+    pub(crate) version: &'a str,
+    /// Value of the property `olm.csv.metadata`.
+    pub(crate) metadata: &'a str,
+    pub(crate) related_images: Option<&'a RawValue>,
+    /// Line of the `olm.package`.
+    pub(crate) package: &'a str,
+}
+
+impl CsvSource<'_> {
+    /// Returns the ClusterServiceVersion as JSON.
+    pub(crate) fn json(&self) -> Result<String, Wrong> {
+        let names = [
+            "labels",
+            "annotations",
+            "maturity",
+            "crdDescriptions",
+            "apiServiceDefinitions",
+            "nativeAPIs",
+            "minKubeVersion",
+            "displayName",
+            "description",
+            "keywords",
+            "maintainers",
+            "provider",
+            "links",
+            "installModes",
+        ];
+        let read = go::fields(self.metadata, &names)?;
+        let field = |name| {
+            read.get(names.iter().position(|known| *known == name)?)
+                .copied()
+                .flatten()
+        };
+        let package = go::fields(self.package, &["icon", "description"])?;
+        let [icon, mut description] = [0, 1].map(|at| package.get(at).copied().flatten());
+        let own = field("description");
+        if !is_empty(Text, own) {
+            description = own;
+        }
+
+        let mut out = String::with_capacity(self.metadata.len() + 512);
+        out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
+        let mut metadata = StructWriter::new(&mut out);
+        if !self.name.is_empty() {
+            json::string(self.name, metadata.field("name"));
+        }
+        metadata.optional("labels", TextMap, field("labels"))?;
+        metadata.optional("annotations", TextMap, field("annotations"))?;
+        metadata.end();
+        out.push_str(r#","spec":"#);
+        let mut spec = StructWriter::new(&mut out);
+        // OLM's package server writes into this structure, so opm makes it.
+        let install = r#"{"strategy":"deployment","spec":{"deployments":null}}"#;
+        spec.field("install").push_str(install);
+        json::string(self.version, spec.field("version"));
+        spec.optional("maturity", Text, field("maturity"))?;
+        write(
+            OWNED_CRDS,
+            field("crdDescriptions"),
+            spec.field("customresourcedefinitions"),
+        )?;
+        let services = field("apiServiceDefinitions");
+        write(OWNED_API_SERVICES, services, spec.field("apiservicedefinitions"))?;
+        spec.optional("nativeAPIs", NATIVE_APIS, field("nativeAPIs"))?;
+        spec.optional("minKubeVersion", Text, field("minKubeVersion"))?;
+        write(Text, field("displayName"), spec.field("displayName"))?;
+        spec.optional("description", Text, description)?;
+        spec.optional("keywords", TEXTS, field("keywords"))?;
+        spec.optional("maintainers", MAINTAINERS, field("maintainers"))?;
+        write(LINK, field("provider"), spec.field("provider"))?;
+        spec.optional("links", LINKS, field("links"))?;
+        if let Some(icon) = icon.and_then(go::present) {
+            write_icon(icon, spec.field("icon"))?;
+        }
+        spec.optional("installModes", INSTALL_MODES, field("installModes"))?;
+        spec.field("cleanup").push_str(r#"{"enabled":false}"#);
+        spec.optional("relatedImages", RELATED_IMAGES, self.related_images)?;
+        spec.end();
+        out.push_str(r#","status":{"cleanup":{}}}"#);
+        Ok(out)
+    }
+}
+
+fn write_icon(icon: &RawValue, out: &mut String) -> Result<(), Wrong> {
+    let fields = go::fields(icon.get(), &["base64data", "mediatype"])?;
+    let data = fields.first().copied().flatten().map(go::bytes).transpose()?;
+    let media_type = go::text(fields.get(1).copied().flatten())?;
+    out.push_str(r#"[{"base64data":""#);
+    STANDARD.encode_string(data.unwrap_or_default(), out);
+    out.push_str(r#"","mediatype":"#);
+    json::string(&media_type, out);
+    out.push_str("}]");
+    Ok(())
+}
+
+/// Writes the fields of a structure.
+struct StructWriter<'o> {
+    out: &'o mut String,
+    separator: char,
+}
+
+impl<'o> StructWriter<'o> {
+    fn new(out: &'o mut String) -> Self {
+        let separator = '{';
+        Self { out, separator }
+    }
+
+    /// Begins a field. Its value is appended to the returned text.
+    fn field(&mut self, name: &str) -> &mut String {
+        self.out.push(std::mem::replace(&mut self.separator, ','));
+        self.out.push('"');
+        self.out.push_str(name);
+        self.out.push_str("\":");
+        self.out
+    }
+
+    fn optional(&mut self, name: &str, kind: CsvType, value: Option<&RawValue>) -> Result<(), Wrong> {
+        match is_empty(kind, value) {
+            true => Ok(()),
+            false => write(kind, value, self.field(name)),
+        }
+    }
+
+    fn end(self) {
+        self.out.push_str(if self.separator == '{' { "{}" } else { "}" });
+    }
+}
+
+/// Returns true for a value that `omitempty` leaves out.
+fn is_empty(kind: CsvType, value: Option<&RawValue>) -> bool {
+    let Some(value) = value else {
+        return !matches!(kind, Struct(_));
+    };
+    match (kind, value.get()) {
+        (Raw | Struct(_), _) => false,
+        (_, "null") => true,
+        (Text, text) => text == "\"\"",
+        (Bool, text) => text == "false",
+        (Int32, text) => text.parse() == Ok(0_i32),
+        (TextMap, text) => text == "{}",
+        (List(_), text) => text == "[]",
+    }
+}
+
+/// Writes a value, or the empty value of its type for null and for nothing.
+fn write(kind: CsvType, value: Option<&RawValue>, out: &mut String) -> Result<(), Wrong> {
+    let raw = value.map_or("null", RawValue::get);
+    match kind {
+        Text => json::string(&go::text(value)?, out),
+        Raw => json::escape_html(raw, out),
+        Bool => match raw {
+            "true" | "false" => out.push_str(raw),
+            "null" => out.push_str("false"),
+            _ => return Err("must be true or false".to_owned()),
+        },
+        Int32 => {
+            let number: i32 = raw.parse().map_err(|_| "must be an integer of 32 bits")?;
+            out.push_str(&number.to_string());
+        }
+        TextMap => {
+            // The keys of canonical lines are sorted as Go sorts them.
+            let mut separator = '{';
+            go::entries(raw, |key, value| {
+                out.push(std::mem::replace(&mut separator, ','));
+                json::string(&key, out);
+                out.push(':');
+                write(Text, Some(value), out)
+            })?;
+            out.push('}');
+        }
+        List(kind) => {
+            let mut separator = '[';
+            go::elements(raw, |element| {
+                out.push(std::mem::replace(&mut separator, ','));
+                write(*kind, Some(element), out)
+            })?;
+            out.push(']');
+        }
+        Struct(fields) => {
+            let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            let values = go::fields(raw, &names)?;
+            let mut writer = StructWriter::new(out);
+            for (field, value) in fields.iter().zip(values) {
+                match field.omit_empty {
+                    true => writer.optional(field.name, field.kind, value)?,
+                    false => write(field.kind, value, writer.field(field.name))?,
+                }
+            }
+            writer.end();
+        }
+    }
+    Ok(())
+}

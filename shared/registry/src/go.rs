@@ -1,0 +1,163 @@
+//! Decoding of JSON and quoting of text as Go does it.
+//!
+//! Values are skipped and kept as text, so decoding takes no memory for what is not asked for.
+
+use std::{borrow::Cow, fmt};
+
+use base64::{
+    Engine,
+    alphabet::STANDARD,
+    engine::{GeneralPurpose, GeneralPurposeConfig},
+};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Error of a value that does not fit its type.
+pub(crate) type Wrong = String;
+
+/// Fields of an object in the order of their names; `None` for those that are absent.
+pub(crate) type Fields<'a> = Vec<Option<&'a RawValue>>;
+
+/// Returns the fields of an object. Names match in any case. Of several forms of one name the last counts that is not null.
+pub(crate) fn fields<'a>(raw: &'a str, names: &[&str]) -> Result<Fields<'a>, Wrong> {
+    let mut found = vec![None; names.len()];
+    entries(raw, |key, value| {
+        if let Some(slot) = position(names, &key).and_then(|at| found.get_mut(at)) {
+            // Null changes nothing.
+            *slot = present(value).or(*slot).or(Some(value));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Calls `each` with the key and the value of each field of an object. Null has none.
+pub(crate) fn entries<'a>(
+    raw: &'a str,
+    each: impl FnMut(Cow<'a, str>, &'a RawValue) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    struct Entries<F>(F);
+    impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Entries<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+            Ok(())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+            while let Some(FieldKey(key)) = map.next_key()? {
+                (self.0)(key, map.next_value()?).map_err(de::Error::custom)?;
+            }
+            Ok(())
+        }
+    }
+    let mut parser = serde_json::Deserializer::from_str(raw);
+    let read = parser.deserialize_any(Entries(each));
+    read.map_err(|error| error.to_string())
+}
+
+/// Calls `each` with each element of a list. Null has none.
+pub(crate) fn elements<'a>(raw: &'a str, each: impl FnMut(&'a RawValue) -> Result<(), Wrong>) -> Result<(), Wrong> {
+    struct Elements<F>(F);
+    impl<'de, F: FnMut(&'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Elements<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+            Ok(())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(element) = seq.next_element()? {
+                (self.0)(element).map_err(de::Error::custom)?;
+            }
+            Ok(())
+        }
+    }
+    let mut parser = serde_json::Deserializer::from_str(raw);
+    let read = parser.deserialize_any(Elements(each));
+    read.map_err(|error| error.to_string())
+}
+
+/// Returns the text of a string; empty for null and for nothing.
+pub(crate) fn text<'a>(raw: Option<&'a RawValue>) -> Result<Cow<'a, str>, Wrong> {
+    let raw = raw.and_then(present);
+    let Some(raw) = raw else {
+        return Ok(Cow::Borrowed(""));
+    };
+    let FieldKey(text) = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+/// Returns bytes, which are base64 or a list of numbers; none for null. As Go does, base64 may have line ends, and the unused
+/// bits of its last character do not matter.
+pub(crate) fn bytes(raw: &RawValue) -> Result<Vec<u8>, Wrong> {
+    const ENGINE: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+    );
+    if raw.get().starts_with('[') {
+        let numbers: Result<Vec<Option<u8>>, _> = serde_json::from_str(raw.get());
+        let numbers = numbers.map_err(|error| error.to_string())?;
+        return Ok(numbers.into_iter().map(Option::unwrap_or_default).collect());
+    }
+    let text = text(Some(raw))?;
+    let decoded = match text.contains(['\r', '\n']) {
+        true => ENGINE.decode(text.replace(['\r', '\n'], "")),
+        false => ENGINE.decode(&*text),
+    };
+    decoded.map_err(|error| error.to_string())
+}
+
+/// Returns the value if it is not null.
+pub(crate) fn present(raw: &RawValue) -> Option<&RawValue> {
+    (raw.get() != "null").then_some(raw)
+}
+
+/// Returns the position of the field that a key means: the equal one, else one that differs only in case.
+pub(crate) fn position(names: &[&str], key: &str) -> Option<usize> {
+    let exact = names.iter().position(|name| *name == key);
+    exact.or_else(|| names.iter().position(|name| folds_to(name, key)))
+}
+
+/// Compares as Go's `encoding/json` does. Two letters outside of ASCII are forms of `k` and `s`.
+fn folds_to(name: &str, key: &str) -> bool {
+    let fold = |char: char| match char {
+        '\u{212a}' => 'k',
+        '\u{17f}' => 's',
+        char => char.to_ascii_lowercase(),
+    };
+    name.chars().map(fold).eq(key.chars().map(fold))
+}
+
+/// A string that is borrowed where it has no escapes.
+pub(crate) struct FieldKey<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de> de::Deserialize<'de> for FieldKey<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Cow<'de, str>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(Text).map(FieldKey)
+    }
+}

@@ -1,0 +1,102 @@
+//! Text as Go writes it: strings in JSON, and quoted strings in messages.
+
+use std::fmt::Write;
+
+/// Appends JSON with `<`, `>`, `&` and the two line ends of Unicode escaped, as Go's `json.Marshal` writes it.
+pub(crate) fn escape_html(json: &str, out: &mut String) {
+    escape(json, true, out);
+}
+
+/// Appends a string as `json.Marshal` writes it.
+pub(crate) fn string(text: &str, out: &mut String) {
+    escape_html(&quote(text), out);
+}
+
+/// Returns a string as Go's encoder writes it with `SetEscapeHTML(false)`.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::new();
+    escape(&quote(text), false, &mut out);
+    out
+}
+
+fn quote(text: &str) -> String {
+    // A string has a form in JSON always.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+fn escape(json: &str, html: bool, out: &mut String) {
+    let is_escaped = |char: char| match char {
+        '<' | '>' | '&' => html,
+        '\u{2028}' | '\u{2029}' => true,
+        _ => false,
+    };
+    let mut rest = json;
+    while let Some(at) = rest.find(is_escaped) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let mut chars = from.chars();
+        if let Some(char) = chars.next() {
+            // Writing to a string never fails.
+            let _ = write!(out, "\\u{:04x}", u32::from(char));
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+}
+
+/// Returns a name as Go's `%q` writes it.
+pub(crate) fn go_quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for char in text.chars() {
+        let code = u32::from(char);
+        let _ = match char {
+            '"' | '\\' => write!(out, "\\{char}"),
+            '\n' => write!(out, "\\n"),
+            '\r' => write!(out, "\\r"),
+            '\t' => write!(out, "\\t"),
+            '\u{7}' => write!(out, "\\a"),
+            '\u{8}' => write!(out, "\\b"),
+            '\u{b}' => write!(out, "\\v"),
+            '\u{c}' => write!(out, "\\f"),
+            ' '..='~' => write!(out, "{char}"),
+            _ if char.is_ascii() => write!(out, "\\x{code:02x}"),
+            // Rust escapes about the same characters of Unicode.
+            _ if char.escape_debug().count() == 1 => write!(out, "{char}"),
+            _ if code > 0xffff => write!(out, "\\U{code:08x}"),
+            _ => write!(out, "\\u{code:04x}"),
+        };
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::html("<a href=\"x\">&", r#""\u003ca href=\"x\"\u003e\u0026""#)]
+    #[case::line_ends("\u{2028}\u{2029}\n\r\t", r#""\u2028\u2029\n\r\t""#)]
+    #[case::control("\u{0}\u{8}\u{c}\u{1f}\u{7f}", "\"\\u0000\\b\\f\\u001f\u{7f}\"")]
+    #[case::unicode("päckage 🦀", "\"päckage 🦀\"")]
+    fn string_is_escaped_as_go_does(#[case] text: &str, #[case] expected: &str) {
+        let mut out = String::new();
+        string(text, &mut out);
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn plain_string_keeps_html_and_escapes_line_ends() {
+        assert_eq!(plain("<\u{2028}>"), r#""<\u2028>""#);
+    }
+
+    #[rstest]
+    #[case("a'b", r#""a'b""#)]
+    #[case("a\"\\\n\u{7}\u{0}\u{7f}", r#""a\"\\\n\a\x00\x7f""#)]
+    #[case("ä\u{feff}\u{e0001}", r#""ä\ufeff\U000e0001""#)]
+    fn go_quoted_escapes_what_is_not_printable(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(go_quoted(text), expected);
+    }
+}
