@@ -9,6 +9,7 @@ ok() {
 not_ok() {
   printf 'not ok %s\n' "$1"
   printf 'not ok\n' >>"$RESULTS"
+  printf '%s: %s\n' "$(basename "$WORK")" "$1" >>"$RESULTS.failed"
   shift
   # What is known of the failure follows as comments, so that a reader of the log need not run it again.
   for detail in "$@"; do printf '%s\n' "$detail" | head -c 2000 | head -20 | sed 's/^/#   /'; done
@@ -41,9 +42,10 @@ succeeds() {
   if output=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$*" "$output"; fi
 }
 
-# tally: the closing line, alone; fails if anything did, or if nothing was checked at all.
+# tally: what failed, then the closing line; fails if anything did, or if nothing was checked at all.
 tally() {
   local passed failed
+  [[ ! -f $RESULTS.failed ]] || sed 's/^/not ok /' "$RESULTS.failed"
   passed=$(grep -cx ok "$RESULTS" || true)
   failed=$(grep -cx 'not ok' "$RESULTS" || true)
   printf '%s passed, %s failed\n' "$passed" "$failed"
