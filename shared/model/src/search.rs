@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Document, Kind, StoredDocument};
+use crate::{CatalogFields, Document, Kind, StoredDocument};
 
 /// Maximum size of all texts of one [`SearchDocument`], in bytes: fifty times those of the largest real catalog. Packages beyond it
 /// are found by their names alone.
