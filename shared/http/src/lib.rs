@@ -5,6 +5,7 @@ mod cache;
 mod coding;
 mod error;
 mod fields;
+mod frames;
 mod host;
 mod index;
 mod lines;
