@@ -17,7 +17,10 @@ use model::{
 };
 use olm::RULES_VERSION;
 use publish::{FindingsRecorder, InvalidCatalog};
-use quick_cache::{Weighter, sync::Cache};
+use quick_cache::{
+    DefaultHashBuilder, OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
 use registry::{Graph, LineRange};
 
 /// Memory for the graphs of published states, in bytes: those of six large catalogs. A graph that was evicted is read again.
@@ -34,7 +37,7 @@ const GRAPHS: usize = 32;
 const FINDINGS_MAX: usize = 3;
 
 /// Maximum number of names of catalogs that are remembered after their removal.
-const SERVED_MAX: usize = 10_000;
+const LABELS_MAX: usize = 10_000;
 
 /// Maximum number of characters of a package's name in the text of an error.
 const NAME_CHARS: usize = 100;
@@ -45,11 +48,14 @@ pub(crate) struct RegistryCatalogs {
     /// Catalogs that are served without credentials. `None` if all are.
     anonymous: Option<BTreeSet<String>>,
     names: Mutex<Option<KnownNames>>,
-    /// Names that were served, with dashes for their dots, as hosts have them.
-    served: Mutex<BTreeSet<String>>,
+    /// Names of all catalogs that there were, with dashes for their dots, as hosts have them.
+    labels: Mutex<BTreeSet<String>>,
     /// States by the hash of their stored Snapshots. What cannot be served is remembered too.
-    states: Cache<Sha256, Result<Graph, PublishedError>, GraphWeight>,
+    states: GraphCache,
 }
+
+/// States by the hash of their stored Snapshots.
+type GraphCache = Cache<Sha256, Result<Graph, PublishedError>, GraphWeight>;
 
 /// Names of the catalogs that may be named, and the time at which they were read.
 #[derive(Clone)]
@@ -74,8 +80,8 @@ impl RegistryCatalogs {
             catalogs,
             anonymous: anonymous.map(BTreeSet::from_iter),
             names: Mutex::default(),
-            served: Mutex::default(),
-            states: Cache::with_weighter(GRAPHS, GRAPHS_BYTES, GraphWeight),
+            labels: Mutex::default(),
+            states: graph_cache(),
         }
     }
 
@@ -89,17 +95,17 @@ impl RegistryCatalogs {
             return Ok(known.names);
         }
         let read = Instant::now();
-        let names = self.catalogs.names().await.map_err(unavailable)?;
-        let names = names.iter().map(ToString::to_string);
+        let all = self.catalogs.names().await.map_err(unavailable)?;
+        let names = all.iter().map(ToString::to_string);
         let names: Arc<[String]> = names.filter(|name| self.is_allowed(name)).collect();
         let known = KnownNames {
             names: Arc::clone(&names),
             read,
         };
         *locked(&self.names) = Some(known);
-        let mut served = locked(&self.served);
-        if served.len() < SERVED_MAX {
-            served.extend(names.iter().map(|name| as_label(name)));
+        let mut labels = locked(&self.labels);
+        if labels.len() < LABELS_MAX {
+            labels.extend(all.iter().map(|name| as_label(name.as_str())));
         }
         Ok(names)
     }
@@ -109,17 +115,17 @@ impl RegistryCatalogs {
         let names = self.known_names().await?;
         if !names.iter().any(|known| known == name) {
             let label = as_label(name);
-            let was_served = locked(&self.served).contains(&label);
+            let is_catalog = locked(&self.labels).contains(&label);
             return Err(
-                match was_served && !names.iter().any(|known| as_label(known) == label) {
-                    true => PublishedError::Removed,
+                match is_catalog && !names.iter().any(|known| as_label(known) == label) {
+                    true => PublishedError::NotServed,
                     false => PublishedError::NotFound,
                 },
             );
         }
         let content = match self.catalogs.content(name).await.map_err(unavailable) {
             // The names were read before.
-            Err(PublishedError::NotFound) => return Err(PublishedError::Removed),
+            Err(PublishedError::NotFound) => return Err(PublishedError::NotServed),
             content => content?,
         };
         let key = content.identity();
@@ -136,6 +142,18 @@ impl RegistryCatalogs {
         };
         Ok(Arc::new(GraphState { content, graph: graph? }))
     }
+}
+
+/// Returns the cache of graphs. In one part, because a large graph would not fit into a share of the cache.
+fn graph_cache() -> GraphCache {
+    let options = OptionsBuilder::new()
+        .shards(1)
+        .estimated_items_capacity(GRAPHS)
+        .weight_capacity(GRAPHS_BYTES)
+        .build()
+        .expect("both capacities are given");
+    let hasher = DefaultHashBuilder::default();
+    Cache::with_options(options, GraphWeight, hasher, DefaultLifecycle::default())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,12 +6,13 @@ use std::{
     task::{Context, Poll},
 };
 
+use axum::body::Body;
 use futures_util::{Stream, future::BoxFuture};
-use http::{Uri, header::HOST, uri::Authority};
+use http::{Request, header::HOST, uri::Authority};
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use crate::{Published, PublishedError, PublishedState, metrics::CallTimer, status};
+use crate::{Published, PublishedError, PublishedState, memory::CallMemory, metrics::CallTimer, status};
 
 /// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is asked for.
 const MESSAGES_AHEAD: usize = 1;
@@ -29,6 +30,7 @@ pub(crate) struct ApiCall {
     /// True if the client knows that an experimental method may change.
     pub(crate) acknowledged: bool,
     pub(crate) timer: CallTimer,
+    pub(crate) memory: CallMemory,
 }
 
 impl ApiCall {
@@ -36,15 +38,16 @@ impl ApiCall {
         published: Arc<dyn Published>,
         default: Option<Arc<str>>,
         timer: CallTimer,
-        uri: &Uri,
-        headers: &http::HeaderMap,
+        memory: CallMemory,
+        request: &Request<Body>,
     ) -> Self {
+        let headers = request.headers();
         let host = || {
             headers
                 .get(HOST)
                 .and_then(|host| Authority::try_from(host.as_bytes()).ok())
         };
-        let authority = uri.authority().cloned().or_else(host);
+        let authority = request.uri().authority().cloned().or_else(host);
         let label = authority
             .as_ref()
             .and_then(|authority| authority.host().split('.').next());
@@ -55,6 +58,7 @@ impl ApiCall {
             label: label.map(str::to_owned),
             acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
             timer,
+            memory,
         }
     }
 

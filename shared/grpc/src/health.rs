@@ -72,7 +72,7 @@ async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
             Err(_) => false,
         },
         catalog => match call.published.state(catalog).await {
-            Err(PublishedError::NotFound | PublishedError::Removed) => return None,
+            Err(PublishedError::NotFound | PublishedError::NotServed) => return None,
             state => state.is_ok(),
         },
     };

@@ -2,6 +2,7 @@
 
 mod call;
 mod health;
+mod memory;
 mod methods;
 mod metrics;
 mod published;

@@ -16,8 +16,12 @@ use tonic::Status;
 use crate::{
     PublishedState,
     call::{ApiCall, Replies},
+    memory::CallMemory,
     status::{of_published, of_registry},
 };
+
+/// Memory for a bundle while its message is made, for each byte of its line.
+const MEMORY_OF_LINE: u64 = 4;
 
 type Answer<'c> = BoxFuture<'c, Result<(), Status>>;
 
@@ -103,7 +107,7 @@ pub(crate) fn list_bundles(call: &mut ApiCall, _: ListBundlesRequest, replies: R
         for bundle in state.graph().list_bundles() {
             let bundle = match bundle.map_err(of_registry)? {
                 ListedBundle::Complete(bundle) => bundle,
-                ListedBundle::Incomplete(query) => complete(&*state, query).await?,
+                ListedBundle::Incomplete(query) => complete(&*state, &call.memory, query).await?,
             };
             replies.send(bundle).await?;
         }
@@ -167,13 +171,17 @@ fn bundle<Req: Send + Sync + 'static>(
     async move {
         let state = call.state().await?;
         let query = find(state.graph(), &request).map_err(of_registry)?;
-        replies.send(complete(&*state, query).await?).await
+        replies.send(complete(&*state, &call.memory, query).await?).await
     }
     .boxed()
 }
 
 /// Reads the lines of a bundle, and makes its content of them.
-async fn complete(state: &dyn PublishedState, query: BundleQuery) -> Result<ApiBundle, Status> {
+async fn complete(state: &dyn PublishedState, memory: &CallMemory, query: BundleQuery) -> Result<ApiBundle, Status> {
+    // The line, its content twice (as `csvJson` and as `object`), and both as they are sent.
+    memory
+        .reserve(query.bundle_line.length.saturating_mul(MEMORY_OF_LINE))
+        .await?;
     let ranges = [query.bundle_line, query.package_line];
     let lines = state.lines(&query.package, &ranges).await.map_err(of_published)?;
     match lines.as_slice() {

@@ -32,9 +32,9 @@ pub enum PublishedError {
     /// No such catalog is published.
     #[error("there is no such catalog")]
     NotFound,
-    /// The catalog was published once. Its clients must not get another one.
-    #[error("the catalog was removed")]
-    Removed,
+    /// The catalog was removed, or is not for clients without credentials. Its clients must not get another one.
+    #[error("the catalog of this host is not served")]
+    NotServed,
     /// opm would refuse the content. The text says why.
     #[error("the catalog has errors that keep opm from serving it: {0}")]
     Refused(String),

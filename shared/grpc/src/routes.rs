@@ -13,7 +13,9 @@ use tracing::Instrument;
 use crate::{
     GrpcMetrics, Published,
     call::{ApiCall, CallStream, Replies},
-    health, methods, reflection,
+    health,
+    memory::MessageMemory,
+    methods, reflection,
 };
 
 /// Name of the service of the registry API.
@@ -41,6 +43,7 @@ impl RegistryApi {
     pub fn router(self) -> Router {
         let routes = Routes {
             api: self,
+            memory: MessageMemory::default(),
             router: Router::new().fallback(unimplemented),
         };
         let routes = routes
@@ -78,6 +81,7 @@ type Method<Req, Res> = for<'c> fn(&'c mut ApiCall, Req, Replies<Res>) -> BoxFut
 
 struct Routes {
     api: RegistryApi,
+    memory: MessageMemory,
     router: Router,
 }
 
@@ -88,12 +92,12 @@ impl Routes {
         Req: Message + Default + 'static,
         Res: Message + Default + 'static,
     {
-        let api = self.api.clone();
+        let (api, memory) = (self.api.clone(), self.memory.clone());
         let serve = tower::service_fn(move |request: Request<Body>| {
-            let api = api.clone();
+            let (api, memory) = (api.clone(), memory.call());
             async move {
                 let timer = api.metrics.begin(method);
-                let call = ApiCall::new(api.published, api.default, timer, request.uri(), request.headers());
+                let call = ApiCall::new(api.published, api.default, timer, memory.clone(), &request);
                 let mut grpc = Grpc::new(ProstCodec::<Res, Req>::default())
                     .apply_max_message_size_config(Some(REQUEST_BYTES), None);
                 let mut call = Some(call);
@@ -105,7 +109,8 @@ impl Routes {
                         Ok::<_, Status>(Response::new(run(method, call, request.into_inner(), answer)))
                     }
                 });
-                Ok::<_, Infallible>(grpc.server_streaming(streaming, request).await)
+                let answer = grpc.server_streaming(streaming, request).await;
+                Ok::<_, Infallible>(memory.hold(answer))
             }
         });
         self.router = self

@@ -60,7 +60,8 @@ impl Caches {
     }
 }
 
-fn cache<K: Eq + Hash, V: Clone>(bytes: u64, parts: usize) -> Cache<K, V, Weight>
+/// Returns a cache of `bytes` in `parts`, none of which takes an entry above its own share.
+pub(crate) fn cache<K: Eq + Hash, V: Clone>(bytes: u64, parts: usize) -> Cache<K, V, Weight>
 where
     Weight: Weighter<K, V>,
 {

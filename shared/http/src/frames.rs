@@ -9,6 +9,7 @@ use quick_cache::{Weighter, sync::Cache};
 
 use crate::{
     app::{App, blocking},
+    cache::{Weight, cache},
     coding::{decode, decode_all},
     error::{ApiError, Corruption},
     stored::Extent,
@@ -17,9 +18,6 @@ use crate::{
 
 /// Memory for frames, in bytes: those of a large catalog, whose lines are ten times as long.
 const FRAMES_BYTES: u64 = 24 << 20;
-
-/// Estimated number of Shards with frames.
-const SHARDS: usize = 512;
 
 /// Size from which a frame ends with the next line, in bytes: decompressing it takes a tenth of a millisecond.
 const FRAME_MIN: usize = 128 << 10;
@@ -32,7 +30,7 @@ const LEVEL: i32 = 1;
 
 /// Frames of Shards, by the hash of their lines.
 #[derive(Debug)]
-pub(crate) struct FrameCache(Cache<Sha256, Arc<Frames>, FramesWeight>);
+pub(crate) struct FrameCache(Cache<Sha256, Arc<Frames>, Weight>);
 
 /// Lines of one Shard, compressed in parts.
 #[derive(Debug)]
@@ -49,11 +47,7 @@ struct Frame {
     compressed: Box<[u8]>,
 }
 
-/// Weighs frames by the memory that they take, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct FramesWeight;
-
-impl Weighter<Sha256, Arc<Frames>> for FramesWeight {
+impl Weighter<Sha256, Arc<Frames>> for Weight {
     fn weight(&self, _: &Sha256, frames: &Arc<Frames>) -> u64 {
         let frames = frames.frames.iter();
         frames
@@ -65,7 +59,8 @@ impl Weighter<Sha256, Arc<Frames>> for FramesWeight {
 
 impl Default for FrameCache {
     fn default() -> Self {
-        Self(Cache::with_weighter(SHARDS, FRAMES_BYTES, FramesWeight))
+        // In one part, because a large Shard takes a third of it.
+        Self(cache(FRAMES_BYTES, 1))
     }
 }
 

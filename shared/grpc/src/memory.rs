@@ -1,0 +1,141 @@
+//! Memory for the messages of bundles, which clients may take slowly.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
+use http::Response;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+use tonic::Status;
+
+/// Memory for all messages with content that are being made or sent, in kB: those of 16 clients that ask for the largest bundles.
+const MEMORY_KB: u32 = 48 << 10;
+
+/// Maximum time that a call waits for memory. A client that takes nothing is cut off after half a minute.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Memory that all calls share.
+#[derive(Debug, Clone)]
+pub(crate) struct MessageMemory(Arc<Semaphore>);
+
+/// Memory of one call.
+#[derive(Debug, Clone)]
+pub(crate) struct CallMemory {
+    all: Arc<Semaphore>,
+    /// Memory of messages that are not in the body of the answer yet.
+    held: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+}
+
+impl Default for MessageMemory {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MEMORY_KB as usize)))
+    }
+}
+
+impl MessageMemory {
+    pub(crate) fn call(&self) -> CallMemory {
+        CallMemory {
+            all: Arc::clone(&self.0),
+            held: Arc::default(),
+        }
+    }
+}
+
+impl CallMemory {
+    /// Waits until there is memory for the next message. A message above all memory waits until no other is sent.
+    pub(crate) async fn reserve(&self, bytes: u64) -> Result<(), Status> {
+        let wanted = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let wanted = wanted.clamp(1, MEMORY_KB);
+        // The message before it is in the body already, or waits with it.
+        let before = locked(&self.held).take();
+        let permit = timeout(WAIT, Arc::clone(&self.all).acquire_many_owned(wanted)).await;
+        let mut permit = permit
+            .map_err(|_| Status::resource_exhausted("too many bundles are being sent; try again later"))?
+            .map_err(|error| Status::internal(error.to_string()))?;
+        before.into_iter().for_each(|before| permit.merge(before));
+        *locked(&self.held) = Some(permit);
+        Ok(())
+    }
+
+    /// Returns the answer with a body that keeps the memory of each message until it is sent.
+    pub(crate) fn hold(self, answer: Response<tonic::body::Body>) -> Response<Body> {
+        answer.map(|inner| Body::new(HeldBody { inner, memory: self }))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct HeldBody {
+    inner: tonic::body::Body,
+    memory: CallMemory,
+}
+
+/// Bytes whose memory counts until they are dropped.
+struct HeldBytes {
+    bytes: Bytes,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl HttpBody for HeldBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        polled.map_ok(|frame| {
+            frame.map_data(|bytes| match locked(&self.memory.held).take() {
+                Some(_permit) => Bytes::from_owner(HeldBytes { bytes, _permit }),
+                None => bytes,
+            })
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn reserve_waits_for_memory_and_gives_up() {
+        let memory = MessageMemory::default();
+        let first = memory.call();
+        // More than there is counts as all.
+        first.reserve(u64::MAX).await.unwrap();
+        let second = memory.call();
+        let error = second.reserve(1).await.unwrap_err();
+        assert_eq!(error.code(), tonic::Code::ResourceExhausted);
+        drop(first);
+        second.reserve(1).await.unwrap();
+        second.reserve(1 << 20).await.unwrap();
+        assert_eq!(memory.0.available_permits(), MEMORY_KB as usize - 1025);
+        drop(second);
+        assert_eq!(memory.0.available_permits(), MEMORY_KB as usize);
+    }
+}
