@@ -105,7 +105,7 @@ all_promised_selections() {
   promised_selections demo 4 "$ROOT/tests/catalogs/v2"
   data=$(data_folder)
   if [[ -n $data ]]; then
-    promised_selections v4.20 6 "$SERIES/000/configs"
+    promised_selections v4.20 12 "$SERIES/000/configs"
     unpack "$data/community-v4.14.tar.zst" "$WORK/real"
     promised_selections v4.14 6 "$WORK/real/v4.14/configs"
     unpack "$data/community-full.tar.zst" "$WORK/real"

@@ -1,6 +1,12 @@
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
+
+/// Maximum length of all different names of fields of a Snapshot, in bytes: a hundred times those of a large real catalog.
+const NAMES_MAX: usize = 1 << 20;
 
 /// Fields of the Metas of a Snapshot, by which GraphQL types them. Equal fields of several Shards are kept once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +54,55 @@ pub enum ValueType {
     Float,
 }
 
+/// Collector of the fields of a Snapshot, Shard by Shard.
+#[derive(Debug, Default)]
+pub struct FieldsCollector {
+    positions: HashMap<Arc<SchemaFields>, u32>,
+    shards: Vec<Vec<u32>>,
+    /// Length of all names in `positions`, in bytes.
+    names: usize,
+}
+
+impl FieldsCollector {
+    /// Adds the fields of the next Shard.
+    pub fn push(&mut self, shard: &[Arc<SchemaFields>]) {
+        let mut positions = Vec::with_capacity(shard.len());
+        for schema in shard {
+            let next = u32::try_from(self.positions.len()).unwrap_or(u32::MAX);
+            let position = self.positions.get(schema).copied().unwrap_or(next);
+            if position == next {
+                self.names += schema.names();
+                if self.names > NAMES_MAX {
+                    return;
+                }
+                self.positions.insert(Arc::clone(schema), next);
+            }
+            positions.push(position);
+        }
+        self.shards.push(positions);
+    }
+
+    /// Returns the fields; `None` if they are too many.
+    pub fn finish(self) -> Option<CatalogFields> {
+        if self.names > NAMES_MAX {
+            return None;
+        }
+        let mut schemas: Vec<(u32, Arc<SchemaFields>)> = self
+            .positions
+            .into_iter()
+            .map(|(schema, position)| (position, schema))
+            .collect();
+        schemas.sort_unstable_by_key(|(position, _)| *position);
+        Some(CatalogFields {
+            schemas: schemas
+                .into_iter()
+                .map(|(_, schema)| Arc::unwrap_or_clone(schema))
+                .collect(),
+            shards: self.shards,
+        })
+    }
+}
+
 impl CatalogFields {
     /// Returns the fields of all Shards together, by schema. Fails with a position that `schemas` does not have.
     ///
@@ -72,6 +127,15 @@ impl CatalogFields {
 }
 
 impl SchemaFields {
+    /// Returns the length of the names of the schema and of all fields, in bytes.
+    pub fn names(&self) -> usize {
+        let fields = self.fields.iter();
+        let inner = fields
+            .clone()
+            .flat_map(|(_, field)| field.fields.keys().map(String::len));
+        self.schema.len() + fields.map(|(name, _)| name.len()).sum::<usize>() + inner.sum::<usize>()
+    }
+
     /// Adds the fields of later Metas. A known field keeps its type, and gets the fields of objects that it lacks.
     pub fn merge(&mut self, later: &Self) {
         for (name, field) in &later.fields {
@@ -118,6 +182,28 @@ mod tests {
                 .map(|(name, field)| ((*name).to_owned(), field.clone()))
                 .collect(),
         }
+    }
+
+    #[test]
+    fn collector_keeps_equal_fields_once() {
+        let [a, b] = ["a", "b"].map(|name| Arc::new(schema(name, &[("x", scalar(ValueType::Int))])));
+        let mut collector = FieldsCollector::default();
+        collector.push(&[a.clone(), b.clone()]);
+        collector.push(&[]);
+        collector.push(std::slice::from_ref(&b));
+        let fields = collector.finish().unwrap();
+        assert_eq!(fields.schemas, [(*a).clone(), (*b).clone()]);
+        assert_eq!(fields.shards, [vec![0, 1], vec![], vec![1]]);
+    }
+
+    #[test]
+    fn collector_has_nothing_if_the_names_are_too_many() {
+        let mut collector = FieldsCollector::default();
+        for at in 0..NAMES_MAX / 1000 + 2 {
+            let name = format!("{at:01000}");
+            collector.push(&[Arc::new(schema("a", &[(&name, scalar(ValueType::Int))]))]);
+        }
+        assert_eq!(collector.finish(), None);
     }
 
     #[test]

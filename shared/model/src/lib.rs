@@ -23,7 +23,7 @@ pub use catalogs::Catalogs;
 pub use current::{Availability, Current, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature};
 pub use document::{Document, DocumentError, FORMAT_VERSION, StoredDocument};
 pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to, encode_zstd};
-pub use fields::{CatalogFields, FieldType, SchemaFields, ValueType};
+pub use fields::{CatalogFields, FieldType, FieldsCollector, SchemaFields, ValueType};
 pub use findings::{
     FINDINGS_MAX, FindingSeverity, Findings, PackageFindings, ValidationCounts, ValidationFinding, ValidationVerdict,
 };

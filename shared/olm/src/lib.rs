@@ -21,7 +21,7 @@ pub use changes::{
     PackageChange, PackageChanges, PackageSummary, TextChange,
 };
 pub use channel::{Channel, ChannelEntry};
-pub use fields::{field_name, query_field, type_name};
+pub use fields::{FieldsRecorder, field_name, query_field, type_name};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
 pub use parser::PackageParser;

@@ -1,4 +1,4 @@
-use model::Sha256;
+use model::{Sha256, text::LineBuffer};
 
 use crate::{
     Bundle, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta,
@@ -20,8 +20,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct PackageParser {
     package: Package,
-    /// Start of a line whose end has not come yet.
-    held: Vec<u8>,
+    lines: LineBuffer,
 }
 
 impl PackageParser {
@@ -33,26 +32,13 @@ impl PackageParser {
     }
 
     /// Adds the next bytes, which may start or end within a line.
-    pub fn push(&mut self, mut chunk: &[u8]) {
-        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
-            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
-            // Most lines lie within one chunk and are not copied.
-            if self.held.is_empty() {
-                self.package.line(line);
-            } else {
-                self.held.extend_from_slice(line);
-                self.package.line(&std::mem::take(&mut self.held));
-            }
-            chunk = rest;
-        }
-        self.held.extend_from_slice(chunk);
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.lines.push(chunk, |line| self.package.line(line));
     }
 
     /// Returns the Package. A last line without a newline counts too.
     pub fn finish(mut self) -> Package {
-        if !self.held.is_empty() {
-            self.package.line(&self.held);
-        }
+        self.lines.finish(|line| self.package.line(line));
         // Sorted, so that the order of lines of other schemas does not count as a change of their content.
         self.package.others.values_mut().for_each(|lines| lines.sort_unstable());
         self.package

@@ -5,7 +5,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use model::Sha256;
+use model::{Sha256, text::LineBuffer};
 use prost::{Message, encoding};
 use serde_json::value::RawValue;
 
@@ -55,9 +55,8 @@ pub struct PackageRecorder {
     /// Messages of the deprecations by schema and name, once there is an `olm.deprecations`.
     deprecations: Option<BTreeMap<(String, String), String>>,
     customs: BTreeMap<String, Vec<LineRange>>,
-    /// Start of a line whose end has not come yet.
-    held: Vec<u8>,
-    /// Number of bytes of all lines before `held`.
+    lines: LineBuffer,
+    /// Number of bytes of all complete lines.
     offset: u64,
     /// Number of complete lines.
     line: u64,
@@ -98,22 +97,13 @@ impl PackageRecorder {
     }
 
     /// Adds the next bytes, which may start or end within a line.
-    pub fn push(&mut self, mut chunk: &[u8]) {
-        while let Some(end) = memchr::memchr(b'\n', chunk) {
-            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
-            // Most lines lie within one chunk and are not copied.
-            if self.held.is_empty() {
-                self.line(line);
-            } else {
-                self.held.extend_from_slice(line);
-                let line = mem::take(&mut self.held);
-                self.line(&line);
-            }
-            chunk = rest;
+    pub fn push(&mut self, chunk: &[u8]) {
+        if self.failed.is_some() {
+            return;
         }
-        if self.failed.is_none() {
-            self.held.extend_from_slice(chunk);
-        }
+        let mut lines = mem::take(&mut self.lines);
+        lines.push(chunk, |line| self.line(line));
+        self.lines = lines;
     }
 
     /// Returns the record. `lines` is the sha256 of all lines, by which a later publication finds the record of the same lines.
@@ -121,10 +111,7 @@ impl PackageRecorder {
     /// # Errors
     /// Fails with the first line that does not fit its schema.
     pub fn finish(mut self, lines: Sha256) -> Result<PackageRecord, RegistryError> {
-        let last = mem::take(&mut self.held);
-        if !last.is_empty() {
-            self.line(&last);
-        }
+        mem::take(&mut self.lines).finish(|line| self.line(line));
         if let Some(error) = self.failed {
             return Err(error);
         }

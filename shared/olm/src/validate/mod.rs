@@ -14,7 +14,7 @@ mod version;
 
 use std::{collections::BTreeMap, mem};
 
-use model::text;
+use model::text::{self, LineBuffer};
 use serde::Serialize;
 
 pub use rule::{Rule, Severity};
@@ -103,8 +103,7 @@ pub struct ShardValidator {
     counts: SchemaCounts,
     /// Number of complete lines so far, all of which were checked.
     lines: usize,
-    /// Start of a line whose end has not come yet.
-    held: Vec<u8>,
+    buffer: LineBuffer,
 }
 
 impl ShardValidator {
@@ -115,25 +114,15 @@ impl ShardValidator {
             package: PackageFacts::new(name, is_yaml),
             counts: SchemaCounts::default(),
             lines: 0,
-            held: Vec::new(),
+            buffer: LineBuffer::default(),
         }
     }
 
     /// Adds the next bytes, and passes what their lines violate by themselves to `sink`.
-    pub fn push(&mut self, mut chunk: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
-        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
-            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
-            // Most lines lie within one chunk and are not copied.
-            if self.held.is_empty() {
-                self.line(line, sink);
-            } else {
-                self.held.extend_from_slice(line);
-                let line = mem::take(&mut self.held);
-                self.line(&line, sink);
-            }
-            chunk = rest;
-        }
-        self.held.extend_from_slice(chunk);
+    pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
+        let mut buffer = mem::take(&mut self.buffer);
+        buffer.push(chunk, |line| self.line(line, sink));
+        self.buffer = buffer;
     }
 
     fn line(&mut self, line: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
@@ -147,10 +136,7 @@ impl ShardValidator {
 
     /// Passes what the lines violate together to `sink`. A last line without a newline counts too.
     pub fn finish(mut self, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
-        let last = mem::take(&mut self.held);
-        if !last.is_empty() {
-            self.line(&last, sink);
-        }
+        mem::take(&mut self.buffer).finish(|line| self.line(line, sink));
         let mut report = Report {
             package: &self.package.name,
             sink,

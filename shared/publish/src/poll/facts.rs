@@ -1,8 +1,7 @@
-//! Documents about new content: findings of the validation, texts for search, and the graph of the registry API. Each is a function of the lines of the Packages,
-//! so that a Package with known lines is not read again.
+//! Documents about new content: findings of the validation, texts and fields for queries, and the graph of the registry API. Each
+//! is a function of the lines of the Packages, so that a Package with known lines is not read again.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -12,15 +11,15 @@ use std::{
 
 use bytes::Bytes;
 use model::{
-    Findings, Kind, ObjectDigest, PackageFindings, SearchDocument, SearchPackage, Sha256, Snapshot,
+    FieldsCollector, Findings, PackageFindings, SearchDocument, SearchPackage, Snapshot,
     text::{self, chain},
 };
-use olm::{RULES_VERSION, SEARCH_VERSION, SearchRecord, SearchRecorder};
-use registry::{GRAPH_BYTES_MAX, Graph, GraphBuilder, PackageRecorder};
+use olm::{FieldsRecorder, RULES_VERSION, SEARCH_VERSION, SearchRecord, SearchRecorder};
+use registry::{GRAPH_BYTES_MAX, GraphBuilder, PackageRecorder};
 use render::{RenderError, Rendering, Shard, StopFlag};
-use store::{Store, read_object, read_stored};
 
 use super::{
+    known::{KnownFacts, ShardFields},
     once::Poll,
     validation::{FindingsRecorder, ValidationMode},
 };
@@ -91,89 +90,11 @@ impl Poll<'_> {
     }
 }
 
-/// Facts of published Snapshots by the lines of their Packages, which count again for the same lines.
-#[derive(Default)]
-pub struct KnownFacts {
-    findings: HashMap<Sha256, PackageFindings>,
-    search: HashMap<Sha256, SearchPackage>,
-    graphs: Vec<Graph>,
-}
-
-impl KnownFacts {
-    /// Reads the facts of Snapshots, as far as they can be read.
-    pub async fn load<'s>(store: &dyn Store, snapshots: impl Iterator<Item = &'s Snapshot>) -> Self {
-        let mut known = Self::default();
-        // They only save work. The hourly look at the stored objects finds and repairs a damaged document.
-        for snapshot in snapshots {
-            if let Some(object) = snapshot.findings {
-                match read_stored::<Findings>(store, &object).await {
-                    Ok(findings) if findings.rules == RULES_VERSION => known.add_findings(snapshot, findings),
-                    Ok(_) => {}
-                    Err(error) => warn_unreadable("findings", &error),
-                }
-            }
-            if let Some(object) = snapshot.search {
-                match read_stored::<SearchDocument>(store, &object).await {
-                    Ok(search) if search.rules == SEARCH_VERSION => known.add_search(snapshot, search),
-                    Ok(_) => {}
-                    Err(error) => warn_unreadable("texts for search", &error),
-                }
-            }
-            if let Some(object) = snapshot.graph {
-                match read_graph(store, &object).await {
-                    Ok(graph) => known.graphs.push(graph),
-                    Err(error) => tracing::warn!(error, "cannot read the published graph"),
-                }
-            }
-        }
-        known
-    }
-
-    /// Returns the record of a Package with these lines.
-    fn record(&self, shard: &Shard) -> Option<Bytes> {
-        let mut graphs = self.graphs.iter();
-        graphs.find_map(|graph| graph.record_of(&shard.name, shard.lines.sha256))
-    }
-
-    fn add_findings(&mut self, snapshot: &Snapshot, findings: Findings) {
-        let packages = findings.packages.into_iter();
-        let mut packages: HashMap<String, PackageFindings> =
-            packages.map(|package| (package.name.clone(), package)).collect();
-        for shard in snapshot.shards() {
-            // A package that is not listed has none.
-            let found = packages.remove(&shard.name);
-            let found = found.unwrap_or_else(|| PackageFindings::new(&shard.name));
-            if found.is_complete() {
-                self.findings.insert(shard.lines.sha256, found);
-            }
-        }
-    }
-
-    fn add_search(&mut self, snapshot: &Snapshot, search: SearchDocument) {
-        let packages = search.packages.into_iter().filter(SearchPackage::is_complete);
-        for package in packages {
-            if let Some(shard) = snapshot.package(&package.name) {
-                self.search.insert(shard.lines.sha256, package);
-            }
-        }
-    }
-}
-
-async fn read_graph(store: &dyn Store, object: &ObjectDigest) -> Result<Graph, String> {
-    let stored = read_object(store, &object.with_kind(Kind::Graph)).await;
-    let stored = stored.map_err(|error| chain(&error))?;
-    Graph::from_stored(&stored).map_err(|error| chain(&error))
-}
-
-fn warn_unreadable(what: &str, error: &dyn std::error::Error) {
-    tracing::warn!(error = chain(error), "cannot read the published {what}");
-}
-
 /// Documents about one content, a function of its lines.
 pub struct CatalogFacts {
     /// Findings of the validation; `None` if the content was not validated.
     pub findings: Option<Findings>,
-    /// Texts by which Packages are found.
+    /// Texts by which Packages are found, and fields of the Metas.
     pub search: SearchDocument,
     /// Stored bytes of the graph for the registry API; `None` if opm would not serve the content.
     pub graph: Option<Vec<u8>>,
@@ -187,6 +108,8 @@ struct ShardFacts {
     findings: Option<PackageFindings>,
     /// `None` for the global group.
     search: Option<SearchPackage>,
+    /// `None` if they are too many.
+    fields: Option<ShardFields>,
     /// Record for the registry API, or the reason for which there is none.
     record: Result<Bytes, String>,
 }
@@ -219,6 +142,7 @@ impl FactReader {
             .chunks(self.workers * BATCH)
             .flat_map(|batch| self.read_batch(batch));
         let mut search = SearchDocument::new(SEARCH_VERSION);
+        let mut fields = Some(FieldsCollector::default());
         let mut graph = Some(GraphBuilder::new());
         let mut findings = shards.iter().map(|shard| {
             let facts = match self.needs(shard) {
@@ -226,6 +150,17 @@ impl FactReader {
                 false => self.known_facts(shard),
             };
             facts.search.into_iter().for_each(|package| search.push(package));
+            match (&facts.fields, &mut fields) {
+                (Some(found), Some(collector)) => collector.push(found),
+                (None, Some(_)) => {
+                    tracing::info!(
+                        package = shard.name,
+                        "GraphQL cannot answer: the metas have too many fields"
+                    );
+                    fields = None;
+                }
+                (_, None) => {}
+            }
             match (facts.record, &mut graph) {
                 (Ok(record), Some(builder)) => {
                     builder.push_raw(&record);
@@ -259,6 +194,7 @@ impl FactReader {
                 None
             }
         };
+        search.fields = fields.and_then(FieldsCollector::finish);
         let graph = graph.map(GraphBuilder::into_stored).transpose();
         Ok(CatalogFacts {
             findings,
@@ -269,7 +205,10 @@ impl FactReader {
     }
 
     fn needs(&self, shard: &Shard) -> bool {
-        self.needs_findings(shard) || self.needs_search(shard) || self.known.record(shard).is_none()
+        self.needs_findings(shard)
+            || self.needs_search(shard)
+            || self.known.record(shard).is_none()
+            || !self.known.fields.contains_key(&shard.lines.sha256)
     }
 
     fn needs_findings(&self, shard: &Shard) -> bool {
@@ -285,6 +224,7 @@ impl FactReader {
         ShardFacts {
             findings: self.known.findings.get(lines).filter(|_| self.is_validated).cloned(),
             search: self.known.search.get(lines).cloned(),
+            fields: self.known.fields.get(lines).cloned(),
             record: self.known.record(shard).ok_or_else(|| "it was not read".to_owned()),
         }
     }
@@ -320,7 +260,11 @@ impl FactReader {
             .needs_search(shard)
             .then(|| SearchRecorder::new(&shard.name, &shard.metas));
         let mut registry = facts.record.is_err().then(|| PackageRecorder::new(&shard.name));
+        let mut fields = facts.fields.is_none().then(FieldsRecorder::default);
         self.read_lines(shard, |lines| {
+            if let Some(fields) = &mut fields {
+                fields.push(lines);
+            }
             if let Some(registry) = &mut registry {
                 registry.push(lines);
             }
@@ -337,6 +281,10 @@ impl FactReader {
         if let Some(registry) = registry {
             let record = registry.finish(shard.lines.sha256).map(|record| record.to_bytes());
             facts.record = record.map_err(|error| text::line(&chain(&error), REASON_CHARS));
+        }
+        if let Some(fields) = fields {
+            let found = fields.finish();
+            facts.fields = found.map(|found| found.into_iter().map(Arc::new).collect());
         }
         if let Some(recorder) = recorder {
             facts.search = Some(self.search_texts(shard, recorder)?);

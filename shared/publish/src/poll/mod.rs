@@ -8,6 +8,7 @@ mod error;
 mod facts;
 mod guard;
 mod inputs;
+mod known;
 mod limits;
 mod metrics;
 mod mirror;
@@ -28,11 +29,12 @@ pub use self::{
     catalog::Catalog,
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,
-    facts::{CatalogFacts, FactReader, KnownFacts},
+    facts::{CatalogFacts, FactReader},
     guard::Suspicion,
     inputs::{
         ComposedRendering, InputCatalog, NamedInput, PublishedCatalog, input_shards, named_catalogs, render_composition,
     },
+    known::KnownFacts,
     limits::SourceLimits,
     metrics::PollMetrics,
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
