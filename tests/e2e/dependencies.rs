@@ -31,7 +31,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "sync",
         &["fetch", "model", "oci", "publish", "render", "store", "trust"],
     ),
-    ("http", &["model", "oci", "olm", "store", "trust"]),
+    // Names of fields are those under which `olm` records them.
+    ("graphql", &["model", "olm"]),
+    ("http", &["graphql", "model", "oci", "olm", "store", "trust"]),
     ("grpc", &["registry"]),
     ("server", &["http", "model"]),
     ("config", &["compose", "model", "publish", "source", "trust"]),

@@ -4,8 +4,10 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
     ptr,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
 };
 
 use async_graphql::{
@@ -197,6 +199,7 @@ impl ExecutionState {
         let mut lines = lines.map_err(|failure| self.unreadable(failure))?;
         while let Some(chunk) = lines.try_next().await.map_err(|failure| self.unreadable(failure))? {
             reader.push(&chunk).map_err(|error| self.unreadable(error.into()))?;
+            pause().await;
         }
         let (value, faults) = reader.finish();
         for path in faults {
@@ -213,6 +216,19 @@ impl ExecutionState {
         locked(&self.failure).get_or_insert(failure);
         "the catalog cannot be read".to_owned()
     }
+}
+
+/// Lets the caller see between two chunks that the time is over: reading from memory never waits.
+async fn pause() {
+    let mut is_first = true;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_first, false) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 fn page(ctx: &ResolverContext<'_>, schema: &str) -> MetaPage {

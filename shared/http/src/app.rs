@@ -4,6 +4,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
 use model::Key;
 use store::{Fetched, Get, Object, Store, StoreError};
+use tokio::sync::Semaphore;
 
 use crate::{
     cache::Caches,
@@ -26,6 +27,14 @@ pub(crate) struct App {
     pub(crate) caches: Arc<Caches>,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started: Instant,
+    /// Queries of GraphQL that may run.
+    pub(crate) queries: Arc<Semaphore>,
+}
+
+/// Returns the maximum number of queries at a time: two for each processor, since one may wait for the store. All others wait
+/// for their turn, so that queries take neither all memory nor all processors.
+fn queries_max() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl App {
@@ -37,6 +46,7 @@ impl App {
             settings,
             metrics,
             started: Instant::now(),
+            queries: Arc::new(Semaphore::new(queries_max())),
         }
     }
 

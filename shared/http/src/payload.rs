@@ -1,6 +1,7 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
+use http::StatusCode;
 use model::{Content, Encoding, Kind, ObjectRef, ShardRef};
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     fields::Coding,
     lines::SelectedLines,
     pointer::ServedCatalog,
+    queries::CatalogQuery,
     routes::Comparison,
     stored::Extent,
     stream::{self, Chunks},
@@ -33,6 +35,8 @@ pub(crate) enum Payload {
     Selected { lines: SelectedLines, coding: Coding },
     /// A comparison of two published states, a JSON document.
     Compared(Comparison),
+    /// The answer to a query, a JSON document.
+    Queried(CatalogQuery),
 }
 
 impl Payload {
@@ -76,7 +80,19 @@ impl Payload {
     pub(crate) const fn object(&self) -> Option<&ObjectRef> {
         match self {
             Self::Stored(object) => Some(object),
-            Self::Memory(_) | Self::Transcoded { .. } | Self::Selected { .. } | Self::Compared(_) => None,
+            Self::Memory(_)
+            | Self::Transcoded { .. }
+            | Self::Selected { .. }
+            | Self::Compared(_)
+            | Self::Queried(_) => None,
+        }
+    }
+
+    /// Returns the status of an answer: that of its bytes if they are in memory.
+    pub(crate) fn status(&self, of: fn(&[u8]) -> StatusCode) -> StatusCode {
+        match self {
+            Self::Memory(bytes) => of(bytes),
+            _ => StatusCode::OK,
         }
     }
 
@@ -94,7 +110,7 @@ impl Payload {
                 lines,
                 coding: Coding::Identity,
             } => Some(lines.length),
-            Self::Transcoded { .. } | Self::Selected { .. } | Self::Compared(_) => None,
+            Self::Transcoded { .. } | Self::Selected { .. } | Self::Compared(_) | Self::Queried(_) => None,
         }
     }
 
@@ -132,6 +148,7 @@ impl App {
                 Box::pin(self.collected(lines, coding)).await?
             }
             Payload::Compared(comparison) => Box::pin(self.compared(comparison)).await?,
+            Payload::Queried(query) => Box::pin(self.queried(query)).await?,
             payload @ (Payload::Memory(_)
             | Payload::Stored(_)
             | Payload::Transcoded { .. }
@@ -152,6 +169,7 @@ impl App {
             }
             Payload::Selected { lines, coding } => encode(self.lines(lines).await?, *coding, lines.key()),
             Payload::Compared(comparison) => Ok(stream::once(self.compared(comparison.clone()).await?)),
+            Payload::Queried(query) => Ok(stream::once(self.queried(query.clone()).await?)),
         }
     }
 
@@ -162,6 +180,7 @@ impl App {
             Payload::Memory(bytes) => return Ok(slice(bytes.clone())),
             Payload::Stored(object) => return self.stream_object(object, Extent::Part(range)).await,
             Payload::Compared(comparison) => return Ok(slice(self.compared(comparison.clone()).await?)),
+            Payload::Queried(query) => return Ok(slice(self.queried(query.clone()).await?)),
             Payload::Transcoded { object, lines, .. } => {
                 (self.decoded(object, lines.size, Extent::Prefix).await?, object.key())
             }

@@ -68,7 +68,7 @@ async fn query_ends_soon(#[case] query: String) {
     let started = Instant::now();
     let found = answer(query).await;
     let took = started.elapsed();
-    assert!(took < TIME_MAX, "{took:?} for {:.80}", query);
+    assert!(took < TIME_MAX, "{took:?} for {query:.80}");
     let size = found.to_string().len();
     assert!(size < 8 << 20, "{size} bytes for {query:.80}");
 }
