@@ -101,16 +101,16 @@ promised_selections() {
 }
 
 all_promised_selections() {
-  local data
+  local data catalog
   promised_selections demo 4 "$ROOT/tests/catalogs/v2"
   data=$(data_folder)
   if [[ -n $data ]]; then
     promised_selections v4.20 12 "$SERIES/000/configs"
-    unpack "$data/community-v4.14.tar.zst" "$WORK/real"
-    promised_selections v4.14 6 "$WORK/real/v4.14/configs"
-    unpack "$data/community-full.tar.zst" "$WORK/real"
-    promised_selections full 6 "$WORK/real/configs"
-    rm -r "$WORK/real"
+    for catalog in $(real_catalogs); do
+      unpack "$data/community-$catalog.tar.zst" "$WORK/real"
+      promised_selections "$catalog" 6 "$(configs_folder "$WORK/real")"
+      rm -r "$WORK/real"
+    done
   fi
 }
 

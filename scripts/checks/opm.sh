@@ -36,9 +36,9 @@ answers_agree "its next version" "$ROOT/tests/catalogs/v2"
 answers_agree "the series" "$SERIES/000/configs"
 
 if [[ -n $DATA ]]; then
-  for catalog in v4.14 full; do
+  for catalog in $(real_catalogs); do
     unpack "$DATA/community-$catalog.tar.zst" "$WORK/data"
-    answers_agree "the real catalog $catalog" "$(dirname "$(find "$WORK/data" -mindepth 2 -maxdepth 3 -path '*/configs/*' -print -quit)")"
+    answers_agree "the real catalog $catalog" "$(configs_folder "$WORK/data")"
     rm -r "$WORK/data"
   done
 fi

@@ -7,11 +7,20 @@ data_folder() {
   if [[ -d $folder ]]; then (cd "$folder" && pwd); fi
 }
 
+# real_catalogs: the names of the real catalogs of which each package is asked for.
+real_catalogs() {
+  echo v4.14
+  if [[ ${SHORT:-false} != true ]]; then echo full; fi
+}
+
 # unpack FILE TARGET: a .tar.zst, also one made with a long window.
 unpack() {
   mkdir -p "$2"
   zstd -qdc --long=27 "$1" | tar -x -C "$2"
 }
+
+# configs_folder FOLDER: the folder named configs in what was unpacked.
+configs_folder() { find "$1" -maxdepth 2 -type d -name configs -print -quit; }
 
 # make_series: SERIES is a folder with 000/configs, 001/configs ... and steps.json, which tells for each step
 # which files below configs it changed and which it removed. A step holds only what it changed.
@@ -94,7 +103,14 @@ step_line() {
     '{step: $step, changed: ($changed / "\n" | map(select(. != ""))), removed: $ARGS.positional}' --args "${@:2}"
 }
 
-# steps: the numbers of all steps; changed STEP, removed STEP: the packages of a step.
-steps() { jq -r '.[].step' "$SERIES/steps.json"; }
+# Number of the last step of a short run.
+SHORT_STEPS=20
+
+# steps: the numbers of all steps, or of the first ones in a short run; changed STEP, removed STEP: the packages of a step.
+steps() {
+  local last=100000
+  if [[ ${SHORT:-false} == true ]]; then last=$SHORT_STEPS; fi
+  jq -r --argjson last "$last" '.[].step | select(. <= $last)' "$SERIES/steps.json"
+}
 changed() { jq -r --argjson step "$1" '.[$step].changed | arrays | .[] | split("/")[0]' "$SERIES/steps.json"; }
 removed() { jq -r --argjson step "$1" '.[$step].removed[] | split("/")[0]' "$SERIES/steps.json"; }

@@ -11,7 +11,10 @@ use bytes::Bytes;
 use futures_util::{FutureExt, TryStreamExt, future::BoxFuture};
 use grpc::{Published, PublishedError, PublishedState};
 use http_api::{ApiError, PublishedCatalogs, PublishedContent};
-use model::{Findings, Kind, Sha256, StoredDocument, text::chain};
+use model::{
+    Findings, Kind, Sha256, StoredDocument,
+    text::{self, chain},
+};
 use olm::RULES_VERSION;
 use publish::{FindingsRecorder, InvalidCatalog};
 use quick_cache::{Weighter, sync::Cache};
@@ -29,6 +32,9 @@ const GRAPHS: usize = 32;
 
 /// Maximum number of findings in the text of an error.
 const FINDINGS_MAX: usize = 3;
+
+/// Maximum number of characters of a package's name in the text of an error.
+const NAME_CHARS: usize = 100;
 
 /// Published catalogs as the registry API answers for them.
 pub(crate) struct RegistryCatalogs {
@@ -165,7 +171,15 @@ async fn read_graph(content: &PublishedContent) -> Result<Graph, PublishedError>
     let stored = content.object(&object).await.map_err(unavailable)?;
     let parsed = tokio::task::spawn_blocking(move || Graph::from_stored(&stored)).await;
     let parsed = parsed.map_err(|error| PublishedError::Unavailable(error.to_string()))?;
-    parsed.map_err(|error| PublishedError::Unavailable(chain(&error)))
+    let damaged = |error| PublishedError::Unavailable(chain(&error));
+    let graph = parsed.map_err(damaged)?;
+    match graph.refusal().map_err(damaged)? {
+        Some((package, reason)) => Err(PublishedError::Refused(format!(
+            "package {}: {reason}",
+            text::line(&package, NAME_CHARS)
+        ))),
+        None => Ok(graph),
+    }
 }
 
 async fn read_findings(content: &PublishedContent, object: model::ObjectDigest) -> Result<Findings, PublishedError> {

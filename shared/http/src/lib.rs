@@ -6,6 +6,7 @@ mod coding;
 mod content;
 mod error;
 mod fields;
+mod frames;
 mod host;
 mod index;
 mod lines;

@@ -3,29 +3,33 @@
 use std::{ops::Range, sync::Arc};
 
 use axum::Router;
-use bytes::{Bytes, BytesMut};
-use futures_util::TryStreamExt;
+use bytes::Bytes;
 use model::{CatalogName, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot};
 use store::Store;
 
 use crate::{
     app::App,
     error::{ApiError, Corruption},
+    frames::FrameCache,
     metrics::HttpMetrics,
     pointer::ServedCatalog,
     router,
     settings::HttpSettings,
-    stream::{self, Chunks},
+    stream::Chunks,
 };
 
 /// Catalogs of a store, as all APIs of one server read them: they share verified pointers, caches and limits.
 #[derive(Clone, Debug)]
-pub struct PublishedCatalogs(Arc<App>);
+pub struct PublishedCatalogs {
+    app: Arc<App>,
+    /// Lines that were read for other APIs. The HTTP routes need whole Shards.
+    frames: Arc<FrameCache>,
+}
 
 /// Published state of a catalog. A later publication does not change it.
 #[derive(Clone, Debug)]
 pub struct PublishedContent {
-    app: Arc<App>,
+    catalogs: PublishedCatalogs,
     served: Arc<ServedCatalog>,
     snapshot: Arc<Snapshot>,
 }
@@ -33,13 +37,16 @@ pub struct PublishedContent {
 impl PublishedCatalogs {
     /// Creates the reader of a store. Reads nothing.
     pub fn new(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetrics) -> Self {
-        Self(Arc::new(App::new(store, settings, metrics)))
+        Self {
+            app: Arc::new(App::new(store, settings, metrics)),
+            frames: Arc::default(),
+        }
     }
 
     /// Returns the whole HTTP contract. It matches paths itself, as one fallback: `Router::nest` puts it below a prefix, and
     /// other routes can be merged into it.
     pub fn router(&self) -> Router {
-        router::router_of(Arc::clone(&self.0))
+        router::router_of(Arc::clone(&self.app))
     }
 
     /// Returns the names of the catalogs that are served, in byte order.
@@ -47,7 +54,7 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ApiError::Store`] if the store does not answer.
     pub async fn names(&self) -> Result<Vec<CatalogName>, ApiError> {
-        let served = self.0.served_catalogs().await?;
+        let served = self.app.served_catalogs().await?;
         Ok(served.iter().map(|served| served.name.clone()).collect())
     }
 
@@ -58,10 +65,10 @@ impl PublishedCatalogs {
     /// being read.
     pub async fn content(&self, name: &str) -> Result<PublishedContent, ApiError> {
         let name: CatalogName = name.parse().map_err(ApiError::CatalogName)?;
-        let served = self.0.served(name.as_str()).await?;
-        let snapshot = self.0.snapshot(&served).await?;
+        let served = self.app.served(name.as_str()).await?;
+        let snapshot = self.app.snapshot(&served).await?;
         Ok(PublishedContent {
-            app: Arc::clone(&self.0),
+            catalogs: self.clone(),
             served,
             snapshot,
         })
@@ -84,7 +91,7 @@ impl PublishedContent {
     /// # Errors
     /// [`ApiError::Corrupt`] and [`ApiError::Store`].
     pub async fn object(&self, object: &ObjectRef) -> Result<Bytes, ApiError> {
-        self.app.read_object(object).await
+        self.catalogs.app.read_object(object).await
     }
 
     /// Streams the lines of a Shard.
@@ -92,51 +99,29 @@ impl PublishedContent {
     /// # Errors
     /// [`ApiError::Corrupt`] and [`ApiError::Store`], also as an item of the stream.
     pub async fn shard(&self, shard: &ShardRef) -> Result<Chunks, ApiError> {
-        self.app.shard(shard).await
+        self.catalogs.app.shard(shard).await
     }
 
     /// Returns parts of the lines of a Package, in the order of `ranges`. An empty name is the global group.
     ///
     /// # Errors
-    /// [`ApiError::Corrupt`] for ranges that the Shard does not have or that overlap, and the errors of [`Self::shard`].
+    /// [`ApiError::Corrupt`] for ranges that the Shard does not have, and the errors of [`Self::shard`].
     pub async fn lines(&self, package: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ApiError> {
         let shard = match package {
             "" => self.snapshot.global.as_ref(),
             name => self.snapshot.package(name),
         };
         let shard = shard.ok_or_else(|| ApiError::UnknownPackage(package.to_owned()))?;
-        let mut order: Vec<usize> = (0..ranges.len()).collect();
-        order.sort_by_key(|at| ranges[*at].start);
-        let sorted: Vec<Range<u64>> = order.iter().map(|at| ranges[*at].clone()).collect();
-        if !are_apart(&sorted, shard.lines.size) {
-            return Err(mismatch(shard));
+        if ranges
+            .iter()
+            .any(|range| range.start > range.end || range.end > shard.lines.size)
+        {
+            let key = Key::Object(Kind::Package, shard.stored.sha256);
+            return Err(ApiError::corrupt(&key, Corruption::Mismatch));
         }
-        let mut picked = stream::pick(self.shard(shard).await?, sorted.iter().cloned());
-        let mut lines = vec![Bytes::new(); ranges.len()];
-        let mut bytes = BytesMut::new();
-        for at in order {
-            let length = stream::small(ranges[at].end - ranges[at].start);
-            while bytes.len() < length {
-                let next = picked.try_next().await?.ok_or_else(|| mismatch(shard))?;
-                bytes.extend_from_slice(&next);
-            }
-            lines[at] = bytes.split_to(length).freeze();
-        }
-        Ok(lines)
+        self.catalogs
+            .frames
+            .lines(&self.catalogs.app, shard, ranges.to_vec())
+            .await
     }
-}
-
-/// Returns true for ranges in ascending order that do not overlap and end within `size` bytes.
-fn are_apart(ranges: &[Range<u64>], size: u64) -> bool {
-    let mut end = 0;
-    ranges.iter().all(|range| {
-        let is_apart = end <= range.start && range.start <= range.end && range.end <= size;
-        end = range.end;
-        is_apart
-    })
-}
-
-fn mismatch(shard: &ShardRef) -> ApiError {
-    let key = Key::Object(Kind::Package, shard.stored.sha256);
-    ApiError::corrupt(&key, Corruption::Mismatch)
 }

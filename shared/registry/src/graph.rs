@@ -15,6 +15,9 @@ pub const GRAPH_VERSION: u64 = 1;
 const VERSION_TAG: u32 = 1;
 const RECORD_TAG: u32 = 2;
 
+/// Number of the refusal in a record.
+const REFUSAL_TAG: u32 = 9;
+
 /// Writes the graph of a Snapshot: its version and the record of each Package.
 ///
 /// ```text
@@ -69,6 +72,8 @@ pub struct Graph {
     bytes: Bytes,
     /// Sorted by name.
     records: Vec<RecordRange>,
+    /// Position in `records` of the first one with a refusal.
+    refused: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -76,6 +81,7 @@ struct RecordRange {
     lines: Sha256,
     name: Range<usize>,
     range: Range<usize>,
+    is_refused: bool,
 }
 
 impl Graph {
@@ -110,7 +116,21 @@ impl Graph {
         if records.windows(2).any(|pair| name(&pair[0]) == name(&pair[1])) {
             return Err(RegistryError::Damaged("two records have one name"));
         }
-        Ok(Self { bytes, records })
+        let refused = records.iter().position(|record| record.is_refused);
+        Ok(Self {
+            bytes,
+            records,
+            refused,
+        })
+    }
+
+    /// Returns the first Package that opm would not serve and the reason, if there is one. opm then serves none of the catalog.
+    ///
+    /// # Errors
+    /// Fails if the record is damaged.
+    pub fn refusal(&self) -> Result<Option<(String, String)>, RegistryError> {
+        let refused = self.refused.map(|at| self.decode(&self.records[at]));
+        Ok(refused.transpose()?.map(|record| (record.name, record.refusal)))
     }
 
     /// Returns the record of the Shard with these lines, as [`GraphBuilder::push_raw`] takes it.
@@ -160,7 +180,13 @@ impl RecordRange {
             true => cursor.delimited()?,
             false => 0..0,
         };
-        Ok(Self { lines, name, range })
+        let is_refused = cursor.field(REFUSAL_TAG, WireType::LengthDelimited);
+        Ok(Self {
+            lines,
+            name,
+            range,
+            is_refused,
+        })
     }
 }
 

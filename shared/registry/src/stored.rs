@@ -1,7 +1,7 @@
 use std::io;
 
 use bytes::Bytes;
-use model::{decode_zstd, encode_zstd};
+use model::{Sha256, decode_zstd, encode_zstd};
 use prost::Message;
 
 use crate::{Graph, GraphBuilder, PackageRecord, RegistryError};
@@ -13,6 +13,16 @@ const GRAPH_LEVEL: i32 = 9;
 pub const GRAPH_BYTES_MAX: usize = 64 << 20;
 
 impl PackageRecord {
+    /// Returns the record of lines that opm would not serve, so that they are not read again. The reason is not empty.
+    pub fn refused(name: &str, lines: Sha256, reason: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            lines: lines.as_bytes().to_vec(),
+            refusal: reason,
+            ..Self::default()
+        }
+    }
+
     /// Returns the record as [`GraphBuilder::push_raw`] takes it.
     pub fn to_bytes(&self) -> Bytes {
         self.encode_to_vec().into()

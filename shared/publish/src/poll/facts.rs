@@ -15,7 +15,7 @@ use model::{
     text::{self, chain},
 };
 use olm::{FieldsRecorder, RULES_VERSION, SEARCH_VERSION, SearchRecord, SearchRecorder};
-use registry::{GRAPH_BYTES_MAX, GraphBuilder, PackageRecorder};
+use registry::{GRAPH_BYTES_MAX, GraphBuilder, PackageRecord, PackageRecorder};
 use render::{RenderError, Rendering, Shard, StopFlag};
 
 use super::{
@@ -110,8 +110,8 @@ struct ShardFacts {
     search: Option<SearchPackage>,
     /// `None` if they are too many.
     fields: Option<ShardFields>,
-    /// Record for the registry API, or the reason for which there is none.
-    record: Result<Bytes, String>,
+    /// Record for the registry API; `None` until the Shard is read.
+    record: Option<Bytes>,
 }
 
 /// Reader of the Shards whose facts are not known.
@@ -161,26 +161,15 @@ impl FactReader {
                 }
                 (_, None) => {}
             }
-            match (facts.record, &mut graph) {
-                (Ok(record), Some(builder)) => {
-                    builder.push_raw(&record);
-                    if builder.size() > GRAPH_BYTES_MAX {
-                        tracing::info!(
-                            limit = GRAPH_BYTES_MAX,
-                            "the registry API cannot answer: the graph is too large"
-                        );
-                        graph = None;
-                    }
-                }
-                (Err(reason), Some(_)) => {
+            if let (Some(record), Some(builder)) = (facts.record, &mut graph) {
+                builder.push_raw(&record);
+                if builder.size() > GRAPH_BYTES_MAX {
                     tracing::info!(
-                        package = shard.name,
-                        reason,
-                        "the registry API cannot answer for the new content"
+                        limit = GRAPH_BYTES_MAX,
+                        "the registry API cannot answer: the graph is too large"
                     );
                     graph = None;
                 }
-                (_, None) => {}
             }
             Ok::<_, RenderError>(facts.findings)
         });
@@ -225,7 +214,7 @@ impl FactReader {
             findings: self.known.findings.get(lines).filter(|_| self.is_validated).cloned(),
             search: self.known.search.get(lines).cloned(),
             fields: self.known.fields.get(lines).cloned(),
-            record: self.known.record(shard).ok_or_else(|| "it was not read".to_owned()),
+            record: self.known.record(shard),
         }
     }
 
@@ -259,7 +248,7 @@ impl FactReader {
         let mut recorder = self
             .needs_search(shard)
             .then(|| SearchRecorder::new(&shard.name, &shard.metas));
-        let mut registry = facts.record.is_err().then(|| PackageRecorder::new(&shard.name));
+        let mut registry = facts.record.is_none().then(|| PackageRecorder::new(&shard.name));
         let mut fields = facts.fields.is_none().then(FieldsRecorder::default);
         self.read_lines(shard, |lines| {
             if let Some(fields) = &mut fields {
@@ -279,8 +268,16 @@ impl FactReader {
             facts.findings = Some(validator.finish());
         }
         if let Some(registry) = registry {
-            let record = registry.finish(shard.lines.sha256).map(|record| record.to_bytes());
-            facts.record = record.map_err(|error| text::line(&chain(&error), REASON_CHARS));
+            let record = registry.finish(shard.lines.sha256).unwrap_or_else(|error| {
+                let reason = text::line(&chain(&error), REASON_CHARS);
+                tracing::info!(
+                    package = shard.name,
+                    reason,
+                    "the registry API cannot answer for the new content"
+                );
+                PackageRecord::refused(&shard.name, shard.lines.sha256, reason)
+            });
+            facts.record = Some(record.to_bytes());
         }
         if let Some(fields) = fields {
             let found = fields.finish();

@@ -9,8 +9,9 @@ use model::{
     Current, FINDINGS_MAX, FindingSeverity, Findings, Key, Kind, Outcome, Snapshot, Status, ValidationCounts,
     ValidationVerdict,
 };
+use registry::Graph;
 use source::{Images, SourceSettings};
-use store::{MemoryStore, StoreExt, read_stored};
+use store::{MemoryStore, StoreExt, read_object, read_stored};
 use tempfile::TempDir;
 
 use crate::kit::{World, commit, name, put_all};
@@ -78,6 +79,12 @@ impl Site {
         let key = Key::Current(name("c"));
         let (current, _) = self.store.read_document::<Current>(&key).await.unwrap().unwrap();
         read_stored(&self.store, &current.snapshot.digest).await.unwrap()
+    }
+
+    async fn refusal(&self) -> Option<(String, String)> {
+        let graph = self.snapshot().await.graph.unwrap().with_kind(Kind::Graph);
+        let stored = read_object(&self.store, &graph).await.unwrap();
+        Graph::from_stored(&stored).unwrap().refusal().unwrap()
     }
 
     async fn findings(&self) -> Findings {
@@ -307,4 +314,22 @@ async fn gc_keeps_findings_of_kept_states_and_deletes_others() {
     }
     assert!(world.has(&kept) && !world.has(&lost));
     world.is_sound().await;
+}
+
+#[tokio::test]
+async fn graph_names_the_package_that_opm_would_not_serve() {
+    let site = Site::new(ValidationMode::Off);
+    let wrong = package("b").replace("entries: [{name: b.v1}]", "entries: {name: b.v1}");
+    site.write("b", &wrong);
+    site.poll().await;
+    let (package_name, reason) = site.refusal().await.unwrap();
+    assert_eq!(package_name, "b");
+    assert!(reason.starts_with("line 2: "), "{reason}");
+    // Another package changes, and the reason stays.
+    site.write("c", &package("c").replace("1.0.0", "1.0.1"));
+    site.poll().await;
+    assert_eq!(site.refusal().await, Some((package_name, reason)));
+    site.write("b", &package("b"));
+    site.poll().await;
+    assert_eq!(site.refusal().await, None);
 }
