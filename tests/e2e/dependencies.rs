@@ -52,6 +52,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
     ("catalog-mirror-registry", NO_IO),
+    // Its lines come as a stream.
+    ("catalog-mirror-graphql", &["tokio", "reqwest", "hyper"]),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     (

@@ -61,7 +61,12 @@ pub enum RequestError {
     /// A query without text.
     #[error("the query must not be empty")]
     Empty,
-    /// A query above the limit, in bytes.
-    #[error("the query has more than {0} bytes")]
-    TooLong(usize),
+    /// A query or variables above the limit.
+    #[error("the {what} has more than {most} bytes")]
+    TooLong {
+        /// The long part of the request.
+        what: &'static str,
+        /// Maximum size, in bytes.
+        most: usize,
+    },
 }

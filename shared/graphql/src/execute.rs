@@ -59,8 +59,9 @@ impl CatalogTypes {
         limits: QueryLimits,
         form: AnswerForm,
     ) -> Result<Bytes, DataError> {
-        let document = match limits::parse(&request.query, self.cost) {
-            Ok(document) => document,
+        let parsed = limits::parse(&request.query, self.cost).and_then(|document| Ok((document, request.variables()?)));
+        let (document, variables) = match parsed {
+            Ok(parsed) => parsed,
             Err(message) => return Ok(refusal(message, form)),
         };
         let state = Arc::new(ExecutionState {
@@ -72,7 +73,7 @@ impl CatalogTypes {
             turn: AsyncMutex::default(),
         });
         let keys = root_keys(&document, request.operation.as_deref());
-        let mut library = Request::new("").variables(request.variables.clone());
+        let mut library = Request::new("").variables(variables);
         library.operation_name.clone_from(&request.operation);
         library.set_parsed_query(document);
         let response = self.schema.execute(library.data(Arc::clone(&state))).await;

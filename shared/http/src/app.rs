@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     cache::Caches,
+    content::ContentBudget,
     error::{ApiError, Corruption},
     metrics::HttpMetrics,
     pointer::Pointers,
@@ -29,6 +30,7 @@ pub(crate) struct App {
     pub(crate) started: Instant,
     /// Queries of GraphQL that may run.
     pub(crate) queries: Arc<Semaphore>,
+    pub(crate) contents: ContentBudget,
 }
 
 /// Returns the maximum number of queries at a time: two for each processor, since one may wait for the store. All others wait
@@ -46,6 +48,7 @@ impl App {
             settings,
             metrics,
             started: Instant::now(),
+            contents: ContentBudget::default(),
             queries: Arc::new(Semaphore::new(queries_max())),
         }
     }

@@ -10,7 +10,11 @@ use graphql::{
     QueryLimits,
 };
 use model::{ObjectDigest, SearchDocument, Sha256, Snapshot, StoredDocument};
-use tokio::{runtime::Handle, sync::oneshot, time::timeout};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     app::{App, blocking},
@@ -94,7 +98,8 @@ impl App {
 
     /// Executes a query within its time. Nothing of it goes on afterwards, or once the client has gone.
     async fn execute(self: &Arc<Self>, query: CatalogQuery) -> Result<Bytes, ApiError> {
-        let turn = timeout(TIME_MAX, Arc::clone(&self.queries).acquire_owned()).await;
+        let end = Instant::now() + TIME_MAX;
+        let turn = timeout_at(end, Arc::clone(&self.queries).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
             return Err(ApiError::TooManyQueries);
         };
@@ -113,7 +118,7 @@ impl App {
                 }
             })
         });
-        match timeout(TIME_MAX, work).await {
+        match timeout_at(end, work).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
             Err(_) => Err(ApiError::SlowQuery(TIME_MAX)),

@@ -7,7 +7,6 @@ use tracing::Instrument;
 
 use crate::{
     app::App,
-    content,
     error::ApiError,
     metrics::HttpMetrics,
     refusal::{self, is_registry, mark_registry},
@@ -80,10 +79,15 @@ impl App {
             return Err(ApiError::Method(matched.route.methods));
         }
         let content = match request.method {
-            Method::POST => Some(Box::pin(content::read(body)).await?),
+            Method::POST => Some(Box::pin(self.contents.read(body)).await?),
             _ => None,
         };
-        let call = RouteCall::new(self, request, content.as_ref(), matched.params);
+        let call = RouteCall::new(
+            self,
+            request,
+            content.as_ref().map(|content| &content.bytes),
+            matched.params,
+        );
         let representation = (matched.route.handler)(call).await?;
         let routed = RoutedRequest {
             method: &request.method,
