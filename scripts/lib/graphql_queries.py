@@ -63,7 +63,7 @@ def about_list(root: str, name: str, types: Types, total: int) -> list[str]:
     queries += [
         f"{{a: {root}(limit: 2){{x: {first} y: {first} {first}}} b: {root}(limit: 1, offset: 1){{{first}}}}}",
         f"{{{root}(limit: 2){{...f ...f}}}} fragment f on {name} {{{whole}}}",
-        f"{{...r}} fragment r on Query {{{root}(limit: 1){{... on {name}{{{first}}} ...{{__typename}}}}}}",
+        f"{{...r}} fragment r on Query {{{root}(limit: 1){{... on {name}{{{first}}} ... on {name}{{__typename}}}}}}",
         f"{{{root}(limit: 1){{{first}}} {root}(limit: 1){{t: __typename}}}}",
         f"query a {{{root}(limit: 1){{{first} @skip(if: true) __typename}}}}",
     ]
@@ -81,7 +81,7 @@ def with_errors(root: str, name: str, field: str) -> list[str]:
         f"{{{root}(limit: [1]){{{field}}}}}", f"{{{root}(limit: $n){{{field}}}}}", f"{{{root}(limit: 1 limit: 2){{{field}}}}}",
         f"{{{root}{{...f}}}}", f"{{{root}{{...f}}}} fragment f on Query {{summary{{totalSchemas}}}}",
         f"{{{root}{{{field}}}}} fragment unused on {name} {{{field}}}",
-        f"{{...f}} fragment f on Query {{...g}} fragment g on Query {{...f}}",
+        # No fragments that spread each other: they overflow the stack of catalogd v1.11.0, which ends it.
         f"{{{root}{{a: {field} a: __typename}}}}", f"{{{root}(limit: 1){{{field}}} {root}(limit: 2){{{field}}}}}",
         f"{{{root}{{{field} @nothing}}}}", f"{{{root}{{{field} @skip}}}}", f"{{{root}{{...f}}}} fragment f on Nothing {{a}}",
         f"query a {{__typename}} query a {{__typename}}", "query a {__typename} query b {__typename}",

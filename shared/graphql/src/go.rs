@@ -66,33 +66,41 @@ pub(crate) fn json_text(canonical: &str) -> Option<String> {
 
 /// Copies the string at the start of `text`, and returns the text after it. Its escapes are those of Go already.
 fn push_string<'a>(text: &'a str, out: &mut String) -> &'a str {
-    out.push('"');
-    let mut rest = &text[1..];
-    loop {
-        let special = |c: char| matches!(c, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
-        let Some(at) = rest.find(special) else {
-            out.push_str(rest);
-            return "";
-        };
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = match rest.as_bytes()[0] {
+    let bytes = text.as_bytes();
+    // What is before `start` has been copied.
+    let (mut start, mut at) = (0, 1);
+    while let Some(&byte) = bytes.get(at) {
+        let special = match byte {
             b'"' => {
-                out.push('"');
-                return &rest[1..];
+                out.push_str(&text[start..=at]);
+                return &text[at + 1..];
             }
-            // An escaped character is ASCII.
-            b'\\' => 2.min(rest.len()),
+            // The escaped character is ASCII.
+            b'\\' => {
+                at += 2;
+                continue;
+            }
+            b'<' | b'>' | b'&' => char::from(byte),
+            // The first byte of the separators of Unicode, and of others.
+            0xE2 => match text[at..].chars().next() {
+                Some(separator @ ('\u{2028}' | '\u{2029}')) => separator,
+                _ => {
+                    at += 3;
+                    continue;
+                }
+            },
             _ => {
-                let special = rest.chars().next().unwrap_or_default();
-                out.push_str(&format!("\\u{:04x}", u32::from(special)));
-                rest = &rest[special.len_utf8()..];
+                at += 1;
                 continue;
             }
         };
-        out.push_str(&rest[..length]);
-        rest = &rest[length..];
+        out.push_str(&text[start..at]);
+        out.push_str(&format!("\\u{:04x}", u32::from(special)));
+        at += special.len_utf8();
+        start = at;
     }
+    out.push_str(&text[start.min(text.len())..]);
+    ""
 }
 
 fn push_number(number: &str, out: &mut String) -> Option<()> {

@@ -3,12 +3,13 @@
 use std::{borrow::Cow, fmt};
 
 use async_graphql::{Name, PathSegment, Value, indexmap::IndexMap};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use model::ValueType;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::{
     budget::Budget,
-    plan::{FoundSlot, OutputSource, Plan, PlannedValue, Slots},
+    plan::{FoundSlot, Output, OutputSource, Plan, PlannedValue, Slots},
     scalar::scalar,
 };
 
@@ -85,19 +86,19 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut values: Vec<Option<(&RawValue, bool)>> = vec![None; self.plan.slots.len()];
-        while let Some(found) = map.next_key_seed(KeySeed(&mut self.plan.slots))? {
-            let Some(FoundSlot { at, is_exact }) = found else {
+        let mut found: Vec<Option<FoundValue<'de>>> = (0..self.plan.slots.len()).map(|_| None).collect();
+        while let Some(slot) = map.next_key_seed(KeySeed(&mut self.plan.slots))? {
+            // Several keys may have one name. catalogd takes any of them.
+            let Some(slot) = slot.filter(|slot| slot.is_exact || found[slot.at].is_none()) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let value = map.next_value()?;
-            // Several keys may have one name. catalogd takes any of them.
-            if values[at].is_none() || is_exact {
-                values[at] = Some((value, is_exact));
-            }
+            found[slot.at] = Some(match self.plan.only_output(slot.at) {
+                Some(output) => FoundValue::Made(map.next_value_seed(output.seed(self.walk))?),
+                None => FoundValue::Raw(map.next_value()?),
+            });
         }
-        outputs(self.plan, self.walk, |at| values[at].map(|(value, _)| value))
+        outputs(self.plan, self.walk, &mut found)
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
@@ -106,48 +107,52 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        outputs(self.plan, self.walk, |_| None)
+        outputs(self.plan, self.walk, &mut [])
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Value, E> {
-        outputs(self.plan, self.walk, |_| None)
+        outputs(self.plan, self.walk, &mut [])
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<Value, E> {
-        outputs(self.plan, self.walk, |_| None)
+        outputs(self.plan, self.walk, &mut [])
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<Value, E> {
-        outputs(self.plan, self.walk, |_| None)
+        outputs(self.plan, self.walk, &mut [])
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Value, E> {
-        outputs(self.plan, self.walk, |_| None)
+        outputs(self.plan, self.walk, &mut [])
     }
 
     fn visit_str<E: Error>(self, _: &str) -> Result<Value, E> {
-        outputs(self.plan, self.walk, |_| None)
+        outputs(self.plan, self.walk, &mut [])
     }
+}
+
+/// Value of a slot.
+enum FoundValue<'de> {
+    /// The value for the only field of the answer that takes it.
+    Made(Value),
+    /// The JSON, for several fields.
+    Raw(&'de RawValue),
 }
 
 fn outputs<'de, E: Error>(
     plan: &mut Plan,
     walk: &mut Walk<'_>,
-    values: impl Fn(usize) -> Option<&'de RawValue>,
+    found: &mut [Option<FoundValue<'de>>],
 ) -> Result<Value, E> {
     let mut fields: IndexMap<Name, Value> = IndexMap::with_capacity(plan.outputs.len());
     for output in &mut plan.outputs {
         walk.charge(output.key.len())?;
-        let value = match &mut output.source {
+        let value = match &output.source {
             OutputSource::TypeName => Value::from(plan.type_name.as_str()),
-            OutputSource::Slot(at, planned) => match values(*at) {
-                Some(raw) => {
-                    walk.path.push(PathSegment::Field(output.key.to_string()));
-                    let value = planned.read(raw, walk).map_err(E::custom)?;
-                    walk.path.pop();
-                    value
-                }
-                None => Value::Null,
+            OutputSource::Slot(at, _) => match found.get_mut(*at) {
+                Some(Some(FoundValue::Made(value))) => std::mem::take(value),
+                Some(Some(FoundValue::Raw(raw))) => read(raw.get(), output.seed(walk)).map_err(E::custom)?,
+                Some(None) | None => Value::Null,
             },
         };
         fields.insert(output.key.clone(), value);
@@ -155,67 +160,128 @@ fn outputs<'de, E: Error>(
     Ok(Value::Object(fields))
 }
 
-impl PlannedValue {
-    fn read(&mut self, raw: &RawValue, walk: &mut Walk<'_>) -> Result<Value, serde_json::Error> {
-        let first = raw.get().bytes().next();
-        match (self, first) {
-            (Self::Scalar(of), _) => {
-                walk.charge(raw.get().len())?;
-                Ok(scalar(raw, *of))
-            }
-            (_, Some(b'n')) => Ok(Value::Null),
-            (Self::Scalars(of), Some(b'[')) => {
-                let each = |raw: &RawValue, walk: &mut Walk<'_>| {
-                    walk.charge(raw.get().len())?;
-                    Ok(scalar(raw, *of))
-                };
-                read(raw.get(), ListSeed { each, walk })
-            }
-            (Self::Objects(plan), Some(b'[')) => {
-                let each = |raw: &RawValue, walk: &mut Walk<'_>| read(raw.get(), ObjectSeed { plan, walk });
-                read(raw.get(), ListSeed { each, walk })
-            }
-            (Self::Scalars(_) | Self::Objects(_), _) => Ok(walk.fault()),
+impl Output {
+    /// Returns what reads the value of the field.
+    fn seed<'a, 'b>(&'a mut self, walk: &'a mut Walk<'b>) -> ValueSeed<'a, 'b> {
+        ValueSeed {
+            key: &self.key,
+            planned: match &mut self.source {
+                OutputSource::TypeName => None,
+                OutputSource::Slot(_, planned) => Some(planned),
+            },
+            walk,
         }
     }
 }
 
-/// Reads a list.
-struct ListSeed<'a, 'b, F> {
-    each: F,
+/// Reads the value of a field as its type says.
+struct ValueSeed<'a, 'b> {
+    key: &'a Name,
+    planned: Option<&'a mut PlannedValue>,
     walk: &'a mut Walk<'b>,
 }
 
-impl<'de, F> DeserializeSeed<'de> for ListSeed<'_, '_, F>
-where
-    F: FnMut(&'de RawValue, &mut Walk<'_>) -> Result<Value, serde_json::Error>,
-{
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_seq(self)
+        let walk = self.walk;
+        match self.planned {
+            None => IgnoredAny::deserialize(deserializer).map(|_| Value::Null),
+            Some(PlannedValue::Scalar(of)) => scalar_of(deserializer, *of, walk),
+            Some(list) => {
+                walk.path.push(PathSegment::Field(self.key.to_string()));
+                let value = deserializer.deserialize_any(ListVisitor { list, walk })?;
+                walk.path.pop();
+                Ok(value)
+            }
+        }
     }
 }
 
-impl<'de, F> Visitor<'de> for ListSeed<'_, '_, F>
-where
-    F: FnMut(&'de RawValue, &mut Walk<'_>) -> Result<Value, serde_json::Error>,
-{
+fn scalar_of<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    of: ValueType,
+    walk: &mut Walk<'_>,
+) -> Result<Value, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    walk.charge(raw.get().len())?;
+    Ok(scalar(raw, of))
+}
+
+/// Reads a list. Null is null, and any other value an error.
+struct ListVisitor<'a, 'b> {
+    list: &'a mut PlannedValue,
+    walk: &'a mut Walk<'b>,
+}
+
+impl<'de> Visitor<'de> for ListVisitor<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON list")
+        f.write_str("a JSON value")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(raw) = list.next_element::<&RawValue>()? {
-            self.walk.charge(0)?;
-            self.walk.path.push(PathSegment::Index(values.len()));
-            values.push((self.each)(raw, self.walk).map_err(A::Error::custom)?);
-            self.walk.path.pop();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let (mut values, walk) = (Vec::new(), self.walk);
+        loop {
+            walk.charge(0)?;
+            walk.path.push(PathSegment::Index(values.len()));
+            let planned = &mut *self.list;
+            let next = list.next_element_seed(ElementSeed { planned, walk })?;
+            walk.path.pop();
+            match next {
+                Some(value) => values.push(value),
+                None => return Ok(Value::List(values)),
+            }
         }
-        Ok(Value::List(values))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self.walk.fault())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
+        Ok(self.walk.fault())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Value, E> {
+        Ok(self.walk.fault())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Value, E> {
+        Ok(self.walk.fault())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Value, E> {
+        Ok(self.walk.fault())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Value, E> {
+        Ok(self.walk.fault())
+    }
+}
+
+/// Reads an element of a list.
+struct ElementSeed<'a, 'b> {
+    planned: &'a mut PlannedValue,
+    walk: &'a mut Walk<'b>,
+}
+
+impl<'de> DeserializeSeed<'de> for ElementSeed<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let walk = self.walk;
+        match self.planned {
+            PlannedValue::Objects(plan) => ObjectSeed { plan, walk }.deserialize(deserializer),
+            PlannedValue::Scalar(of) | PlannedValue::Scalars(of) => scalar_of(deserializer, *of, walk),
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) enum PlannedValue {
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     names: Vec<String>,
+    /// For each slot the position of the only field of the answer that takes its value.
+    only_output: Vec<Option<usize>>,
     by_key: HashMap<Box<str>, Option<FoundSlot>>,
 }
 
@@ -71,21 +73,35 @@ impl Plan {
                 .push(field);
         }
         let mut slots = Slots::default();
-        let outputs = merged.into_iter().filter_map(|(key, fields)| {
-            Some(Output {
-                key: Name::new(key),
-                source: source(&fields, shape, &mut slots)?,
-            })
-        });
+        let mut outputs: Vec<Output> = Vec::with_capacity(merged.len());
+        for (key, fields) in merged {
+            if let Some(source) = source(&fields, shape, &mut slots, outputs.len()) {
+                outputs.push(Output {
+                    key: Name::new(key),
+                    source,
+                });
+            }
+        }
         Self {
             type_name: shape.name.clone(),
-            outputs: outputs.collect(),
+            outputs,
             slots,
         }
     }
+
+    /// Returns the field of the answer that alone takes the value of a slot; `None` if there are several.
+    pub(crate) fn only_output(&mut self, slot: usize) -> Option<&mut Output> {
+        let at = self.slots.only_output[slot]?;
+        self.outputs.get_mut(at)
+    }
 }
 
-fn source(fields: &[SelectionField<'_>], shape: &ObjectShape, slots: &mut Slots) -> Option<OutputSource> {
+fn source(
+    fields: &[SelectionField<'_>],
+    shape: &ObjectShape,
+    slots: &mut Slots,
+    output: usize,
+) -> Option<OutputSource> {
     let name = fields.first()?.name();
     if name == "__typename" {
         return Some(OutputSource::TypeName);
@@ -96,7 +112,7 @@ fn source(fields: &[SelectionField<'_>], shape: &ObjectShape, slots: &mut Slots)
         FieldShape::Scalars(of) => PlannedValue::Scalars(*of),
         FieldShape::Objects(inner) => PlannedValue::Objects(Plan::new(fields, inner)),
     };
-    Some(OutputSource::Slot(slots.of_name(name), planned))
+    Some(OutputSource::Slot(slots.add(name, output), planned))
 }
 
 impl Slots {
@@ -104,12 +120,15 @@ impl Slots {
         self.names.len()
     }
 
-    fn of_name(&mut self, name: &str) -> usize {
-        let known = self.names.iter().position(|known| known == name);
-        known.unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        })
+    /// Returns the slot of a field for one more field of the answer.
+    fn add(&mut self, name: &str, output: usize) -> usize {
+        if let Some(at) = self.names.iter().position(|known| known == name) {
+            self.only_output[at] = None;
+            return at;
+        }
+        self.names.push(name.to_owned());
+        self.only_output.push(Some(output));
+        self.names.len() - 1
     }
 
     /// Returns the slot for the value of a key.
