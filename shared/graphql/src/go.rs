@@ -41,6 +41,15 @@ fn exponential(value: f64, digits: usize) -> String {
 /// Returns canonical JSON as `encoding/json` prints the value that it decodes to: numbers as float64, and `<`, `>`, `&` and
 /// the two line separators of Unicode as escapes. `None` for a number beyond float64.
 pub(crate) fn json_text(canonical: &str) -> Option<String> {
+    printed(canonical, None)
+}
+
+/// Returns canonical JSON with null in the place of numbers beyond float64, which parsers refuse.
+pub(crate) fn without_huge_numbers(canonical: &str) -> String {
+    printed(canonical, Some("null")).unwrap_or_default()
+}
+
+fn printed(canonical: &str, for_huge: Option<&str>) -> Option<String> {
     let mut out = String::with_capacity(canonical.len() + canonical.len() / 16);
     let mut rest = canonical;
     // A loop and not a recursion: a Meta may be nested deeper than the stack allows.
@@ -50,7 +59,9 @@ pub(crate) fn json_text(canonical: &str) -> Option<String> {
             b'-' | b'0'..=b'9' => {
                 let end = rest.find(|c: char| !matches!(c, '-' | '+' | '.' | 'e' | 'E' | '0'..='9'));
                 let (number, rest) = rest.split_at(end.unwrap_or(rest.len()));
-                push_number(number, &mut out)?;
+                if push_number(number, &mut out).is_none() {
+                    out.push_str(for_huge?);
+                }
                 rest
             }
             _ => {
@@ -156,5 +167,9 @@ mod tests {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert_eq!(json_text(&deep).as_deref(), Some(deep.as_str()));
         assert_eq!(json_text("[1e999]"), None);
+        assert_eq!(
+            without_huge_numbers(r#"{"a":[1e999,"1e999",-7.5]}"#),
+            r#"{"a":[null,"1e999",-7.5]}"#
+        );
     }
 }

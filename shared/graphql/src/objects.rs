@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     budget::Budget,
+    go::without_huge_numbers,
     plan::{FoundSlot, Output, OutputSource, Plan, PlannedValue, Slots},
     scalar::scalar,
 };
@@ -351,9 +352,18 @@ impl<'b> MetaReader<'b> {
 
     fn line(&mut self, line: &[u8]) -> Result<(), serde_json::Error> {
         let text: Cow<'_, str> = String::from_utf8_lossy(line);
-        self.walk.path.push(PathSegment::Index(self.objects.len()));
-        let object = object(&text, &mut self.plan, &mut self.walk)?;
-        self.walk.path.pop();
+        let (depth, index) = (self.walk.path.len(), PathSegment::Index(self.objects.len()));
+        self.walk.path.push(index.clone());
+        let object = match object(&text, &mut self.plan, &mut self.walk) {
+            Err(_) if !self.walk.budget.is_exceeded() => {
+                // An integer may have more digits than float64 can hold.
+                self.walk.path.truncate(depth);
+                self.walk.path.push(index);
+                object(&without_huge_numbers(&text), &mut self.plan, &mut self.walk)?
+            }
+            result => result?,
+        };
+        self.walk.path.truncate(depth);
         self.objects.push(object);
         Ok(())
     }

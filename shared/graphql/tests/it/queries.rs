@@ -153,6 +153,23 @@ async fn lists_and_keys_are_read_as_their_types_say() {
 }
 
 #[tokio::test]
+async fn numbers_beyond_float64_are_null() {
+    let types = types(&[schema(
+        "x",
+        &[("list", "{a: Int}"), ("numbers", "[Int]"), ("number", "Int")],
+    )]);
+    let huge = "9".repeat(400);
+    let line = format!(
+        r#"{{"list":[{huge},{{"a":{huge}}}],"number":{huge},"numbers":[{huge},1],"other":{huge},"schema":"x"}}"#
+    );
+    let request = GraphQlRequest::from_parameters("{xs{list{a} numbers number}}", "", "").unwrap();
+    let catalog = (types, MemoryCatalog(vec![line]));
+    let found = ask(catalog, &request, QueryLimits::default()).await;
+    let meta = json!({"list": [null, {"a": null}], "numbers": [null, 1], "number": null});
+    assert_eq!(found, json!({"data": {"xs": [meta]}}));
+}
+
+#[tokio::test]
 async fn answers_above_the_limit_are_an_error_that_says_so() {
     let request = GraphQlRequest::from_parameters("{olmbundles{name} __typename}", "", "").unwrap();
     let size = |value: &Value| value.to_string().len() as u64;
