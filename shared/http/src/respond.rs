@@ -54,8 +54,6 @@ pub(crate) struct Representation {
     pub(crate) negotiated: bool,
     /// A field that only some routes have.
     pub(crate) extra: Option<Box<(HeaderName, HeaderValue)>>,
-    /// Returns the status of an answer that is in memory.
-    pub(crate) status_of: fn(&[u8]) -> StatusCode,
     pub(crate) payload: Payload,
 }
 
@@ -89,7 +87,6 @@ impl Representation {
             coding: Coding::Identity,
             negotiated: false,
             extra: None,
-            status_of: |_| StatusCode::OK,
             payload: Payload::Memory(Bytes::new()),
         }
     }
@@ -163,11 +160,11 @@ impl App {
         let ranged = *request.method == Method::GET && if_range_holds(request.headers, representation.validators());
         let range = request.headers.get(RANGE).filter(|_| ranged);
         let mut response = representation.ok();
-        let payload = self.load(representation.payload).await?;
+        let (payload, status) = self.load(representation.payload).await?;
         if request.may_redirect() {
             self.check_inline(&payload)?;
         }
-        *response.status_mut() = payload.status(representation.status_of);
+        *response.status_mut() = status;
         let Some(length) = payload.length() else {
             // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
             return self.whole(request, response, payload).await;
@@ -195,9 +192,9 @@ impl App {
         representation: Representation,
     ) -> Result<Response<Body>, ApiError> {
         let mut response = representation.ok();
-        let payload = self.load(representation.payload).await?;
+        let (payload, status) = self.load(representation.payload).await?;
         self.check_inline(&payload)?;
-        *response.status_mut() = payload.status(representation.status_of);
+        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.remove(ETAG);
         headers.insert(

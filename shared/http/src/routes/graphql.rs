@@ -1,8 +1,8 @@
 //! Queries of GraphQL, as catalogd answers them, and by GET for caches.
 
-use graphql::{AnswerForm, GraphQlRequest, is_refusal};
+use graphql::{AnswerForm, GraphQlRequest};
 use http::{
-    HeaderMap, HeaderValue, StatusCode,
+    HeaderMap, HeaderValue,
     header::{ACCEPT, VARY},
 };
 use model::CachePolicy;
@@ -11,7 +11,7 @@ use super::{BodyType, DOCUMENT, Route, RouteCall};
 use crate::{
     content::AllowedMethods,
     error::ApiError,
-    fields::{Tag, graphql_parameters},
+    fields::{Coding, Tag, graphql_parameters, negotiate},
     payload::Payload,
     respond::Representation,
 };
@@ -34,7 +34,8 @@ pub(super) const GRAPHQL: Route = Route {
             "The operation to execute if there are several; in the content of a POST",
         ),
     ],
-    errors: &[400, 404, 422, 429, 503],
+    negotiated: true,
+    errors: &[400, 404, 406, 422, 429, 503],
     ..DOCUMENT
 };
 
@@ -50,20 +51,17 @@ async fn query(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let request = request.map_err(ApiError::GraphQlRequest)?;
     let served = call.app.served(&name).await?;
     let form = form(call.headers);
+    let coding = negotiate(call.headers, &Coding::ALL).ok_or(ApiError::NotAcceptable)?;
     let query = call.app.query(served, request, form).await?;
     Ok(Representation {
-        tag: Tag::with_suffix(query.identity(), "-graphql"),
-        extra: Some(Box::new((VARY, HeaderValue::from_static("Accept")))),
+        tag: Tag::with_suffix(query.identity(), &format!("-graphql{}", coding.suffix())),
+        extra: Some(Box::new((VARY, HeaderValue::from_static("Accept, Accept-Encoding")))),
+        coding,
         content_type: match form {
             AnswerForm::NullData => "application/json",
             AnswerForm::NoData => GRAPHQL_JSON,
         },
-        // With the other form every answer is 200, as in catalogd.
-        status_of: |body| match is_refusal(body) {
-            true => StatusCode::BAD_REQUEST,
-            false => StatusCode::OK,
-        },
-        payload: Payload::Queried(query),
+        payload: Payload::Queried { query, coding },
         ..Representation::empty_document(CachePolicy::Pointer)
     })
 }

@@ -57,7 +57,7 @@ async fn get_and_post_answer_the_same(#[case] query: &str, #[case] data: Value) 
         assert!(posted.headers.get("etag").is_none());
         let got = world.get(&path(query), &[]).await;
         assert_eq!(got.bytes(), posted.bytes());
-        assert_eq!(got.header("vary"), "Accept");
+        assert_eq!(got.header("vary"), "Accept, Accept-Encoding");
         assert!(got.header("cache-control").starts_with("public, "));
         let head = world.ask(Method::HEAD, &path(query), &[]).await;
         assert_eq!(head.header("content-length"), got.header("content-length"));
@@ -97,6 +97,34 @@ async fn get_is_answered_304_without_execution_until_the_content_changes() {
     let changed = world.get(&query, &known).await;
     assert_eq!(changed.status, StatusCode::OK);
     assert!(changed.text().contains("alphabet.v1"));
+}
+
+#[tokio::test]
+async fn answers_are_compressed_as_the_client_accepts() {
+    let world = World::new().await;
+    let query = "{olmbundles{name package schema}}";
+    let plain = world.get(&path(query), &[]).await;
+    let mut tags = vec![plain.header("etag").to_owned()];
+    for coding in ["zstd", "gzip"] {
+        let accept = [("accept-encoding", coding)];
+        for answer in [
+            world.get(&path(query), &accept).await,
+            world.post(PATH, &accept, body(query)).await,
+        ] {
+            assert_eq!(answer.header("content-encoding"), coding);
+            assert_eq!(answer.decoded(), plain.bytes());
+        }
+        tags.push(world.get(&path(query), &accept).await.header("etag").to_owned());
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    assert_eq!(tags.len(), 3, "{tags:?}");
+    let fields = [("accept", GRAPHQL_JSON), ("accept-encoding", "gzip")];
+    let refused = world.get(&path("{"), &fields).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert!(refused.decoded().starts_with(b"{\"errors\""));
+    let none = world.get(&path(query), &[("accept-encoding", "*;q=0")]).await;
+    assert_eq!(none.status, StatusCode::NOT_ACCEPTABLE);
 }
 
 #[rstest]
