@@ -1,13 +1,21 @@
 //! Queries of GraphQL.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::body::Body;
 use catalog_mirror_http::{BaseUrl, CONTENT_MAX, HttpSettings, Large};
 use futures_util::stream;
 use http::{Method, StatusCode};
+use model::Key;
 use rstest::rstest;
 use serde_json::{Value, json};
+use store::memory::{Answer as Action, Moment};
 use testkit::Answer;
 
 use crate::{
@@ -263,6 +271,60 @@ async fn answers_that_a_function_cannot_send_are_errors_that_say_so() {
         assert_eq!(answer.status, StatusCode::OK);
         assert!(answer.text().contains("ask for less"), "{}", answer.text());
     }
+}
+
+fn uncached() -> HttpSettings {
+    HttpSettings {
+        cache_bytes: 0,
+        ..HttpSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn failing_store_is_answered_with_503_and_not_remembered() {
+    let world = World::new().await;
+    world.store.set_hook(|call, moment| match moment {
+        Moment::Before if call.key.as_ref().is_some_and(Key::is_immutable) => Action::Fail,
+        _ => Action::GoOn,
+    });
+    for answer in [
+        world.post(PATH, &[], body("{olmbundles{name}}")).await,
+        world.get(&path("{olmbundles{name}}"), &[]).await,
+    ] {
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
+    }
+    world.store.clear_hook();
+    let answer = world.get(&path("{olmbundles{name}}"), &[]).await;
+    assert_eq!(answer.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn query_ends_with_its_time() {
+    let world = World::with(uncached(), Publication::default(), LINES).await;
+    let reads = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reads);
+    world.store.set_hook(move |call, moment| {
+        if moment == Moment::Before
+            && call
+                .key
+                .as_ref()
+                .is_some_and(|key| key.to_string().starts_with("packages/"))
+        {
+            count.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        Action::GoOn
+    });
+    let lists = (0..50).map(|at| format!("a{at}: olmbundles(package: \"alpha\"){{name}} "));
+    let query = format!("{{{}}}", lists.collect::<String>());
+    let answer = world.post(PATH, &[], body(&query)).await;
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", answer.text());
+    assert!(answer.text().contains("slow-query"), "{}", answer.text());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let before = reads.load(Ordering::Relaxed);
+    assert!(before < 50, "all {before} lists were read");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(reads.load(Ordering::Relaxed), before, "the query goes on");
 }
 
 #[tokio::test]
