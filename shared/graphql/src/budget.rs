@@ -5,12 +5,12 @@ const VALUE_OVERHEAD: u64 = 64;
 
 /// Memory that the values of one answer may take.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct AnswerBudget {
     limit: u64,
     spent: AtomicU64,
 }
 
-impl Budget {
+impl AnswerBudget {
     pub(crate) const fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn charge_takes_exactly_the_limit() {
-        let budget = Budget::new(2 * VALUE_OVERHEAD + 10);
+        let budget = AnswerBudget::new(2 * VALUE_OVERHEAD + 10);
         assert!(budget.charge(10) && budget.charge(0));
         assert!(!budget.is_exceeded());
         assert!(!budget.charge(0));

@@ -22,12 +22,12 @@ use futures_util::{TryStreamExt, lock::Mutex as AsyncMutex};
 use serde::Serialize;
 
 use crate::{
-    budget::{Budget, too_large},
+    budget::{AnswerBudget, too_large},
     data::{CatalogData, MetaPage},
     error::DataError,
     limits::{self, QueryLimits},
-    objects::{MetaReader, Walk, object},
-    plan::Plan,
+    objects::{MetaReader, ValueWalk, object},
+    plan::SelectionPlan,
     request::GraphQlRequest,
     types::{CatalogTypes, MetaList, Roots, SUMMARY},
 };
@@ -67,7 +67,7 @@ impl CatalogTypes {
         let state = Arc::new(ExecutionState {
             roots: Arc::clone(&self.roots),
             data,
-            budget: Budget::new(limits.answer),
+            budget: AnswerBudget::new(limits.answer),
             made: Mutex::default(),
             failure: Mutex::default(),
             turn: AsyncMutex::default(),
@@ -93,7 +93,7 @@ pub fn is_refusal(answer: &[u8]) -> bool {
 struct ExecutionState {
     roots: Arc<Roots>,
     data: Arc<dyn CatalogData>,
-    budget: Budget,
+    budget: AnswerBudget,
     /// Values of fields of the root, by the address of the field in the query. A fragment that is spread twice has the field
     /// twice.
     made: Mutex<HashMap<usize, Vec<Value>>>,
@@ -180,8 +180,8 @@ impl ExecutionState {
         });
         let schemas: Vec<serde_json::Value> = schemas.collect();
         let line = serde_json::json!({ "totalSchemas": schemas.len(), "schemas": schemas }).to_string();
-        let mut plan = Plan::new(&[ctx.field()], &self.roots.summary);
-        let mut walk = Walk::new(&self.budget, key(ctx));
+        let mut plan = SelectionPlan::new(&[ctx.field()], &self.roots.summary);
+        let mut walk = ValueWalk::new(&self.budget, key(ctx));
         object(&line, &mut plan, &mut walk).map_err(|error| self.unreadable(error.into()))
     }
 
@@ -193,8 +193,8 @@ impl ExecutionState {
             .get(name)
             .ok_or_else(|| format!("unknown field {name}"))?;
         let page = page(ctx, &list.schema);
-        let plan = Plan::new(&[ctx.field()], &list.shape);
-        let mut reader = MetaReader::new(plan, Walk::new(&self.budget, key(ctx)));
+        let plan = SelectionPlan::new(&[ctx.field()], &list.shape);
+        let mut reader = MetaReader::new(plan, ValueWalk::new(&self.budget, key(ctx)));
         let _turn = self.turn.lock().await;
         let lines = self.data.lines(&page).await;
         let mut lines = lines.map_err(|failure| self.unreadable(failure))?;

@@ -8,9 +8,9 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, M
 use serde_json::value::RawValue;
 
 use crate::{
-    budget::Budget,
+    budget::AnswerBudget,
     go::without_huge_numbers,
-    plan::{FoundSlot, Output, OutputSource, Plan, PlannedValue, Slots},
+    plan::{FoundSlot, Output, OutputSource, PlannedValue, SelectionPlan, Slots},
     scalar::scalar,
 };
 
@@ -19,16 +19,16 @@ const FAULTS_MAX: usize = 20;
 
 /// State of the walk through the values of one list.
 #[derive(Debug)]
-pub(crate) struct Walk<'b> {
-    pub(crate) budget: &'b Budget,
+pub(crate) struct ValueWalk<'b> {
+    pub(crate) budget: &'b AnswerBudget,
     /// Path of the current value.
     pub(crate) path: Vec<PathSegment>,
     /// Paths of values that are no lists where the type is one.
     pub(crate) faults: Vec<Vec<PathSegment>>,
 }
 
-impl<'b> Walk<'b> {
-    pub(crate) fn new(budget: &'b Budget, root: &str) -> Self {
+impl<'b> ValueWalk<'b> {
+    pub(crate) fn new(budget: &'b AnswerBudget, root: &str) -> Self {
         Self {
             budget,
             path: vec![PathSegment::Field(root.to_owned())],
@@ -56,7 +56,11 @@ impl<'b> Walk<'b> {
 ///
 /// # Errors
 /// The line is no JSON, or the budget is exceeded.
-pub(crate) fn object(line: &str, plan: &mut Plan, walk: &mut Walk<'_>) -> Result<Value, serde_json::Error> {
+pub(crate) fn object(
+    line: &str,
+    plan: &mut SelectionPlan,
+    walk: &mut ValueWalk<'_>,
+) -> Result<Value, serde_json::Error> {
     read(line, ObjectSeed { plan, walk })
 }
 
@@ -67,8 +71,8 @@ fn read<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Result<S::Valu
 
 /// Reads an object. Null is null, and any other value an object whose fields are all null.
 struct ObjectSeed<'a, 'b> {
-    plan: &'a mut Plan,
-    walk: &'a mut Walk<'b>,
+    plan: &'a mut SelectionPlan,
+    walk: &'a mut ValueWalk<'b>,
 }
 
 impl<'de> DeserializeSeed<'de> for ObjectSeed<'_, '_> {
@@ -141,8 +145,8 @@ enum FoundValue<'de> {
 }
 
 fn outputs<'de, E: Error>(
-    plan: &mut Plan,
-    walk: &mut Walk<'_>,
+    plan: &mut SelectionPlan,
+    walk: &mut ValueWalk<'_>,
     found: &mut [Option<FoundValue<'de>>],
 ) -> Result<Value, E> {
     let mut fields: IndexMap<Name, Value> = IndexMap::with_capacity(plan.outputs.len());
@@ -163,7 +167,7 @@ fn outputs<'de, E: Error>(
 
 impl Output {
     /// Returns what reads the value of the field.
-    fn seed<'a, 'b>(&'a mut self, walk: &'a mut Walk<'b>) -> ValueSeed<'a, 'b> {
+    fn seed<'a, 'b>(&'a mut self, walk: &'a mut ValueWalk<'b>) -> ValueSeed<'a, 'b> {
         ValueSeed {
             key: &self.key,
             planned: match &mut self.source {
@@ -179,7 +183,7 @@ impl Output {
 struct ValueSeed<'a, 'b> {
     key: &'a Name,
     planned: Option<&'a mut PlannedValue>,
-    walk: &'a mut Walk<'b>,
+    walk: &'a mut ValueWalk<'b>,
 }
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
@@ -203,7 +207,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
 fn scalar_of<'de, D: Deserializer<'de>>(
     deserializer: D,
     of: ValueType,
-    walk: &mut Walk<'_>,
+    walk: &mut ValueWalk<'_>,
 ) -> Result<Value, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?;
     walk.charge(raw.get().len())?;
@@ -213,7 +217,7 @@ fn scalar_of<'de, D: Deserializer<'de>>(
 /// Reads a list. Null is null, and any other value an error.
 struct ListVisitor<'a, 'b> {
     list: &'a mut PlannedValue,
-    walk: &'a mut Walk<'b>,
+    walk: &'a mut ValueWalk<'b>,
 }
 
 impl<'de> Visitor<'de> for ListVisitor<'_, '_> {
@@ -271,7 +275,7 @@ impl<'de> Visitor<'de> for ListVisitor<'_, '_> {
 /// Reads an element of a list.
 struct ElementSeed<'a, 'b> {
     planned: &'a mut PlannedValue,
-    walk: &'a mut Walk<'b>,
+    walk: &'a mut ValueWalk<'b>,
 }
 
 impl<'de> DeserializeSeed<'de> for ElementSeed<'_, '_> {
@@ -312,15 +316,15 @@ impl Visitor<'_> for KeySeed<'_> {
 /// Splits chunks of lines and makes an object of each line.
 #[derive(Debug)]
 pub(crate) struct MetaReader<'b> {
-    pub(crate) walk: Walk<'b>,
-    plan: Plan,
+    pub(crate) walk: ValueWalk<'b>,
+    plan: SelectionPlan,
     /// Start of a line whose end is in a later chunk.
     partial: Vec<u8>,
     objects: Vec<Value>,
 }
 
 impl<'b> MetaReader<'b> {
-    pub(crate) fn new(plan: Plan, walk: Walk<'b>) -> Self {
+    pub(crate) fn new(plan: SelectionPlan, walk: ValueWalk<'b>) -> Self {
         Self {
             walk,
             plan,

@@ -14,7 +14,7 @@ const KEYS_MAX: usize = 256;
 
 /// Fields of an object that a query asks for.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct SelectionPlan {
     pub(crate) type_name: String,
     /// Fields of the answer, in its order.
     pub(crate) outputs: Vec<Output>,
@@ -41,7 +41,7 @@ pub(crate) enum OutputSource {
 pub(crate) enum PlannedValue {
     Scalar(ValueType),
     Scalars(ValueType),
-    Objects(Plan),
+    Objects(SelectionPlan),
 }
 
 /// Values of an object that are needed, found by the keys of its JSON.
@@ -61,7 +61,7 @@ pub(crate) struct FoundSlot {
     pub(crate) is_exact: bool,
 }
 
-impl Plan {
+impl SelectionPlan {
     /// Plans the fields of one or more selections of one object.
     pub(crate) fn new(selected: &[SelectionField<'_>], shape: &ObjectShape) -> Self {
         // Fields of one key are one field, whose selections are merged.
@@ -110,7 +110,7 @@ fn source(
     let planned = match shape.fields.get(name)? {
         FieldShape::Scalar(of) => PlannedValue::Scalar(*of),
         FieldShape::Scalars(of) => PlannedValue::Scalars(*of),
-        FieldShape::Objects(inner) => PlannedValue::Objects(Plan::new(fields, inner)),
+        FieldShape::Objects(inner) => PlannedValue::Objects(SelectionPlan::new(fields, inner)),
     };
     Some(OutputSource::Slot(slots.add(name, output), planned))
 }

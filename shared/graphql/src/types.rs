@@ -15,7 +15,8 @@ use crate::{
     introspection::IntrospectionCost,
 };
 
-/// Version of the rules by which queries are answered. An answer for an unchanged catalog changes only with it.
+/// Version of the rules by which queries are answered. An answer for an unchanged catalog changes only with it, so an update of
+/// the library increases it if a message has changed.
 pub const GRAPHQL_VERSION: u32 = 1;
 
 /// Maximum number of schemas. Real catalogs have at most ten.

@@ -52,9 +52,17 @@ impl CatalogQuery {
     }
 }
 
-fn identity(served: &ServedCatalog, fields: ObjectDigest, request: &GraphQlRequest, form: AnswerForm) -> Sha256 {
+fn identity(
+    served: &ServedCatalog,
+    fields: ObjectDigest,
+    request: &GraphQlRequest,
+    form: AnswerForm,
+    limits: QueryLimits,
+) -> Sha256 {
     let mut text = b"graphql".to_vec();
     text.extend_from_slice(&GRAPHQL_VERSION.to_be_bytes());
+    // A function and a server may answer for one mirror: what is too large for one is not for the other.
+    text.extend_from_slice(&limits.answer.to_be_bytes());
     text.push(match form {
         AnswerForm::NullData => 0,
         AnswerForm::NoData => 1,
@@ -77,7 +85,7 @@ impl App {
         let snapshot = self.snapshot(&served).await?;
         let fields = snapshot.search.ok_or(ApiError::NoGraphQl)?;
         Ok(CatalogQuery(Arc::new(QueryParts {
-            identity: identity(&served, fields, &request, form),
+            identity: identity(&served, fields, &request, form, self.query_limits()),
             served,
             snapshot,
             fields,
