@@ -1,6 +1,10 @@
 //! The registry API of OLM v0 at the command line: catalogs, access, and errors.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use ::registry::api::{ApiBundle, ApiPackage, GetBundleRequest, GetPackageRequest};
 use tempfile::TempDir;
@@ -108,6 +112,31 @@ async fn serve_answers_for_the_catalog_in_the_host() {
         package(port, "demo.mirror.example", "demo-database").await.unwrap(),
         second
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_never_answers_for_a_removed_catalog_with_another_one() {
+    let site = Site::new();
+    let (_server, port) = site.serve(&[]);
+    let host = "demo-v2.mirror.example";
+    package(port, host, "demo-database").await.unwrap();
+    run(["rm", "--store", &site.path("store"), "demo.v2"]).exits(0);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // The catalogs are looked for once a second. Then `demo` is the only one.
+    loop {
+        let status = package(port, host, "demo-database").await.unwrap_err();
+        assert_eq!(
+            (status.code(), status.message()),
+            (Code::NotFound, "the catalog was removed")
+        );
+        if package(port, "mirror.example", "demo-database").await.is_ok() {
+            break;
+        }
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let status = package(port, host, "demo-database").await.unwrap_err();
+    assert_eq!(status.message(), "the catalog was removed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

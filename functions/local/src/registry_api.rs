@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     ops::Range,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -33,6 +33,9 @@ const GRAPHS: usize = 32;
 /// Maximum number of findings in the text of an error.
 const FINDINGS_MAX: usize = 3;
 
+/// Maximum number of names of catalogs that are remembered after their removal.
+const SERVED_MAX: usize = 10_000;
+
 /// Maximum number of characters of a package's name in the text of an error.
 const NAME_CHARS: usize = 100;
 
@@ -42,6 +45,8 @@ pub(crate) struct RegistryCatalogs {
     /// Catalogs that are served without credentials. `None` if all are.
     anonymous: Option<BTreeSet<String>>,
     names: Mutex<Option<KnownNames>>,
+    /// Names that were served, with dashes for their dots, as hosts have them.
+    served: Mutex<BTreeSet<String>>,
     /// States by the hash of their stored Snapshots. What cannot be served is remembered too.
     states: Cache<Sha256, Result<Graph, PublishedError>, GraphWeight>,
 }
@@ -69,6 +74,7 @@ impl RegistryCatalogs {
             catalogs,
             anonymous: anonymous.map(BTreeSet::from_iter),
             names: Mutex::default(),
+            served: Mutex::default(),
             states: Cache::with_weighter(GRAPHS, GRAPHS_BYTES, GraphWeight),
         }
     }
@@ -78,7 +84,7 @@ impl RegistryCatalogs {
     }
 
     async fn known_names(&self) -> Result<Arc<[String]>, PublishedError> {
-        let known = self.names.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = locked(&self.names).clone();
         if let Some(known) = known.filter(|known| known.read.elapsed() < NAMES_FOR) {
             return Ok(known.names);
         }
@@ -90,16 +96,32 @@ impl RegistryCatalogs {
             names: Arc::clone(&names),
             read,
         };
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        *locked(&self.names) = Some(known);
+        let mut served = locked(&self.served);
+        if served.len() < SERVED_MAX {
+            served.extend(names.iter().map(|name| as_label(name)));
+        }
         Ok(names)
     }
 
     async fn find(&self, name: &str) -> Result<Arc<dyn PublishedState>, PublishedError> {
         // Most hosts have a first label that is no catalog, which needs no look into the store.
-        if !self.known_names().await?.iter().any(|known| known == name) {
-            return Err(PublishedError::NotFound);
+        let names = self.known_names().await?;
+        if !names.iter().any(|known| known == name) {
+            let label = as_label(name);
+            let was_served = locked(&self.served).contains(&label);
+            return Err(
+                match was_served && !names.iter().any(|known| as_label(known) == label) {
+                    true => PublishedError::Removed,
+                    false => PublishedError::NotFound,
+                },
+            );
         }
-        let content = self.catalogs.content(name).await.map_err(unavailable)?;
+        let content = match self.catalogs.content(name).await.map_err(unavailable) {
+            // The names were read before.
+            Err(PublishedError::NotFound) => return Err(PublishedError::Removed),
+            content => content?,
+        };
         let key = content.identity();
         let graph = match self.states.get(&key) {
             Some(graph) => graph,
@@ -114,6 +136,15 @@ impl RegistryCatalogs {
         };
         Ok(Arc::new(GraphState { content, graph: graph? }))
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the label of a host that names a catalog, which has no dots.
+fn as_label(name: &str) -> String {
+    name.replace('.', "-")
 }
 
 impl Published for RegistryCatalogs {

@@ -16,6 +16,9 @@ use crate::{
 /// Time between two checks of a catalog that is watched. A catalog goes when its administrator removes it.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Service that operator-registry's own client asks for (`pkg/client`).
+const OPM_REGISTRY: &str = "Registry";
+
 /// Answers `Check`.
 pub(crate) fn check(
     call: &mut ApiCall,
@@ -58,20 +61,25 @@ pub(crate) fn watch(
 
 /// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service.
 async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
-    let state = match service.is_empty() || service == REGISTRY {
-        false => call.published.state(service).await,
-        true => match call.find().await {
-            Ok(found) => found.state,
-            // The client must name one of several catalogs, but the server serves.
-            Err(status) if status.code() == Code::NotFound => return Some(ServingStatus::Serving),
-            Err(_) => return Some(ServingStatus::NotServing),
+    let is_serving = match service {
+        "" | REGISTRY | OPM_REGISTRY => match call.find().await {
+            Ok(found) => found.state.is_ok(),
+            // The client must name one of several catalogs, but the server serves them.
+            Err(status) if status.code() == Code::NotFound => {
+                let names = call.published.names().await;
+                names.is_ok_and(|names| !names.is_empty())
+            }
+            Err(_) => false,
+        },
+        catalog => match call.published.state(catalog).await {
+            Err(PublishedError::NotFound | PublishedError::Removed) => return None,
+            state => state.is_ok(),
         },
     };
-    match state {
-        Ok(_) => Some(ServingStatus::Serving),
-        Err(PublishedError::NotFound) => None,
-        Err(_) => Some(ServingStatus::NotServing),
-    }
+    Some(match is_serving {
+        true => ServingStatus::Serving,
+        false => ServingStatus::NotServing,
+    })
 }
 
 fn response(status: ServingStatus) -> HealthCheckResponse {

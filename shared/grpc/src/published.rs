@@ -32,6 +32,9 @@ pub enum PublishedError {
     /// No such catalog is published.
     #[error("there is no such catalog")]
     NotFound,
+    /// The catalog was published once. Its clients must not get another one.
+    #[error("the catalog was removed")]
+    Removed,
     /// opm would refuse the content. The text says why.
     #[error("the catalog has errors that keep opm from serving it: {0}")]
     Refused(String),

@@ -26,7 +26,7 @@ pub(crate) fn of_registry(error: RegistryError) -> Status {
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
 pub(crate) fn of_published(error: PublishedError) -> Status {
     let code = match &error {
-        PublishedError::NotFound => Code::NotFound,
+        PublishedError::NotFound | PublishedError::Removed => Code::NotFound,
         PublishedError::Refused(_) => Code::FailedPrecondition,
         PublishedError::NoGraph | PublishedError::Unavailable(_) => Code::Unavailable,
     };

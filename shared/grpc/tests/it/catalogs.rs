@@ -63,6 +63,7 @@ async fn catalog_that_cannot_be_chosen_is_not_found(
 )]
 #[case(PublishedError::Unavailable("no route".to_owned()), Code::Unavailable, "cannot be read now: no route")]
 #[case(PublishedError::NotFound, Code::NotFound, "there is no such catalog")]
+#[case(PublishedError::Removed, Code::NotFound, "the catalog was removed")]
 #[tokio::test]
 async fn catalog_that_cannot_answer_says_why(
     #[case] error: PublishedError,

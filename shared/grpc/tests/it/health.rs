@@ -38,6 +38,8 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
     for (service, expected) in [
         ("", Ok(ServingStatus::Serving)),
         ("api.Registry", Ok(ServingStatus::Serving)),
+        // As operator-registry's own client asks.
+        ("Registry", Ok(ServingStatus::Serving)),
         ("a", Ok(ServingStatus::Serving)),
         ("b", Ok(ServingStatus::NotServing)),
         ("absent", Err(Code::NotFound)),
@@ -49,6 +51,10 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
     assert_eq!(check(&client, "").await, Ok(ServingStatus::NotServing));
     let client = Client::connect(server.port, "mirror.lab").await;
     assert_eq!(check(&client, "").await, Ok(ServingStatus::Serving));
+    // Without any catalog there is nothing to serve.
+    let server = TestServer::start(&MemoryCatalogs::default(), None).await;
+    let client = Client::connect(server.port, "mirror.lab").await;
+    assert_eq!(check(&client, "").await, Ok(ServingStatus::NotServing));
 }
 
 #[tokio::test]
