@@ -12,6 +12,7 @@ use crate::{
     error::{ApiError, Corruption},
     metrics::HttpMetrics,
     pointer::Pointers,
+    queries::ANSWERS_MAX,
     settings::HttpSettings,
 };
 
@@ -31,6 +32,8 @@ pub(crate) struct App {
     /// Queries of GraphQL that may run.
     pub(crate) queries: Arc<Semaphore>,
     pub(crate) contents: ContentBudget,
+    /// Bytes that answers to queries may take while they are sent.
+    pub(crate) answers: Arc<Semaphore>,
 }
 
 /// Returns the maximum number of queries at a time: two for each processor, since one may wait for the store. All others wait
@@ -49,6 +52,7 @@ impl App {
             metrics,
             started: Instant::now(),
             contents: ContentBudget::default(),
+            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             queries: Arc::new(Semaphore::new(queries_max())),
         }
     }

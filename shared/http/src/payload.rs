@@ -142,10 +142,13 @@ impl App {
             }
             Payload::Compared(comparison) => Box::pin(self.compared(comparison)).await?,
             Payload::Queried { query, coding } => {
-                let plain = Box::pin(self.queried(query.clone())).await?;
+                let plain = self.hold(Box::pin(self.queried(query.clone())).await?)?;
                 let status = status(&plain);
-                let coded = Box::pin(self.coded(query.identity(), plain, coding)).await?;
-                return Ok((Payload::Memory(coded), status));
+                let answer = match coding {
+                    Coding::Identity => plain,
+                    coding => self.hold(Box::pin(self.coded(query.identity(), plain, coding)).await?)?,
+                };
+                return Ok((Payload::Memory(answer), status));
             }
             payload @ (Payload::Memory(_)
             | Payload::Stored(_)

@@ -12,7 +12,7 @@ use graphql::{
 use model::{ObjectDigest, SearchDocument, Sha256, Snapshot, StoredDocument};
 use tokio::{
     runtime::Handle,
-    sync::oneshot,
+    sync::{OwnedSemaphorePermit, oneshot},
     time::{Instant, timeout_at},
 };
 
@@ -29,6 +29,22 @@ use crate::{
 
 /// Maximum time for a query with its turn, as in catalogd.
 const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Maximum size of all answers to queries that are being sent, in bytes: eight of the largest. A client may take its answer
+/// slowly, and answers to different queries share no memory.
+pub(crate) const ANSWERS_MAX: usize = 256 << 20;
+
+/// An answer that counts against [`ANSWERS_MAX`] until it is sent.
+struct HeldAnswer {
+    bytes: Bytes,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for HeldAnswer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// A query on a published state, which is executed when its answer is asked for.
 #[derive(Debug, Clone)]
@@ -102,6 +118,14 @@ impl App {
         }
         let make = self.execute(query);
         Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
+    }
+
+    /// Counts an answer until it is dropped.
+    pub(crate) fn hold(&self, bytes: Bytes) -> Result<Bytes, ApiError> {
+        let length = u32::try_from(bytes.len()).map_err(|_| ApiError::TooManyQueries)?;
+        let memory = Arc::clone(&self.answers).try_acquire_many_owned(length);
+        let _memory = memory.map_err(|_| ApiError::TooManyQueries)?;
+        Ok(Bytes::from_owner(HeldAnswer { bytes, _memory }))
     }
 
     /// Executes a query within its time. Nothing of it goes on afterwards, or once the client has gone.
@@ -230,6 +254,23 @@ fn filter(page: &MetaPage) -> Option<Query> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hold_takes_exactly_what_all_answers_may_have() {
+        let store = Arc::new(store::MemoryStore::new());
+        let app = App::new(store, crate::HttpSettings::default(), crate::HttpMetrics::default());
+        let answer = Bytes::from(vec![b' '; ANSWERS_MAX / 4]);
+        let mut held: Vec<Bytes> = (0..4).map(|_| app.hold(answer.clone()).unwrap()).collect();
+        assert!(matches!(
+            app.hold(Bytes::from_static(b"a")),
+            Err(ApiError::TooManyQueries)
+        ));
+        // A part of it keeps all of it.
+        let part = held.pop().map(|answer| answer.slice(..1));
+        assert!(app.hold(answer.clone()).is_err());
+        drop(part);
+        assert!(app.hold(answer).is_ok());
+    }
 
     #[test]
     fn filter_takes_a_package_for_the_one_that_has_its_name() {
