@@ -7,6 +7,7 @@ CRANE=github.com/google/go-containerregistry/cmd/crane@v0.20.6
 ORAS=oras.land/oras/cmd/oras@v1.2.3
 # The last version that builds without asking the module proxy for a list of versions.
 MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
 COSIGN=github.com/sigstore/cosign/v2/cmd/cosign@v2.6.1
 # The checks install all Python tools at once, so that pip finds versions that work together.
 AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1.9.2
@@ -23,6 +24,7 @@ install_check_tools() {
   need_oras
   need_fbc_reader
   need_opm
+  need_catalogd_oracle
 }
 
 need_check_servers() {
@@ -39,6 +41,8 @@ need_minio() { need_go minio "$MINIO"; }
 need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
 # Validates catalogs and answers the registry API with opm's own module.
 need_opm() { need_go_folder opm-oracle "$ROOT/scripts/lib/opm"; }
+# Answers GraphQL with catalogd's own packages.
+need_catalogd_oracle() { need_go_within catalogd-oracle "$CATALOGD" "$ROOT/scripts/lib/catalogd"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 
@@ -117,6 +121,23 @@ need_go_folder() {
   say "building $1"
   mkdir -p "$GO_PROGRAMS"
   (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .) || die "$1 cannot be built"
+  echo "$source" >"$GO_PROGRAMS/$1.source"
+}
+
+# need_go_within COMMAND MODULE@VERSION FOLDER: builds a program from a folder of this tree as a part of a module, whose internal
+# packages it uses.
+need_go_within() {
+  local source module=$WORK/within-$1
+  source=$2$(cat "$3"/*.go | sha256)
+  ! has_go_program "$1" "$source" || return 0
+  say "building $1"
+  mkdir -p "$GO_PROGRAMS"
+  local from
+  from=$(cd "$WORK" && go mod download -json "$2" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p') || die "$2 cannot be fetched"
+  cp -r "$from" "$module" && chmod -R u+w "$module"
+  mkdir "$module/cmd/$1" && cp "$3"/*.go "$module/cmd/$1"
+  (cd "$module" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "./cmd/$1") || die "$1 cannot be built"
+  rm -r "$module"
   echo "$source" >"$GO_PROGRAMS/$1.source"
 }
 

@@ -31,7 +31,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "sync",
         &["fetch", "model", "oci", "publish", "render", "store", "trust"],
     ),
-    ("http", &["model", "oci", "olm", "store", "trust"]),
+    // Names of fields are those under which `olm` records them.
+    ("graphql", &["model", "olm"]),
+    ("http", &["graphql", "model", "oci", "olm", "store", "trust"]),
     ("grpc", &["registry"]),
     ("server", &["http", "model"]),
     ("config", &["compose", "model", "publish", "source", "trust"]),
@@ -50,6 +52,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
     ("catalog-mirror-registry", NO_IO),
+    // Its lines come as a stream.
+    ("catalog-mirror-graphql", &["tokio", "reqwest", "hyper"]),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     (

@@ -4,12 +4,15 @@ use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
 use model::Key;
 use store::{Fetched, Get, Object, Store, StoreError};
+use tokio::sync::Semaphore;
 
 use crate::{
     cache::Caches,
+    content::ContentBudget,
     error::{ApiError, Corruption},
     metrics::HttpMetrics,
     pointer::Pointers,
+    queries::ANSWERS_MAX,
     settings::HttpSettings,
 };
 
@@ -26,6 +29,17 @@ pub(crate) struct App {
     pub(crate) caches: Arc<Caches>,
     pub(crate) metrics: HttpMetrics,
     pub(crate) started: Instant,
+    /// Queries of GraphQL that may run.
+    pub(crate) queries: Arc<Semaphore>,
+    pub(crate) contents: ContentBudget,
+    /// Bytes that answers to queries may take while they are sent.
+    pub(crate) answers: Arc<Semaphore>,
+}
+
+/// Returns the maximum number of queries at a time: two for each processor, since one may wait for the store. All others wait
+/// for their turn, so that queries take neither all memory nor all processors.
+fn queries_max() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl App {
@@ -37,6 +51,9 @@ impl App {
             settings,
             metrics,
             started: Instant::now(),
+            contents: ContentBudget::default(),
+            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            queries: Arc::new(Semaphore::new(queries_max())),
         }
     }
 

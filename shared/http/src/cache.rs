@@ -1,6 +1,7 @@
 use std::{hash::Hash, sync::Arc, time::Instant};
 
 use bytes::Bytes;
+use graphql::{CatalogTypes, TypesError};
 use model::{Key, ObjectKey, Sha256, ShardRef, Snapshot};
 use olm::SearchIndex;
 use quick_cache::{
@@ -10,6 +11,9 @@ use quick_cache::{
 use store::Version;
 
 use crate::{fields::Coding, index::CatalogIndex, settings::HttpSettings};
+
+/// Types of GraphQL of a catalog, or the reason for none.
+pub(crate) type GraphQlTypes = Result<CatalogTypes, TypesError>;
 
 /// Estimated memory of a cache entry beside its value, in bytes.
 const ENTRY_OVERHEAD: u64 = 256;
@@ -27,6 +31,8 @@ pub(crate) struct Caches {
     pub(crate) indexes: Cache<Sha256, Arc<CatalogIndex>, Weight>,
     /// Indexes for search, by the hash of their stored documents.
     pub(crate) searches: Cache<Sha256, Arc<SearchIndex>, Weight>,
+    /// Types of GraphQL, or the reason for none, by the hash of the documents with their fields.
+    pub(crate) types: Cache<Sha256, Arc<GraphQlTypes>, Weight>,
     /// Snapshots, by the hash of their stored bytes.
     pub(crate) snapshots: Cache<Sha256, Arc<Snapshot>, Weight>,
     /// Stored versions of large objects whose bytes were hashed and found right, with the time of that.
@@ -51,7 +57,9 @@ impl Caches {
             // Four parts, so that a body of an eighth of all memory still fits into one.
             bodies: cache(9 * sixteenth, 4),
             // One part each: an index of 100,000 Metas takes 8 MB in one piece.
-            indexes: cache(2 * eighth, 1),
+            indexes: cache(7 * (sixteenth / 2), 1),
+            // A real catalog has 300 kB of types.
+            types: cache(sixteenth / 2, 1),
             searches: cache(sixteenth, 1),
             snapshots: cache(eighth, 1),
             verified: Cache::new(VERIFIED_MAX),
@@ -99,6 +107,12 @@ impl Weighter<Sha256, Arc<CatalogIndex>> for Weight {
 impl Weighter<Sha256, Arc<SearchIndex>> for Weight {
     fn weight(&self, _: &Sha256, index: &Arc<SearchIndex>) -> u64 {
         index.weight() + ENTRY_OVERHEAD
+    }
+}
+
+impl Weighter<Sha256, Arc<GraphQlTypes>> for Weight {
+    fn weight(&self, _: &Sha256, types: &Arc<GraphQlTypes>) -> u64 {
+        types.as_ref().as_ref().map_or(0, CatalogTypes::weight) + ENTRY_OVERHEAD
     }
 }
 

@@ -73,15 +73,18 @@ impl CatalogIndex {
     /// Returns the positions of the matching lines in `all.json`, in its order, neighbours joined. The query has to have a
     /// filter. A Meta without a schema matches no query, as in catalogd.
     pub(crate) fn select(&self, query: &Query) -> Vec<Range<u64>> {
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for meta in self.matching(query).into_iter().flatten() {
-            let end = meta.offset + u64::from(meta.length);
-            match ranges.last_mut() {
-                Some(last) if last.end == meta.offset => last.end = end,
-                _ => ranges.push(meta.offset..end),
-            }
-        }
-        ranges
+        joined(self.matching(query).into_iter().flatten())
+    }
+
+    /// As [`Self::select`], for `limit` lines after the first `offset` ones.
+    pub(crate) fn page(&self, query: &Query, offset: usize, limit: usize) -> Vec<Range<u64>> {
+        joined(self.matching(query).into_iter().flatten().skip(offset).take(limit))
+    }
+
+    /// Returns the number of Metas of a schema.
+    pub(crate) fn count(&self, schema: &str) -> usize {
+        let text = self.texts.filter(schema).flatten();
+        text.map_or(0, |text| self.equal(&self.by_schema, text, |meta| meta.schema).len())
     }
 
     /// Walks the shortest of the lists that the filters select. Returns `None` if a filter has a text that no Meta has.
@@ -116,6 +119,18 @@ impl CatalogIndex {
         let metas = self.metas.capacity() * (size_of::<MetaEntry>() + 3 * size_of::<u32>());
         (metas + self.texts.arena.capacity() + self.texts.ends.capacity() * size_of::<u32>() * 2) as u64
     }
+}
+
+fn joined<'a>(metas: impl Iterator<Item = &'a MetaEntry>) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for meta in metas {
+        let end = meta.offset + u64::from(meta.length);
+        match ranges.last_mut() {
+            Some(last) if last.end == meta.offset => last.end = end,
+            _ => ranges.push(meta.offset..end),
+        }
+    }
+    ranges
 }
 
 fn entry(meta: &IndexedMeta, start: u64, end: u64, texts: &mut Interner) -> Result<MetaEntry, IndexMismatch> {
@@ -281,6 +296,26 @@ mod tests {
         assert_eq!(select("q", "", ""), []);
         // An olm.package has no package field.
         assert_eq!(select("", "", "c"), [30..40]);
+    }
+
+    #[test]
+    fn page_takes_lines_after_the_first_ones() {
+        let (index, snapshot) = published();
+        let index = CatalogIndex::new(&index, &snapshot).unwrap();
+        let query = Query {
+            schema: "b".to_owned(),
+            ..Query::default()
+        };
+        for (offset, limit, expected) in [
+            (0, 2, vec![10..20, 40..50]),
+            (0, 1, vec![10..20]),
+            (1, 100, vec![40..50]),
+            (2, 1, vec![]),
+            (usize::MAX, usize::MAX, vec![]),
+        ] {
+            assert_eq!(index.page(&query, offset, limit), expected, "{offset} {limit}");
+        }
+        assert_eq!(["b", "p", "", "q"].map(|schema| index.count(schema)), [2, 2, 0, 0]);
     }
 
     #[test]

@@ -31,6 +31,18 @@ pub(crate) struct SelectedLines {
 }
 
 impl SelectedLines {
+    /// Returns lines at known positions, for readers that keep none of them.
+    pub(crate) fn at(served: &Arc<ServedCatalog>, snapshot: &Arc<Snapshot>, ranges: Vec<Range<u64>>) -> Self {
+        Self {
+            length: ranges.iter().map(|range| range.end - range.start).sum(),
+            // It is a key of the cache for bodies, which these lines never are.
+            identity: served.current.content_hash,
+            ranges: ranges.into(),
+            served: Arc::clone(served),
+            snapshot: Arc::clone(snapshot),
+        }
+    }
+
     /// Returns the key of the object that holds all of them, for errors.
     pub(crate) fn key(&self) -> Key {
         self.served.current.all.zstd.key()
@@ -59,7 +71,11 @@ impl App {
         })
     }
 
-    async fn index(&self, served: &ServedCatalog, snapshot: &Arc<Snapshot>) -> Result<Arc<CatalogIndex>, ApiError> {
+    pub(crate) async fn index(
+        &self,
+        served: &ServedCatalog,
+        snapshot: &Arc<Snapshot>,
+    ) -> Result<Arc<CatalogIndex>, ApiError> {
         let hash = served.current.snapshot.digest.sha256;
         if let Some(index) = self.caches.indexes.get(&hash) {
             return Ok(index);

@@ -1,7 +1,8 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use model::{Content, Encoding, Kind, ObjectRef, ShardRef};
+use http::StatusCode;
+use model::{Content, Encoding, Kind, ObjectRef, Sha256, ShardRef};
 
 use crate::{
     app::{App, blocking},
@@ -11,6 +12,7 @@ use crate::{
     fields::Coding,
     lines::SelectedLines,
     pointer::ServedCatalog,
+    queries::CatalogQuery,
     routes::Comparison,
     stored::Extent,
     stream::{self, Chunks},
@@ -33,6 +35,8 @@ pub(crate) enum Payload {
     Selected { lines: SelectedLines, coding: Coding },
     /// A comparison of two published states, a JSON document.
     Compared(Comparison),
+    /// The answer to a query in a coding, a JSON document.
+    Queried { query: CatalogQuery, coding: Coding },
 }
 
 impl Payload {
@@ -76,7 +80,11 @@ impl Payload {
     pub(crate) const fn object(&self) -> Option<&ObjectRef> {
         match self {
             Self::Stored(object) => Some(object),
-            Self::Memory(_) | Self::Transcoded { .. } | Self::Selected { .. } | Self::Compared(_) => None,
+            Self::Memory(_)
+            | Self::Transcoded { .. }
+            | Self::Selected { .. }
+            | Self::Compared(_)
+            | Self::Queried { .. } => None,
         }
     }
 
@@ -94,7 +102,7 @@ impl Payload {
                 lines,
                 coding: Coding::Identity,
             } => Some(lines.length),
-            Self::Transcoded { .. } | Self::Selected { .. } | Self::Compared(_) => None,
+            Self::Transcoded { .. } | Self::Selected { .. } | Self::Compared(_) | Self::Queried { .. } => None,
         }
     }
 
@@ -118,8 +126,9 @@ impl Payload {
 }
 
 impl App {
-    /// Reads, verifies and keeps a small payload, which becomes [`Payload::Memory`]. Returns a large one as it is.
-    pub(crate) async fn load(self: &Arc<Self>, payload: Payload) -> Result<Payload, ApiError> {
+    /// Reads, verifies and keeps a small payload, which becomes [`Payload::Memory`]. Returns a large one as it is. The status is
+    /// that of the answer.
+    pub(crate) async fn load(self: &Arc<Self>, payload: Payload) -> Result<(Payload, StatusCode), ApiError> {
         let small = self.caches.body_max;
         let bytes = match payload {
             Payload::Stored(object) if object.digest.size <= small || Payload::is_document(&object) => {
@@ -132,12 +141,21 @@ impl App {
                 Box::pin(self.collected(lines, coding)).await?
             }
             Payload::Compared(comparison) => Box::pin(self.compared(comparison)).await?,
+            Payload::Queried { query, coding } => {
+                let plain = self.hold(Box::pin(self.queried(query.clone())).await?)?;
+                let status = status(&plain);
+                let answer = match coding {
+                    Coding::Identity => plain,
+                    coding => self.hold(Box::pin(self.coded(query.identity(), plain, coding)).await?)?,
+                };
+                return Ok((Payload::Memory(answer), status));
+            }
             payload @ (Payload::Memory(_)
             | Payload::Stored(_)
             | Payload::Transcoded { .. }
-            | Payload::Selected { .. }) => return Ok(payload),
+            | Payload::Selected { .. }) => return Ok((payload, StatusCode::OK)),
         };
-        Ok(Payload::Memory(bytes))
+        Ok((Payload::Memory(bytes), StatusCode::OK))
     }
 
     /// Streams all bytes of a loaded payload. The first read has happened when this returns, so that a failure still gets
@@ -152,6 +170,10 @@ impl App {
             }
             Payload::Selected { lines, coding } => encode(self.lines(lines).await?, *coding, lines.key()),
             Payload::Compared(comparison) => Ok(stream::once(self.compared(comparison.clone()).await?)),
+            Payload::Queried { query, coding } => {
+                let plain = self.queried(query.clone()).await?;
+                Ok(stream::once(self.coded(query.identity(), plain, *coding).await?))
+            }
         }
     }
 
@@ -162,6 +184,10 @@ impl App {
             Payload::Memory(bytes) => return Ok(slice(bytes.clone())),
             Payload::Stored(object) => return self.stream_object(object, Extent::Part(range)).await,
             Payload::Compared(comparison) => return Ok(slice(self.compared(comparison.clone()).await?)),
+            Payload::Queried { query, coding } => {
+                let plain = self.queried(query.clone()).await?;
+                return Ok(slice(self.coded(query.identity(), plain, *coding).await?));
+            }
             Payload::Transcoded { object, lines, .. } => {
                 (self.decoded(object, lines.size, Extent::Prefix).await?, object.key())
             }
@@ -184,6 +210,21 @@ impl App {
                 .await
                 .map_err(stream::coding(&object.key()))
         };
+        Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
+    }
+
+    /// Returns a document that was made in a coding, from memory or into it.
+    async fn coded(&self, identity: Sha256, plain: Bytes, coding: Coding) -> Result<Bytes, ApiError> {
+        if coding == Coding::Identity {
+            return Ok(plain);
+        }
+        let make = async {
+            let length = plain.len() as u64;
+            let coded = blocking(length, move || encode_all(plain, coding)).await;
+            // The compressors fail on no input.
+            coded.map_err(|_| ApiError::NotAcceptable)
+        };
+        let entry = BodyKey::Made(identity, coding);
         Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
     }
 
@@ -222,6 +263,15 @@ impl App {
         } else {
             self.decoded(&object, shard.lines.size, Extent::Prefix).await
         }
+    }
+}
+
+/// Returns the status of an answer to a query.
+fn status(answer: &[u8]) -> StatusCode {
+    match graphql::is_refusal(answer) {
+        true => StatusCode::BAD_REQUEST,
+        // In the other form every answer is 200, as in catalogd.
+        false => StatusCode::OK,
     }
 }
 

@@ -13,7 +13,6 @@ use utoipa::ToSchema;
 
 use crate::{
     error::{ApiError, ErrorKind},
-    routes::ALLOWED_METHODS,
     settings::HttpSettings,
 };
 
@@ -129,12 +128,11 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
         let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
         headers.insert(CONTENT_RANGE, range);
     }
-    match error.kind().status {
-        StatusCode::METHOD_NOT_ALLOWED => {
-            headers.insert(ALLOW, HeaderValue::from_static(ALLOWED_METHODS));
-        }
-        StatusCode::UNAUTHORIZED => add_challenges(headers, registry),
-        _ => {}
+    if let ApiError::Method(allowed) = error {
+        headers.insert(ALLOW, HeaderValue::from_static(allowed.field()));
+    }
+    if error.kind().status == StatusCode::UNAUTHORIZED {
+        add_challenges(headers, registry);
     }
 }
 

@@ -142,6 +142,9 @@ impl App {
         request: RoutedRequest<'_>,
         representation: Representation,
     ) -> Result<Response<Body>, ApiError> {
+        if *request.method == Method::POST {
+            return Box::pin(self.respond_to_post(request, representation)).await;
+        }
         match evaluate(request.headers, representation.validators()) {
             Precondition::Proceed => {}
             Precondition::NotModified => return Ok(representation.not_modified()),
@@ -157,10 +160,11 @@ impl App {
         let ranged = *request.method == Method::GET && if_range_holds(request.headers, representation.validators());
         let range = request.headers.get(RANGE).filter(|_| ranged);
         let mut response = representation.ok();
-        let payload = self.load(representation.payload).await?;
+        let (payload, status) = self.load(representation.payload).await?;
         if request.may_redirect() {
             self.check_inline(&payload)?;
         }
+        *response.status_mut() = status;
         let Some(length) = payload.length() else {
             // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
             return self.whole(request, response, payload).await;
@@ -168,6 +172,8 @@ impl App {
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        // An error has no ranges.
+        let range = range.filter(|_| response.status() == StatusCode::OK);
         match range.map_or(Ranges::Whole, |range| parse_ranges(range.as_bytes(), length)) {
             Ranges::Whole => self.whole(request, response, payload).await,
             // The field is optional to honour: sixteen ranges at the end of a compressed catalog would decompress it
@@ -178,13 +184,38 @@ impl App {
         }
     }
 
+    /// Answers a POST with all of a representation. Conditions and ranges are about what GET answers, and caches keep nothing
+    /// of it.
+    async fn respond_to_post(
+        self: &Arc<Self>,
+        request: RoutedRequest<'_>,
+        representation: Representation,
+    ) -> Result<Response<Body>, ApiError> {
+        let mut response = representation.ok();
+        let (payload, status) = self.load(representation.payload).await?;
+        self.check_inline(&payload)?;
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.remove(ETAG);
+        headers.insert(
+            CACHE_CONTROL,
+            HeaderValue::from_static(CachePolicy::NoStore.cache_control()),
+        );
+        headers.extend(
+            payload
+                .length()
+                .map(|length| (CONTENT_LENGTH, HeaderValue::from(length))),
+        );
+        self.whole(request, response, payload).await
+    }
+
     async fn whole(
         self: &Arc<Self>,
         request: RoutedRequest<'_>,
         mut response: Response<Body>,
         payload: Payload,
     ) -> Result<Response<Body>, ApiError> {
-        if *request.method == Method::GET {
+        if *request.method != Method::HEAD {
             *response.body_mut() = match payload {
                 Payload::Memory(bytes) => self.sent(request, bytes),
                 payload => self.streamed(request, Box::pin(self.chunks(&payload)).await?),

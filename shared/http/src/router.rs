@@ -24,12 +24,15 @@ pub fn router(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetric
 pub(crate) fn router_of(app: Arc<App>) -> Router {
     Router::new().fallback(move |request: Request| {
         let app = Arc::clone(&app);
-        async move { app.answer(&request.into_parts().0).await }
+        async move {
+            let (request, body) = request.into_parts();
+            app.answer(&request, body).await
+        }
     })
 }
 
 impl App {
-    async fn answer(self: &Arc<Self>, request: &Parts) -> Response<Body> {
+    async fn answer(self: &Arc<Self>, request: &Parts, body: Body) -> Response<Body> {
         let started = Instant::now();
         let path = request.uri.path();
         let matched = find(path);
@@ -42,7 +45,7 @@ impl App {
             path,
         );
         let result = match matched {
-            Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
+            Some(matched) => self.serve(request, body, matched).instrument(span.clone()).await,
             None => Err(unmatched(path)),
         };
         let response = match result {
@@ -66,11 +69,25 @@ impl App {
         response
     }
 
-    async fn serve(self: &Arc<Self>, request: &Parts, matched: Match<'_>) -> Result<Response<Body>, ApiError> {
-        if request.method != Method::GET && request.method != Method::HEAD {
-            return Err(ApiError::Method);
+    async fn serve(
+        self: &Arc<Self>,
+        request: &Parts,
+        body: Body,
+        matched: Match<'_>,
+    ) -> Result<Response<Body>, ApiError> {
+        if !matched.route.methods.has(&request.method) {
+            return Err(ApiError::Method(matched.route.methods));
         }
-        let call = RouteCall::new(self, request, matched.params);
+        let content = match request.method {
+            Method::POST => Some(Box::pin(self.contents.read(body)).await?),
+            _ => None,
+        };
+        let call = RouteCall::new(
+            self,
+            request,
+            content.as_ref().map(|content| &content.bytes),
+            matched.params,
+        );
         let representation = (matched.route.handler)(call).await?;
         let routed = RoutedRequest {
             method: &request.method,
@@ -103,7 +120,7 @@ mod tests {
         let store = Arc::new(store::MemoryStore::new());
         let app = Arc::new(App::new(store, HttpSettings::default(), HttpMetrics::default()));
         let (request, ()) = http::Request::new(()).into_parts();
-        let size = size_of_val(&app.answer(&request));
+        let size = size_of_val(&app.answer(&request, Body::empty()));
         assert!(size <= 2048, "{size} bytes");
     }
 }

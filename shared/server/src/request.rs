@@ -8,7 +8,7 @@ use http::{
     header::{CACHE_CONTROL, CONNECTION},
     request::Parts,
 };
-use http_api::{ApiError, check_host, is_probe, refuse};
+use http_api::{ApiError, check_host, is_probe, refuse, takes_content};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
@@ -33,12 +33,14 @@ impl RequestFilter {
             return response;
         }
         let has_content = !hyper::body::Body::is_end_stream(request.body());
-        // No route accepts content, so it is not read.
-        let (request, _) = request.into_parts();
+        let (request, body) = request.into_parts();
         let version = request.version;
+        // Of all other requests it is not read.
+        let takes_content = takes_content(&request.method, request.uri.path());
         let mut response = match self.refusal(&request, has_content).await {
             Some(error) => refuse(&request.method, request.uri.path(), &error),
-            None => self.pass(request).await,
+            None if takes_content => return self.pass(request, Body::new(body)).await,
+            None => self.pass(request, Body::empty()).await,
         };
         if has_content && version < Version::HTTP_2 {
             // The next request begins after the content, which was not read.
@@ -69,12 +71,9 @@ impl RequestFilter {
         }
     }
 
-    async fn pass(&self, request: Parts) -> Response<Body> {
-        let Ok(mut response) = self
-            .router
-            .clone()
-            .oneshot(Request::from_parts(request, Body::empty()))
-            .await;
+    /// Passes a request to the router, which limits the size of its content and the time for it.
+    async fn pass(&self, request: Parts, body: Body) -> Response<Body> {
+        let Ok(mut response) = self.router.clone().oneshot(Request::from_parts(request, body)).await;
         if self.authenticator.is_some() {
             make_private(&mut response);
         }

@@ -11,6 +11,6 @@ mod validators;
 
 pub(crate) use accept::{Coding, negotiate};
 pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
-pub(crate) use query::{Query, decode, search, since};
+pub(crate) use query::{Query, decode, graphql_parameters, search, since};
 pub(crate) use range::{Ranges, parse_ranges};
 pub(crate) use validators::{Modified, Tag, Validators};

@@ -104,6 +104,21 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
     })
 }
 
+/// Reads the parameters `query`, `variables` and `operationName`, in this order. An absent one is empty.
+pub(crate) fn graphql_parameters(query: &str) -> Result<[String; 3], ApiError> {
+    let mut values: [Option<String>; 3] = Default::default();
+    let names = ["query", "variables", "operationName"];
+    for (key, value) in pairs(query) {
+        let key = form_decode(key);
+        let Some(at) = names.iter().position(|name| *name == key) else {
+            let known = "query, variables and operationName";
+            return Err(ApiError::Parameter(key.into_owned(), known));
+        };
+        values[at].get_or_insert_with(|| form_decode(value).into_owned());
+    }
+    Ok(values.map(Option::unwrap_or_default))
+}
+
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
@@ -199,6 +214,14 @@ mod tests {
             let error = search(text).unwrap_err();
             assert_eq!(error.kind().status, status, "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn graphql_parameters_are_read_by_name() {
+        let found = graphql_parameters("operationName=a&query=%7Bb%7D+c&query=d").unwrap();
+        assert_eq!(found, ["{b} c", "", "a"]);
+        let error = graphql_parameters("query=a&extensions=").unwrap_err();
+        assert_eq!(error.kind().status, 400, "{error}");
     }
 
     proptest::proptest! {

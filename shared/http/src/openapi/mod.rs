@@ -12,11 +12,16 @@ use utoipa::openapi::{
 };
 
 use self::{
-    parts::{components, path_parameters, query_parameters, request_headers, responses},
+    parts::{
+        components, content_of_post, path_parameters, query_parameters, request_headers, responses, responses_to_post,
+    },
     security::{optional, schemes},
 };
 
-use crate::routes::{ROUTES, Route, is_probe};
+use crate::{
+    content::AllowedMethods,
+    routes::{ROUTES, Route, is_probe},
+};
 
 /// Returns the document, which is made once.
 pub(crate) fn document() -> Bytes {
@@ -52,22 +57,36 @@ fn contract() -> OpenApi {
 }
 
 fn item(route: &Route) -> PathItem {
-    PathItemBuilder::new()
-        .operation(HttpMethod::Get, operation(route, ""))
-        .operation(HttpMethod::Head, operation(route, "Head"))
+    let mut item = PathItemBuilder::new()
+        .operation(HttpMethod::Get, operation(route, "").build())
+        .operation(HttpMethod::Head, operation(route, "Head").build());
+    if route.methods == AllowedMethods::ReadAndPost {
+        item = item.operation(HttpMethod::Post, post(route));
+    }
+    item.build()
+}
+
+fn operation(route: &Route, suffix: &str) -> OperationBuilder {
+    described(route, suffix)
+        .parameters(Some(query_parameters(route)))
+        .parameters(Some(request_headers(route)))
+        .responses(responses(route, suffix.is_empty()))
+}
+
+/// Returns the operation of a POST: its parameters are in its content, and its answer has no conditions and no ranges.
+fn post(route: &Route) -> Operation {
+    described(route, "Post")
+        .request_body(Some(content_of_post(route)))
+        .responses(responses_to_post(route))
         .build()
 }
 
-fn operation(route: &Route, suffix: &str) -> Operation {
+fn described(route: &Route, suffix: &str) -> OperationBuilder {
     // Probes never want credentials; all other routes follow the document as a whole.
     let securities = is_probe(route.path).then(Vec::new);
     OperationBuilder::new()
         .operation_id(Some(format!("{}{suffix}", route.id)))
         .summary(Some(route.summary))
         .parameters(Some(path_parameters(route.path)))
-        .parameters(Some(query_parameters(route)))
-        .parameters(Some(request_headers(route)))
-        .responses(responses(route, suffix.is_empty()))
         .securities(securities)
-        .build()
 }

@@ -3,6 +3,7 @@ use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, HeaderBuilder, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Responses,
     ResponsesBuilder, Type,
     path::{Parameter, ParameterBuilder, ParameterIn},
+    request_body::{RequestBody, RequestBodyBuilder},
     schema::Object,
 };
 
@@ -15,8 +16,8 @@ use olm::{
 use crate::{
     refusal::{Problem, RegistryErrorEntry, RegistryErrors, is_registry},
     routes::{
-        ALLOWED_METHODS, AllSizes, BodyType, CatalogEntry, CatalogList, CatalogOrigin, PackageEntry, PackageList,
-        Redirect, RepositoryList, Route, SearchAnswer, StoredPackage, TagList, is_probe,
+        AllSizes, BodyType, CatalogEntry, CatalogList, CatalogOrigin, PackageEntry, PackageList, Redirect,
+        RepositoryList, Route, SearchAnswer, StoredPackage, TagList, is_probe,
     },
 };
 
@@ -129,6 +130,37 @@ pub(super) fn responses(route: &Route, bodies: bool) -> Responses {
     responses.build()
 }
 
+/// Returns the content of a POST: an object with the parameters of the query.
+pub(super) fn content_of_post(route: &Route) -> RequestBody {
+    let properties = route.query.iter().fold(ObjectBuilder::new(), |object, (name, _)| {
+        // Of GraphQL over HTTP; no other route takes content.
+        let of = if *name == "variables" {
+            Type::Object
+        } else {
+            Type::String
+        };
+        object.property(*name, self::object(of))
+    });
+    let schema: Object = properties.required("query").build();
+    let content = ContentBuilder::new().schema(Some(RefOr::T(schema.into()))).build();
+    RequestBodyBuilder::new()
+        .content("application/json", content)
+        .required(Some(Required::True))
+        .build()
+}
+
+/// Returns the answers to a POST.
+pub(super) fn responses_to_post(route: &Route) -> Responses {
+    let whole = ResponseBuilder::new()
+        .description("All of it")
+        .header("Cache-Control", text("How long caches may keep it"));
+    let mut responses = ResponsesBuilder::new().response("200", content(whole, route.body));
+    for &status in route.errors.iter().chain(&[401, 405, 408, 413, 429]) {
+        responses = responses.response(status.to_string(), problem(route, status, true));
+    }
+    responses.build()
+}
+
 /// Returns what all answers but errors have in common; `described` ones name the coding of their content.
 fn success(route: &Route, description: &str, body: bool, described: bool) -> ResponseBuilder {
     let mut response = ResponseBuilder::new()
@@ -175,7 +207,7 @@ fn problem(route: &Route, status: u16, body: bool) -> ResponseBuilder {
             "WWW-Authenticate",
             text("How to say who asks: RFC 9110, section 11.6.1"),
         ),
-        405 => response.header("Allow", text(ALLOWED_METHODS)),
+        405 => response.header("Allow", text(route.methods.field())),
         416 => response.header("Content-Range", text("The length that there is")),
         429 | 503 => response.header("Retry-After", text("Seconds to wait")),
         _ => response,

@@ -6,6 +6,7 @@
 
 mod catalogs;
 mod changes;
+mod graphql;
 mod listing;
 mod matcher;
 mod metas;
@@ -16,7 +17,8 @@ mod search;
 
 use std::{borrow::Cow, pin::Pin, sync::Arc};
 
-use http::{HeaderMap, request::Parts};
+use bytes::Bytes;
+use http::{HeaderMap, Method, request::Parts};
 use model::CatalogName;
 
 pub(crate) use self::{
@@ -26,10 +28,7 @@ pub(crate) use self::{
     registry::{EarlierImages, RepositoryList, TagList},
     search::SearchAnswer,
 };
-use crate::{app::App, error::ApiError, fields::decode, respond::Representation};
-
-/// Value of `Allow`: every route answers these methods and no others.
-pub(crate) const ALLOWED_METHODS: &str = "GET, HEAD";
+use crate::{app::App, content::AllowedMethods, error::ApiError, fields::decode, respond::Representation};
 
 /// All routes. A path that matches several belongs to the first.
 pub(crate) const ROUTES: &[Route] = &[
@@ -42,6 +41,7 @@ pub(crate) const ROUTES: &[Route] = &[
     metas::API_ALL,
     metas::ALL,
     metas::METAS,
+    graphql::GRAPHQL,
     listing::PACKAGES,
     search::SEARCH,
     metas::PACKAGE,
@@ -70,13 +70,15 @@ pub(crate) const ROUTES: &[Route] = &[
     probes::CONTRACT,
 ];
 
-/// One route of the contract. Each answers GET and HEAD.
+/// One route of the contract.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
     /// Path with its parameters in braces. It is also the `route` label of the metrics.
     pub(crate) path: &'static str,
     /// Makes the representation that a plain GET is answered with.
     pub(crate) handler: Handler,
+    /// Methods that it answers.
+    pub(crate) methods: AllowedMethods,
     /// Operation id of the description; empty for routes that are not described.
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
@@ -134,6 +136,8 @@ pub(crate) struct RouteCall<'a> {
     pub(crate) app: &'a Arc<App>,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
+    /// Content of a POST; `None` for other methods.
+    pub(crate) content: Option<&'a Bytes>,
     params: matcher::Params<'a>,
 }
 
@@ -141,6 +145,7 @@ pub(crate) struct RouteCall<'a> {
 const DOCUMENT: Route = Route {
     path: "",
     handler: |_| Box::pin(async { Err(ApiError::UnknownPath) }),
+    methods: AllowedMethods::Read,
     id: "",
     summary: "",
     body: BodyType::AnyJson,
@@ -152,8 +157,14 @@ const DOCUMENT: Route = Route {
 };
 
 impl<'a> RouteCall<'a> {
-    pub(crate) fn new(app: &'a Arc<App>, request: &'a Parts, params: matcher::Params<'a>) -> Self {
+    pub(crate) fn new(
+        app: &'a Arc<App>,
+        request: &'a Parts,
+        content: Option<&'a Bytes>,
+        params: matcher::Params<'a>,
+    ) -> Self {
         Self {
+            content,
             app,
             query: request.uri.query().unwrap_or_default(),
             headers: &request.headers,
@@ -195,6 +206,11 @@ pub(crate) fn unmatched(path: &str) -> ApiError {
 /// the process lives.
 pub fn is_probe(path: &str) -> bool {
     path == probes::HEALTH.path || path == probes::READINESS.path
+}
+
+/// True if a request has content that its route reads. The content of all others is not read.
+pub fn takes_content(method: &Method, path: &str) -> bool {
+    *method == Method::POST && find(path).is_some_and(|found| found.route.methods.has(method))
 }
 
 /// Returns the paths of all routes with their parameters in braces, for tests that try every route.

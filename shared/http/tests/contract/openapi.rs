@@ -23,6 +23,7 @@ async fn description_lists_every_path() {
         "/catalogs.json",
         "/catalogs/{catalog}/all.json",
         "/catalogs/{catalog}/api/v1/all",
+        "/catalogs/{catalog}/api/v1/graphql",
         "/catalogs/{catalog}/api/v1/metas",
         "/catalogs/{catalog}/changes",
         "/catalogs/{catalog}/content-hash",

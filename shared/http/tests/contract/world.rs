@@ -37,6 +37,14 @@ impl World {
         Answer::to(request, &self.router).await
     }
 
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)], content: impl Into<Body>) -> Answer {
+        let mut request = Request::builder().method(Method::POST).uri(path);
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        Answer::to(request.body(content.into()).unwrap(), &self.router).await
+    }
+
     pub(crate) async fn get(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         self.ask(Method::GET, path, fields).await
     }
