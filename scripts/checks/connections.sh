@@ -12,8 +12,11 @@ closed() {
   curl -sSf "$URL/metrics" | sed -n "s/^catalog_mirror_grpc_connections_closed_total{reason=\"$1\"} //p" | grep . || echo 0
 }
 
-# The server takes two descriptors for a connection, and the client one.
-if (($(ulimit -n) < 3 * COUNT + 1000)); then ulimit -n $((3 * COUNT + 1000)) || die "$COUNT connections need more open files than ulimit -n allows"; fi
+# The server wants two descriptors for each connection, and some for everything else.
+DESCRIPTORS=$((2 * COUNT + 200))
+if (($(ulimit -n) < DESCRIPTORS)); then
+  ulimit -n "$DESCRIPTORS" || die "$COUNT connections need $DESCRIPTORS open files, which ulimit -n does not allow"
+fi
 need_opm
 publish_state "$WORK/store" first
 serve_grpc "$WORK/store"

@@ -17,10 +17,15 @@ client() {
 }
 
 tools() {
+  local kind
   serve_grpc "$STORE"
-  # It takes half a minute, and ends while the other checks run.
-  start "$WORK/window" python3 "$LIB/h2_attack.py" window "${GRPC%:*}" "${GRPC##*:}" /api.Registry/ListBundles 60
-  WINDOW_PID=$STARTED_PID WINDOW_URL=$URL
+  # They take half a minute, and end while the other checks run.
+  SLOW_ATTACKS=()
+  for kind in window unsent; do
+    start "$WORK/$kind" python3 "$LIB/h2_attack.py" "$kind" "${GRPC%:*}" "${GRPC##*:}" /api.Registry/ListBundles 45
+    SLOW_ATTACKS+=("$STARTED_PID")
+  done
+  SLOW_URL=$URL
   same_lines "grpcurl lists the services" "$(grpcurl -plaintext "$GRPC" list)" "$(printf '%s\n' api.ExperimentalRegistry api.Registry \
     grpc.health.v1.Health grpc.reflection.v1.ServerReflection)"
   matches "and describes a method" "$(grpcurl -plaintext "$GRPC" describe api.Registry.GetBundle)" 'rpc GetBundle \( .api.GetBundleRequest \) returns \( .api.Bundle \)'
@@ -140,10 +145,30 @@ floods() {
   say "resident: $before kB before the floods, $(memory_kb VmRSS) kB after; attacks ended: $(tr '\n' ',' <"$WORK/floods")"
 }
 
-window_that_stays_empty() {
-  wait "$WINDOW_PID"
-  matches "an answer whose flow-control window stays empty ends the connection" "$(cat "$WORK/window")" '^closed (3|4)'
-  is "it is counted" "$(curl -sSf "$WINDOW_URL/metrics" | sed -n 's/^catalog_mirror_grpc_connections_closed_total{reason="stalled"} //p')" 1
+# A message of 2 MB for each of 300 calls, of which the clients take one byte.
+hoarded_messages() {
+  local before kind attacks=()
+  large_catalog "$WORK/large"
+  "$CATALOG_MIRROR" poll --store "$WORK/large-store" --catalog "large=dir:$WORK/large" >>"$WORK/poll.out" 2>&1
+  serve_grpc "$WORK/large-store"
+  is "a bundle of 2 MB is answered" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "large", "channelName": "stable", "csvName": "large.v1.0.0"}' \
+    -max-msg-sz 9999999 | jq '.properties | length')" 201
+  before=$(memory_kb VmRSS)
+  for _ in 1 2 3; do
+    flood hoard /api.Registry/GetBundle 6 "$LARGE_BUNDLE" >/dev/null &
+    attacks+=("$!")
+  done
+  wait "${attacks[@]}" || true
+  succeeds "clients that take a byte of each message make the server take $(($(memory_kb VmHWM) - before)) kB" \
+    test $(($(memory_kb VmHWM) - before)) -lt "$GROWTH_MAX"
+  kill "$SERVER_PID"
+}
+
+slow_attacks_end() {
+  wait "${SLOW_ATTACKS[@]}"
+  matches "an answer whose flow-control window stays empty ends the connection" "$(cat "$WORK/window")" '^closed'
+  matches "it is counted" "$(curl -sSf "$SLOW_URL/metrics" | sed -n 's/^catalog_mirror_grpc_connections_closed_total{reason="stalled"} //p')" '^[12]$'
+  matches "requests whose message never comes end the connection" "$(cat "$WORK/unsent")" '^(goaway|closed)'
 }
 
 need_opm
@@ -156,4 +181,5 @@ removed_catalog_is_no_other
 streams_under_publications
 clients_that_do_not_read
 floods
-window_that_stays_empty
+hoarded_messages
+slow_attacks_end

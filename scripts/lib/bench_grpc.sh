@@ -98,11 +98,11 @@ measure_calls() {
 cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
 
 row_of_calls() {
-  local ours theirs unit=' ms'
+  local ours theirs format=%.3f unit=' ms'
   ours=$(jq ".$2" "$3" | middle)
   theirs=$(jq ".$2" "$4" | middle)
-  [[ $2 != rate ]] || unit=/s
-  row "$1" "$(printf '%.4g' "$ours")$unit" "opm serve" "$(printf '%.4g' "$theirs")$unit" "$ours" "$theirs"
+  [[ $2 != rate ]] || format=%.0f unit=/s
+  row "$1" "$(printf "$format" "$ours")$unit" "opm serve" "$(printf "$format" "$theirs")$unit" "$ours" "$theirs"
 }
 
 # The memory of new servers: what they hold and have held at most, after each kind of work.
