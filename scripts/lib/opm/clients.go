@@ -97,14 +97,21 @@ type holder struct {
 	Answered    int64 `json:"answered"`
 }
 
-// hold opens connections, and makes one call on every other one. Then none of them does anything but to answer pings. It prints
-// `held` when all are open, and after the time how many were lost meanwhile, and how many answer a call.
-func hold(address string, connections int, duration time.Duration) {
+// hold opens connections, with TLS if there is a file of certificates, and makes one call on every other one. Then none of them
+// does anything but to answer pings. It prints `held` when all are open, and after the time how many were lost meanwhile, and how
+// many answer a call.
+func hold(address string, connections int, duration time.Duration, authorities string) {
+	transport := insecure.NewCredentials()
+	if authorities != "" {
+		tls, err := credentials.NewClientTLSFromFile(authorities, "")
+		check(err)
+		transport = tls
+	}
 	held := holder{Connections: connections}
 	ctx, cancel := context.WithCancel(context.Background())
 	// What a connection buffers here is not what is measured, but ten thousand of them share a machine with the server.
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(),
+		grpc.WithTransportCredentials(transport), grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(),
 		grpc.WithReadBufferSize(512), grpc.WithWriteBufferSize(512), grpc.WithSharedWriteBuffer(true),
 	}
 	clients := make([]*grpc.ClientConn, connections)

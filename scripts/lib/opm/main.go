@@ -14,7 +14,7 @@
 // And as clients.go describes:
 //
 //	opm-oracle client ADDRESS [CA-FILE]
-//	opm-oracle hold ADDRESS CONNECTIONS SECONDS
+//	opm-oracle hold ADDRESS CONNECTIONS SECONDS [CA-FILE]
 //	opm-oracle stall ADDRESS CONNECTIONS STREAMS
 //	opm-oracle streams ADDRESS READERS
 package main
@@ -51,8 +51,8 @@ func main() {
 		everything(arguments[0])
 	case command == "client" && (count == 1 || count == 2):
 		useClient(arguments[0], argument(1))
-	case command == "hold" && count == 3:
-		hold(arguments[0], number(arguments[1]), seconds(arguments[2]))
+	case command == "hold" && (count == 3 || count == 4):
+		hold(arguments[0], number(arguments[1]), seconds(arguments[2]), argument(3))
 	case command == "stall" && count == 3:
 		stall(arguments[0], number(arguments[1]), number(arguments[2]))
 	case command == "streams" && count == 2:
