@@ -49,10 +49,10 @@ state_catalog() {
       {type: "test.state", value: $state}, {type: "test.padding", value: $padding}]}' >"$1/catalog.json"
 }
 
-# publish_state STORE STATE [NAME]
+# publish_state STORE STATE [NAME]: the files of the catalog are beside the store.
 publish_state() {
-  state_catalog "$WORK/states" "$2"
-  "$CATALOG_MIRROR" poll --store "$1" --catalog "${3:-states}=dir:$WORK/states" >>"$WORK/poll.out" 2>&1
+  state_catalog "$1-states" "$2"
+  "$CATALOG_MIRROR" poll --store "$1" --catalog "${3:-states}=dir:$1-states" >>"$WORK/poll.out" 2>&1
 }
 
 # hold_connections COUNT SECONDS: prints what became of them as JSON, and what each of them takes of the server's memory.
