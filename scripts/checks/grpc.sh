@@ -72,6 +72,12 @@ removed_catalog_is_no_other() {
   sleep 1.5
   matches "the host of a catalog that was removed does not answer with another one" "$(ask_state a.mirror.example)" '^NotFound'
   kill "$SERVER_PID"
+  publish_state "$store" "state of a" a
+  echo 'grpc: {anonymous: [b]}' >"$WORK/anonymous.yaml"
+  serve_grpc "$store" --config "$WORK/anonymous.yaml"
+  is "nor does the host of a catalog that is not for all clients" "$(ask_state a.mirror.example) $(ask_state b.mirror.example)" \
+    'NotFound "state of b"'
+  kill "$SERVER_PID"
 }
 
 # ask_state HOST: the state that a bundle of its catalog tells, or the code of the error.
