@@ -5,6 +5,7 @@
 # Rust, C and Go programs of other projects that the checks run beside the mirror.
 CRANE=github.com/google/go-containerregistry/cmd/crane@v0.20.6
 ORAS=oras.land/oras/cmd/oras@v1.2.3
+GRPCURL=github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 # The last version that builds without asking the module proxy for a list of versions.
 MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
@@ -25,6 +26,7 @@ install_check_tools() {
   need_fbc_reader
   need_opm
   need_catalogd_oracle
+  need_grpcurl
 }
 
 need_check_servers() {
@@ -35,11 +37,12 @@ need_check_servers() {
 need_python_tools() { need_python checkov "${PYTHON_TOOLS[@]}"; }
 need_crane() { need_go crane "$CRANE"; }
 need_oras() { need_go oras "$ORAS"; }
+need_grpcurl() { need_go grpcurl "$GRPCURL"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
-# Validates catalogs and answers the registry API with opm's own module.
+# Validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
 need_opm() { need_go_folder opm-oracle "$ROOT/scripts/lib/opm"; }
 # Answers GraphQL with catalogd's own packages.
 need_catalogd_oracle() { need_go_within catalogd-oracle "$CATALOGD" "$ROOT/scripts/lib/catalogd"; }

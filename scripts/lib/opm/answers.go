@@ -12,10 +12,13 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -48,25 +51,45 @@ const (
 func load(folder string) (cache.Cache, string) {
 	directory, err := os.MkdirTemp("", "opm")
 	check(err)
+	return loadInto(folder, directory), directory
+}
+
+// loadInto reads a catalog into the cache in a directory, or uses the cache if it is of this catalog.
+func loadInto(folder, directory string) cache.Cache {
 	store, err := cache.New(directory)
 	check(err)
 	check(cache.LoadOrRebuild(context.Background(), store, os.DirFS(folder)))
-	return store, directory
+	return store
 }
 
 func newServer(store cache.Cache) *grpc.Server {
 	registry := grpc.NewServer(grpc.MaxRecvMsgSize(1<<28), grpc.MaxSendMsgSize(1<<30))
 	api.RegisterRegistryServer(registry, server.NewRegistryServer(store))
 	api.RegisterExperimentalRegistryServer(registry, server.NewExperimentalRegistryServer(store))
+	grpc_health_v1.RegisterHealthServer(registry, server.NewHealthServer())
 	return registry
 }
 
-func serveFolder(folder, address string) {
-	store, directory := load(folder)
-	defer os.RemoveAll(directory)
+func serveFolder(folder, address, directory string) {
+	var store cache.Cache
+	if directory == "" {
+		store, directory = load(folder)
+		defer os.RemoveAll(directory)
+	} else {
+		store = loadInto(folder, directory)
+	}
+	// A cache that is not closed is repaired at the next start, which takes longer.
+	defer store.Close()
+	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	listener, err := net.Listen("tcp", address)
 	check(err)
-	check(newServer(store).Serve(listener))
+	registry := newServer(store)
+	go func() {
+		<-ended.Done()
+		registry.Stop()
+	}()
+	check(registry.Serve(listener))
 }
 
 // answerAll asks a server for every package, channel, bundle and API of the catalog, and for some that it does not have.

@@ -1,29 +1,75 @@
-// Asks opm itself, operator-registry, for a second opinion.
+// Asks opm itself, operator-registry, for a second opinion, and servers of the registry API under load.
 //
-//	opm-oracle validate              catalogs on standard input, as validate.go describes
-//	opm-oracle answers FOLDER        all answers of the registry API about the catalog in a folder, as answers.go describes
-//	opm-oracle ask ADDRESS           the same requests, which standard input has, to a server that runs
-//	opm-oracle serve FOLDER ADDRESS  the registry API over gRPC
+//	opm-oracle validate                      catalogs on standard input, as validate.go describes
+//	opm-oracle answers FOLDER                all answers of the registry API about the catalog in a folder, as answers.go describes
+//	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs
+//	opm-oracle serve FOLDER ADDRESS [CACHE]  the registry API over gRPC; a cache that is there already is used, as opm uses it
+//
+// Of a server that runs, as bench.go describes:
+//
+//	opm-oracle bench ADDRESS WORKLOAD CLIENTS SECONDS
+//	opm-oracle first ADDRESS PACKAGE COMMAND...
+//	opm-oracle everything ADDRESS
+//
+// And as clients.go describes:
+//
+//	opm-oracle client ADDRESS [CA-FILE]
+//	opm-oracle hold ADDRESS CONNECTIONS SECONDS [CA-FILE]
+//	opm-oracle stall ADDRESS CONNECTIONS STREAMS
+//	opm-oracle streams ADDRESS READERS
 package main
 
 import (
 	"log"
 	"os"
+	"strconv"
+	"time"
 )
 
 func main() {
 	log.SetFlags(0)
-	arguments := os.Args[1:]
-	switch {
-	case len(arguments) == 1 && arguments[0] == "validate":
-		validateAll()
-	case len(arguments) == 2 && arguments[0] == "answers":
-		answerAll(arguments[1])
-	case len(arguments) == 2 && arguments[0] == "ask":
-		askAgain(arguments[1])
-	case len(arguments) == 3 && arguments[0] == "serve":
-		serveFolder(arguments[1], arguments[2])
-	default:
-		log.Fatal("opm-oracle validate | answers FOLDER | ask ADDRESS | serve FOLDER ADDRESS")
+	command, arguments := "", os.Args[1:]
+	if len(arguments) > 0 {
+		command, arguments = arguments[0], arguments[1:]
 	}
+	// argument returns an argument that may be absent.
+	argument := func(at int) string { return append(arguments, "", "", "")[at] }
+	switch count := len(arguments); {
+	case command == "validate" && count == 0:
+		validateAll()
+	case command == "answers" && count == 1:
+		answerAll(arguments[0])
+	case command == "ask" && count == 1:
+		askAgain(arguments[0])
+	case command == "serve" && (count == 2 || count == 3):
+		serveFolder(arguments[0], arguments[1], argument(2))
+	case command == "bench" && count == 4:
+		bench(arguments[0], arguments[1], number(arguments[2]), seconds(arguments[3]))
+	case command == "first" && count >= 3:
+		first(arguments[0], arguments[1], arguments[2:])
+	case command == "everything" && count == 1:
+		everything(arguments[0])
+	case command == "client" && (count == 1 || count == 2):
+		useClient(arguments[0], argument(1))
+	case command == "hold" && (count == 3 || count == 4):
+		hold(arguments[0], number(arguments[1]), seconds(arguments[2]), argument(3))
+	case command == "stall" && count == 3:
+		stall(arguments[0], number(arguments[1]), number(arguments[2]))
+	case command == "streams" && count == 2:
+		readStreams(arguments[0], number(arguments[1]))
+	default:
+		log.Fatal("the arguments are described at the top of main.go")
+	}
+}
+
+func number(text string) int {
+	number, err := strconv.Atoi(text)
+	check(err)
+	return number
+}
+
+func seconds(text string) time.Duration {
+	number, err := strconv.ParseFloat(text, 64)
+	check(err)
+	return time.Duration(number * float64(time.Second))
 }

@@ -1,0 +1,178 @@
+# The registry API as its clients find it: grpcurl and operator-registry's own client, with and without TLS, health, streams
+# while the catalog changes, clients that do not read, and floods of HTTP/2. The part opm compares answers.
+# shellcheck shell=bash
+
+STORE=$WORK/store
+# Memory that slow clients and floods may take of the server, in kB.
+GROWTH_MAX=65536
+
+# Calls that operator-registry's client made, without what it said.
+CLIENT_CALLS="HealthCheck ListBundles GetPackage GetBundle GetBundleInPackageChannel GetBundleThatProvides"
+
+# client [CA-FILE]: the methods that succeeded; what the others said goes to the log.
+client() {
+  opm-oracle client "$GRPC" "$@" >"$WORK/client" 2>&1
+  jq -c 'select(.ok | not)' "$WORK/client" >&2
+  jq -r 'select(.ok).method' "$WORK/client" | paste -sd' '
+}
+
+tools() {
+  serve_grpc "$STORE"
+  same_lines "grpcurl lists the services" "$(grpcurl -plaintext "$GRPC" list)" "$(printf '%s\n' api.ExperimentalRegistry api.Registry \
+    grpc.health.v1.Health grpc.reflection.v1.ServerReflection)"
+  matches "and describes a method" "$(grpcurl -plaintext "$GRPC" describe api.Registry.GetBundle)" 'rpc GetBundle \( .api.GetBundleRequest \) returns \( .api.Bundle \)'
+  is "and calls it" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "package-7", "channelName": "stable", "csvName": "package-7.v1.0.0"}' | jq -r .csvName)" package-7.v1.0.0
+  is "and reads a stream" "$(ask_grpc api.Registry/ListBundles | jq -r .csvName | sort -u | wc -l)" 200
+  matches "and is told of what is not there" "$(ask_grpc api.Registry/GetPackage '{"name": "absent"}' 2>&1)" 'Code: Unknown'
+  is "operator-registry's client calls all its methods" "$(client)" "$CLIENT_CALLS"
+}
+
+over_tls() {
+  local keys=$WORK/keys
+  make_certificates "$keys"
+  printf 'server: {tlsCert: %s, tlsKey: %s}\ngrpc: {tls: true, anonymous: [states]}\n' "$keys/tls.crt" "$keys/tls.key" >"$WORK/tls.yaml"
+  # `serve` waits for an answer over plain HTTP.
+  GRPC=127.0.0.1:$(free_port)
+  start "$WORK/tls.log" "$CATALOG_MIRROR" serve --no-poll --store "$STORE" --config "$WORK/tls.yaml" --listen "127.0.0.1:$(free_port)" --grpc "$GRPC"
+  wait_for 10 grpcurl -cacert "$keys/ca.crt" "$GRPC" list
+  is "over TLS grpcurl calls a method" "$(grpcurl -cacert "$keys/ca.crt" -d '{"name": "package-7"}' "$GRPC" api.Registry/GetPackage | jq -r .name)" package-7
+  is "and operator-registry's client all of them" "$(client "$keys/ca.crt")" "$CLIENT_CALLS"
+  matches "a client without TLS is refused" "$(ask_grpc api.Registry/ListPackages '{}' -max-time 5 2>&1)" 'Failed|Code: Unavailable|deadline'
+  kill "$STARTED_PID"
+}
+
+watched() { tr -d ' \n' <"$WORK/watch" | grep -q "SERVING\"}{\"status\":\"$1\"}$"; }
+
+health_follows_the_catalog() {
+  local store=$WORK/leaving
+  publish_state "$store" first leaving
+  serve_grpc "$store" --grpc-catalog leaving
+  is "health knows the server, the API and the catalog" "$(health '') $(health api.Registry) $(health leaving) $(health absent)" \
+    "SERVING SERVING SERVING NotFound"
+  start "$WORK/watch" grpcurl -plaintext -d '{"service": "leaving"}' "$GRPC" grpc.health.v1.Health/Watch
+  wait_for 5 grep -q SERVING "$WORK/watch"
+  "$CATALOG_MIRROR" rm --store "$store" leaving >"$WORK/rm.out" 2>&1
+  succeeds "a client that watches learns that the catalog is gone" wait_for 15 watched NOT_SERVING
+  matches "calls are told so" "$(ask_grpc api.Registry/ListPackages '{}' 2>&1)" 'Code: NotFound'
+  is "the server, whose only catalog it was, serves nothing" "$(health '') $(health api.Registry)" "NOT_SERVING NOT_SERVING"
+  publish_state "$store" second leaving
+  succeeds "and that it is back" wait_for 15 watched SERVING
+  kill "$STARTED_PID" "$SERVER_PID"
+}
+
+# The only catalog answers for hosts that name none, but never for one that a client names.
+removed_catalog_is_no_other() {
+  local store=$WORK/two
+  publish_state "$store" "state of a" a
+  publish_state "$store" "state of b" b
+  serve_grpc "$store"
+  is "the host names the catalog" "$(ask_state a.mirror.example) $(ask_state b.mirror.example)" '"state of a" "state of b"'
+  "$CATALOG_MIRROR" rm --store "$store" a >"$WORK/rm.out" 2>&1
+  # Names of catalogs are known for a second.
+  sleep 1.5
+  matches "the host of a catalog that was removed does not answer with another one" "$(ask_state a.mirror.example)" '^NotFound'
+  kill "$SERVER_PID"
+  publish_state "$store" "state of a" a
+  echo 'grpc: {anonymous: [b]}' >"$WORK/anonymous.yaml"
+  serve_grpc "$store" --config "$WORK/anonymous.yaml"
+  is "nor does the host of a catalog that is not for all clients" "$(ask_state a.mirror.example) $(ask_state b.mirror.example)" \
+    'NotFound "state of b"'
+  kill "$SERVER_PID"
+}
+
+# ask_state HOST: the state that a bundle of its catalog tells, or the code of the error.
+ask_state() {
+  ask_grpc api.Registry/GetBundle '{"pkgName": "package-7", "channelName": "stable", "csvName": "package-7.v1.0.0"}' \
+    -authority "$1:50051" >"$WORK/state" 2>&1
+  jq -r '.properties[] | select(.type == "test.state").value' "$WORK/state" 2>/dev/null || sed -n 's/.*Code: //p' "$WORK/state"
+}
+
+# One stream lasts for all publications; others begin and end between them.
+streams_under_publications() {
+  local state reader before
+  serve_grpc "$STORE"
+  start "$WORK/streams" opm-oracle streams "$GRPC" 2
+  reader=$STARTED_PID
+  wait_for 10 grep -q begun "$WORK/streams"
+  before=$(memory_kb VmRSS)
+  for state in $(seq 1 20); do publish_state "$STORE" "state-$state"; done
+  kill "$reader"
+  wait "$reader"
+  is "a slow stream has the catalog at its beginning, after twenty publications" \
+    "$(tail -1 "$WORK/streams" | jq -c '[.slowMixed, .slow.bundles, (.slow.state | fromjson)]')" '[false,200,"first"]'
+  is "no other stream has bundles of two states" "$(tail -1 "$WORK/streams" | jq .mixed)" 0
+  matches "the others saw the catalog change" "$(tail -1 "$WORK/streams" | jq '.states | length')" '^([5-9]|1[0-9]|2[01])$'
+  is "each of them had all bundles" "$(tail -1 "$WORK/streams" | jq '.states | map(select(startswith("200 bundles of ") | not)) | length')" 0
+  say "resident: $before kB before twenty publications, $(memory_kb VmRSS) kB after; $(tail -1 "$WORK/streams" | jq .streams) streams"
+}
+
+clients_that_do_not_read() {
+  local before stalled
+  before=$(memory_kb VmRSS)
+  start "$WORK/stalled" opm-oracle stall "$GRPC" 50 1
+  stalled=$STARTED_PID
+  wait_for 20 grep -q 'stalled 50' "$WORK/stalled"
+  # Until the buffers are full.
+  sleep 1
+  succeeds "fifty clients that do not read take $(($(memory_kb VmRSS) - before)) kB" test $(($(memory_kb VmRSS) - before)) -lt "$GROWTH_MAX"
+  is "others are answered meanwhile" "$(ask_grpc api.Registry/ListBundles '{}' -max-time 10 | jq -r .csvName | wc -l)" 200
+  kill "$stalled"
+  wait "$stalled"
+}
+
+floods() {
+  local before kind attacks=() calls
+  before=$(memory_kb VmRSS)
+  # 11 is ENHANCE_YOUR_CALM (RFC 9113, section 7). What the server says before it closes is lost where the attacker still sends.
+  matches "a rapid reset of calls ends the connection" "$(flood reset /api.Registry/ListBundles 30)" '^(goaway 11|closed)'
+  matches "a head without end ends the connection" "$(flood continuation /api.Registry/ListBundles 30)" '^(goaway|closed)'
+  for kind in reset ping settings window hoard; do
+    for _ in 1 2 3; do
+      flood "$kind" /api.Registry/ListBundles 4 >/dev/null &
+      attacks+=("$!")
+    done
+  done
+  sleep 1
+  calls=$(opm-oracle bench "$GRPC" packages 2 2)
+  say "during floods: $calls"
+  is "during floods of resets, pings and settings no call fails" "$(jq '.failed' <<<"$calls")" 0
+  is "and half of them are answered within a second" "$(jq '.p50Ms < 1000' <<<"$calls")" true
+  succeeds "which take $(($(memory_kb VmRSS) - before)) kB" test $(($(memory_kb VmRSS) - before)) -lt "$GROWTH_MAX"
+  wait "${attacks[@]}" || true
+  is "it serves on" "$(ask_grpc api.Registry/ListBundles | jq -r .csvName | wc -l)" 200
+  say "resident: $before kB before the floods, $(memory_kb VmRSS) kB after; attacks ended: $(tr '\n' ',' <"$WORK/floods")"
+}
+
+# A message of 2 MB for each of 300 calls, of which the clients take one byte.
+hoarded_messages() {
+  local before kind attacks=()
+  large_catalog "$WORK/large"
+  "$CATALOG_MIRROR" poll --store "$WORK/large-store" --catalog "large=dir:$WORK/large" >>"$WORK/poll.out" 2>&1
+  serve_grpc "$WORK/large-store"
+  is "a bundle of 2 MB is answered" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "large", "channelName": "stable", "csvName": "large.v1.0.0"}' \
+    -max-msg-sz 9999999 | jq '.properties | length')" 201
+  before=$(memory_kb VmRSS)
+  for _ in 1 2 3; do
+    flood hoard /api.Registry/GetBundle 4 "$LARGE_BUNDLE" >/dev/null &
+    attacks+=("$!")
+  done
+  wait "${attacks[@]}" || true
+  succeeds "clients that take a byte of each message make the server take $(($(memory_kb VmHWM) - before)) kB" \
+    test $(($(memory_kb VmHWM) - before)) -lt "$GROWTH_MAX"
+  kill "$SERVER_PID"
+}
+
+need_opm
+need_grpcurl
+publish_state "$STORE" first
+# Health is looked at each 5 s, so this part mostly waits.
+health_follows_the_catalog &
+HEALTH_PID=$!
+tools
+over_tls
+removed_catalog_is_no_other
+streams_under_publications
+clients_that_do_not_read
+floods
+hoarded_messages
+wait "$HEALTH_PID"

@@ -1,0 +1,136 @@
+# The registry API beside `opm serve` (operator-registry), asked by the same clients in alternation.
+# shellcheck shell=bash
+
+# Clients that ask at the same time, each on a connection of its own.
+GRPC_CLIENTS=16
+
+bench_grpc() {
+  local store=$WORK/grpc-store
+  need_opm
+  catalog_for_opm
+  "${POLL[@]}" --store "$store" --catalog "c=dir:$OPM_FOLDER" >/dev/null || true
+  LARGEST=$(snapshot "$store" c | jq -r '[.packages[]] | max_by((.lines // .).size) | .name')
+  GRPC=127.0.0.1:$(free_port) OPM=127.0.0.1:$(free_port)
+  OURS_COMMAND=("$CATALOG_MIRROR" serve --no-poll --store "$store" --listen "127.0.0.1:$(free_port)" --grpc "$GRPC" --grpc-catalog c)
+  OPM_COMMAND=(opm-oracle serve "$OPM_FOLDER" "$OPM" "$WORK/opm-cache")
+  first_answers
+  compare_rates
+  compare_memory
+}
+
+# catalog_for_opm: OPM_FOLDER is the full catalog, or the series' first state without a data folder.
+catalog_for_opm() {
+  local data
+  data=$(data_folder)
+  OPM_FOLDER=$SERIES/000/configs
+  if [[ -n $data && -z $QUICK ]]; then
+    unpack "$data/community-full.tar.zst" "$WORK/grpc-full"
+    OPM_FOLDER=$WORK/grpc-full/configs
+  fi
+}
+
+# first_answer RUNS PREPARE ADDRESS COMMAND...: the median of seconds from the start of a server to its first answer.
+first_answer() {
+  local runs=$1 prepare=$2 address=$3
+  for ((run = 0; run < runs; run++)); do
+    eval "$prepare"
+    opm-oracle first "$address" "$LARGEST" "${@:4}" 2>>"$WORK/first.log"
+  done | middle
+}
+
+# middle: the median of lines of numbers.
+middle() { sort -g | awk '{line[NR] = $1} END {print line[int((NR + 1) / 2)]}'; }
+
+first_answers() {
+  local ours cold warm
+  ours=$(first_answer 5 true "$GRPC" "${OURS_COMMAND[@]}")
+  cold=$(first_answer 1 "rm -rf '$WORK/opm-cache'" "$OPM" "${OPM_COMMAND[@]}")
+  warm=$(first_answer 3 true "$OPM" "${OPM_COMMAND[@]}")
+  row "gRPC, first answer after start" "$(ms "$ours")" "opm serve without a cache" "$(ms "$cold")" "$ours" "$cold"
+  row "gRPC, first answer after start" "$(ms "$ours")" "opm serve with its cache" "$(ms "$warm")" "$ours" "$warm"
+}
+
+start_both() {
+  start "$WORK/grpc-serve.log" "${OURS_COMMAND[@]}"
+  OURS_PID=$STARTED_PID
+  start "$WORK/opm-serve.log" "${OPM_COMMAND[@]}"
+  OPM_PID=$STARTED_PID
+  wait_for 60 listens "$GRPC"
+  wait_for 120 listens "$OPM"
+}
+
+# listens ADDRESS: without a call, which would change the memory.
+listens() { : <"/dev/tcp/${1%:*}/${1##*:}"; }
+
+compare_rates() {
+  start_both
+  compare_calls "GetPackage, $GRPC_CLIENTS clients" packages "$GRPC_CLIENTS" rate
+  compare_calls "GetBundle, $GRPC_CLIENTS clients" bundles "$GRPC_CLIENTS" rate
+  compare_calls "GetBundle of $LARGEST" "bundles:$LARGEST" "$GRPC_CLIENTS" rate
+  compare_calls "ListBundles, 1 client" list 1 p50Ms
+  compare_calls "ListBundles, $GRPC_CLIENTS clients" list "$GRPC_CLIENTS" p50Ms
+  end_process "$OURS_PID" "$OPM_PID"
+}
+
+# compare_calls WHAT WORKLOAD CLIENTS FIELD: medians of rounds in alternation, and the CPU time of the servers for each call.
+compare_calls() {
+  local round ours=$WORK/calls-ours theirs=$WORK/calls-opm
+  rm -f "$ours" "$theirs"
+  for ((round = 0; round < $([[ -n $QUICK ]] && echo 1 || echo 3); round++)); do
+    measure_calls "$GRPC" "$OURS_PID" "$2" "$3" >>"$ours"
+    measure_calls "$OPM" "$OPM_PID" "$2" "$3" >>"$theirs"
+  done
+  row_of_calls "$1" "$4" "$ours" "$theirs"
+  if [[ $4 == rate ]]; then row_of_calls "  99 of 100 calls" p99Ms "$ours" "$theirs"; fi
+  row_of_calls "  CPU of the server for a call" cpuMs "$ours" "$theirs"
+}
+
+measure_calls() {
+  local before result
+  before=$(cpu_ticks "$2")
+  result=$(opm-oracle bench "$1" "$3" "$4" "$([[ -n $QUICK ]] && echo 2 || echo 5)")
+  (($(jq .failed <<<"$result") == 0)) || die "errors from $1: $result"
+  jq -c --argjson ticks "$(($(cpu_ticks "$2") - before))" --argjson hertz "$(getconf CLK_TCK)" \
+    '. + {cpuMs: ($ticks * 1000 / $hertz / .calls)}' <<<"$result"
+}
+
+# cpu_ticks PID: user and system time of a process so far.
+cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
+
+row_of_calls() {
+  local ours theirs format=%.3f unit=' ms'
+  ours=$(jq ".$2" "$3" | middle)
+  theirs=$(jq ".$2" "$4" | middle)
+  [[ $2 != rate ]] || format=%.0f unit=/s
+  row "$1" "$(printf "$format" "$ours")$unit" "opm serve" "$(printf "$format" "$theirs")$unit" "$ours" "$theirs"
+}
+
+# The memory of new servers: what they hold and have held at most, after each kind of work.
+compare_memory() {
+  local custom
+  start_both
+  row_of_memory "memory after start"
+  custom=$("$CATALOG_MIRROR" render "$OPM_FOLDER" | jq -r 'select(.schema | startswith("olm.") | not) | "\(.schema)/\(.package // "")"' | sort -u)
+  for address in "$GRPC" "$OPM"; do OPM_ORACLE_CUSTOM=$custom opm-oracle everything "$address" >"$WORK/everything"; done
+  row_of_memory "  after all methods for all packages"
+  for address in "$GRPC" "$OPM"; do opm-oracle bench "$address" "bundles:$LARGEST" "$GRPC_CLIENTS" 5 >/dev/null; done
+  row_of_memory "  after GetBundle of $LARGEST"
+  for address in "$GRPC" "$OPM"; do opm-oracle bench "$address" list "$GRPC_CLIENTS" 5 >/dev/null; done
+  row_of_memory "  after ListBundles, $GRPC_CLIENTS clients"
+  end_process "$OURS_PID" "$OPM_PID"
+}
+
+row_of_memory() {
+  local ours theirs
+  ours=$(memory_kb VmHWM "$OURS_PID") theirs=$(memory_kb VmHWM "$OPM_PID")
+  row "$1, at most" "$(mb "$(kb_to_mb "$ours")")" "opm serve" "$(mb "$(kb_to_mb "$theirs")")" "$ours" "$theirs"
+  ours=$(memory_kb VmRSS "$OURS_PID") theirs=$(memory_kb VmRSS "$OPM_PID")
+  row "  and now" "$(mb "$(kb_to_mb "$ours")")" "opm serve" "$(mb "$(kb_to_mb "$theirs")")" "$ours" "$theirs"
+}
+
+kb_to_mb() { awk -v kb="$1" 'BEGIN {print kb / 1024}'; }
+
+end_process() {
+  kill "$@"
+  wait "$@" 2>/dev/null || true
+}

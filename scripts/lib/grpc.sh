@@ -1,0 +1,72 @@
+# A mirror that answers the registry API, and clients of it.
+# shellcheck shell=bash
+
+# serve_grpc STORE [OPTION...]: GRPC is the address of the registry API afterwards; the rest as by `serve`.
+serve_grpc() {
+  local port
+  port=$(free_port)
+  GRPC=127.0.0.1:$port
+  serve "$1" --grpc "$GRPC" "${@:2}"
+}
+
+# memory_kb KIND: what the server holds (VmRSS) or has held at most (VmHWM), in kB.
+memory_kb() { sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/${2:-$SERVER_PID}/status"; }
+
+# ask_grpc METHOD [JSON] [OPTION...]: grpcurl without TLS.
+ask_grpc() { grpcurl -plaintext "${@:3}" -d "${2:-{\}}" "$GRPC" "$1"; }
+
+# health SERVICE: the status, or the code of the error.
+health() {
+  ask_grpc grpc.health.v1.Health/Check "{\"service\": \"$1\"}" 2>&1 | sed -n 's/.*"status": "\(.*\)".*/\1/p; s/.*Code: //p'
+}
+
+# flood KIND METHOD SECONDS [MESSAGE]: how an attack on the registry API ends, without the seconds.
+flood() {
+  python3 "$LIB/h2_attack.py" "$1" "${GRPC%:*}" "${GRPC##*:}" "$2" "$3" "${4:-}" | tee -a "$WORK/floods" | sed 's/ [0-9.]*$//'
+}
+
+# large_catalog FOLDER: a catalog of one bundle of 2 MB. LARGE_BUNDLE is the message that asks GetBundle for it, in base64.
+large_catalog() {
+  mkdir -p "$1"
+  # Of several properties, because one string of 2 MB is not what real bundles have.
+  jq -nc '("x" * 10000) as $padding | {schema: "olm.package", name: "large", defaultChannel: "stable"},
+    {schema: "olm.channel", package: "large", name: "stable", entries: [{name: "large.v1.0.0"}]},
+    {schema: "olm.bundle", package: "large", name: "large.v1.0.0", image: "registry.example/large:v1", properties: [
+      {type: "olm.package", value: {packageName: "large", version: "1.0.0"}},
+      (range(200) | {type: "test.padding", value: "\(.)\($padding)"})]}' >"$1/catalog.json"
+  # Its three fields are texts: pkgName, channelName and csvName.
+  LARGE_BUNDLE=$(printf '\n\005large\022\006stable\032\014large.v1.0.0' | base64 -w0)
+}
+
+# state_catalog FOLDER STATE: a catalog of 200 packages and 2 MB, all of whose bundles tell the state.
+state_catalog() {
+  mkdir -p "$1"
+  jq -nc --arg state "$2" '("x" * 10000) as $padding | range(200) | "package-\(.)" as $name | "\($name).v1.0.0" as $bundle |
+    {schema: "olm.package", name: $name, defaultChannel: "stable"},
+    {schema: "olm.channel", package: $name, name: "stable", entries: [{name: $bundle}]},
+    {schema: "olm.bundle", package: $name, name: $bundle, image: "registry.example/\($name):v1", properties: [
+      {type: "olm.package", value: {packageName: $name, version: "1.0.0"}}, {type: "olm.gvk", value: {group: "example.com", kind: $name, version: "v1"}},
+      {type: "test.state", value: $state}, {type: "test.padding", value: $padding}]}' >"$1/catalog.json"
+}
+
+# publish_state STORE STATE [NAME]: the files of the catalog are beside the store.
+publish_state() {
+  state_catalog "$1-states" "$2"
+  "$CATALOG_MIRROR" poll --store "$1" --catalog "${3:-states}=dir:$1-states" >>"$WORK/poll.out" 2>&1
+}
+
+# hold_connections COUNT SECONDS: prints what became of them as JSON, and what each of them takes of the server's memory.
+hold_connections() {
+  local before after result
+  # The first calls fill the caches that all connections share.
+  opm-oracle bench "$GRPC" packages 4 0.5 >/dev/null
+  before=$(memory_kb VmRSS)
+  start "$WORK/hold" opm-oracle hold "$GRPC" "$1" "$2"
+  wait_for 120 grep -q held "$WORK/hold" || return 1
+  sleep "$2"
+  # Of the whole time, because a connection must not grow either.
+  after=$(memory_kb VmRSS)
+  wait "$STARTED_PID" || return 1
+  result=$(tail -1 "$WORK/hold")
+  jq -c --argjson kb "$(((after - before) / $1))" '. + {kbEach: $kb}' <<<"$result"
+}
