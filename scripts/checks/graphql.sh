@@ -49,9 +49,9 @@ answers_agree odd "$WORK/odd"
 answers_agree example "$ROOT/tests/catalogs/v2"
 answers_agree series "$SERIES/000/configs"
 if [[ -n $DATA ]]; then
-  for catalog in v4.14 full; do
+  for catalog in $(real_catalogs); do
     unpack "$DATA/community-$catalog.tar.zst" "$WORK/data"
-    answers_agree "$catalog" "$(dirname "$(find "$WORK/data" -mindepth 2 -maxdepth 3 -path '*/configs/*' -print -quit)")" rates
+    answers_agree "$catalog" "$(configs_folder "$WORK/data")" rates
     rm -r "$WORK/data"
   done
 fi
