@@ -123,19 +123,21 @@ fn variable_names_the_configuration_of_every_command() {
     assert!(!diff.stderr.contains("store is not"), "{diff:#?}");
 }
 
-/// The decision for glibc: with its default of eight arenas for each core, a server grows to three times its memory.
+/// The decision for glibc: with its defaults a server grows to three times its memory.
 #[cfg(target_os = "linux")]
 #[test]
-fn serve_runs_with_two_arenas() {
+fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
     let folder = TempDir::new().unwrap();
     let store = published(&folder);
     let server = Server::start(["serve", "--no-poll", "--store", &store]);
     let environment = fs::read(format!("/proc/{}/environ", server.id())).unwrap();
     let variables = environment.split(|byte| *byte == 0);
-    let arenas: Vec<&[u8]> = variables
-        .filter(|text| text.starts_with(b"MALLOC_ARENA_MAX="))
+    let mut settings: Vec<String> = variables
+        .filter(|text| text.starts_with(b"MALLOC_"))
+        .map(|text| String::from_utf8_lossy(text).into_owned())
         .collect();
-    assert_eq!(arenas, [b"MALLOC_ARENA_MAX=2"]);
+    settings.sort_unstable();
+    assert_eq!(settings, ["MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=262144"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

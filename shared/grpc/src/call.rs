@@ -12,7 +12,9 @@ use http::{Request, header::HOST, uri::Authority};
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use crate::{Published, PublishedError, PublishedState, memory::CallMemory, metrics::CallTimer, status};
+use crate::{
+    PublishedError, PublishedState, RegistryApi, memory::CallMemory, metrics::CallTimer, routes::SharedParts, status,
+};
 
 /// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is asked for.
 const MESSAGES_AHEAD: usize = 1;
@@ -22,9 +24,7 @@ const ACKNOWLEDGED: &str = "true";
 
 /// A call, as its method sees it.
 pub(crate) struct ApiCall {
-    pub(crate) published: Arc<dyn Published>,
-    /// Name of the catalog that is asked if the client names none.
-    pub(crate) default: Option<Arc<str>>,
+    pub(crate) shared: SharedParts,
     /// First label of the host that the client asks.
     pub(crate) label: Option<String>,
     /// True if the client knows that an experimental method may change.
@@ -34,13 +34,7 @@ pub(crate) struct ApiCall {
 }
 
 impl ApiCall {
-    pub(crate) fn new(
-        published: Arc<dyn Published>,
-        default: Option<Arc<str>>,
-        timer: CallTimer,
-        memory: CallMemory,
-        request: &Request<Body>,
-    ) -> Self {
+    pub(crate) fn new(shared: SharedParts, timer: CallTimer, memory: CallMemory, request: &Request<Body>) -> Self {
         let headers = request.headers();
         let host = || {
             headers
@@ -53,8 +47,7 @@ impl ApiCall {
             .and_then(|authority| authority.host().split('.').next());
         let experimental = headers.get("x-acknowledge-experimental");
         Self {
-            published,
-            default,
+            shared,
             label: label.map(str::to_owned),
             acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
             timer,
@@ -64,9 +57,10 @@ impl ApiCall {
 
     /// Returns the catalog that the client asks: by the host, the default, or because there is only one.
     pub(crate) async fn find(&self) -> Result<FoundCatalog, Status> {
-        let wanted = [self.label.as_deref(), self.default.as_deref()];
+        let RegistryApi { published, default, .. } = &self.shared.api;
+        let wanted = [self.label.as_deref(), default.as_deref()];
         for name in wanted.into_iter().flatten() {
-            match self.published.state(name).await {
+            match published.state(name).await {
                 Err(PublishedError::NotFound) => {}
                 state => {
                     let name = name.to_owned();
@@ -74,13 +68,13 @@ impl ApiCall {
                 }
             }
         }
-        let mut names = self.published.names().await.map_err(status::of_published)?;
+        let mut names = published.names().await.map_err(status::of_published)?;
         // A label has no dots, so a client of `v4.20` asks `v4-20`.
         let label = self.label.as_deref();
         let is_label = |name: &&String| label.is_some_and(|label| name.replace('.', "-") == label);
-        let only = || names.first().filter(|_| names.len() == 1 && self.default.is_none());
+        let only = || names.first().filter(|_| names.len() == 1 && default.is_none());
         if let Some(name) = names.iter().find(is_label).or_else(only) {
-            let state = self.published.state(name).await;
+            let state = published.state(name).await;
             let name = name.clone();
             return Ok(FoundCatalog { name, state });
         }

@@ -66,12 +66,12 @@ async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
             Ok(found) => found.state.is_ok(),
             // The client must name one of several catalogs, but the server serves them.
             Err(status) if status.code() == Code::NotFound => {
-                let names = call.published.names().await;
+                let names = call.shared.api.published.names().await;
                 names.is_ok_and(|names| !names.is_empty())
             }
             Err(_) => false,
         },
-        catalog => match call.published.state(catalog).await {
+        catalog => match call.shared.api.published.state(catalog).await {
             Err(PublishedError::NotFound | PublishedError::NotServed) => return None,
             state => state.is_ok(),
         },

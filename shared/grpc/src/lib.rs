@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod call;
+mod contents;
 mod health;
 mod memory;
 mod methods;

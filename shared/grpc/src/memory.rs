@@ -1,9 +1,11 @@
 //! Memory for the messages of bundles, which clients may take slowly.
 
 use std::{
+    num::NonZero,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
+    thread,
     time::Duration,
 };
 
@@ -16,7 +18,7 @@ use tokio::{
 };
 use tonic::Status;
 
-/// Memory for all messages with content that are being made or sent, in kB: those of 16 clients that ask for the largest bundles.
+/// Memory for all messages with content that are being sent, in kB: those of 24 clients that ask for the largest bundles.
 const MEMORY_KB: u32 = 48 << 10;
 
 /// Maximum time that a call waits for memory. A client that takes nothing is cut off after half a minute.
@@ -24,26 +26,34 @@ const WAIT: Duration = Duration::from_secs(10);
 
 /// Memory that all calls share.
 #[derive(Debug, Clone)]
-pub(crate) struct MessageMemory(Arc<Semaphore>);
+pub(crate) struct MessageMemory {
+    sent: Arc<Semaphore>,
+    /// Turns of large bundles that are being made, one for each processor: each takes several times its size for a moment.
+    made: Arc<Semaphore>,
+}
 
 /// Memory of one call.
 #[derive(Debug, Clone)]
 pub(crate) struct CallMemory {
-    all: Arc<Semaphore>,
+    all: MessageMemory,
     /// Memory of messages that are not in the body of the answer yet.
     held: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
 }
 
 impl Default for MessageMemory {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MEMORY_KB as usize)))
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            sent: Arc::new(Semaphore::new(MEMORY_KB as usize)),
+            made: Arc::new(Semaphore::new(processors)),
+        }
     }
 }
 
 impl MessageMemory {
     pub(crate) fn call(&self) -> CallMemory {
         CallMemory {
-            all: Arc::clone(&self.0),
+            all: self.clone(),
             held: Arc::default(),
         }
     }
@@ -56,13 +66,18 @@ impl CallMemory {
         let wanted = wanted.clamp(1, MEMORY_KB);
         // The message before it is in the body already, or waits with it.
         let before = locked(&self.held).take();
-        let permit = timeout(WAIT, Arc::clone(&self.all).acquire_many_owned(wanted)).await;
+        let permit = timeout(WAIT, Arc::clone(&self.all.sent).acquire_many_owned(wanted)).await;
         let mut permit = permit
             .map_err(|_| Status::resource_exhausted("too many bundles are being sent; try again later"))?
             .map_err(|error| Status::internal(error.to_string()))?;
         before.into_iter().for_each(|before| permit.merge(before));
         *locked(&self.held) = Some(permit);
         Ok(())
+    }
+
+    /// Waits for the turn to make a large message, which ends with the permit. No client can prolong it.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.all.made).acquire_owned().await.ok()
     }
 
     /// Returns the answer with a body that keeps the memory of each message until it is sent.
@@ -134,8 +149,8 @@ mod tests {
         drop(first);
         second.reserve(1).await.unwrap();
         second.reserve(1 << 20).await.unwrap();
-        assert_eq!(memory.0.available_permits(), MEMORY_KB as usize - 1025);
+        assert_eq!(memory.sent.available_permits(), MEMORY_KB as usize - 1025);
         drop(second);
-        assert_eq!(memory.0.available_permits(), MEMORY_KB as usize);
+        assert_eq!(memory.sent.available_permits(), MEMORY_KB as usize);
     }
 }

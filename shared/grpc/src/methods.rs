@@ -16,12 +16,12 @@ use tonic::Status;
 use crate::{
     PublishedState,
     call::{ApiCall, Replies},
-    memory::CallMemory,
+    contents::LARGE_LINE,
     status::{of_published, of_registry},
 };
 
-/// Memory for a bundle while its message is made, for each byte of its line.
-const MEMORY_OF_LINE: u64 = 4;
+/// Size of the message of a bundle, for each byte of its line.
+const MEMORY_OF_LINE: u64 = 2;
 
 type Answer<'c> = BoxFuture<'c, Result<(), Status>>;
 
@@ -107,7 +107,7 @@ pub(crate) fn list_bundles(call: &mut ApiCall, _: ListBundlesRequest, replies: R
         for bundle in state.graph().list_bundles() {
             let bundle = match bundle.map_err(of_registry)? {
                 ListedBundle::Complete(bundle) => bundle,
-                ListedBundle::Incomplete(query) => complete(&*state, &call.memory, query).await?,
+                ListedBundle::Incomplete(query) => complete(&*state, call, query).await?,
             };
             replies.send(bundle).await?;
         }
@@ -171,21 +171,30 @@ fn bundle<Req: Send + Sync + 'static>(
     async move {
         let state = call.state().await?;
         let query = find(state.graph(), &request).map_err(of_registry)?;
-        replies.send(complete(&*state, &call.memory, query).await?).await
+        replies.send(complete(&*state, call, query).await?).await
     }
     .boxed()
 }
 
-/// Reads the lines of a bundle, and makes its content of them.
-async fn complete(state: &dyn PublishedState, memory: &CallMemory, query: BundleQuery) -> Result<ApiBundle, Status> {
-    // The line, its content twice (as `csvJson` and as `object`), and both as they are sent.
-    memory
-        .reserve(query.bundle_line.length.saturating_mul(MEMORY_OF_LINE))
-        .await?;
+/// Returns a bundle with its content: a known one, or one that is made of its lines.
+async fn complete(state: &dyn PublishedState, call: &ApiCall, query: BundleQuery) -> Result<ApiBundle, Status> {
+    // The content is in the message twice, as `csvJson` and as `object`.
+    let memory = query.bundle_line.length.saturating_mul(MEMORY_OF_LINE);
+    call.memory.reserve(memory).await?;
+    let _turn = match query.bundle_line.length >= LARGE_LINE {
+        true => call.memory.turn().await,
+        false => None,
+    };
+    let contents = &call.shared.contents;
+    if let Some(content) = contents.get(&query) {
+        return Ok(query.with_content(content));
+    }
     let ranges = [query.bundle_line, query.package_line];
     let lines = state.lines(&query.package, &ranges).await.map_err(of_published)?;
-    match lines.as_slice() {
-        [bundle, package] => query.complete(bundle, package).map_err(of_registry),
-        _ => Err(Status::internal("the store did not return the lines")),
-    }
+    let [bundle, package] = lines.as_slice() else {
+        return Err(Status::internal("the store did not return the lines"));
+    };
+    let content = query.content(bundle, package).map_err(of_registry)?;
+    contents.keep(&query, &content);
+    Ok(query.with_content(content))
 }

@@ -13,6 +13,7 @@ use tracing::Instrument;
 use crate::{
     GrpcMetrics, Published,
     call::{ApiCall, CallStream, Replies},
+    contents::ContentCache,
     health,
     memory::MessageMemory,
     methods, reflection,
@@ -42,8 +43,11 @@ impl RegistryApi {
     /// Returns the routes of all services, for a server that speaks HTTP/2.
     pub fn router(self) -> Router {
         let routes = Routes {
-            api: self,
-            memory: MessageMemory::default(),
+            shared: SharedParts {
+                api: self,
+                memory: MessageMemory::default(),
+                contents: ContentCache::default(),
+            },
             router: Router::new().fallback(unimplemented),
         };
         let routes = routes
@@ -80,9 +84,16 @@ impl RegistryApi {
 type Method<Req, Res> = for<'c> fn(&'c mut ApiCall, Req, Replies<Res>) -> BoxFuture<'c, Result<(), Status>>;
 
 struct Routes {
-    api: RegistryApi,
-    memory: MessageMemory,
+    shared: SharedParts,
     router: Router,
+}
+
+/// What all calls share.
+#[derive(Clone)]
+pub(crate) struct SharedParts {
+    pub(crate) api: RegistryApi,
+    pub(crate) memory: MessageMemory,
+    pub(crate) contents: ContentCache,
 }
 
 impl Routes {
@@ -92,12 +103,13 @@ impl Routes {
         Req: Message + Default + 'static,
         Res: Message + Default + 'static,
     {
-        let (api, memory) = (self.api.clone(), self.memory.clone());
+        let shared = self.shared.clone();
         let serve = tower::service_fn(move |request: Request<Body>| {
-            let (api, memory) = (api.clone(), memory.call());
+            let shared = shared.clone();
             async move {
-                let timer = api.metrics.begin(method);
-                let call = ApiCall::new(api.published, api.default, timer, memory.clone(), &request);
+                let timer = shared.api.metrics.begin(method);
+                let memory = shared.memory.call();
+                let call = ApiCall::new(shared, timer, memory.clone(), &request);
                 let mut grpc = Grpc::new(ProstCodec::<Res, Req>::default())
                     .apply_max_message_size_config(Some(REQUEST_BYTES), None);
                 let mut call = Some(call);

@@ -1,3 +1,6 @@
+use std::io;
+
+use model::{Sha256, decode_zstd, encode_zstd};
 use prost::Message;
 use serde_json::value::RawValue;
 
@@ -10,11 +13,19 @@ use crate::{
     record::{BundleRecord, EntryRecord, PackageRecord},
 };
 
+/// Compression level of contents in memory: a client waits for the first one.
+const CONTENT_LEVEL: i32 = 1;
+
+/// Maximum size of a content, in bytes: lines of bundles are shorter.
+const CONTENT_BYTES_MAX: u64 = 1 << 30;
+
 /// Answer with one bundle, which lacks what only the lines of the Shard have: `csvJson` and `object`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleQuery {
     /// Name of the package, which is that of the Shard.
     pub package: String,
+    /// The sha256 of all lines of the Shard.
+    pub lines: Sha256,
     /// Line of the bundle.
     pub bundle_line: LineRange,
     /// Line of the `olm.package`.
@@ -45,6 +56,7 @@ impl BundleQuery {
         message.skip_range.clone_from(&entry.skip_range);
         Ok(Self {
             package: package.name.clone(),
+            lines: package.lines()?,
             bundle_line: line,
             package_line: package.package_line.unwrap_or_default(),
             message,
@@ -56,28 +68,70 @@ impl BundleQuery {
     /// # Errors
     /// Fails if the lines are not those of the record.
     pub fn complete(self, bundle_line: &[u8], package_line: &[u8]) -> Result<ApiBundle, RegistryError> {
-        let mut message = self.message;
-        match Content::read(&message, bundle_line, package_line) {
-            Ok(content) => {
-                message.csv_json = content.csv_json;
-                message.object = content.object;
-                Ok(message)
-            }
-            Err(reason) => Err(RegistryError::Bundle {
-                bundle: message.csv_name,
-                reason,
-            }),
+        let content = self.content(bundle_line, package_line)?;
+        Ok(self.with_content(content))
+    }
+
+    /// Returns the manifests of the bundle.
+    ///
+    /// # Errors
+    /// As [`Self::complete`].
+    pub fn content(&self, bundle_line: &[u8], package_line: &[u8]) -> Result<BundleContent, RegistryError> {
+        BundleContent::read(&self.message, bundle_line, package_line).map_err(|reason| RegistryError::Bundle {
+            bundle: self.message.csv_name.clone(),
+            reason,
+        })
+    }
+
+    /// Returns the answer with the manifests that [`Self::content`] made.
+    pub fn with_content(self, content: BundleContent) -> ApiBundle {
+        let BundleContent {
+            csv_json,
+            mut object,
+            is_made,
+        } = content;
+        if is_made && object.is_empty() {
+            object.push(csv_json.clone());
+        }
+        ApiBundle {
+            csv_json,
+            object,
+            ..self.message
         }
     }
 }
 
-/// Manifests of a bundle.
-struct Content {
+/// Manifests of a bundle. They depend on the lines of its Shard only.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct BundleContent {
+    #[prost(string, tag = "1")]
     csv_json: String,
+    #[prost(string, repeated, tag = "2")]
     object: Vec<String>,
+    /// True if `csv_json` was made of `olm.csv.metadata`. Without other objects it is then the only one.
+    #[prost(bool, tag = "3")]
+    is_made: bool,
 }
 
-impl Content {
+impl BundleContent {
+    /// Returns the content compressed, for a cache in memory.
+    ///
+    /// # Errors
+    /// Fails if the compressor cannot allocate its memory.
+    pub fn to_compressed(&self) -> io::Result<Vec<u8>> {
+        encode_zstd(&self.encode_to_vec(), CONTENT_LEVEL)
+    }
+
+    /// Reads what [`Self::to_compressed`] returned.
+    ///
+    /// # Errors
+    /// Fails if the bytes are damaged.
+    pub fn from_compressed(bytes: &[u8]) -> Result<Self, RegistryError> {
+        let damaged = |_| RegistryError::Damaged("the content of a bundle cannot be decompressed");
+        let decoded = decode_zstd(bytes, CONTENT_BYTES_MAX).map_err(damaged)?;
+        Ok(Self::decode(decoded.as_slice())?)
+    }
+
     fn read(bundle: &ApiBundle, bundle_line: &[u8], package_line: &[u8]) -> Result<Self, Wrong> {
         let line = text(bundle_line)?;
         let fields = go::fields(line, &["properties", "relatedImages"])?;
@@ -96,6 +150,7 @@ impl Content {
             }
             Ok(())
         })?;
+        let mut is_made = false;
         let mut csv_json = object.iter().find(|object| is_csv(object)).cloned().unwrap_or_default();
         if let ([metadata], true) = (metadata.as_slice(), csv_json.is_empty()) {
             let source = CsvSource {
@@ -106,11 +161,13 @@ impl Content {
                 package: text(package_line)?,
             };
             csv_json = source.json()?;
-            if object.is_empty() {
-                object.push(csv_json.clone());
-            }
+            is_made = true;
         }
-        Ok(Self { csv_json, object })
+        Ok(Self {
+            csv_json,
+            object,
+            is_made,
+        })
     }
 }
 
