@@ -18,8 +18,8 @@ use tokio::{
 };
 use tonic::Status;
 
-/// Memory for all messages with content that are being sent, in kB: those of 24 clients that ask for the largest bundles.
-const MEMORY_KB: u32 = 48 << 10;
+/// Memory for all messages with content that are being sent, in kB: those of 16 clients that ask for the largest bundles.
+const MEMORY_KB: u32 = 32 << 10;
 
 /// Maximum time that a call waits for memory. A client that takes nothing is cut off after half a minute.
 const WAIT: Duration = Duration::from_secs(10);
@@ -60,19 +60,32 @@ impl MessageMemory {
 }
 
 impl CallMemory {
-    /// Waits until there is memory for the next message. A message above all memory waits until no other is sent.
+    /// Takes memory for the next message, and returns false if there is none at the moment. A message above all memory takes all.
+    pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
+        let permit = Arc::clone(&self.all.sent).try_acquire_many_owned(kilobytes(bytes));
+        permit.map(|permit| self.keep(permit)).is_ok()
+    }
+
+    /// Waits until there is memory for the next message.
     pub(crate) async fn reserve(&self, bytes: u64) -> Result<(), Status> {
-        let wanted = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-        let wanted = wanted.clamp(1, MEMORY_KB);
-        // The message before it is in the body already, or waits with it.
-        let before = locked(&self.held).take();
-        let permit = timeout(WAIT, Arc::clone(&self.all.sent).acquire_many_owned(wanted)).await;
-        let mut permit = permit
+        // With what this call has, it would wait for itself.
+        drop(locked(&self.held).take());
+        let permit = Arc::clone(&self.all.sent).acquire_many_owned(kilobytes(bytes));
+        let permit = timeout(WAIT, permit)
+            .await
             .map_err(|_| Status::resource_exhausted("too many bundles are being sent; try again later"))?
             .map_err(|error| Status::internal(error.to_string()))?;
-        before.into_iter().for_each(|before| permit.merge(before));
-        *locked(&self.held) = Some(permit);
+        self.keep(permit);
         Ok(())
+    }
+
+    fn keep(&self, permit: OwnedSemaphorePermit) {
+        let mut held = locked(&self.held);
+        match held.as_mut() {
+            // The message before is not in the body yet.
+            Some(before) => before.merge(permit),
+            None => *held = Some(permit),
+        }
     }
 
     /// Waits for the turn to make a large message, which ends with the permit. No client can prolong it.
@@ -84,6 +97,11 @@ impl CallMemory {
     pub(crate) fn hold(self, answer: Response<tonic::body::Body>) -> Response<Body> {
         answer.map(|inner| Body::new(HeldBody { inner, memory: self }))
     }
+}
+
+fn kilobytes(bytes: u64) -> u32 {
+    let kilobytes = u32::try_from(bytes.div_ceil(1 << 10));
+    kilobytes.unwrap_or(u32::MAX).clamp(1, MEMORY_KB)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -144,11 +162,11 @@ mod tests {
         // More than there is counts as all.
         first.reserve(u64::MAX).await.unwrap();
         let second = memory.call();
+        assert!(!second.try_reserve(1));
         let error = second.reserve(1).await.unwrap_err();
         assert_eq!(error.code(), tonic::Code::ResourceExhausted);
         drop(first);
-        second.reserve(1).await.unwrap();
-        second.reserve(1 << 20).await.unwrap();
+        assert!(second.try_reserve(1) && second.try_reserve(1 << 20));
         assert_eq!(memory.sent.available_permits(), MEMORY_KB as usize - 1025);
         drop(second);
         assert_eq!(memory.sent.available_permits(), MEMORY_KB as usize);

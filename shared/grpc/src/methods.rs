@@ -1,6 +1,7 @@
 //! The methods of the registry API.
 
 use futures_util::{FutureExt, future::BoxFuture};
+use prost::Message;
 use prost_types::Struct;
 use registry::{
     ApiBundle, BundleQuery, Graph, ListedBundle, RegistryError,
@@ -19,9 +20,6 @@ use crate::{
     contents::LARGE_LINE,
     status::{of_published, of_registry},
 };
-
-/// Size of the message of a bundle, for each byte of its line.
-const MEMORY_OF_LINE: u64 = 2;
 
 type Answer<'c> = BoxFuture<'c, Result<(), Status>>;
 
@@ -106,8 +104,17 @@ pub(crate) fn list_bundles(call: &mut ApiCall, _: ListBundlesRequest, replies: R
         let state = call.state().await?;
         for bundle in state.graph().list_bundles() {
             let bundle = match bundle.map_err(of_registry)? {
-                ListedBundle::Complete(bundle) => bundle,
-                ListedBundle::Incomplete(query) => complete(&*state, call, query).await?,
+                ListedBundle::Complete(bundle) => {
+                    let size = bundle.encoded_len() as u64;
+                    if size >= LARGE_LINE {
+                        call.memory.reserve(size).await?;
+                    }
+                    bundle
+                }
+                ListedBundle::Incomplete(query) => {
+                    call.memory.reserve(message_size(&query)).await?;
+                    complete(&*state, call, query).await?
+                }
             };
             replies.send(bundle).await?;
         }
@@ -170,17 +177,27 @@ fn bundle<Req: Send + Sync + 'static>(
 ) -> Answer<'_> {
     async move {
         let state = call.state().await?;
-        let query = find(state.graph(), &request).map_err(of_registry)?;
-        replies.send(complete(&*state, call, query).await?).await
+        let query = || find(state.graph(), &request).map_err(of_registry);
+        let mut found = query()?;
+        let memory = message_size(&found);
+        if !call.memory.try_reserve(memory) {
+            // It may have megabytes of properties, which must not wait in memory.
+            drop(found);
+            call.memory.reserve(memory).await?;
+            found = query()?;
+        }
+        replies.send(complete(&*state, call, found).await?).await
     }
     .boxed()
 }
 
+/// Returns the size of the message of a bundle, in bytes: content is in it twice, as `csvJson` and as `object`.
+const fn message_size(query: &BundleQuery) -> u64 {
+    query.bundle_line.length.saturating_mul(2)
+}
+
 /// Returns a bundle with its content: a known one, or one that is made of its lines.
 async fn complete(state: &dyn PublishedState, call: &ApiCall, query: BundleQuery) -> Result<ApiBundle, Status> {
-    // The content is in the message twice, as `csvJson` and as `object`.
-    let memory = query.bundle_line.length.saturating_mul(MEMORY_OF_LINE);
-    call.memory.reserve(memory).await?;
     let _turn = match query.bundle_line.length >= LARGE_LINE {
         true => call.memory.turn().await,
         false => None,
