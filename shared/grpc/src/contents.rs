@@ -1,12 +1,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::Sha256;
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
-use registry::{BundleContent, BundleQuery};
+use registry::{BundleContent, BundleKey, BundleQuery};
 
 /// Memory for contents, in bytes: those of a package of 200 bundles with a megabyte each.
 const CONTENTS_BYTES: u64 = 8 << 20;
@@ -20,13 +19,13 @@ pub(crate) const LARGE_LINE: u64 = 64 << 10;
 
 /// Contents of large bundles, compressed, by the lines of their package and the position of their own line.
 #[derive(Clone)]
-pub(crate) struct ContentCache(Arc<Cache<(Sha256, u64), Bytes, ContentWeight>>);
+pub(crate) struct ContentCache(Arc<Cache<BundleKey, Bytes, ContentWeight>>);
 
 #[derive(Clone)]
 struct ContentWeight;
 
-impl Weighter<(Sha256, u64), Bytes> for ContentWeight {
-    fn weight(&self, _: &(Sha256, u64), content: &Bytes) -> u64 {
+impl Weighter<BundleKey, Bytes> for ContentWeight {
+    fn weight(&self, _: &BundleKey, content: &Bytes) -> u64 {
         content.len() as u64 + 128
     }
 }
@@ -55,7 +54,7 @@ impl ContentCache {
         if query.bundle_line.length < LARGE_LINE {
             return None;
         }
-        let compressed = self.0.get(&key(query))?;
+        let compressed = self.0.get(&query.key())?;
         BundleContent::from_compressed(&compressed).ok()
     }
 
@@ -64,11 +63,7 @@ impl ContentCache {
         if query.bundle_line.length >= LARGE_LINE
             && let Ok(compressed) = content.to_compressed()
         {
-            self.0.insert(key(query), compressed.into());
+            self.0.insert(query.key(), compressed.into());
         }
     }
-}
-
-fn key(query: &BundleQuery) -> (Sha256, u64) {
-    (query.lines, query.bundle_line.offset)
 }

@@ -25,12 +25,19 @@ pub struct BundleQuery {
     /// Name of the package, which is that of the Shard.
     pub package: String,
     /// The sha256 of all lines of the Shard.
-    pub lines: Sha256,
+    pub(crate) lines: Sha256,
     /// Line of the bundle.
     pub bundle_line: LineRange,
     /// Line of the `olm.package`.
     pub package_line: LineRange,
     pub(crate) message: ApiBundle,
+}
+
+/// Key of the content of a bundle: the lines of its Shard, and the offset of its own line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BundleKey {
+    lines: Sha256,
+    offset: u64,
 }
 
 /// Bundle of `ListBundles`.
@@ -70,6 +77,14 @@ impl BundleQuery {
     pub fn complete(self, bundle_line: &[u8], package_line: &[u8]) -> Result<ApiBundle, RegistryError> {
         let content = self.content(bundle_line, package_line)?;
         Ok(self.with_content(content))
+    }
+
+    /// Returns the key of what [`Self::content`] returns.
+    pub const fn key(&self) -> BundleKey {
+        BundleKey {
+            lines: self.lines,
+            offset: self.bundle_line.offset,
+        }
     }
 
     /// Returns the manifests of the bundle.

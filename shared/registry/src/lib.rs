@@ -16,7 +16,7 @@ mod recorder;
 mod stored;
 
 pub use api::ApiBundle;
-pub use bundle_query::{BundleContent, BundleQuery, ListedBundle};
+pub use bundle_query::{BundleContent, BundleKey, BundleQuery, ListedBundle};
 pub use error::RegistryError;
 pub use graph::{GRAPH_VERSION, Graph, GraphBuilder};
 pub use meta_struct::meta_struct;
