@@ -5,7 +5,7 @@ use testkit::{FileServer, Layer};
 use tokio::task::block_in_place;
 
 use crate::support::{
-    binary::{Ran, run},
+    binary::{Ran, poll_plain, run},
     catalogs,
 };
 
@@ -52,19 +52,7 @@ async fn render_of_archive_equals_render_of_its_folder() {
 async fn poll_publishes_changed_archive_and_changed_folder() {
     let server = FileServer::start().await;
     let store = TempDir::new().unwrap();
-    let store_path = store.path().display().to_string();
-    let poll = |source: String, code| {
-        let catalog = format!("demo={source}");
-        let arguments = [
-            "poll",
-            "--detailed-exitcode",
-            "--store",
-            &store_path,
-            "--plain-http",
-            server.host(),
-        ];
-        block_in_place(|| run(arguments.into_iter().chain(["--catalog", &catalog]))).exits(code);
-    };
+    let poll = |source: String, code| drop(poll_plain(&store, server.host(), &source).exits(code));
     server.put(PATH, archive("v1").archive());
     poll(server.url(PATH), 10);
     poll(server.url(PATH), 0);

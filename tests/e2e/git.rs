@@ -5,10 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::{FileServer, GitRepo};
-use tokio::task::block_in_place;
 
 use crate::support::{
-    binary::{Ran, run},
+    binary::{poll_plain, run},
     catalogs,
 };
 
@@ -36,22 +35,8 @@ fn json(path: &Path) -> Value {
 async fn poll_follows_branch_and_keeps_catalog_when_branch_is_gone() {
     let (server, repo, store) = (FileServer::start().await, GitRepo::default(), TempDir::new().unwrap());
     repo.serve(&server, PATH);
-    let store_path = store.path().display().to_string();
     let source = format!("git:{}#main:catalog", server.url(PATH));
-    let poll = |source: &str, code| -> Ran {
-        let catalog = format!("demo={source}");
-        let arguments = [
-            "poll",
-            "--detailed-exitcode",
-            "--store",
-            &store_path,
-            "--plain-http",
-            server.host(),
-            "--catalog",
-            &catalog,
-        ];
-        block_in_place(|| run(arguments)).exits(code)
-    };
+    let poll = |source: &str, code| poll_plain(&store, server.host(), source).exits(code);
     let published = || json(&store.path().join("catalogs/demo/current.json"))["contentHash"].clone();
     for version in ["v1", "v2"] {
         commit(&repo, version);

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use async_graphql::{Name, PathSegment, Value, indexmap::IndexMap};
-use model::ValueType;
+use model::{ValueType, text::LineBuffer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -318,8 +318,7 @@ impl Visitor<'_> for KeySeed<'_> {
 pub(crate) struct MetaReader<'b> {
     pub(crate) walk: ValueWalk<'b>,
     plan: SelectionPlan,
-    /// Start of a line whose end is in a later chunk.
-    partial: Vec<u8>,
+    lines: LineBuffer,
     objects: Vec<Value>,
 }
 
@@ -328,7 +327,7 @@ impl<'b> MetaReader<'b> {
         Self {
             walk,
             plan,
-            partial: Vec::new(),
+            lines: LineBuffer::default(),
             objects: Vec::new(),
         }
     }
@@ -338,20 +337,16 @@ impl<'b> MetaReader<'b> {
     /// # Errors
     /// As [`object`].
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<(), serde_json::Error> {
-        let mut rest = chunk;
-        while let Some(at) = rest.iter().position(|&byte| byte == b'\n') {
-            let (line, after) = (&rest[..at], &rest[at + 1..]);
-            rest = after;
-            if self.partial.is_empty() {
-                self.line(line)?;
-            } else {
-                let mut whole = std::mem::take(&mut self.partial);
-                whole.extend_from_slice(line);
-                self.line(&whole)?;
+        let mut read = Ok(());
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(chunk, |line| {
+            // A list ends with its first error.
+            if read.is_ok() {
+                read = self.line(line);
             }
-        }
-        self.partial.extend_from_slice(rest);
-        Ok(())
+        });
+        self.lines = lines;
+        read
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), serde_json::Error> {

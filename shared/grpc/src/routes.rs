@@ -92,7 +92,7 @@ struct Routes {
     router: Router,
 }
 
-/// What all calls share.
+/// Parts of the API that all calls share.
 #[derive(Clone)]
 pub(crate) struct SharedParts {
     pub(crate) api: RegistryApi,

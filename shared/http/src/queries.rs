@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    app::{App, blocking},
+    app::App,
     cache::{BodyKey, GraphQlTypes},
     error::{ApiError, Corruption},
     fields::{Coding, Query},
@@ -193,16 +193,12 @@ impl App {
         if let Some(types) = self.caches.types.get(&hash) {
             return Ok(types);
         }
-        let object = digest.with_kind(SearchDocument::KIND);
-        let corrupt = |source| ApiError::corrupt(&object.key(), source);
         let load = async {
-            let bytes = self.read_object(&object).await?;
-            let parse = move || SearchDocument::from_stored(&bytes);
-            // As for search.
-            let document = blocking(20 * digest.size, parse).await;
-            let document = document.map_err(|source| corrupt(Corruption::Document(source)))?;
-            let fields = document.fields.ok_or(ApiError::NoGraphQl)?;
-            let merged = fields.merged().map_err(|_| corrupt(Corruption::Mismatch))?;
+            let fields = self.search_document(digest, |document| document.fields).await?;
+            let fields = fields.ok_or(ApiError::NoGraphQl)?;
+            let key = digest.with_kind(SearchDocument::KIND).key();
+            let merged = fields.merged();
+            let merged = merged.map_err(|_| ApiError::corrupt(&key, Corruption::Mismatch))?;
             Ok(Arc::new(CatalogTypes::new(&merged)))
         };
         Box::pin(self.caches.types.get_or_insert_async(&hash, load)).await

@@ -6,7 +6,7 @@ use crate::{CatalogFields, Document, Kind, StoredDocument};
 /// are found by their names alone.
 const TEXTS_MAX: usize = 16 << 20;
 
-/// What queries need of a Snapshot: the texts by which its Packages are found, and the fields of its Metas. A function of the
+/// Texts by which the Packages of a Snapshot are found, and fields of its Metas, for search and GraphQL. A function of the
 /// content and of the version of the rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,6 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tempfile::TempDir;
+use tokio::task::block_in_place;
+
 use super::cargo;
 
 /// Maximum time for one step of a test. More means that the binary hangs.
@@ -53,6 +56,23 @@ pub(crate) fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -
 /// Runs the binary and waits for its end.
 pub(crate) fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Ran {
     Ran::of(&command(arguments).output().expect("the binary runs"))
+}
+
+/// Polls `source` as the catalog `demo` into a store, from a server without TLS. For tests with several threads.
+pub(crate) fn poll_plain(store: &TempDir, host: &str, source: &str) -> Ran {
+    let store = store.path().display().to_string();
+    let catalog = format!("demo={source}");
+    let arguments = [
+        "poll",
+        "--detailed-exitcode",
+        "--store",
+        &store,
+        "--plain-http",
+        host,
+        "--catalog",
+        &catalog,
+    ];
+    block_in_place(|| run(arguments))
 }
 
 /// Exit code and output of a run.

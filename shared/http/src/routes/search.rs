@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use model::{CachePolicy, SearchDocument, Sha256, StoredDocument};
+use model::{CachePolicy, ObjectDigest, SearchDocument, Sha256, StoredDocument};
 use olm::{SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -85,16 +85,21 @@ impl App {
         if let Some(index) = self.caches.searches.get(&hash) {
             return Ok(index);
         }
-        let object = digest.with_kind(SearchDocument::KIND);
-        let load = async {
-            let bytes = self.read_object(&object).await?;
-            let parse = move || SearchDocument::from_stored(&bytes).map(SearchIndex::new);
-            // Twenty times, because the texts are compressed and words are sorted.
-            let parsed = blocking(20 * digest.size, parse).await;
-            parsed
-                .map(Arc::new)
-                .map_err(|source| ApiError::corrupt(&object.key(), Corruption::Document(source)))
-        };
+        let load = self.search_document(digest, |document| Arc::new(SearchIndex::new(document)));
         Box::pin(self.caches.searches.get_or_insert_async(&hash, load)).await
+    }
+
+    /// Reads the document for queries, and makes something of it.
+    pub(crate) async fn search_document<T: Send + 'static>(
+        &self,
+        digest: ObjectDigest,
+        make: impl FnOnce(SearchDocument) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let object = digest.with_kind(SearchDocument::KIND);
+        let bytes = self.read_object(&object).await?;
+        let parse = move || SearchDocument::from_stored(&bytes).map(make);
+        // Twenty times, because the texts are compressed and words are sorted.
+        let parsed = blocking(20 * digest.size, parse).await;
+        parsed.map_err(|source| ApiError::corrupt(&object.key(), Corruption::Document(source)))
     }
 }

@@ -210,7 +210,7 @@ impl<'de> Visitor<'de> for ValueSeed {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SeenType, A::Error> {
         let mut fields = BTreeMap::new();
-        // The fields of objects in a list, and no deeper ones: all else is JSON text.
+        // Only the fields of objects in a list have types. Deeper values are JSON text.
         if self.depth == 1 {
             let inner = Self { depth: 2 };
             while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
