@@ -88,10 +88,10 @@ compare() {
   row "$1" "$ours/s" "nginx" "$theirs/s" "$ours" "$theirs"
 }
 
-# rate URL HEADER: wrk's requests a second; answers that are errors end the run.
+# rate URL HEADER [OPTION...]: wrk's requests a second; answers that are errors end the run.
 rate() {
   local output
-  output=$(wrk -t2 -c16 -d"$([[ -n $QUICK ]] && echo 2 || echo 5)s" -H "$2" "$1")
+  output=$(wrk -t2 -c16 -d"$([[ -n $QUICK ]] && echo 2 || echo 5)s" -H "$2" "${@:3}" "$1")
   if grep -q 'Non-2xx or 3xx' <<<"$output"; then die "errors from $1: $output"; fi
   awk '/Requests\/sec/ {print $2}' <<<"$output"
 }

@@ -47,7 +47,7 @@ impl GrpcListener {
         let limits = ServerLimits {
             connections: http.limits.grpc_connections.unwrap_or(default.connections),
             streams: http.limits.grpc_streams.unwrap_or(default.streams),
-            ..default
+            ..wiring::with_times(&default, http)
         };
         let server = Server::new(limits, server_metrics).for_grpc();
         let server = if settings.tls {
@@ -78,6 +78,7 @@ impl GrpcListener {
             published: Arc::new(RegistryCatalogs::new(catalogs, self.anonymous)),
             default: self.default,
             metrics: self.metrics,
+            stopping: stop.clone(),
         };
         Ok(tokio::spawn(self.server.run(self.listener, api.router(), stop.clone())))
     }

@@ -2,14 +2,12 @@
 
 use std::{
     collections::BTreeSet,
-    ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use futures_util::{FutureExt, TryStreamExt, future::BoxFuture};
-use grpc::{Published, PublishedError, PublishedState};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use grpc::{Published, PublishedError, PublishedState, ShardChunks};
 use http_api::{ApiError, PublishedCatalogs, PublishedContent};
 use model::{
     Findings, Kind, Sha256, StoredDocument,
@@ -21,7 +19,7 @@ use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
-use registry::{Graph, LineRange};
+use registry::Graph;
 
 /// Memory for the graphs of published states, in bytes: those of six large catalogs. A graph that was evicted is read again.
 const GRAPHS_BYTES: u64 = 32 << 20;
@@ -181,15 +179,10 @@ impl PublishedState for GraphState {
         &self.graph
     }
 
-    fn lines<'a>(
-        &'a self,
-        package: &'a str,
-        ranges: &'a [LineRange],
-    ) -> BoxFuture<'a, Result<Vec<Bytes>, PublishedError>> {
+    fn shard<'a>(&'a self, package: &'a str) -> BoxFuture<'a, Result<ShardChunks, PublishedError>> {
         let read = async move {
-            let ranges: Vec<Range<u64>> = ranges.iter().map(LineRange::offsets).collect();
-            let lines = self.content.lines(package, &ranges).await;
-            lines.map_err(unavailable)
+            let chunks = self.content.package(package).await.map_err(unavailable)?;
+            Ok(chunks.map_err(unavailable).boxed())
         };
         read.boxed()
     }

@@ -88,17 +88,12 @@ pub(crate) fn notifier(
 
 /// Returns the configured server. Its files are read here for the first time.
 pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
-    // Defaults belong to the server: the configuration only knows what was written.
     let default = server::ServerLimits::default();
     let limits = server::ServerLimits {
         connections: config.limits.connections.unwrap_or(default.connections),
         streams: config.limits.streams.unwrap_or(default.streams),
-        handshake: config.limits.handshake.unwrap_or(default.handshake),
-        first_request: config.limits.first_request.unwrap_or(default.first_request),
         idle: config.limits.idle.unwrap_or(default.idle),
-        stalled: config.limits.stalled.unwrap_or(default.stalled),
-        drain: config.limits.drain.unwrap_or(default.drain),
-        ..default
+        ..with_times(&default, config)
     };
     let mut server = with_tls(server::Server::new(limits, metrics), config)?;
     if let Some(path) = &config.readers {
@@ -106,6 +101,18 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
         server = users.with_context(|| format!("cannot use {}", path.display()))?;
     }
     Ok(server)
+}
+
+/// Returns limits with the configured times that count for clients of HTTP and of gRPC.
+pub(crate) fn with_times(default: &server::ServerLimits, config: &ServerConfig) -> server::ServerLimits {
+    // Defaults belong to the server: the configuration only knows what was written.
+    server::ServerLimits {
+        handshake: config.limits.handshake.unwrap_or(default.handshake),
+        first_request: config.limits.first_request.unwrap_or(default.first_request),
+        stalled: config.limits.stalled.unwrap_or(default.stalled),
+        drain: config.limits.drain.unwrap_or(default.drain),
+        ..default.clone()
+    }
 }
 
 /// Adds the configured certificate, if there is one.

@@ -9,6 +9,8 @@ use std::{
 use axum::body::Body;
 use futures_util::{Stream, future::BoxFuture};
 use http::{Request, header::HOST, uri::Authority};
+use prost::Message;
+use registry::MessageParts;
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -103,23 +105,27 @@ pub(crate) struct FoundCatalog {
 }
 
 /// Sender of the messages of a call.
-pub(crate) struct Replies<M>(mpsc::Sender<M>);
+pub(crate) struct Replies(mpsc::Sender<MessageParts>);
 
-impl<M> Replies<M> {
-    pub(crate) async fn send(&self, message: M) -> Result<(), Status> {
+impl Replies {
+    pub(crate) async fn send(&self, message: &impl Message) -> Result<(), Status> {
+        self.send_parts(MessageParts::of(message)).await
+    }
+
+    pub(crate) async fn send_parts(&self, message: MessageParts) -> Result<(), Status> {
         let sent = self.0.send(message).await;
         sent.map_err(|_| Status::cancelled("the client is gone"))
     }
 }
 
 /// Stream of the messages of a call. The method runs while the stream is polled, so it waits for the client and ends with it.
-pub(crate) struct CallStream<M> {
+pub(crate) struct CallStream {
     running: Option<BoxFuture<'static, Result<(), Status>>>,
-    messages: mpsc::Receiver<M>,
+    messages: mpsc::Receiver<MessageParts>,
 }
 
-impl<M> CallStream<M> {
-    pub(crate) fn new(run: impl FnOnce(Replies<M>) -> BoxFuture<'static, Result<(), Status>>) -> Self {
+impl CallStream {
+    pub(crate) fn new(run: impl FnOnce(Replies) -> BoxFuture<'static, Result<(), Status>>) -> Self {
         let (sender, messages) = mpsc::channel(MESSAGES_AHEAD);
         Self {
             running: Some(run(Replies(sender))),
@@ -128,8 +134,8 @@ impl<M> CallStream<M> {
     }
 }
 
-impl<M> Stream for CallStream<M> {
-    type Item = Result<M, Status>;
+impl Stream for CallStream {
+    type Item = Result<MessageParts, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut end = None;

@@ -1,69 +1,105 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
-use registry::{BundleContent, BundleKey, BundleQuery};
+use registry::{BundleQuery, ContentsKey, PackageContents, RegistryError};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+use tonic::Status;
 
-/// Memory for contents, in bytes: those of a package of 200 bundles with a megabyte each.
-const CONTENTS_BYTES: u64 = 8 << 20;
+use crate::{PublishedState, lines::LineReader, status::of_registry};
 
-/// Estimated number of contents.
-const CONTENTS: usize = 512;
+/// Memory for contents, in bytes: those of a large catalog.
+const CONTENTS_BYTES: usize = 24 << 20;
 
-/// Length from which the content of a line is kept, in bytes. A shorter one is made again in a fifth of a millisecond, and takes
-/// the place of none that needs milliseconds.
-pub(crate) const LARGE_LINE: u64 = 64 << 10;
+/// Estimated number of packages.
+const PACKAGES: usize = 512;
 
-/// Contents of large bundles, compressed, by the lines of their package and the position of their own line.
+/// Maximum number of packages whose contents are made at the same time.
+const BUILDS: usize = 4;
+
+/// Contents of packages, or the reason for which they have none, by the hash of their lines.
 #[derive(Clone)]
-pub(crate) struct ContentCache(Arc<Cache<BundleKey, Bytes, ContentWeight>>);
+pub(crate) struct ContentCache(Arc<Shared>);
+
+struct Shared {
+    known: Cache<ContentsKey, Known, ContentWeight>,
+    builds: Semaphore,
+}
+
+type Known = Result<Arc<PackageContents>, RegistryError>;
 
 #[derive(Clone)]
 struct ContentWeight;
 
-impl Weighter<BundleKey, Bytes> for ContentWeight {
-    fn weight(&self, _: &BundleKey, content: &Bytes) -> u64 {
-        content.len() as u64 + 128
+impl Weighter<ContentsKey, Known> for ContentWeight {
+    fn weight(&self, _: &ContentsKey, contents: &Known) -> u64 {
+        let memory = contents.as_ref().map_or(1 << 10, |contents| contents.memory());
+        memory as u64 + 128
     }
 }
 
 impl Default for ContentCache {
     fn default() -> Self {
+        // In one part, because a large package takes a third of it.
         let options = OptionsBuilder::new()
             .shards(1)
-            .estimated_items_capacity(CONTENTS)
-            .weight_capacity(CONTENTS_BYTES)
+            .estimated_items_capacity(PACKAGES)
+            .weight_capacity(CONTENTS_BYTES as u64)
             .build()
             .expect("both capacities are given");
         let hasher = DefaultHashBuilder::default();
-        Self(Arc::new(Cache::with_options(
-            options,
-            ContentWeight,
-            hasher,
-            DefaultLifecycle::default(),
-        )))
+        Self(Arc::new(Shared {
+            known: Cache::with_options(options, ContentWeight, hasher, DefaultLifecycle::default()),
+            builds: Semaphore::new(BUILDS),
+        }))
     }
 }
 
 impl ContentCache {
-    /// Returns the content of a bundle, if it is known.
-    pub(crate) fn get(&self, query: &BundleQuery) -> Option<BundleContent> {
-        if query.bundle_line.length < LARGE_LINE {
-            return None;
+    /// Returns the contents of all bundles in the package of a query. The first call makes them.
+    pub(crate) async fn get(
+        &self,
+        state: &dyn PublishedState,
+        query: &BundleQuery,
+    ) -> Result<Arc<PackageContents>, Status> {
+        let Shared { known, builds } = &*self.0;
+        let key = query.contents_key();
+        if let Some(contents) = known.get(&key) {
+            return contents.map_err(of_registry);
         }
-        let compressed = self.0.get(&query.key())?;
-        BundleContent::from_compressed(&compressed).ok()
+        let build = async {
+            let _turn = builds.acquire().await;
+            match build(state, query).await? {
+                // They would be too large again.
+                Err(error) if !matches!(error, RegistryError::ContentsTooLarge { .. }) => Err(of_registry(error)),
+                made => Ok(made.map(Arc::new)),
+            }
+        };
+        let contents = Box::pin(known.get_or_insert_async(&key, build)).await?;
+        contents.map_err(of_registry)
     }
+}
 
-    /// Keeps the content of a bundle, if it is large.
-    pub(crate) fn keep(&self, query: &BundleQuery, content: &BundleContent) {
-        if query.bundle_line.length >= LARGE_LINE
-            && let Ok(compressed) = content.to_compressed()
-        {
-            self.0.insert(query.key(), compressed.into());
-        }
+/// Reads the Shard of the package once, or twice as far as the line of the package.
+async fn build(
+    state: &dyn PublishedState,
+    query: &BundleQuery,
+) -> Result<Result<PackageContents, RegistryError>, Status> {
+    let mut lines = LineReader::open(state, &query.package).await?;
+    let package_line = lines.next(&query.package_line).await?.unwrap_or_default();
+    let mut builder = match state.graph().contents_of(query, &package_line, CONTENTS_BYTES / 2) {
+        Ok(builder) => builder,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut lines = LineReader::open(state, &query.package).await?;
+    while let Some(chunk) = lines.chunk().await? {
+        let push = spawn_blocking(move || builder.push(&chunk).map(|()| builder)).await;
+        builder = match push.map_err(|error| Status::internal(error.to_string()))? {
+            Ok(builder) => builder,
+            Err(error) => return Ok(Err(error)),
+        };
     }
+    Ok(builder.finish())
 }

@@ -23,28 +23,28 @@ const OPM_REGISTRY: &str = "Registry";
 pub(crate) fn check(
     call: &mut ApiCall,
     request: HealthCheckRequest,
-    replies: Replies<HealthCheckResponse>,
+    replies: Replies,
 ) -> BoxFuture<'_, Result<(), Status>> {
     async move {
         let status = serving(call, &request.service).await;
         let status = status.ok_or_else(|| Status::not_found("unknown service"))?;
-        replies.send(response(status)).await
+        replies.send(&response(status)).await
     }
     .boxed()
 }
 
-/// Answers `Watch`: the status now, and each change of it.
+/// Answers `Watch`: the status now, and each change of it. When the server stops, the last one is `NOT_SERVING`.
 pub(crate) fn watch(
     call: &mut ApiCall,
     request: HealthCheckRequest,
-    replies: Replies<HealthCheckResponse>,
+    replies: Replies,
 ) -> BoxFuture<'_, Result<(), Status>> {
     async move {
         let mut ticks = interval(WATCH_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = None;
-        loop {
-            ticks.tick().await;
+        let stopping = call.shared.api.stopping.clone();
+        while stopping.run_until_cancelled(ticks.tick()).await.is_some() {
             let status = serving(call, &request.service).await;
             let status = status.unwrap_or(match last {
                 // A service may appear later, so its watch goes on.
@@ -52,9 +52,11 @@ pub(crate) fn watch(
                 Some(_) => ServingStatus::NotServing,
             });
             if last.replace(status) != Some(status) {
-                replies.send(response(status)).await?;
+                replies.send(&response(status)).await?;
             }
         }
+        replies.send(&response(ServingStatus::NotServing)).await?;
+        Err(Status::unavailable("the server stops"))
     }
     .boxed()
 }
@@ -62,6 +64,7 @@ pub(crate) fn watch(
 /// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service.
 async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
     let is_serving = match service {
+        _ if call.shared.api.stopping.is_cancelled() => false,
         "" | REGISTRY | OPM_REGISTRY => match call.find().await {
             Ok(found) => found.state.is_ok(),
             // The client must name one of several catalogs, but the server serves them.

@@ -2,7 +2,9 @@
 
 mod call;
 mod contents;
+mod framing;
 mod health;
+mod lines;
 mod memory;
 mod methods;
 mod metrics;
@@ -12,5 +14,5 @@ mod routes;
 mod status;
 
 pub use metrics::GrpcMetrics;
-pub use published::{Published, PublishedError, PublishedState};
+pub use published::{Published, PublishedError, PublishedState, ShardChunks};
 pub use routes::RegistryApi;

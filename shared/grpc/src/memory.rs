@@ -2,16 +2,12 @@
 
 use std::{
     num::NonZero,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
     thread,
     time::Duration,
 };
 
-use axum::body::{Body, HttpBody};
 use bytes::Bytes;
-use http::Response;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -93,9 +89,23 @@ impl CallMemory {
         Arc::clone(&self.all.made).acquire_owned().await.ok()
     }
 
-    /// Returns the answer with a body that keeps the memory of each message until it is sent.
-    pub(crate) fn hold(self, answer: Response<tonic::body::Body>) -> Response<Body> {
-        answer.map(|inner| Body::new(HeldBody { inner, memory: self }))
+    /// Returns the memory of the next message, which is given back with the last of its parts.
+    pub(crate) fn of_message(&self) -> MessagePermit {
+        MessagePermit(locked(&self.held).take().map(Arc::new))
+    }
+}
+
+/// Memory of one message.
+#[derive(Default)]
+pub(crate) struct MessagePermit(Option<Arc<OwnedSemaphorePermit>>);
+
+impl MessagePermit {
+    /// Returns a part that keeps the memory of its message until it is sent.
+    pub(crate) fn hold(&self, part: Bytes) -> Bytes {
+        match self.0.clone() {
+            Some(_permit) => Bytes::from_owner(HeldBytes { bytes: part, _permit }),
+            None => part,
+        }
     }
 }
 
@@ -108,46 +118,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct HeldBody {
-    inner: tonic::body::Body,
-    memory: CallMemory,
-}
-
 /// Bytes whose memory counts until they are dropped.
 struct HeldBytes {
     bytes: Bytes,
-    _permit: OwnedSemaphorePermit,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl AsRef<[u8]> for HeldBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-impl HttpBody for HeldBody {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(cx);
-        polled.map_ok(|frame| {
-            frame.map_data(|bytes| match locked(&self.memory.held).take() {
-                Some(_permit) => Bytes::from_owner(HeldBytes { bytes, _permit }),
-                None => bytes,
-            })
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        self.inner.size_hint()
     }
 }
 

@@ -33,7 +33,7 @@ struct MethodLabels {
 }
 
 impl GrpcMetrics {
-    /// Adds the metrics of calls to a registry.
+    /// Adds the metrics of calls to a registry, whose prefix says that they are of gRPC.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             calls: Family::default(),
@@ -41,21 +41,17 @@ impl GrpcMetrics {
             running: Gauge::default(),
         };
         registry.register(
-            "grpc_calls",
+            "calls",
             "gRPC calls that ended, by method, catalog and status code",
             metrics.calls.clone(),
         );
         registry.register_with_unit(
-            "grpc_call_duration",
+            "call_duration",
             "Time from the request to the last message, by method",
             Unit::Seconds,
             metrics.seconds.clone(),
         );
-        registry.register(
-            "grpc_calls_running",
-            "gRPC calls that are running",
-            metrics.running.clone(),
-        );
+        registry.register("calls_running", "gRPC calls that are running", metrics.running.clone());
         metrics
     }
 

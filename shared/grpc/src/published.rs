@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use registry::{Graph, LineRange};
+use futures_util::{future::BoxFuture, stream::BoxStream};
+use registry::Graph;
 
 /// Catalogs that are published. The server asks for the state at the beginning of each call, and keeps it until the call ends.
 pub trait Published: Send + Sync + 'static {
@@ -18,13 +18,12 @@ pub trait PublishedState: Send + Sync {
     /// Returns the graph of its Snapshot.
     fn graph(&self) -> &Graph;
 
-    /// Reads parts of the uncompressed Shard of a Package, in the order of `ranges`.
-    fn lines<'a>(
-        &'a self,
-        package: &'a str,
-        ranges: &'a [LineRange],
-    ) -> BoxFuture<'a, Result<Vec<Bytes>, PublishedError>>;
+    /// Reads the uncompressed Shard of a Package. An empty name is the global group.
+    fn shard<'a>(&'a self, package: &'a str) -> BoxFuture<'a, Result<ShardChunks, PublishedError>>;
 }
+
+/// Lines of a Shard in chunks of any size.
+pub type ShardChunks = BoxStream<'static, Result<Bytes, PublishedError>>;
 
 /// Reason for which a catalog cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,15 +7,15 @@ use futures_util::{FutureExt, future::BoxFuture};
 use http::Request;
 use prost::Message;
 use tokio::time::timeout;
-use tonic::{Response, Status, server::Grpc};
-use tonic_prost::ProstCodec;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
 use tracing::Instrument;
 
 use crate::{
     GrpcMetrics, Published,
     call::{ApiCall, CallStream, Replies},
     contents::ContentCache,
-    health,
+    framing, health,
     memory::MessageMemory,
     methods, reflection,
 };
@@ -25,9 +25,6 @@ pub(crate) const REGISTRY: &str = "api.Registry";
 
 const EXPERIMENTAL: &str = "api.ExperimentalRegistry";
 const HEALTH: &str = "grpc.health.v1.Health";
-
-/// Maximum size of a request in bytes. Names have at most some hundred.
-const REQUEST_BYTES: usize = 64 << 10;
 
 /// Maximum time from the head of a request to its end. A client could else hold as many calls as it likes.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
@@ -41,6 +38,8 @@ pub struct RegistryApi {
     pub default: Option<Arc<str>>,
     /// Metrics of calls.
     pub metrics: GrpcMetrics,
+    /// Cancelled when the server stops. Health says so then.
+    pub stopping: CancellationToken,
 }
 
 impl RegistryApi {
@@ -85,7 +84,7 @@ impl RegistryApi {
 }
 
 /// Answers a request with messages, and ends with its status.
-type Method<Req, Res> = for<'c> fn(&'c mut ApiCall, Req, Replies<Res>) -> BoxFuture<'c, Result<(), Status>>;
+type Method<Req> = for<'c> fn(&'c mut ApiCall, Req, Replies) -> BoxFuture<'c, Result<(), Status>>;
 
 struct Routes {
     shared: SharedParts,
@@ -102,11 +101,12 @@ pub(crate) struct SharedParts {
 
 impl Routes {
     /// Adds a method. On the wire, an answer with one message is a stream of one message, so all methods are streams.
-    fn add<Req, Res>(mut self, service: &str, method: &'static str, answer: Method<Req, Res>) -> Self
-    where
-        Req: Message + Default + 'static,
-        Res: Message + Default + 'static,
-    {
+    fn add<Req: Message + Default + 'static>(
+        mut self,
+        service: &str,
+        method: &'static str,
+        answer: Method<Req>,
+    ) -> Self {
         let shared = self.shared.clone();
         let serve = tower::service_fn(move |request: Request<Body>| {
             let shared = shared.clone();
@@ -114,22 +114,14 @@ impl Routes {
                 let timer = shared.api.metrics.begin(method);
                 let memory = shared.memory.call();
                 let call = ApiCall::new(shared, timer, memory.clone(), &request);
-                let mut grpc = Grpc::new(ProstCodec::<Res, Req>::default())
-                    .apply_max_message_size_config(Some(REQUEST_BYTES), None);
-                let mut call = Some(call);
-                let streaming = tower::service_fn(|request: tonic::Request<Req>| {
-                    let call = call.take();
-                    async move {
-                        // The service is called once for each request.
-                        let call = call.ok_or_else(|| Status::internal("called twice"))?;
-                        Ok::<_, Status>(Response::new(run(method, call, request.into_inner(), answer)))
-                    }
-                });
                 // It ends with the request: messages are made while the answer is sent.
-                let answer = timeout(REQUEST_TIME, grpc.server_streaming(streaming, request)).await;
-                let answer = answer
-                    .unwrap_or_else(|_| Status::deadline_exceeded("the request did not come in time").into_http());
-                Ok::<_, Infallible>(memory.hold(answer))
+                let message = timeout(REQUEST_TIME, framing::read(request)).await;
+                let message =
+                    message.unwrap_or_else(|_| Err(Status::deadline_exceeded("the request did not come in time")));
+                Ok::<_, Infallible>(match message {
+                    Ok(message) => framing::answer(run(method, call, message, answer), memory),
+                    Err(status) => status.into_http(),
+                })
             }
         });
         self.router = self
@@ -140,11 +132,7 @@ impl Routes {
 }
 
 /// Starts a call in a span of its own.
-fn run<Req, Res>(name: &'static str, mut call: ApiCall, request: Req, answer: Method<Req, Res>) -> CallStream<Res>
-where
-    Req: Send + 'static,
-    Res: Send + 'static,
-{
+fn run<Req: Send + 'static>(name: &'static str, mut call: ApiCall, request: Req, answer: Method<Req>) -> CallStream {
     let span = tracing::info_span!("grpc_call", method = name, catalog = tracing::field::Empty);
     let running = move |replies| async move {
         let result = answer(&mut call, request, replies).await;

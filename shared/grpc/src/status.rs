@@ -14,6 +14,7 @@ pub(crate) fn of_registry(error: RegistryError) -> Status {
         RegistryError::InvalidArgument(_) => Code::InvalidArgument,
         RegistryError::Version { .. } => Code::Unavailable,
         RegistryError::Damaged(_) | RegistryError::TooLarge { .. } => Code::DataLoss,
+        RegistryError::ContentsTooLarge { .. } | RegistryError::Memory => Code::ResourceExhausted,
         RegistryError::Line { .. } | RegistryError::Bundle { .. } => Code::Internal,
     };
     if !matches!(code, Code::Unknown | Code::InvalidArgument) {

@@ -6,7 +6,6 @@ mod coding;
 mod content;
 mod error;
 mod fields;
-mod frames;
 mod host;
 mod index;
 mod lines;

@@ -1,29 +1,28 @@
 //! Published states for other APIs than HTTP.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use axum::Router;
 use bytes::Bytes;
-use model::{CatalogName, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot};
+use model::{CatalogName, Kind, ObjectRef, Sha256, ShardRef, Snapshot};
 use store::Store;
 
 use crate::{
     app::App,
-    error::{ApiError, Corruption},
-    frames::FrameCache,
+    coding::decode,
+    error::ApiError,
     metrics::HttpMetrics,
     pointer::ServedCatalog,
     router,
     settings::HttpSettings,
-    stream::Chunks,
+    stored::Extent,
+    stream::{Chunks, exact},
 };
 
 /// Catalogs of a store, as all APIs of one server read them: they share verified pointers, caches and limits.
 #[derive(Clone, Debug)]
 pub struct PublishedCatalogs {
     app: Arc<App>,
-    /// Lines that were read for other APIs. The HTTP routes need whole Shards.
-    frames: Arc<FrameCache>,
 }
 
 /// Published state of a catalog. A later publication does not change it.
@@ -39,7 +38,6 @@ impl PublishedCatalogs {
     pub fn new(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetrics) -> Self {
         Self {
             app: Arc::new(App::new(store, settings, metrics)),
-            frames: Arc::default(),
         }
     }
 
@@ -94,34 +92,27 @@ impl PublishedContent {
         self.catalogs.app.read_object(object).await
     }
 
-    /// Streams the lines of a Shard.
+    /// Streams the lines of a Shard. They are not kept in memory.
     ///
     /// # Errors
     /// [`ApiError::Corrupt`] and [`ApiError::Store`], also as an item of the stream.
     pub async fn shard(&self, shard: &ShardRef) -> Result<Chunks, ApiError> {
-        self.catalogs.app.shard(shard).await
+        let object = shard.stored.with_kind(Kind::Package);
+        let key = object.key();
+        let stored = self.catalogs.app.stream_object(&object, Extent::Prefix).await?;
+        Ok(exact(decode(stored, key.clone())?, shard.lines.size, key))
     }
 
-    /// Returns parts of the lines of a Package, in the order of `ranges`. An empty name is the global group.
+    /// Streams the lines of a Package. An empty name is the global group.
     ///
     /// # Errors
-    /// [`ApiError::Corrupt`] for ranges that the Shard does not have, and the errors of [`Self::shard`].
-    pub async fn lines(&self, package: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ApiError> {
-        let shard = match package {
+    /// [`ApiError::UnknownPackage`], and the errors of [`Self::shard`].
+    pub async fn package(&self, name: &str) -> Result<Chunks, ApiError> {
+        let shard = match name {
             "" => self.snapshot.global.as_ref(),
             name => self.snapshot.package(name),
         };
-        let shard = shard.ok_or_else(|| ApiError::UnknownPackage(package.to_owned()))?;
-        if ranges
-            .iter()
-            .any(|range| range.start > range.end || range.end > shard.lines.size)
-        {
-            let key = Key::Object(Kind::Package, shard.stored.sha256);
-            return Err(ApiError::corrupt(&key, Corruption::Mismatch));
-        }
-        self.catalogs
-            .frames
-            .lines(&self.catalogs.app, shard, ranges.to_vec())
-            .await
+        let shard = shard.ok_or_else(|| ApiError::UnknownPackage(name.to_owned()))?;
+        self.shard(shard).await
     }
 }

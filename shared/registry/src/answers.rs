@@ -26,9 +26,9 @@ struct ProvidedApis {
 
 /// Version of a bundle: one field of an [`ApiBundle`](crate::ApiBundle).
 #[derive(Clone, PartialEq, Eq, Message)]
-struct BundleVersion {
+pub(crate) struct BundleVersion {
     #[prost(string, tag = "9")]
-    version: String,
+    pub(crate) version: String,
 }
 
 impl Graph {

@@ -1,23 +1,15 @@
-use std::io;
-
-use model::{Sha256, decode_zstd, encode_zstd};
+use model::Sha256;
 use prost::Message;
-use serde_json::value::RawValue;
 
 use crate::{
-    LineRange, RegistryError,
+    BundleContent, LineRange, MessageParts, RegistryError,
     api::ApiBundle,
-    csv::CsvSource,
-    go::{self, Wrong},
-    objects::{ObjectReader, is_csv},
     record::{BundleRecord, EntryRecord, PackageRecord},
 };
 
-/// Compression level of contents in memory: a client waits for the first one.
-const CONTENT_LEVEL: i32 = 1;
-
-/// Maximum size of a content, in bytes: lines of bundles are shorter.
-const CONTENT_BYTES_MAX: u64 = 1 << 30;
+/// Numbers of fields of an [`ApiBundle`].
+const CSV_JSON_TAG: u32 = 4;
+const OBJECT_TAG: u32 = 5;
 
 /// Answer with one bundle, which lacks what only the lines of the Shard have: `csvJson` and `object`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +25,9 @@ pub struct BundleQuery {
     pub(crate) message: ApiBundle,
 }
 
-/// Key of the content of a bundle: the lines of its Shard, and the offset of its own line.
+/// Key of the contents of a Package: the hash of the lines of its Shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BundleKey {
-    lines: Sha256,
-    offset: u64,
-}
+pub struct ContentsKey(Sha256);
 
 /// Bundle of `ListBundles`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,122 +59,44 @@ impl BundleQuery {
         })
     }
 
-    /// Returns the answer. The lines may end with a newline.
-    ///
-    /// # Errors
-    /// Fails if the lines are not those of the record.
-    pub fn complete(self, bundle_line: &[u8], package_line: &[u8]) -> Result<ApiBundle, RegistryError> {
-        let content = self.content(bundle_line, package_line)?;
-        Ok(self.with_content(content))
+    /// Returns the key of the contents of the package.
+    pub const fn contents_key(&self) -> ContentsKey {
+        ContentsKey(self.lines)
     }
 
-    /// Returns the key of what [`Self::content`] returns.
-    pub const fn key(&self) -> BundleKey {
-        BundleKey {
-            lines: self.lines,
-            offset: self.bundle_line.offset,
-        }
-    }
-
-    /// Returns the manifests of the bundle.
-    ///
-    /// # Errors
-    /// As [`Self::complete`].
-    pub fn content(&self, bundle_line: &[u8], package_line: &[u8]) -> Result<BundleContent, RegistryError> {
-        BundleContent::read(&self.message, bundle_line, package_line).map_err(|reason| RegistryError::Bundle {
+    /// Returns the error of a bundle without content.
+    pub(crate) fn failed(&self, reason: &str) -> RegistryError {
+        RegistryError::Bundle {
             bundle: self.message.csv_name.clone(),
-            reason,
-        })
-    }
-
-    /// Returns the answer with the manifests that [`Self::content`] made.
-    pub fn with_content(self, content: BundleContent) -> ApiBundle {
-        let BundleContent {
-            csv_json,
-            mut object,
-            is_made,
-        } = content;
-        if is_made && object.is_empty() {
-            object.push(csv_json.clone());
-        }
-        ApiBundle {
-            csv_json,
-            object,
-            ..self.message
+            reason: reason.to_owned(),
         }
     }
-}
 
-/// Manifests of a bundle. They depend on the lines of its Shard only.
-#[derive(Clone, PartialEq, Eq, Message)]
-pub struct BundleContent {
-    #[prost(string, tag = "1")]
-    csv_json: String,
-    #[prost(string, repeated, tag = "2")]
-    object: Vec<String>,
-    /// True if `csv_json` was made of `olm.csv.metadata`. Without other objects it is then the only one.
-    #[prost(bool, tag = "3")]
-    is_made: bool,
-}
-
-impl BundleContent {
-    /// Returns the content compressed, for a cache in memory.
-    ///
-    /// # Errors
-    /// Fails if the compressor cannot allocate its memory.
-    pub fn to_compressed(&self) -> io::Result<Vec<u8>> {
-        encode_zstd(&self.encode_to_vec(), CONTENT_LEVEL)
+    /// Returns about the memory that the answer takes, in bytes. It shares the icon with others.
+    pub const fn answer_memory(&self) -> u64 {
+        // Manifests that come from a list of properties can be longer than their line.
+        self.bundle_line.length.saturating_mul(2)
     }
 
-    /// Reads what [`Self::to_compressed`] returned.
-    ///
-    /// # Errors
-    /// Fails if the bytes are damaged.
-    pub fn from_compressed(bytes: &[u8]) -> Result<Self, RegistryError> {
-        let damaged = |_| RegistryError::Damaged("the content of a bundle cannot be decompressed");
-        let decoded = decode_zstd(bytes, CONTENT_BYTES_MAX).map_err(damaged)?;
-        Ok(Self::decode(decoded.as_slice())?)
-    }
-
-    fn read(bundle: &ApiBundle, bundle_line: &[u8], package_line: &[u8]) -> Result<Self, Wrong> {
-        let line = text(bundle_line)?;
-        let fields = go::fields(line, &["properties", "relatedImages"])?;
-        let [properties, related_images] = [0, 1].map(|at| fields.get(at).copied().flatten());
-        let mut object = Vec::new();
-        let mut reader = ObjectReader::default();
-        let mut metadata = Vec::new();
-        go::elements(properties.map_or("null", RawValue::get), |property| {
-            let property = go::fields(property.get(), &["type", "value"])?;
-            let [kind, value] = [0, 1].map(|at| property.get(at).copied().flatten());
-            let value = value.map_or("null", RawValue::get);
-            match &*go::text(kind)? {
-                "olm.bundle.object" => object.push(reader.read(value)?),
-                "olm.csv.metadata" => metadata.push(value),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        let mut is_made = false;
-        let mut csv_json = object.iter().find(|object| is_csv(object)).cloned().unwrap_or_default();
-        if let ([metadata], true) = (metadata.as_slice(), csv_json.is_empty()) {
-            let source = CsvSource {
-                name: &bundle.csv_name,
-                version: &bundle.version,
-                metadata,
-                related_images,
-                package: text(package_line)?,
-            };
-            csv_json = source.json()?;
-            is_made = true;
+    /// Returns the answer with the manifests that [`PackageContents`](crate::PackageContents) has.
+    pub fn with_content(self, content: &BundleContent) -> MessageParts {
+        let mut rest = self.message;
+        let [csv_name, package_name, channel_name] =
+            [&mut rest.csv_name, &mut rest.package_name, &mut rest.channel_name].map(std::mem::take);
+        // In the order of the fields, as Go encodes them.
+        let mut answer = MessageParts::of(&ApiBundle {
+            csv_name,
+            package_name,
+            channel_name,
+            ..ApiBundle::default()
+        });
+        if !content.csv_json.is_empty() {
+            answer.push_text(CSV_JSON_TAG, &content.csv_json);
         }
-        Ok(Self {
-            csv_json,
-            object,
-            is_made,
-        })
+        for object in &content.objects {
+            answer.push_text(OBJECT_TAG, object);
+        }
+        answer.push(&rest);
+        answer
     }
-}
-
-fn text(line: &[u8]) -> Result<&str, Wrong> {
-    std::str::from_utf8(line).map_err(|error| error.to_string())
 }

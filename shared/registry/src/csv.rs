@@ -105,13 +105,39 @@ pub(crate) struct CsvSource<'a> {
     /// Value of the property `olm.csv.metadata`.
     pub(crate) metadata: &'a str,
     pub(crate) related_images: Option<&'a RawValue>,
-    /// Line of the `olm.package`.
-    pub(crate) package: &'a str,
+    pub(crate) package: &'a CsvPackage,
+}
+
+/// Values of an `olm.package` that are part of the ClusterServiceVersions of its bundles.
+#[derive(Debug, Default)]
+pub(crate) struct CsvPackage {
+    /// Value of the field `icon`, as JSON.
+    pub(crate) icon: Option<String>,
+    description: Option<Box<RawValue>>,
+}
+
+/// ClusterServiceVersion without its icon, which can be much longer than all else and is equal in all bundles of a package.
+pub(crate) struct MadeCsv {
+    pub(crate) json: String,
+    /// Offset at which the value of the icon is left out, if there is one.
+    pub(crate) icon_at: Option<usize>,
+}
+
+impl CsvPackage {
+    /// Reads the line of an `olm.package`.
+    pub(crate) fn read(line: &str) -> Result<Self, Wrong> {
+        let fields = go::fields(line, &["icon", "description"])?;
+        let [icon, description] = [0, 1].map(|at| fields.get(at).copied().flatten());
+        Ok(Self {
+            icon: icon.and_then(go::present).map(icon_json).transpose()?,
+            description: description.map(RawValue::to_owned),
+        })
+    }
 }
 
 impl CsvSource<'_> {
-    /// Returns the ClusterServiceVersion as JSON.
-    pub(crate) fn json(&self) -> Result<String, Wrong> {
+    /// Makes the ClusterServiceVersion.
+    pub(crate) fn csv(&self) -> Result<MadeCsv, Wrong> {
         let names = [
             "labels",
             "annotations",
@@ -134,12 +160,11 @@ impl CsvSource<'_> {
                 .copied()
                 .flatten()
         };
-        let package = go::fields(self.package, &["icon", "description"])?;
-        let [icon, mut description] = [0, 1].map(|at| package.get(at).copied().flatten());
         let own = field("description");
-        if !is_empty(Text, own) {
-            description = own;
-        }
+        let description = match is_empty(Text, own) {
+            true => self.package.description.as_deref(),
+            false => own,
+        };
 
         let mut out = String::with_capacity(self.metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
@@ -172,28 +197,26 @@ impl CsvSource<'_> {
         spec.optional("maintainers", MAINTAINERS, field("maintainers"))?;
         write(LINK, field("provider"), spec.field("provider"))?;
         spec.optional("links", LINKS, field("links"))?;
-        if let Some(icon) = icon.and_then(go::present) {
-            write_icon(icon, spec.field("icon"))?;
-        }
+        let icon_at = self.package.icon.as_ref().map(|_| spec.field("icon").len());
         spec.optional("installModes", INSTALL_MODES, field("installModes"))?;
         spec.field("cleanup").push_str(r#"{"enabled":false}"#);
         spec.optional("relatedImages", RELATED_IMAGES, self.related_images)?;
         spec.end();
         out.push_str(r#","status":{"cleanup":{}}}"#);
-        Ok(out)
+        Ok(MadeCsv { json: out, icon_at })
     }
 }
 
-fn write_icon(icon: &RawValue, out: &mut String) -> Result<(), Wrong> {
+fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
     let fields = go::fields(icon.get(), &["base64data", "mediatype"])?;
     let data = fields.first().copied().flatten().map(go::bytes).transpose()?;
     let media_type = go::text(fields.get(1).copied().flatten())?;
-    out.push_str(r#"[{"base64data":""#);
-    STANDARD.encode_string(data.unwrap_or_default(), out);
+    let mut out = r#"[{"base64data":""#.to_owned();
+    STANDARD.encode_string(data.unwrap_or_default(), &mut out);
     out.push_str(r#"","mediatype":"#);
-    json::string(&media_type, out);
+    json::string(&media_type, &mut out);
     out.push_str("}]");
-    Ok(())
+    Ok(out)
 }
 
 /// Writes the fields of a structure.

@@ -40,6 +40,19 @@ pub enum RegistryError {
         /// Fault of its line.
         reason: String,
     },
+    /// The manifests of a package do not fit into the memory for them.
+    #[error(
+        "the manifests of package {package:?} take more than {limit} bytes compressed, which is the limit of this API"
+    )]
+    ContentsTooLarge {
+        /// Name of the package.
+        package: String,
+        /// Maximum memory in bytes.
+        limit: usize,
+    },
+    /// The compressor has no memory.
+    #[error("there is not enough memory at the moment; try again later")]
+    Memory,
 }
 
 impl From<prost::DecodeError> for RegistryError {

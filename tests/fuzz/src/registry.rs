@@ -18,6 +18,9 @@ const FLOOR: usize = 1 << 20;
 /// Size of the chunks in which lines are recorded a second time.
 const CHUNK: usize = 7;
 
+/// Memory for the compressed contents of a package.
+const CONTENTS_MAX: usize = 1 << 20;
+
 /// Records the lines of a package and asks for everything: the record does not depend on the chunks, memory is bounded, and
 /// every answer is a message or an error.
 ///
@@ -64,8 +67,15 @@ fn ask(graph: &Graph, lines: &[u8]) {
         lines.get(start..end.min(lines.len())).unwrap_or_default()
     };
     let complete = |query: BundleQuery| {
-        let (bundle, package) = (line(query.bundle_line), line(query.package_line));
-        drop(query.complete(bundle, package));
+        let package_line = line(query.package_line);
+        let contents = graph
+            .contents_of(&query, package_line, CONTENTS_MAX)
+            .and_then(|mut builder| {
+                lines.chunks(CHUNK).try_for_each(|chunk| builder.push(chunk))?;
+                builder.finish()
+            });
+        let content = contents.and_then(|contents| contents.content(&query));
+        drop(content.map(|content| query.with_content(&content)));
     };
     let names: Vec<String> = graph.list_packages().filter_map(|name| Some(name.ok()?.name)).collect();
     for name in names {

@@ -93,11 +93,11 @@ async fn calls_are_counted_by_method_catalog_and_code() {
     let mut found = String::new();
     text::encode(&mut found, &registry).unwrap();
     for line in [
-        r#"grpc_calls_total{method="ListBundles",catalog="a",code="OK"} 1"#,
-        r#"grpc_calls_total{method="GetPackage",catalog="a",code="UNKNOWN"} 1"#,
-        r#"grpc_calls_total{method="GetPackage",catalog="",code="NOT_FOUND"} 1"#,
-        r#"grpc_call_duration_seconds_count{method="GetPackage"} 2"#,
-        "grpc_calls_running 0",
+        r#"calls_total{method="ListBundles",catalog="a",code="OK"} 1"#,
+        r#"calls_total{method="GetPackage",catalog="a",code="UNKNOWN"} 1"#,
+        r#"calls_total{method="GetPackage",catalog="",code="NOT_FOUND"} 1"#,
+        r#"call_duration_seconds_count{method="GetPackage"} 2"#,
+        "calls_running 0",
     ] {
         assert!(found.lines().any(|known| known == line), "{line} in\n{found}");
     }

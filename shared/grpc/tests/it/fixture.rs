@@ -7,7 +7,7 @@ use server::{Server, ServerLimits, ServerMetrics};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use crate::memory::{MemoryCatalogs, MemoryState};
+pub(crate) use crate::memory::{CHUNK, MemoryCatalogs, MemoryState};
 
 /// Packages with every kind of bundle, for which the answers of opm are recorded.
 pub(crate) const CRAFTED: &[u8] = include_bytes!("../../../registry/tests/recorded/crafted.jsonl");
@@ -28,7 +28,8 @@ pub(crate) fn package(name: &str) -> Arc<MemoryState> {
 /// A server on a free port. It ends when this is dropped.
 pub(crate) struct TestServer {
     pub(crate) port: u16,
-    _stop: DropGuard,
+    /// Stops the server when it is dropped.
+    pub(crate) stop: DropGuard,
 }
 
 impl TestServer {
@@ -53,18 +54,19 @@ impl TestServer {
         metrics: GrpcMetrics,
         server: Server,
     ) -> Self {
+        let stop = CancellationToken::new();
         let api = RegistryApi {
             published: Arc::new(catalogs.clone()),
             default: default.map(Into::into),
             metrics,
+            stopping: stop.clone(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let stop = CancellationToken::new();
         tokio::spawn(server.run(listener, api.router(), stop.clone()));
         Self {
             port,
-            _stop: stop.drop_guard(),
+            stop: stop.drop_guard(),
         }
     }
 }

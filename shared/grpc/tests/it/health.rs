@@ -92,3 +92,24 @@ async fn watch_reports_the_status_and_each_change() {
         ServingStatus::ServiceUnknown
     );
 }
+
+#[tokio::test]
+async fn watch_ends_when_the_server_stops() {
+    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "lab").await;
+    let mut stream = client
+        .start("/grpc.health.v1.Health/Watch", &request("a"))
+        .await
+        .unwrap();
+    assert_eq!(
+        status(&stream.message().await.unwrap().unwrap()),
+        ServingStatus::Serving
+    );
+    drop(server.stop);
+    assert_eq!(
+        status(&stream.message().await.unwrap().unwrap()),
+        ServingStatus::NotServing
+    );
+    assert_eq!(stream.message().await.unwrap_err().code(), Code::Unavailable);
+}

@@ -2,6 +2,8 @@ use std::{fmt::Write, sync::atomic::Ordering, time::Duration};
 
 use catalog_mirror_grpc::GrpcMetrics;
 use prometheus_client::{encoding::text, registry::Registry};
+use prost::Message;
+use registry::api::CustomSchemasRequest;
 use server::{ServerLimits, ServerMetrics};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -11,16 +13,27 @@ use tokio::{
 
 use crate::{
     client::Client,
-    fixture::{MemoryCatalogs, MemoryState, TestServer, package},
+    fixture::{CHUNK, MemoryCatalogs, MemoryState, TestServer, package},
 };
 
-/// Number of bundles of a catalog that does not fit into the buffers of a connection.
-const BUNDLES: usize = 20_000;
+/// Number of bundles or other Metas of a catalog that does not fit into the buffers of a connection.
+const METAS: usize = 20_000;
 
-/// Returns a catalog of bundles without images, whose lines `ListBundles` reads one by one.
+/// Returns a catalog of Metas of a custom schema, whose lines are read while they are sent.
+fn custom_lines() -> String {
+    let mut lines = String::from("{\"defaultChannel\":\"c\",\"name\":\"p\",\"schema\":\"olm.package\"}\n");
+    lines.push_str(r#"{"entries":[{"name":"b"}],"name":"c","package":"p","schema":"olm.channel"}"#);
+    lines.push_str("\n{\"image\":\"i\",\"name\":\"b\",\"package\":\"p\",\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"p\",\"version\":\"1.0.0\"}}],\"schema\":\"olm.bundle\"}\n");
+    for at in 0..METAS {
+        writeln!(lines, r#"{{"name":"meta-{at:05}","package":"p","schema":"custom"}}"#).unwrap();
+    }
+    lines
+}
+
+/// Returns a catalog of bundles without images, whose contents are sent by `ListBundles`.
 fn large_lines() -> String {
     let mut lines = String::from(r#"{"defaultChannel":"c","name":"p","schema":"olm.package"}"#);
-    let names: Vec<String> = (0..BUNDLES)
+    let names: Vec<String> = (0..METAS)
         .map(|at| format!("bundle-with-a-long-name-{at:05}"))
         .collect();
     let entries = names
@@ -45,17 +58,23 @@ fn large_lines() -> String {
 
 #[tokio::test]
 async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
-    let state = MemoryState::of_lines(large_lines().as_bytes());
+    let lines = custom_lines();
+    let state = MemoryState::of_lines(lines.as_bytes());
     let catalogs = MemoryCatalogs::default().with("a", Ok(state.clone()));
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "lab").await;
-    let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
+    let request = CustomSchemasRequest {
+        schema: "custom".to_owned(),
+        package_name: "p".to_owned(),
+    };
+    let method = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
+    let mut stream = client.start(method, &request.encode_to_vec()).await.unwrap();
     stream.message().await.unwrap().unwrap();
     sleep(Duration::from_millis(300)).await;
-    let made = state.reads.load(Ordering::Relaxed);
+    let read = state.reads.load(Ordering::Relaxed) * CHUNK;
     assert!(
-        made < BUNDLES / 2,
-        "{made} messages are made for a client that took one"
+        read < lines.len() / 2,
+        "{read} bytes are read for a client that took one message"
     );
 
     // A publication does not change a stream that runs.
@@ -64,7 +83,7 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
     while stream.message().await.unwrap().is_some() {
         taken += 1;
     }
-    assert_eq!(taken, BUNDLES);
+    assert_eq!(taken, METAS);
 }
 
 #[tokio::test]
@@ -77,7 +96,7 @@ async fn stream_that_is_given_up_ends() {
     let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
     stream.message().await.unwrap().unwrap();
     drop(stream);
-    let cancelled = r#"grpc_calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
+    let cancelled = r#"calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
     for _ in 0..100 {
         let mut found = String::new();
         text::encode(&mut found, &registry).unwrap();

@@ -9,17 +9,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use catalog_mirror_grpc::{Published, PublishedError, PublishedState};
-use futures_util::{FutureExt, future::BoxFuture};
+use catalog_mirror_grpc::{Published, PublishedError, PublishedState, ShardChunks};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::Sha256;
-use registry::{Graph, GraphBuilder, LineRange, PackageRecorder};
+use registry::{Graph, GraphBuilder, PackageRecorder};
+
+/// Size of the chunks of Shards, in bytes: many lines are in two of them.
+pub(crate) const CHUNK: usize = 1000;
 
 /// State of a catalog in memory.
 pub(crate) struct MemoryState {
     pub(crate) graph: Graph,
     shards: BTreeMap<String, Vec<u8>>,
-    /// Number of reads of lines.
-    pub(crate) reads: AtomicUsize,
+    /// Number of chunks that were read.
+    pub(crate) reads: Arc<AtomicUsize>,
 }
 
 impl MemoryState {
@@ -45,7 +48,7 @@ impl MemoryState {
         Arc::new(Self {
             graph: Graph::parse(builder.finish().into(), 1 << 30).unwrap(),
             shards,
-            reads: AtomicUsize::new(0),
+            reads: Arc::default(),
         })
     }
 }
@@ -55,18 +58,14 @@ impl PublishedState for MemoryState {
         &self.graph
     }
 
-    fn lines<'a>(
-        &'a self,
-        package: &'a str,
-        ranges: &'a [LineRange],
-    ) -> BoxFuture<'a, Result<Vec<Bytes>, PublishedError>> {
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        let read = |range: &LineRange| {
-            let offsets = range.offsets();
-            Bytes::copy_from_slice(&self.shards[package][offsets.start as usize..offsets.end as usize])
-        };
-        let lines = ranges.iter().map(read).collect();
-        async { Ok(lines) }.boxed()
+    fn shard<'a>(&'a self, package: &'a str) -> BoxFuture<'a, Result<ShardChunks, PublishedError>> {
+        let lines = Bytes::copy_from_slice(&self.shards[package]);
+        let reads = Arc::clone(&self.reads);
+        let chunks = (0..lines.len()).step_by(CHUNK).map(move |at| {
+            reads.fetch_add(1, Ordering::Relaxed);
+            Ok(lines.slice(at..lines.len().min(at + CHUNK)))
+        });
+        async { Ok(stream::iter(chunks).boxed()) }.boxed()
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) const SEARCH: Route = Route {
     path: "/search/sha256/{hash}.json.zst",
     handler: |call| object(call, Kind::Search),
     id: "getSearchDocument",
-    summary: "The texts by which the packages of a published state are found, as stored",
+    summary: "The texts and fields of a published state that search and GraphQL use, as stored",
     ..OBJECT
 };
 

@@ -140,7 +140,7 @@ fn ask_all(graph: &Graph) {
         let _ = graph.list_custom_schemas(&custom);
     }
     for bundle in graph.list_bundles() {
-        let (Ok(ListedBundle::Complete(bundle)), line) = (bundle, b"{}") else {
+        let Ok(ListedBundle::Complete(bundle)) = bundle else {
             continue;
         };
         let request = GetBundleRequest {
@@ -148,7 +148,13 @@ fn ask_all(graph: &Graph) {
             channel_name: bundle.channel_name,
             csv_name: bundle.csv_name,
         };
-        let _ = graph.get_bundle(&request).and_then(|query| query.complete(line, line));
+        let Ok(query) = graph.get_bundle(&request) else {
+            continue;
+        };
+        if let Ok(mut builder) = graph.contents_of(&query, b"", 1 << 20) {
+            let _ = builder.push(&[b' '; 1000]);
+            let _ = builder.finish().and_then(|contents| contents.content(&query));
+        }
     }
     let api = ProvidersRequest::default();
     let _ = graph.get_channel_entries_that_replace("").map(Iterator::count);

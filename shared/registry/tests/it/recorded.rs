@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use catalog_mirror_registry::{ApiBundle, BundleContent};
 use fbc::{Chunks, FbcLimits};
 use rstest::rstest;
 
@@ -66,13 +67,9 @@ fn recorded_replacement_is_the_highest_version() {
             pkg_name: pkg_name.to_owned(),
             channel_name: channel_name.to_owned(),
         };
-        catalog
-            .graph
-            .get_bundle_that_replaces(&request)
-            .unwrap()
-            .complete(b"{}", b"{}")
-            .unwrap()
-            .csv_name
+        let query = catalog.graph.get_bundle_that_replaces(&request).unwrap();
+        let bundle: ApiBundle = query.with_content(&BundleContent::default()).decode().unwrap();
+        bundle.csv_name
     };
     assert_eq!(replacement("Alpha", "g.v1.0.0", "graph"), "g.v4.0.0-rc.10");
     assert_eq!(replacement("stable", "b1", "build"), "b2");

@@ -7,6 +7,8 @@ use model::Sha256;
 use proptest::prelude::*;
 use rstest::rstest;
 
+use crate::replies::complete;
+
 const CRAFTED: &[u8] = include_bytes!("../recorded/crafted.jsonl");
 
 fn record(chunks: &[&[u8]]) -> Result<PackageRecord, RegistryError> {
@@ -168,12 +170,7 @@ proptest! {
                     csv_name: bundle.csv_name,
                 }).unwrap(),
             };
-            let line = |range: catalog_mirror_registry::LineRange| {
-                let offsets = range.offsets();
-                &lines[offsets.start as usize..offsets.end as usize]
-            };
-            let (bundle, package) = (line(query.bundle_line), line(query.package_line));
-            let _ = query.complete(bundle, package);
+            let _ = complete(&graph, &lines, query);
         }
     }
 }

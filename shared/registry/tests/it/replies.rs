@@ -157,14 +157,25 @@ impl Catalog {
     }
 
     fn complete(&self, query: BundleQuery) -> Result<ApiBundle, RegistryError> {
-        let [bundle, package] = [query.bundle_line, query.package_line].map(|range| self.range(&query.package, range));
-        query.complete(bundle, package)
+        complete(&self.graph, &self.shards[&query.package], query)
     }
 
     fn range(&self, package: &str, range: LineRange) -> &[u8] {
         let offsets = range.offsets();
         &self.shards[package][offsets.start as usize..offsets.end as usize]
     }
+}
+
+/// Answers a query with the lines of the Shard, which come in chunks.
+pub(crate) fn complete(graph: &Graph, lines: &[u8], query: BundleQuery) -> Result<ApiBundle, RegistryError> {
+    let offsets = query.package_line.offsets();
+    let package_line = &lines[offsets.start as usize..offsets.end as usize];
+    let mut builder = graph.contents_of(&query, package_line, 1 << 30)?;
+    for chunk in lines.chunks(1000) {
+        builder.push(chunk)?;
+    }
+    let content = builder.finish()?.content(&query)?;
+    Ok(query.with_content(&content).decode()?)
 }
 
 fn decode<T: Message + Default>(request: &str) -> T {
