@@ -1,5 +1,6 @@
 //! Tests of records, graphs and answers.
 
+mod contents;
 mod graph;
 mod recorded;
 mod recorder;
