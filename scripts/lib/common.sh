@@ -81,7 +81,7 @@ need_program() {
 use_tested() {
   TESTED=${CATALOG_MIRROR_TESTED:-}
   if [[ -z $TESTED ]]; then
-    (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin poller --bin reader --bin load --examples)
+    (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin catalog-mirror-controller --bin poller --bin reader --bin load --examples)
     TESTED=$(target_folder)/debug
   fi
   CATALOG_MIRROR=${CATALOG_MIRROR:-$TESTED/catalog-mirror}
