@@ -137,7 +137,9 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Serves the ClusterCatalogs of a cluster, in place of catalogd")
         .after_help("Other flags of catalogd are accepted and have no effect.")
-        .max_term_width(100);
+        .max_term_width(100)
+        // The last one of a repeated flag counts, as in Go programs.
+        .args_override_self(true);
     Flags::augment_args(command).args(ignored)
 }
 
@@ -192,6 +194,7 @@ mod tests {
         assert_eq!(flags.cache_dir, PathBuf::from("/var/cache/"));
         assert_eq!(flags.log_filter(), "info");
         assert!(parse(&["--leader-elect=true"]).unwrap().leader_elect);
+        assert!(!parse(&["--leader-elect", "--leader-elect=false"]).unwrap().leader_elect);
         assert_eq!(parse(&["--v=4"]).unwrap().log_filter(), "debug");
     }
 

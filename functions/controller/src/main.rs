@@ -7,12 +7,14 @@ mod election;
 mod flags;
 mod health;
 mod lease;
+mod poll;
 mod reconcile;
 mod run;
 mod schedule;
 mod secrets;
 mod spec;
 mod wiring;
+mod worker;
 
 use std::process::ExitCode;
 

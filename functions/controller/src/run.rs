@@ -1,8 +1,6 @@
 //! The program: servers that run from the start, and the work of the leader.
 
 use std::{
-    collections::BTreeSet,
-    future::pending,
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -10,17 +8,14 @@ use std::{
 
 use anyhow::Context;
 use axum::{Router, middleware};
-use futures_util::{Stream, StreamExt};
+use futures_util::StreamExt;
 use http_api::PublishedCatalogs;
 use kube::{
     Api, Client,
-    runtime::{
-        Controller, WatchStreamExt, controller::Error as ControllerError, events::Recorder, reflector, watcher,
-        watcher::Event,
-    },
+    runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
 };
 use prometheus_client::registry::Registry;
-use publish::{GcMetrics, Mirror, Retention};
+use publish::{GcMetrics, Mirror};
 use source::Logins;
 use store::{Store, StorePlace};
 use tokio::task::JoinHandle;
@@ -29,12 +24,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     access::{self, MetricsAccess},
     catalog::ClusterCatalog,
-    election::{Election, Leading},
+    election::Leading,
     flags::Flags,
     health::Health,
-    reconcile::{ReconcileError, Reconciler},
+    reconcile::Reconciler,
     secrets::PullSecrets,
     wiring,
+    worker::Worker,
 };
 
 /// Name under which events are sent and fields are managed.
@@ -56,15 +52,17 @@ pub(crate) fn run(flags: Flags) -> anyhow::Result<()> {
     ended
 }
 
-/// What the servers and the leader share.
-struct Program {
-    flags: Flags,
-    client: Client,
-    place: StorePlace,
-    store: Arc<dyn Store>,
-    objects: reflector::Store<ClusterCatalog>,
-    leading: Leading,
-    stop: CancellationToken,
+/// Parts that the servers and the leader share.
+pub(crate) struct Program {
+    pub(crate) flags: Flags,
+    pub(crate) client: Client,
+    pub(crate) place: StorePlace,
+    pub(crate) store: Arc<dyn Store>,
+    /// ClusterCatalogs as they are now.
+    pub(crate) objects: reflector::Store<ClusterCatalog>,
+    pub(crate) leading: Leading,
+    /// Cancelled when the program stops.
+    pub(crate) stop: CancellationToken,
 }
 
 async fn serve(flags: Flags) -> anyhow::Result<()> {
@@ -95,7 +93,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     // Everything that can be wrong is found before the first port is open.
     let api = wiring::server(&flags, connections, true)?;
     let stop = server::stop_on_signals()?;
-    let (objects, watching) = watch(&client);
+    let (objects, watching) = watch(&client, stop.clone());
     let program = Arc::new(Program {
         client,
         place,
@@ -106,7 +104,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         flags,
     });
     let health = program.health(started);
-    let mut tasks = vec![tokio::spawn(watching.run(stop.clone()))];
+    let mut tasks = vec![watching];
     tasks.extend(program.probes(&health).await?);
     tasks.extend(program.metrics(registry, polls).await?);
     let listener = wiring::bind(&program.flags.catalogs_server_addr).await?;
@@ -200,144 +198,21 @@ impl Program {
     }
 }
 
-/// The watch of all ClusterCatalogs, which runs on every replica.
-struct Watching<S>(S);
-
-fn watch(
-    client: &Client,
-) -> (
-    reflector::Store<ClusterCatalog>,
-    Watching<impl Stream<Item = Result<Event<ClusterCatalog>, watcher::Error>> + Send + 'static>,
-) {
+/// Starts the watch of all ClusterCatalogs, which every replica needs, and returns what it keeps up to date.
+fn watch(client: &Client, stop: CancellationToken) -> (reflector::Store<ClusterCatalog>, JoinHandle<()>) {
     let (objects, writer) = reflector::store();
     let events = watcher(Api::all(client.clone()), watcher::Config::default())
         .default_backoff()
         .reflect(writer);
-    (objects, Watching(events))
-}
-
-impl<S: Stream<Item = Result<Event<ClusterCatalog>, watcher::Error>> + Send + 'static> Watching<S> {
-    async fn run(self, stop: CancellationToken) {
-        let watching = self.0.for_each(|event| async {
-            if let Err(error) = event {
-                tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs");
-            }
-        });
+    let watching = events.for_each(|event| async {
+        if let Err(error) = event {
+            tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs");
+        }
+    });
+    let task = async move {
         stop.run_until_cancelled(watching).await;
-    }
-}
-
-/// The part that works on ClusterCatalogs while this replica leads.
-struct Worker {
-    program: Arc<Program>,
-    reconciler: Arc<Reconciler>,
-    mirror: Arc<Mirror>,
-    collections: GcMetrics,
-}
-
-impl Worker {
-    /// Works whenever this replica leads, until the program stops.
-    async fn run(&self, namespace: &str) {
-        let stop = &self.program.stop;
-        if !self.program.flags.leader_elect {
-            return self.lead(stop.cancelled()).await;
-        }
-        let mut election = Election::new(self.program.client.clone(), namespace);
-        while election.acquire(stop).await {
-            self.lead(election.hold(stop)).await;
-            if stop.is_cancelled() {
-                // Nothing is written any more, so another replica may begin.
-                return election.release().await;
-            }
-        }
-    }
-
-    /// Works until `end`. Nothing is written after that.
-    async fn lead(&self, end: impl Future<Output = ()>) {
-        tracing::info!("this replica leads");
-        self.program.leading.set(true);
-        let work = CancellationToken::new();
-        let collecting = publish::collect_regularly(
-            self.program.store.clone(),
-            Retention::default(),
-            self.collections.clone(),
-            work.clone(),
-        );
-        tokio::select! {
-            () = end => {}
-            () = self.reconcile_all() => {}
-            () = self.remove_orphans() => {}
-        }
-        self.program.leading.set(false);
-        tracing::info!("this replica does not lead any more");
-        work.cancel();
-        if let Err(error) = collecting.await {
-            tracing::error!(%error, "the collection of garbage broke off");
-        }
-        // An orderly end is no death of the process.
-        self.mirror.withdraw_pulls().await;
-        // The next leader polls all catalogs anew, and so does this one if it leads again.
-        self.reconciler.forget();
-    }
-
-    async fn reconcile_all(&self) {
-        let controller = Controller::new(
-            Api::<ClusterCatalog>::all(self.program.client.clone()),
-            watcher::Config::default(),
-        );
-        let done = controller.run(
-            |object, reconciler: Arc<Reconciler>| reconciler.reconcile(object),
-            |object, error: &ReconcileError, _| Reconciler::after_error(&object, error),
-            self.reconciler.clone(),
-        );
-        done.for_each(|done| async move {
-            match done {
-                // The errors of reconciliations are logged with their objects, and a removed object needs nothing.
-                Ok(_) | Err(ControllerError::ReconcilerFailed(..) | ControllerError::ObjectNotFound(_)) => {}
-                Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs"),
-            }
-        })
-        .await;
-    }
-
-    /// Removes catalogs without a ClusterCatalog, such as one whose finalizer was removed by hand, from the default store. A
-    /// store that was named may have catalogs of others.
-    async fn remove_orphans(&self) {
-        if self.program.flags.store.is_some() {
-            return pending().await;
-        }
-        loop {
-            if self.program.objects.wait_until_ready().await.is_err() {
-                return pending().await;
-            }
-            if let Err(error) = self.remove_orphans_once().await {
-                tracing::warn!(
-                    error = model::text::chain(&error),
-                    "cannot remove catalogs without a ClusterCatalog"
-                );
-            }
-            tokio::time::sleep(self.program.flags.gc_interval).await;
-        }
-    }
-
-    async fn remove_orphans_once(&self) -> Result<(), store::ReadError> {
-        let store = &*self.program.store;
-        let published = publish::catalog_names(store).await?.catalogs;
-        let known: BTreeSet<String> = self
-            .program
-            .objects
-            .state()
-            .iter()
-            .map(|object| object.name().to_owned())
-            .collect();
-        for name in published {
-            if !known.contains(name.as_str()) {
-                publish::remove(store, &name).await?;
-                tracing::info!(catalog = %name, "removed a catalog that has no ClusterCatalog");
-            }
-        }
-        Ok(())
-    }
+    };
+    (objects, tokio::spawn(task))
 }
 
 /// Stops the program when the certificates for registries change. The pod starts again with the new ones; the store stays.
