@@ -83,14 +83,14 @@ start_catalogd() {
   # It reads who it is from the file of a pod, so it gets such a folder of its own.
   start "$WORK/catalogd.log" unshare --mount --map-root-user --propagation private bash -c '
     mount -t tmpfs tmpfs /var/run && mkdir -p "$0" && mount --bind "$1" "$0" && shift && exec "$@"
-  ' "$ACCOUNT_FILES" "$WORK/account" catalogd "${flags[@]}" --webhook-server-port "$(free_port)"
-  CONTROLLER_PID=$STARTED_PID
+  ' "$ACCOUNT_FILES" "$WORK/account" catalogd "${flags[@]}" --webhook-server-port "$(free_port)" "$@"
+  CONTROLLER_PID=$STARTED_PID CATALOGD_PID=$STARTED_PID
 }
 
 start_ours() {
   local flags
   mapfile -t flags < <(flags)
-  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
+  [[ -f $WORK/account.yaml ]] || write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   BEGAN=$(now_ms)
   start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect "$@"
   CONTROLLER_PID=$STARTED_PID
@@ -239,6 +239,7 @@ after_creation() {
   matches "the metrics tell the leader" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 1'
   succeeds "a failure is an event" wait_for 20 has_event missing
   has_label || not_ok "the name is a label of each available catalog" "$(kubectl get clustercatalogs --show-labels)"
+  handover
   VERSIONS=$(versions)
 }
 has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
@@ -253,6 +254,44 @@ after_switch() {
   is "unchanged polls write nothing" "$(jq -c '.[0, 2]' <<<"$(versions)")" "$(jq -c '.[0, 2]' <<<"$VERSIONS")"
 }
 
+# catalogd and the controller have one Lease: only one of them leads.
+handover() {
+  local ours=$CONTROLLER_PID holder
+  holder=$(holder)
+  ports
+  PEER=catalogd start_catalogd --leader-elect
+  succeeds "catalogd waits for the Lease" wait_for 30 grep -q 'attempting to acquire leader lease' "$WORK/catalogd.log"
+  sleep 3
+  is "while the controller has it" "$(holder)" "$holder"
+  kill "$ours"
+  wait "$ours" 2>/dev/null
+  succeeds "catalogd leads after the controller has stopped" wait_for 60 held_by_other "$holder"
+  holder=$(holder)
+  PEER=ours ports
+  start_ours
+  succeeds "the controller waits for the Lease" wait_for 30 grep -q 'another replica leads' "$WORK/ours.log"
+  is "while catalogd has it" "$(holder)" "$holder"
+  kill "$CATALOGD_PID"
+  wait "$CATALOGD_PID" 2>/dev/null
+  succeeds "the controller leads after catalogd has stopped" wait_for 60 leads
+}
+holder() { kubectl get lease -n "$NAMESPACE" catalogd-operator-lock -o jsonpath='{.spec.holderIdentity}'; }
+held_by_other() { [[ -n $(holder) && $(holder) != "$1" ]]; }
+
+# While the API server does not answer, the last state is served, also after a restart.
+without_api_server() {
+  stop_peer
+  kill -STOP "$APISERVER_PID"
+  ports
+  start_ours --leader-elect=false
+  succeeds "without the API server the last state is served" wait_for 20 serves_tag
+  matches "and the replica is not ready yet" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" 'the API server has not answered yet'
+  kill -CONT "$APISERVER_PID"
+  succeeds "it is ready when the API server answers" wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/readyz"
+  stop_peer
+  start_peer
+}
+
 # A second replica on the same store: it serves, and writes nothing until the first one stops.
 second_replica() {
   local first=$CONTROLLER_PID api=$API metrics=$METRICS health=$HEALTH
@@ -264,7 +303,7 @@ second_replica() {
   matches "its metric is 0" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 0'
   kill "$first"
   wait "$first" 2>/dev/null
-  is "the first one releases the Lease" "$(kubectl get lease -n "$NAMESPACE" catalogd-operator-lock -o jsonpath='{.spec.holderIdentity}')" ""
+  is "the first one releases the Lease" "$(holder)" ""
   succeeds "the second one leads within its next try" wait_for 40 leads
 }
 serves_tag() { [[ $(code /catalogs/tag/api/v1/all) == 200 ]]; }
@@ -273,6 +312,7 @@ leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this rep
 after_change() {
   is "the changed content is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-001" | sha256)"
   is "content stays served while polls fail" "$(code /catalogs/hidden/api/v1/all)" 200
+  without_api_server
 }
 
 while_down() {

@@ -88,7 +88,10 @@ pub(crate) fn next_poll(object: &ClusterCatalog, before: Option<&LastPoll>, poll
         Fact::Failed { is_terminal: true, .. } => (failures.saturating_add(1), None),
         Fact::Failed { .. } => {
             let failures = failures.saturating_add(1);
-            (failures, Some(publish::jittered(publish::backoff(failures, None))))
+            (
+                failures,
+                Some(publish::jittered(publish::backoff(failures, polled.interval))),
+            )
         }
         _ => (0, schedule::wait_after_success(polled.interval, rand::random())),
     };

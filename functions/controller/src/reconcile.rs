@@ -24,6 +24,7 @@ use model::CatalogName;
 use publish::Mirror;
 use serde_json::{Value, json};
 use store::Store;
+use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
@@ -40,6 +41,9 @@ const API_RETRY: Duration = Duration::from_secs(10);
 
 /// Number of attempts to write beside other writers of the same object.
 const WRITE_ATTEMPTS: usize = 5;
+
+/// Maximum time to write an object, with all attempts. A request over a broken connection would wait for ever.
+const WRITE_TIME: Duration = Duration::from_secs(30);
 
 /// Maximum number of bytes of an event's note: the API allows 1 kB.
 const NOTE_MAX: usize = 1000;
@@ -68,6 +72,9 @@ pub(crate) enum ReconcileError {
     /// The content cannot be removed.
     #[error("cannot remove the content")]
     Remove(#[from] store::ReadError),
+    /// The API server does not answer.
+    #[error("the API server did not answer within {} s", WRITE_TIME.as_secs())]
+    OutOfTime,
     /// Other writers change the object all the time.
     #[error("other writers keep changing the ClusterCatalog")]
     Contended,
@@ -219,6 +226,16 @@ impl Reconciler {
         change: impl Fn(&ClusterCatalog) -> Option<Value>,
         target: Target,
     ) -> Result<bool, ReconcileError> {
+        let written = timeout(WRITE_TIME, self.try_write(object, change, target)).await;
+        written.unwrap_or(Err(ReconcileError::OutOfTime))
+    }
+
+    async fn try_write(
+        &self,
+        object: &ClusterCatalog,
+        change: impl Fn(&ClusterCatalog) -> Option<Value>,
+        target: Target,
+    ) -> Result<bool, ReconcileError> {
         let mut read = None;
         for _ in 0..WRITE_ATTEMPTS {
             let found = read.as_ref().unwrap_or(object);
@@ -255,7 +272,9 @@ impl Reconciler {
             action: "Poll".to_owned(),
             secondary: None,
         };
-        if let Err(error) = self.events.publish(&event, &object.object_ref(&())).await {
+        let regarding = object.object_ref(&());
+        let sending = self.events.publish(&event, &regarding);
+        if let Ok(Err(error)) = timeout(WRITE_TIME, sending).await {
             tracing::debug!(error = model::text::chain(&error), "cannot send an event");
         }
     }

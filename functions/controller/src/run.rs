@@ -42,6 +42,9 @@ const BLOCKING_THREADS: usize = 24;
 /// Time between two looks at the folder of certificates.
 const CA_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Maximum time without a byte from the API server. A watch ends by itself after 295 s, and begins anew.
+const READ_TIME: Duration = Duration::from_secs(330);
+
 /// Runs until a signal.
 pub(crate) fn run(flags: Flags) -> anyhow::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -69,7 +72,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let started = Instant::now();
     let place = wiring::place(&flags);
     let store = wiring::open(&place).await?;
-    let config = kube::Config::infer().await.context("cannot find the API server")?;
+    let mut config = kube::Config::infer().await.context("cannot find the API server")?;
+    (config.read_timeout, config.reset_reader_on_write) = (Some(READ_TIME), true);
     let namespace = match flags.system_namespace.as_str() {
         "" => config.default_namespace.clone(),
         namespace => namespace.to_owned(),

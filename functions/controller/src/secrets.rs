@@ -12,10 +12,13 @@ use k8s_openapi::api::{
 use kube::{Api, Client, api::PostParams};
 use serde_json::{Map, Value, json};
 use source::Logins;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::timeout};
 
 /// Time for which secrets are used without being read again. Catalogs that are polled in the same moment share them.
 const FRESH: Duration = Duration::from_secs(5);
+
+/// Maximum time to read all secrets. The poll goes on with the last ones.
+const READ_TIME: Duration = Duration::from_secs(30);
 
 /// Namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,8 +71,10 @@ impl PullSecrets {
             return;
         }
         let mut problems = BTreeSet::new();
-        if let Err(error) = self.read(&mut state.account, &mut problems).await {
-            problems.insert(model::text::chain(&error));
+        match timeout(READ_TIME, self.read(&mut state.account, &mut problems)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => drop(problems.insert(model::text::chain(&error))),
+            Err(_) => drop(problems.insert("the API server does not answer".to_owned())),
         }
         for problem in problems.difference(&state.problems) {
             tracing::warn!(problem, "cannot use all pull secrets");

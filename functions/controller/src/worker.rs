@@ -1,6 +1,6 @@
 //! The work of the replica that leads.
 
-use std::{collections::BTreeSet, future::pending, sync::Arc};
+use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use kube::{
@@ -16,6 +16,9 @@ use crate::{
     reconcile::{ReconcileError, Reconciler},
     run::Program,
 };
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The part that works on ClusterCatalogs while this replica leads.
 pub(crate) struct Worker {
@@ -49,7 +52,7 @@ impl Worker {
         let work = CancellationToken::new();
         let collecting = publish::collect_regularly(
             self.program.store.clone(),
-            Retention::default(),
+            self.retention(),
             self.collections.clone(),
             work.clone(),
         );
@@ -68,6 +71,19 @@ impl Worker {
         self.mirror.withdraw_pulls().await;
         // The next leader polls all catalogs anew, and so does this one if it leads again.
         self.reconciler.forget();
+    }
+
+    /// Returns what stays besides what is published. Nobody rolls back in a cluster, so its own store keeps earlier states for a
+    /// day at most; a store that was named may be used by others.
+    fn retention(&self) -> Retention {
+        match self.program.flags.store {
+            Some(_) => Retention::default(),
+            None => Retention {
+                generations: 1,
+                max_age: DAY,
+                grace: HOUR,
+            },
+        }
     }
 
     async fn reconcile_all(&self) {
