@@ -260,7 +260,7 @@ handover() {
   holder=$(holder)
   ports
   PEER=catalogd start_catalogd --leader-elect
-  succeeds "catalogd waits for the Lease" wait_for 30 grep -q 'attempting to acquire leader lease' "$WORK/catalogd.log"
+  succeeds "catalogd waits for the Lease" wait_for 30 grep -qi 'attempting to acquire leader lease' "$WORK/catalogd.log"
   sleep 3
   is "while the controller has it" "$(holder)" "$holder"
   kill "$ours"

@@ -44,6 +44,7 @@ async fn restart_asks_once_and_keeps_the_status() {
     let mut cluster = Cluster::start(":v1").await;
     cluster.push("v1", &["p"]);
     cluster.settle().await;
+    cluster.edit(&json!({"status": {"lastUnpacked": "2026-01-01T00:00:00Z"}}));
     let status = cluster.get("/status");
     cluster.writes();
     cluster.registry.reset();
