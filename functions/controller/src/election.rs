@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use k8s_openapi::{
@@ -15,7 +15,7 @@ use k8s_openapi::{
 };
 use kube::{Api, Client, api::PostParams};
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::lease::{Decision, LEASE_TIME, RENEW_TIME, RETRY_TIME, SeenLease, released};
@@ -146,7 +146,7 @@ impl Election {
         let mut found = self.leases.get_opt(LEASE).await?;
         let spec = found.as_mut().map(|lease| lease.spec.take().unwrap_or_default());
         let time = MicroTime(Timestamp::now());
-        let spec = match self.seen.decide(spec, &self.me, Instant::now(), &time) {
+        let spec = match self.seen.decide(spec, &self.me, Instant::now().into_std(), &time) {
             Decision::Write(spec) => Some(*spec),
             Decision::Wait(holder) => {
                 if self.logged.as_ref() != Some(&holder) {
@@ -175,5 +175,138 @@ impl Election {
         };
         // After a conflict another replica was faster. Whether it leads now shows at the next try.
         written.map(|_| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use axum::{
+        Router,
+        body::Bytes,
+        extract::State,
+        http::{Method, StatusCode},
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The Lease as the API server has it, and whether that answers.
+    #[derive(Clone, Default)]
+    struct Cluster(Arc<Mutex<(Value, bool)>>);
+
+    async fn answer(State(cluster): State<Cluster>, method: Method, body: Bytes) -> (StatusCode, String) {
+        let mut state = cluster.0.lock().unwrap();
+        let (lease, is_down) = &mut *state;
+        let status = match (method, serde_json::from_slice::<Value>(&body)) {
+            _ if *is_down => StatusCode::SERVICE_UNAVAILABLE,
+            (Method::GET, _) if lease.is_null() => StatusCode::NOT_FOUND,
+            (Method::GET, _) => return (StatusCode::OK, lease.to_string()),
+            (_, Ok(written)) if written["metadata"]["resourceVersion"] == lease["metadata"]["resourceVersion"] => {
+                *lease = written;
+                let version = format!("{:x}", rand::random::<u64>());
+                lease["metadata"]["resourceVersion"] = json!(version);
+                return (StatusCode::OK, lease.to_string());
+            }
+            _ => StatusCode::CONFLICT,
+        };
+        let reason = if status == StatusCode::NOT_FOUND { "NotFound" } else { "" };
+        let body = json!({"kind": "Status", "code": status.as_u16(), "reason": reason, "message": ""});
+        (status, body.to_string())
+    }
+
+    impl Cluster {
+        fn candidate(&self) -> Election {
+            let service = Router::new().fallback(answer).with_state(self.clone());
+            Election::new(Client::new(service, "default"), "olmv1-system")
+        }
+
+        fn holder(&self) -> String {
+            let state = self.0.lock().unwrap();
+            state.0["spec"]["holderIdentity"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        }
+
+        fn set_down(&self, is_down: bool) {
+            self.0.lock().unwrap().1 = is_down;
+        }
+    }
+
+    /// Returns the seconds for which something takes.
+    async fn seconds<T>(work: impl Future<Output = T>) -> (u64, T) {
+        let begin = Instant::now();
+        let ended = work.await;
+        (begin.elapsed().as_secs(), ended)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn released_lease_is_acquired_at_the_next_try() {
+        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+        let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
+        assert_eq!(seconds(first.acquire(&stop)).await, (0, true));
+        assert_eq!(cluster.holder(), first.me);
+        let me = first.me.clone();
+        let waiting = async {
+            sleep(Duration::from_secs(300)).await;
+            assert_eq!(cluster.holder(), me, "it is renewed");
+        };
+        let holding = first.hold(&stop);
+        tokio::select! {
+            () = waiting => {}
+            () = holding => panic!("the Lease was lost"),
+            _ = second.acquire(&stop) => panic!("there are two leaders"),
+        }
+        first.release().await;
+        assert_eq!(cluster.holder(), "");
+        let (waited, acquired) = seconds(second.acquire(&stop)).await;
+        assert!(acquired && waited <= 32, "{waited}");
+        assert_eq!(cluster.holder(), second.me);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn leader_that_cannot_renew_ends_before_another_one_leads() {
+        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+        let mut first = cluster.candidate();
+        assert!(first.acquire(&stop).await);
+        cluster.set_down(true);
+        let (held, ()) = seconds(first.hold(&stop)).await;
+        assert!((107..=120).contains(&held), "{held}");
+        cluster.set_down(false);
+        // It has seen the Lease for the first time now, whatever its times say.
+        let (waited, acquired) = seconds(cluster.candidate().acquire(&stop)).await;
+        assert!(acquired && waited >= 137, "{waited}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn short_failure_of_the_api_server_changes_no_leader() {
+        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+        let mut first = cluster.candidate();
+        assert!(first.acquire(&stop).await);
+        let failure = async {
+            cluster.set_down(true);
+            sleep(Duration::from_secs(90)).await;
+            cluster.set_down(false);
+            sleep(Duration::from_secs(200)).await;
+        };
+        tokio::select! {
+            () = failure => {}
+            () = first.hold(&stop) => panic!("the Lease was lost"),
+        }
+        assert_eq!(cluster.holder(), first.me);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stopped_replica_waits_no_longer_and_releases_only_its_own_lease() {
+        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+        let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
+        assert!(first.acquire(&stop).await);
+        stop.cancel();
+        assert_eq!(seconds(second.acquire(&stop)).await, (0, false));
+        second.release().await;
+        assert_eq!(cluster.holder(), first.me);
+        assert_eq!(seconds(first.hold(&stop)).await, (0, ()));
     }
 }

@@ -118,3 +118,73 @@ pub(crate) async fn has_content(store: &dyn Store, name: &str) -> bool {
 fn is_verbose(parameter: &str) -> bool {
     parameter.split('=').next() == Some("verbose")
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::watcher::Event;
+    use serde_json::json;
+    use store::{Condition, MemoryStore};
+
+    use super::*;
+
+    fn health(names: &[(&str, &str)], age: u64) -> (Health, MemoryStore) {
+        let (objects, mut writer) = reflector::store();
+        for (name, serving) in names {
+            let condition = json!({"type": "Serving", "status": serving, "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            let object = json!({"metadata": {"name": name}, "status": {"conditions": [condition]}});
+            writer.apply_watcher_event(&Event::Apply(serde_json::from_value(object).unwrap()));
+        }
+        let store = MemoryStore::default();
+        let health = Health {
+            objects,
+            is_listed: true.into(),
+            store: Arc::new(store.clone()),
+            leading: Leading::default(),
+            started: Instant::now().checked_sub(Duration::from_secs(age)).unwrap(),
+            was_ready: false.into(),
+        };
+        (health, store)
+    }
+
+    async fn publish(store: &MemoryStore, name: &str) {
+        let key = Key::Current(name.parse().unwrap());
+        store.put(&key, "{}".into(), Condition::Always).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn ready_when_each_serving_catalog_is_in_the_store() {
+        let (health, store) = health(&[("a", "True"), ("b", "True"), ("c", "False")], 0);
+        publish(&store, "a").await;
+        let (is_ready, text) = health.readiness().await;
+        assert!(!is_ready && text.contains("the catalog b should be served"), "{text}");
+        assert!(!text.contains("catalog a ") && !text.contains("catalog c "), "{text}");
+        publish(&store, "b").await;
+        assert!(health.readiness().await.0);
+        store.delete(&Key::Current("b".parse().unwrap())).await.unwrap();
+        let (is_ready, text) = health.readiness().await;
+        assert!(is_ready && text.contains("the catalog b should be served"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn ready_only_after_the_objects_are_known() {
+        let (health, _) = health(&[], 0);
+        health.is_listed.store(false, Ordering::Relaxed);
+        assert!(!health.readiness().await.0);
+        health.is_listed.store(true, Ordering::Relaxed);
+        assert!(health.readiness().await.0);
+    }
+
+    #[tokio::test]
+    async fn missing_catalog_keeps_the_others_from_being_served_for_a_minute_only() {
+        assert!(!health(&[("a", "True")], 59).0.readiness().await.0);
+        assert!(health(&[("a", "True")], 60).0.readiness().await.0);
+    }
+
+    #[tokio::test]
+    async fn readiness_tells_who_leads() {
+        let (health, _) = health(&[], 0);
+        assert!(health.readiness().await.1.contains("writes nothing"));
+        health.leading.set(true);
+        assert!(health.readiness().await.1.contains("this replica leads"));
+    }
+}

@@ -270,8 +270,12 @@ fn login(host: &str, password: &str) -> Value {
 
 fn failure(status: StatusCode) -> (StatusCode, String) {
     let code = status.as_u16();
-    let body =
-        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "", "message": ""});
+    let reason = if status == StatusCode::NOT_FOUND {
+        "NotFound"
+    } else {
+        "Conflict"
+    };
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": ""});
     (status, body.to_string())
 }
 
