@@ -211,7 +211,11 @@ mod tests {
             }
             _ => StatusCode::CONFLICT,
         };
-        let reason = if status == StatusCode::NOT_FOUND { "NotFound" } else { "" };
+        let reason = if status == StatusCode::NOT_FOUND {
+            "NotFound"
+        } else {
+            ""
+        };
         let body = json!({"kind": "Status", "code": status.as_u16(), "reason": reason, "message": ""});
         (status, body.to_string())
     }
