@@ -75,13 +75,15 @@ need_program() {
   export CATALOG_MIRROR
 }
 
-# Sets TESTED to the folder with the program, both functions, the load test and the examples (one of them is the conformance
-# suite of the stores): $CATALOG_MIRROR_TESTED, or a build with the features of `cargo test --workspace`. The examples make
-# cargo count the features that tests add; otherwise the AWS SDK and a hundred libraries would be compiled once more.
+# Sets TESTED to the folder with the program, the controller, both functions, the load test and the examples (one of them is
+# the conformance suite of the stores): $CATALOG_MIRROR_TESTED, or a build with the features of `cargo test --workspace`. The
+# examples make cargo count the features that tests add; otherwise the AWS SDK and a hundred libraries would be compiled once
+# more.
 use_tested() {
   TESTED=${CATALOG_MIRROR_TESTED:-}
   if [[ -z $TESTED ]]; then
-    (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin poller --bin reader --bin load --examples)
+    (cd "$ROOT" && cargo build --locked --quiet --workspace --bin catalog-mirror --bin catalog-mirror-controller \
+      --bin poller --bin reader --bin load --examples)
     TESTED=$(target_folder)/debug
   fi
   CATALOG_MIRROR=${CATALOG_MIRROR:-$TESTED/catalog-mirror}

@@ -46,6 +46,13 @@ need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
 need_opm() { need_go_folder opm-oracle "$ROOT/scripts/lib/opm"; }
 # Answers GraphQL with catalogd's own packages.
 need_catalogd_oracle() { need_go_within catalogd-oracle "$CATALOGD" "$ROOT/scripts/lib/catalogd"; }
+# catalogd itself. CRDS is the folder with its CustomResourceDefinitions.
+need_catalogd() {
+  need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs
+  CRDS=$(go_module_folder "$CATALOGD")/helm/olmv1/base/catalogd/crd/standard
+}
+# etcd, kube-apiserver and kubectl, in one program.
+need_kubernetes() { need_go_folder kubernetes "$ROOT/scripts/lib/kubernetes"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 
@@ -135,13 +142,29 @@ need_go_within() {
   ! has_go_program "$1" "$source" || return 0
   say "building $1"
   mkdir -p "$GO_PROGRAMS"
-  local from
-  from=$(cd "$WORK" && go mod download -json "$2" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p') || die "$2 cannot be fetched"
-  cp -r "$from" "$module" && chmod -R u+w "$module"
+  cp -r "$(go_module_folder "$2")" "$module" && chmod -R u+w "$module"
   mkdir "$module/cmd/$1" && cp "$3"/*.go "$module/cmd/$1"
   (cd "$module" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "./cmd/$1") || die "$1 cannot be built"
   rm -r "$module"
   echo "$source" >"$GO_PROGRAMS/$1.source"
+}
+
+# need_go_command COMMAND MODULE@VERSION TAGS: builds a command of a module, with the versions that the module itself requires.
+need_go_command() {
+  ! has_go_program "$1" "$2" || return 0
+  say "building $1"
+  local module=$WORK/module-$1
+  mkdir -p "$GO_PROGRAMS"
+  cp -r "$(go_module_folder "$2")" "$module" && chmod -R u+w "$module"
+  (cd "$module" && CGO_ENABLED=0 go build -tags "$3" -o "$GO_PROGRAMS/$1" "./cmd/$1") || die "$1 cannot be built"
+  rm -r "$module"
+  echo "$2" >"$GO_PROGRAMS/$1.source"
+}
+
+# go_module_folder MODULE@VERSION: the folder of the module's files, fetched if needed.
+go_module_folder() {
+  export PATH=$PATH:/usr/local/go/bin
+  (cd "$WORK" && go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p') || die "$1 cannot be fetched"
 }
 
 # has_go_program COMMAND SOURCE: succeeds if the program was built from that source. Makes sure of Go otherwise.

@@ -90,6 +90,17 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "catalog-mirror-controller",
+        &[
+            "aws-lc-rs",
+            "aws-lc-sys",
+            "gix-pack",
+            "native-tls",
+            "openssl-sys",
+            "tonic",
+        ],
+    ),
+    (
         "catalog-mirror-http",
         &[
             "bcrypt",
@@ -171,7 +182,12 @@ fn program_links_optional_libraries_only_with_their_feature() {
 /// The feature adds markers that make a parser abort, and clocks and stores that fail.
 #[test]
 fn shipped_program_has_no_feature_for_tests() {
-    for name in ["catalog-mirror", "catalog-mirror-reader", "catalog-mirror-poller"] {
+    for name in [
+        "catalog-mirror",
+        "catalog-mirror-controller",
+        "catalog-mirror-reader",
+        "catalog-mirror-poller",
+    ] {
         let tree = tree(name, "{p} features: {f}", &[]);
         let own = tree.lines().filter(|line| line.starts_with("catalog-mirror-"));
         let mut own = own.filter_map(|line| line.split_once(" features: "));

@@ -1,8 +1,6 @@
 //! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
 
-mod arenas;
 mod cli;
-mod collect;
 mod commands;
 mod exit;
 #[cfg(feature = "grpc")]
@@ -12,7 +10,6 @@ mod output;
 mod published;
 #[cfg(feature = "grpc")]
 mod registry_api;
-mod serving;
 mod stores;
 mod wiring;
 
@@ -24,7 +21,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     config::logs::init(cli.log_format.into(), cli.log_filter());
     if cli.command.runs_for_long()
-        && let Err(error) = arenas::limit()
+        && let Err(error) = server::limit_arenas()
     {
         tracing::debug!(%error, "cannot start again with fewer arenas");
     }

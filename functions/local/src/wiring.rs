@@ -1,6 +1,6 @@
 //! From arguments and configuration to the parts that do the work.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
@@ -10,13 +10,11 @@ use publish::{
     notify::{Notifier, Receiver},
 };
 use source::Images;
-use store::Store;
+use store::{Store, StorePlace};
+use tokio::net::TcpListener;
 use trust::Trust;
 
-use crate::{
-    cli::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs},
-    stores::StorePlace,
-};
+use crate::cli::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs};
 
 /// Returns the configuration of the files and the arguments together.
 pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
@@ -139,6 +137,12 @@ pub(crate) fn mirror(
         ..publish::MirrorSettings::with_limits(&config.limits)
     };
     Ok(Mirror::new(images, store, settings, metrics))
+}
+
+/// Binds a TCP port. An error names the option that chooses another one.
+pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address} (choose another address with --listen)"))
 }
 
 /// Returns the names of all catalogs of a store, also if `catalogs.json` is lost.

@@ -14,7 +14,9 @@ mod verify;
 
 pub use catalogs::{add_name, catalog_names};
 pub use env::{Env, jittered};
-pub use gc::{GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, gc};
+pub use gc::{
+    GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
+};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, FactReader,
     FindingsRecorder, InputCatalog, InputPlace, InvalidCatalog, KnownFacts, Mirror, MirrorSettings, NamedInput,

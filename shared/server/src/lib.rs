@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod arenas;
 mod body;
 mod connection;
 mod connections;
@@ -7,16 +8,21 @@ mod descriptors;
 mod error;
 mod limits;
 mod metrics;
+mod metrics_page;
 mod overload;
 mod reload;
 mod request;
 mod server;
+mod signals;
 mod socket;
 mod tls;
 mod users;
 mod watch;
 
+pub use arenas::limit_arenas;
 pub use error::FileError;
 pub use limits::ServerLimits;
 pub use metrics::ServerMetrics;
+pub use metrics_page::MetricsPage;
 pub use server::Server;
+pub use signals::stop_on_signals;

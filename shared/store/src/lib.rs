@@ -10,6 +10,7 @@ mod integrity;
 mod location;
 #[cfg(feature = "testing")]
 pub mod memory;
+mod place;
 mod range;
 #[cfg(feature = "s3")]
 pub mod s3;
@@ -23,6 +24,7 @@ pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_st
 pub use location::{S3Location, S3LocationError};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
+pub use place::{StorePlace, StorePlaceError};
 pub use store::{
     Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,
 };

@@ -5,8 +5,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::Args;
 use config::{NamedSource, RegistryConfig, ServerConfig, host_and_port, poll_interval};
 use source::HeaderFiles;
+use store::StorePlace;
 
-use crate::stores::StorePlace;
+use crate::stores::place_parser;
 
 const REGISTRIES: &str = "Registries";
 const S3: &str = "S3";
@@ -18,7 +19,7 @@ const CACHE_MIB_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
     /// Store: a folder or s3://BUCKET[/PREFIX]. Default: `store` of the configuration, else ./store.
-    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3", value_parser = StorePlace::parser())]
+    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3", value_parser = place_parser())]
     pub(crate) store: Option<StorePlace>,
     /// Configuration file: catalogs.yaml, ClusterCatalog manifests, or both. May be repeated.
     #[arg(long, env = "CATALOG_MIRROR_CONFIG", value_name = "FILE")]

@@ -8,10 +8,11 @@ use clap::{
 };
 use config::{byte_size, poll_interval};
 use model::{CatalogName, Sha256};
+use store::StorePlace;
 use sync::Address;
 
 use super::{ReportArgs, S3Args, StoreArgs, TrustArgs};
-use crate::stores::StorePlace;
+use crate::stores::place_parser;
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
@@ -19,7 +20,7 @@ pub(crate) struct SyncArgs {
     #[arg(value_name = "FROM", value_parser = SyncOrigin::parser())]
     pub(crate) from: SyncOrigin,
     /// Store to bring up to date: a folder, or s3://BUCKET[/PREFIX].
-    #[arg(value_name = "TO", value_parser = StorePlace::parser())]
+    #[arg(value_name = "TO", value_parser = place_parser())]
     pub(crate) to: StorePlace,
     /// Catalogs to copy. Default: all that FROM lists in its catalogs.json.
     #[arg(value_name = "NAME")]

@@ -9,33 +9,24 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::example;
-use crate::{
-    cli::DemoArgs,
-    exit::Exit,
-    output,
-    serving::{self, MetricsPage},
-};
+use crate::{cli::DemoArgs, exit::Exit, output, wiring};
 
 const NAME: &str = "demo";
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let listener = serving::bind(args.listen).await?;
+    let listener = wiring::bind(args.listen).await?;
     let url = format!("http://{}", listener.local_addr()?);
     let layout = folder.path().join("image");
     example::unpack(&layout)?;
     example::tag(&layout, "v1")?;
     // In the temporary folder, so that nothing stays behind.
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
-    let stop = serving::stop_on_signals()?;
+    let stop = server::stop_on_signals()?;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
-    let page = MetricsPage {
-        registry,
-        polls: polls.clone(),
-        catalogs: vec![NAME.to_owned()],
-    };
-    let serving = serve(listener, &store, page, &stop);
+    let ages = polls.clone();
+    let serving = serve(listener, &store, registry, move || ages.refresh([NAME]), &stop);
 
     let (mirror, catalog) = mirror(&layout, store, polls)?;
     println!("An example catalog image is polled, published and served. Nothing leaves this machine.\n");
@@ -68,11 +59,13 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
 fn serve(
     listener: TcpListener,
     store: &Arc<dyn Store>,
-    mut page: MetricsPage,
+    mut registry: Registry,
+    refresh: impl Fn() + Send + Sync + 'static,
     stop: &CancellationToken,
 ) -> JoinHandle<()> {
-    let requests = http_api::HttpMetrics::register(&mut page.registry);
-    let metrics = server::ServerMetrics::register(&mut page.registry);
+    let requests = http_api::HttpMetrics::register(&mut registry);
+    let metrics = server::ServerMetrics::register(&mut registry);
+    let page = server::MetricsPage::new(registry, refresh);
     let server = server::Server::new(server::ServerLimits::default(), metrics);
     let router = http_api::router(store.clone(), http_api::HttpSettings::default(), requests).merge(page.route());
     tokio::spawn(server.run(listener, router, stop.clone()))

@@ -11,7 +11,7 @@ use crate::{
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &KeyArgs::default())?;
     let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = args.store.place(&config)?.open(access, &args.store.s3).await?;
+    let store = args.store.s3.open(&args.store.place(&config)?, access).await?;
     let options = args.options(&config.retention.unwrap_or_default());
     let report = match publish::gc(&*store, &options).await {
         Err(error @ GcError::Unreadable(_)) if args.json => {

@@ -6,13 +6,13 @@ use model::CatalogName;
 use publish::Catalog;
 use publish::notify::{NotifierSettings, NotifyMetrics};
 
-use crate::{cli::PollArgs, exit::Exit, output, serving, stores::Access, wiring};
+use crate::{cli::PollArgs, exit::Exit, output, stores::Access, wiring};
 
 pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let config = wiring::config(&args.store, &args.catalogs, ServerConfig::default())?;
     let catalogs = chosen(&config, &args.names)?;
     let place = args.store.place(&config)?;
-    let store = place.open(Access::Create, &args.store.s3).await?;
+    let store = args.store.s3.open(&place, Access::Create).await?;
     let notifier = wiring::notifier(
         &config,
         store.clone(),
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
     notifier.register_receivers(&names).await;
     let progress = output::progress::show_poll(mirror.progress(), args.report.json);
-    let stop = serving::stop_on_signals()?;
+    let stop = server::stop_on_signals()?;
     let polling = mirror.poll_all(&catalogs, args.force);
     let reports = stop.run_until_cancelled(polling).await;
     progress.finish();

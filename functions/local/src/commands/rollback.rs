@@ -7,7 +7,7 @@ use crate::{cli::RollbackArgs, exit::Exit, output, stores::Access, wiring};
 
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &args.keys)?;
-    let store = args.store.place(&config)?.open(Access::Write, &args.store.s3).await?;
+    let store = args.store.s3.open(&args.store.place(&config)?, Access::Write).await?;
     let notifier = wiring::notifier(
         &config,
         store.clone(),

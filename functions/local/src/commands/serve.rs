@@ -4,21 +4,14 @@ use config::Config;
 use http_api::PublishedCatalogs;
 use prometheus_client::registry::Registry;
 use publish::{Schedule, notify::Notifier};
-use store::Store;
+use store::{Store, StorePlace};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 #[cfg(feature = "grpc")]
 use crate::grpc_listener::GrpcListener;
-use crate::{
-    cli::ServeArgs,
-    collect,
-    exit::Exit,
-    serving::{self, MetricsPage},
-    stores::{Access, StorePlace},
-    wiring,
-};
+use crate::{cli::ServeArgs, exit::Exit, stores::Access, wiring};
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
@@ -28,7 +21,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     }
     let place = args.store.place(&config)?;
     let access = if args.no_poll { Access::Read } else { Access::Create };
-    let store = place.open(access, &args.store.s3).await?;
+    let store = args.store.s3.open(&place, access).await?;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
     let requests = http_api::HttpMetrics::register(&mut registry);
@@ -54,15 +47,17 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         "this program was built without the registry API: build it with --features grpc"
     );
     // Signals are handled before the log says that the server listens: a supervisor may stop it from then on.
-    let stop = serving::stop_on_signals()?;
-    let listener = serving::bind(args.server.listen).await?;
+    let stop = server::stop_on_signals()?;
+    let listener = wiring::bind(args.server.listen).await?;
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
     warn_without_tls(&args, &config);
     let mut tasks = Vec::new();
     if let Some(poller) = poller {
         tasks.push(poller.start(&stop));
         let retention = config.retention.clone();
-        tasks.extend(retention.map(|settings| collect::start(store.clone(), settings, collections, stop.clone())));
+        tasks.extend(
+            retention.map(|settings| publish::collect_regularly(store.clone(), settings, collections, stop.clone())),
+        );
     }
 
     let settings = http_api::HttpSettings {
@@ -71,11 +66,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         trust: config.keys.trust(),
         ..http_api::HttpSettings::default()
     };
-    let page = MetricsPage {
-        registry,
-        polls,
-        catalogs: config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect(),
-    };
+    let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
+    let page = server::MetricsPage::new(registry, move || polls.refresh(names.iter().map(String::as_str)));
     let catalogs = PublishedCatalogs::new(store, settings, requests);
     #[cfg(feature = "grpc")]
     tasks.extend(

@@ -5,12 +5,13 @@ use std::{
 
 use ::sync::{Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
 use anyhow::Context;
+use store::StorePlace;
 
 use crate::{
     cli::{ReportArgs, S3Args, SyncArgs, SyncOrigin},
     exit::Exit,
-    output, serving,
-    stores::{Access, StorePlace},
+    output,
+    stores::Access,
     wiring,
 };
 
@@ -28,11 +29,11 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         trust: wiring::trust(&args.trust)?,
         ..SyncOptions::default()
     };
-    let copier = Copier::new(origin, args.to.open(Access::Create, &args.s3).await?, options);
+    let copier = Copier::new(origin, args.s3.open(&args.to, Access::Create).await?, options);
     let Some(interval) = args.watch else {
         return once(&args, &copier).await;
     };
-    let stop = serving::stop_on_signals()?;
+    let stop = server::stop_on_signals()?;
     let watching = async {
         loop {
             // The next round may find the origin again, so an error does not end the watch.
@@ -84,7 +85,7 @@ pub(super) async fn origin(
     header_file: Option<&Path>,
 ) -> anyhow::Result<Arc<dyn Origin>> {
     let address = match from {
-        SyncOrigin::Store(place) => return Ok(Arc::new(StoreOrigin(place.open(Access::Read, s3).await?))),
+        SyncOrigin::Store(place) => return Ok(Arc::new(StoreOrigin(s3.open(place, Access::Read).await?))),
         SyncOrigin::Http(address) => address.clone(),
     };
     let settings = HttpSettings {

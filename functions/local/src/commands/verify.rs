@@ -38,7 +38,7 @@ async fn verify(args: &VerifyArgs) -> anyhow::Result<Verifications> {
 
 async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Verifications> {
     let place = args.store.place_alone(from.store())?;
-    let store = place.open(Access::Write, &args.store.s3).await?;
+    let store = args.store.s3.open(&place, Access::Write).await?;
     let origin = origin(from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?;
     // No keys: every fetched object is checked against the hashes of the present state.
     let copier = Copier::new(origin, store.clone(), SyncOptions::default());

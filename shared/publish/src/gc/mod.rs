@@ -10,6 +10,7 @@
 mod collector;
 mod marks;
 mod metrics;
+mod regular;
 mod report;
 
 use std::{fmt, time::Duration};
@@ -21,6 +22,7 @@ use tracing::Instrument;
 use self::collector::Collector;
 pub use self::{
     metrics::GcMetrics,
+    regular::collect_regularly,
     report::{GcReport, GcStep, NextStep, UnreadableState},
 };
 use crate::Env;

@@ -34,6 +34,9 @@ pub struct PollOptions<'a> {
     /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and publishes although
     /// packages are gone. Default: false.
     pub force: bool,
+    /// Publishes although packages are gone, or all of them, as `force` does too. For sources whose owner decides that alone.
+    /// Default: false.
+    pub accept_gone: bool,
     /// Looks at the stored objects of an unchanged catalog, although this process did so within the last hour.
     pub check_stored: bool,
     /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time fails. Default: none.
@@ -201,6 +204,7 @@ impl Mirror {
         let mut report = Report::new(catalog.name.clone());
         let mut poll = Poll::new(self, catalog, before.as_ref(), &mut report);
         poll.force = options.force;
+        poll.accept_gone = options.force || options.accept_gone;
         poll.check_stored = options.check_stored;
         poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
         let ended = match options.time {

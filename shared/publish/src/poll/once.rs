@@ -34,8 +34,10 @@ pub(crate) enum SourceCheck {
 pub(crate) struct Poll<'a> {
     pub(crate) mirror: &'a Mirror,
     pub(crate) catalog: &'a Catalog,
-    /// Pulls although the digest is known, and publishes although packages are gone.
+    /// Pulls although the digest is known.
     pub(crate) force: bool,
+    /// Publishes although packages are gone.
+    pub(crate) accept_gone: bool,
     /// Looks at the stored objects of an unchanged catalog, although it did so recently.
     pub(crate) check_stored: bool,
     /// Layers that need not be fetched; after a pull, those of the new image.
@@ -63,6 +65,7 @@ impl<'a> Poll<'a> {
             mirror,
             catalog,
             force: false,
+            accept_gone: false,
             check_stored: false,
             empty_layers: None,
             status,
@@ -306,7 +309,7 @@ impl Poll<'_> {
             // If the catalog was rolled back, its content is now the source's again.
             return self.update_source(transaction, base, source, None).await;
         }
-        if !self.force {
+        if !self.accept_gone {
             // After the comparison above: content that is published already needs no permission.
             let before = previous.filter(|_| !self.is_edited(transaction));
             guard::check(&content.rendering, before)?;

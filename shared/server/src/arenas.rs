@@ -1,5 +1,3 @@
-//! Memory of processes that run for long.
-
 use std::{env, io, os::unix::process::CommandExt, process::Command};
 
 /// Variable from which glibc reads the number of its arenas, at the start of a process only.
@@ -21,7 +19,7 @@ const PAGES: &str = "262144";
 ///
 /// # Errors
 /// If the program cannot be started again, for example because its file was removed.
-pub(crate) fn limit() -> io::Result<()> {
+pub fn limit_arenas() -> io::Result<()> {
     if !cfg!(target_env = "gnu") || env::var_os(VARIABLE).is_some() || env::var_os("GLIBC_TUNABLES").is_some() {
         return Ok(());
     }

@@ -1,12 +1,11 @@
-//! Garbage collection in a server.
-
 use std::{sync::Arc, time::Duration};
 
-use publish::{GcMetrics, GcOptions, Retention, jittered};
 use store::Store;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
+
+use crate::{GcMetrics, GcOptions, Retention, gc, jittered};
 
 /// Wait before the first run. The first polls keep the machine busy.
 const FIRST_WAIT: Duration = Duration::from_secs(600);
@@ -17,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(30 * 60);
 
 /// Starts a task that collects garbage until `stop` is cancelled. A run that is cut off leaves nothing to clean up: the next
 /// one, in any process, continues.
-pub(crate) fn start(
+pub fn collect_regularly(
     store: Arc<dyn Store>,
     retention: Retention,
     metrics: GcMetrics,
@@ -32,7 +31,7 @@ pub(crate) fn start(
         // Jittered: mirrors that were started together must not list one bucket together.
         loop {
             tokio::time::sleep(jittered(wait)).await;
-            let collected = publish::gc(&*store, &options).await;
+            let collected = gc(&*store, &options).await;
             metrics.count(&collected);
             if let Err(error) = collected {
                 tracing::error!(error = model::text::chain(&error), "cannot collect garbage");

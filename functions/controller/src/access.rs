@@ -1,0 +1,163 @@
+//! Access to `/metrics`: the API server authenticates the token and says whether its user may read the page.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header::AUTHORIZATION},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use k8s_openapi::api::{
+    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
+    authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+};
+use kube::{Api, Client, api::PostParams};
+use model::Sha256;
+use tokio::{sync::Semaphore, time::timeout};
+
+/// Time for which an answer of the API server is used. Prometheus asks twice a minute, and a token that was revoked is refused soon.
+const FRESH: Duration = Duration::from_secs(60);
+/// Maximum number of tokens whose answers are kept. A cluster has a few scrapers.
+const TOKENS_MAX: usize = 256;
+/// Maximum number of tokens that are reviewed at a time, so that a flood of wrong ones does not reach the API server.
+const REVIEWS_MAX: usize = 4;
+/// Maximum time for the review of one token.
+const REVIEW_TIME: Duration = Duration::from_secs(10);
+
+/// Answers of the API server, by the hash of the token.
+pub(crate) struct MetricsAccess {
+    client: Client,
+    known: Mutex<HashMap<Sha256, (Verdict, Instant)>>,
+    reviews: Semaphore,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Allowed,
+    /// The token is not valid (401).
+    Unknown,
+    /// The user may not read the page (403).
+    Forbidden,
+}
+
+impl MetricsAccess {
+    /// Asks with this client, whose user needs the role `system:auth-delegator` or the same rules.
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            client,
+            known: Mutex::default(),
+            reviews: Semaphore::new(REVIEWS_MAX),
+        }
+    }
+
+    async fn verdict(&self, token: &str) -> Result<Verdict, StatusCode> {
+        let hash = Sha256::of(token.as_bytes());
+        if let Some(verdict) = self.known(hash) {
+            return Ok(verdict);
+        }
+        // Refused, not queued: requests that wait hold connections.
+        let _permit = self.reviews.try_acquire().map_err(|_| StatusCode::TOO_MANY_REQUESTS)?;
+        let verdict = match timeout(REVIEW_TIME, self.review(token)).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(error)) => {
+                tracing::warn!(error = model::text::chain(&error), "cannot review access to /metrics");
+                return Err(StatusCode::SERVICE_UNAVAILABLE);
+            }
+            Err(_) => return Err(StatusCode::SERVICE_UNAVAILABLE),
+        };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (_, since)| since.elapsed() < FRESH);
+        if known.len() < TOKENS_MAX {
+            known.insert(hash, (verdict, Instant::now()));
+        }
+        Ok(verdict)
+    }
+
+    fn known(&self, hash: Sha256) -> Option<Verdict> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (verdict, since) = known.get(&hash)?;
+        (since.elapsed() < FRESH).then_some(*verdict)
+    }
+
+    async fn review(&self, token: &str) -> Result<Verdict, kube::Error> {
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: Some(token.to_owned()),
+                ..TokenReviewSpec::default()
+            },
+            ..TokenReview::default()
+        };
+        let reviews: Api<TokenReview> = Api::all(self.client.clone());
+        let reviewed = reviews.create(&PostParams::default(), &review).await?;
+        let status = reviewed.status.unwrap_or_default();
+        let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+            return Ok(Verdict::Unknown);
+        };
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let reviewed = reviews.create(&PostParams::default(), &access_of(user)).await?;
+        match reviewed.status.is_some_and(|status| status.allowed) {
+            true => Ok(Verdict::Allowed),
+            false => Ok(Verdict::Forbidden),
+        }
+    }
+}
+
+fn access_of(user: UserInfo) -> SubjectAccessReview {
+    SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: user.username,
+            uid: user.uid,
+            groups: user.groups,
+            extra: user.extra,
+            non_resource_attributes: Some(NonResourceAttributes {
+                path: Some("/metrics".to_owned()),
+                verb: Some("get".to_owned()),
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    }
+}
+
+/// Answers 401 without a valid token, and 403 to users who may not `get` the path `/metrics`.
+pub(crate) async fn check(State(access): State<Arc<MetricsAccess>>, request: Request, next: Next) -> Response {
+    let Some(token) = bearer(request.headers()) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    match access.verdict(token).await {
+        Ok(Verdict::Allowed) => next.run(request).await,
+        Ok(Verdict::Unknown) => StatusCode::UNAUTHORIZED.into_response(),
+        Ok(Verdict::Forbidden) => StatusCode::FORBIDDEN.into_response(),
+        Err(status) => status.into_response(),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bearer_returns_token_of_that_scheme_only() {
+        let token = |value: &str| {
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(token("bearer  abc ").as_deref(), Some("abc"));
+        for other in ["Basic abc", "Bearer", "Bearer  ", "abc"] {
+            assert_eq!(token(other), None, "{other}");
+        }
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+}

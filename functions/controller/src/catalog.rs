@@ -1,0 +1,150 @@
+//! `ClusterCatalog`, as its CustomResourceDefinition of olm.operatorframework.io/v1 declares it.
+
+use std::borrow::Cow;
+
+use k8s_openapi::{
+    ClusterResourceScope,
+    apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time},
+};
+use kube::Resource;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Finalizer that keeps a ClusterCatalog until its content is no longer served.
+pub(crate) const FINALIZER: &str = "olm.operatorframework.io/delete-server-cache";
+
+/// Label with the name of the object. Operator-controller selects catalogs by it.
+pub(crate) const NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
+
+/// A ClusterCatalog.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ClusterCatalog {
+    pub(crate) metadata: ObjectMeta,
+    /// Not typed: an object that this program does not understand must not keep the others from being listed.
+    #[serde(default)]
+    pub(crate) spec: Value,
+    #[serde(default)]
+    pub(crate) status: CatalogStatus,
+}
+
+/// `status` of a ClusterCatalog. Absent fields are written as `null`, so that a merge patch removes them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CatalogStatus {
+    #[serde(default)]
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) resolved_source: Option<ResolvedSource>,
+    pub(crate) urls: Option<CatalogUrls>,
+    pub(crate) last_unpacked: Option<Time>,
+}
+
+/// `status.resolvedSource`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ResolvedSource {
+    /// Always `Image`.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) image: Option<ResolvedImage>,
+}
+
+/// `status.resolvedSource.image`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ResolvedImage {
+    /// `REPOSITORY@DIGEST`.
+    #[serde(rename = "ref")]
+    pub(crate) reference: String,
+}
+
+/// `status.urls`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CatalogUrls {
+    /// URL to which clients add `/api/v1/all`.
+    pub(crate) base: String,
+}
+
+impl Resource for ClusterCatalog {
+    type DynamicType = ();
+    type Scope = ClusterResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "ClusterCatalog".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        "olm.operatorframework.io".into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "clustercatalogs".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl ClusterCatalog {
+    /// Returns the name. The API server gives every object one.
+    pub(crate) fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the generation, which grows with each change of the spec and with a deletion.
+    pub(crate) fn generation(&self) -> i64 {
+        self.metadata.generation.unwrap_or_default()
+    }
+
+    /// Returns the identifier that another object of the same name does not have.
+    pub(crate) fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// True if the object waits for its finalizers.
+    pub(crate) const fn is_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// True if `spec.availabilityMode` is `Unavailable`.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.spec.get("availabilityMode").and_then(Value::as_str) == Some("Unavailable")
+    }
+
+    /// True if the object has our finalizer.
+    pub(crate) fn has_finalizer(&self) -> bool {
+        let finalizers = self.metadata.finalizers.as_deref().unwrap_or_default();
+        finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+    }
+
+    /// True if the label with the name is right.
+    pub(crate) fn has_label(&self) -> bool {
+        let labels = self.metadata.labels.as_ref();
+        labels.and_then(|labels| labels.get(NAME_LABEL)).map(String::as_str) == Some(self.name())
+    }
+}
+
+impl CatalogStatus {
+    /// Returns a condition by its type.
+    pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.type_ == kind)
+    }
+
+    /// True if the content is served, as far as the status tells.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.condition("Serving")
+            .is_some_and(|condition| condition.status == "True")
+    }
+
+    /// Returns `REPOSITORY@DIGEST` of the content, if some is served.
+    pub(crate) fn resolved(&self) -> Option<&str> {
+        let image = self.resolved_source.as_ref()?.image.as_ref()?;
+        Some(&image.reference)
+    }
+}

@@ -1,0 +1,299 @@
+//! From what happened to a catalog to its status, as catalogd v1.11.0 writes it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::catalog::{CatalogStatus, CatalogUrls, ResolvedImage, ResolvedSource};
+
+/// Type of the condition that tells whether the content is served.
+const SERVING: &str = "Serving";
+/// Type of the condition that tells whether the last poll succeeded.
+pub(crate) const PROGRESSING: &str = "Progressing";
+/// Reason of an error that only a change of the object can end.
+pub(crate) const BLOCKED: &str = "Blocked";
+
+/// Maximum number of bytes of a message. The CustomResourceDefinition allows 32,768 characters, and refuses the status otherwise.
+const MESSAGE_MAX: usize = 32_768;
+
+const UNAVAILABLE: &str = "Catalog availability mode is set to Unavailable";
+
+/// Result of the last work on a catalog.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fact {
+    /// The content of the source is served.
+    Stored {
+        /// `REPOSITORY@DIGEST` of the content.
+        reference: String,
+        /// Time at which this image was published here, in whole seconds.
+        unpacked: Time,
+    },
+    /// The poll failed. What was served before stays served.
+    Failed {
+        /// Error with its causes.
+        message: String,
+        /// True if only a change of the object can help.
+        is_terminal: bool,
+    },
+    /// The content was removed, because `availabilityMode` asks for it.
+    Unavailable,
+    /// The content was removed, because the object is being deleted.
+    Deleted,
+}
+
+/// Returns the status after a fact. `base` is the URL of the catalog.
+///
+/// Conditions of other types stay: catalogd keeps them too.
+pub(crate) fn next_status(
+    before: &CatalogStatus,
+    generation: i64,
+    fact: &Fact,
+    base: &str,
+    now: &Time,
+) -> CatalogStatus {
+    let mut status = before.clone();
+    let mut set = |kind, is_true, reason: &str, message: &str| {
+        set_condition(
+            &mut status.conditions,
+            (kind, is_true, reason, message),
+            generation,
+            now,
+        );
+    };
+    match fact {
+        Fact::Stored { reference, unpacked } => {
+            set(
+                PROGRESSING,
+                true,
+                "Succeeded",
+                "Successfully unpacked and stored content from resolved source",
+            );
+            set(
+                SERVING,
+                true,
+                "Available",
+                "Serving desired content from resolved source",
+            );
+            status.resolved_source = Some(ResolvedSource {
+                kind: "Image".to_owned(),
+                image: Some(ResolvedImage {
+                    reference: reference.clone(),
+                }),
+            });
+            status.urls = Some(CatalogUrls { base: base.to_owned() });
+            status.last_unpacked = Some(unpacked.clone());
+        }
+        Fact::Failed { message, is_terminal } => {
+            let reason = if *is_terminal { BLOCKED } else { "Retrying" };
+            set(PROGRESSING, !is_terminal, reason, message);
+        }
+        Fact::Unavailable => {
+            // catalogd first writes that nothing is served, so that `Serving` comes before `Progressing` in a new status.
+            set(SERVING, false, "UserSpecifiedUnavailable", UNAVAILABLE);
+            set(PROGRESSING, true, "Succeeded", UNAVAILABLE);
+            without_content(&mut status);
+        }
+        Fact::Deleted => {
+            set(SERVING, false, "Unavailable", "");
+            without_content(&mut status);
+        }
+    }
+    status
+}
+
+fn without_content(status: &mut CatalogStatus) {
+    status.resolved_source = None;
+    status.urls = None;
+    status.last_unpacked = None;
+}
+
+/// Sets a condition as `meta.SetStatusCondition` of apimachinery does: the time changes with `status` only.
+fn set_condition(
+    conditions: &mut Vec<Condition>,
+    (kind, is_true, reason, message): (&str, bool, &str, &str),
+    generation: i64,
+    now: &Time,
+) {
+    let mut next = Condition {
+        type_: kind.to_owned(),
+        status: if is_true { "True" } else { "False" }.to_owned(),
+        reason: reason.to_owned(),
+        message: message[..message.floor_char_boundary(MESSAGE_MAX)].to_owned(),
+        observed_generation: Some(generation),
+        last_transition_time: now.clone(),
+    };
+    match conditions.iter_mut().find(|condition| condition.type_ == kind) {
+        Some(known) => {
+            if known.status == next.status {
+                next.last_transition_time = known.last_transition_time.clone();
+            }
+            *known = next;
+        }
+        None => conditions.push(next),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    const BASE: &str = "https://catalogd-service.olmv1-system.svc/catalogs/a";
+
+    fn time(second: i64) -> Time {
+        Time(Timestamp::from_second(second).unwrap())
+    }
+
+    fn stored(digest: &str) -> Fact {
+        Fact::Stored {
+            reference: format!("quay.io/ns/cat@sha256:{digest}"),
+            unpacked: time(7),
+        }
+    }
+
+    fn failed(message: &str, is_terminal: bool) -> Fact {
+        Fact::Failed {
+            message: message.to_owned(),
+            is_terminal,
+        }
+    }
+
+    /// Applies facts one after the other, each a second and a generation after the one before.
+    fn status(facts: &[Fact]) -> CatalogStatus {
+        facts
+            .iter()
+            .zip(1..)
+            .fold(CatalogStatus::default(), |before, (fact, at)| {
+                next_status(&before, at, fact, BASE, &time(at))
+            })
+    }
+
+    /// Conditions as `type status reason observedGeneration transition`.
+    fn conditions(status: &CatalogStatus) -> Vec<String> {
+        let line = |condition: &Condition| {
+            let transition = condition.last_transition_time.0.as_second();
+            let generation = condition.observed_generation.unwrap_or_default();
+            format!(
+                "{} {} {} {generation} {transition}",
+                condition.type_, condition.status, condition.reason
+            )
+        };
+        status.conditions.iter().map(line).collect()
+    }
+
+    #[test]
+    fn status_of_stored_content_is_that_of_catalogd() {
+        let expected = json!({
+            "conditions": [
+                {"type": "Progressing", "status": "True", "reason": "Succeeded", "observedGeneration": 1,
+                 "message": "Successfully unpacked and stored content from resolved source", "lastTransitionTime": "1970-01-01T00:00:01Z"},
+                {"type": "Serving", "status": "True", "reason": "Available", "observedGeneration": 1,
+                 "message": "Serving desired content from resolved source", "lastTransitionTime": "1970-01-01T00:00:01Z"},
+            ],
+            "resolvedSource": {"type": "Image", "image": {"ref": "quay.io/ns/cat@sha256:1"}},
+            "urls": {"base": BASE},
+            "lastUnpacked": "1970-01-01T00:00:07Z",
+        });
+        let written = serde_json::to_value(status(&[stored("1")])).unwrap();
+        assert_eq!(written, expected);
+        assert_eq!(
+            serde_json::from_value::<CatalogStatus>(written).unwrap(),
+            status(&[stored("1")])
+        );
+    }
+
+    #[test]
+    fn conditions_follow_from_facts() {
+        let rows: [(&[Fact], &[&str], bool); 8] = [
+            (
+                &[stored("1"), stored("2")],
+                &["Progressing True Succeeded 2 1", "Serving True Available 2 1"],
+                true,
+            ),
+            (&[failed("a", false)], &["Progressing True Retrying 1 1"], false),
+            (&[failed("a", true)], &["Progressing False Blocked 1 1"], false),
+            (
+                &[stored("1"), failed("a", false)],
+                &["Progressing True Retrying 2 1", "Serving True Available 1 1"],
+                true,
+            ),
+            (
+                &[stored("1"), failed("a", true), stored("2")],
+                &["Progressing True Succeeded 3 3", "Serving True Available 3 1"],
+                true,
+            ),
+            (
+                &[Fact::Unavailable],
+                &[
+                    "Serving False UserSpecifiedUnavailable 1 1",
+                    "Progressing True Succeeded 1 1",
+                ],
+                false,
+            ),
+            (
+                &[stored("1"), Fact::Unavailable],
+                &[
+                    "Progressing True Succeeded 2 1",
+                    "Serving False UserSpecifiedUnavailable 2 2",
+                ],
+                false,
+            ),
+            (
+                &[stored("1"), Fact::Deleted],
+                &["Progressing True Succeeded 1 1", "Serving False Unavailable 2 2"],
+                false,
+            ),
+        ];
+        for (facts, expected, has_content) in rows {
+            let status = status(facts);
+            assert_eq!(conditions(&status), expected, "{facts:?}");
+            let fields = [
+                status.resolved_source.is_some(),
+                status.urls.is_some(),
+                status.last_unpacked.is_some(),
+            ];
+            assert_eq!(fields, [has_content; 3], "{facts:?}");
+            assert_eq!(status.is_serving(), has_content, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn same_fact_changes_nothing() {
+        for fact in [stored("1"), failed("a", false), Fact::Unavailable, Fact::Deleted] {
+            let once = next_status(&CatalogStatus::default(), 3, &fact, BASE, &time(1));
+            assert_eq!(next_status(&once, 3, &fact, BASE, &time(9)), once, "{fact:?}");
+        }
+    }
+
+    #[test]
+    fn conditions_of_others_stay() {
+        let mut before = status(&[stored("1")]);
+        let foreign = Condition {
+            type_: "Foreign".to_owned(),
+            ..before.conditions[0].clone()
+        };
+        before.conditions.insert(0, foreign.clone());
+        for fact in [stored("2"), failed("a", true), Fact::Unavailable, Fact::Deleted] {
+            let after = next_status(&before, 2, &fact, BASE, &time(2));
+            assert_eq!((after.conditions.len(), &after.conditions[0]), (3, &foreign));
+        }
+    }
+
+    #[test]
+    fn fields_without_value_are_written_as_null() {
+        let written = serde_json::to_value(status(&[Fact::Deleted])).unwrap();
+        for field in ["resolvedSource", "urls", "lastUnpacked"] {
+            assert_eq!(written.get(field), Some(&json!(null)), "a merge patch removes {field}");
+        }
+    }
+
+    #[test]
+    fn message_is_as_long_as_the_definition_allows() {
+        let message = |length: usize| {
+            let status = status(&[failed(&"ä".repeat(length / 2), false)]);
+            status.conditions[0].message.len()
+        };
+        assert_eq!(message(MESSAGE_MAX), MESSAGE_MAX);
+        assert_eq!(message(MESSAGE_MAX + 2), MESSAGE_MAX);
+    }
+}

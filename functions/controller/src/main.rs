@@ -1,0 +1,34 @@
+//! `catalog-mirror-controller`: serves the ClusterCatalogs of a cluster, in place of catalogd.
+
+mod access;
+mod catalog;
+mod conditions;
+mod election;
+mod flags;
+mod health;
+mod lease;
+mod poll;
+mod reconcile;
+mod run;
+mod schedule;
+mod secrets;
+mod spec;
+mod wiring;
+mod worker;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let flags = flags::Flags::parse();
+    config::logs::init(config::logs::LogFormat::Text, flags.log_filter());
+    if let Err(error) = server::limit_arenas() {
+        tracing::debug!(%error, "cannot start again with fewer arenas");
+    }
+    match run::run(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", model::text::chain(error.as_ref()));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! An API server in this process, with one ClusterCatalog and one Secret, and a controller for it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{Method, StatusCode, Uri},
+};
+use kube::{
+    Api, Client,
+    runtime::{events::Recorder, reflector, watcher::Event},
+};
+use model::{Current, Key};
+use publish::{Mirror, MirrorSettings, PollMetrics};
+use serde_json::{Value, json};
+use source::{Images, Logins, PlainHttp, SourceSettings};
+use store::{MemoryStore, StoreExt};
+use testkit::{ImageBuilder, Layer, Registry};
+
+use super::{Action, ReconcileError, Reconciler};
+use crate::{
+    catalog::ClusterCatalog,
+    secrets::{ObjectName, PullSecrets},
+};
+
+const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
+
+#[derive(Default)]
+struct Objects {
+    catalog: Value,
+    secret: Option<Value>,
+    version: u64,
+    /// Requests that write, as `METHOD PATH`.
+    writes: Vec<String>,
+    /// Change by another writer, right before the next write.
+    meddling: Option<Value>,
+}
+
+/// The API server, the registry, the store, and the controller.
+pub(super) struct Cluster {
+    objects: Arc<Mutex<Objects>>,
+    pub(super) registry: Registry,
+    pub(super) store: MemoryStore,
+    known: Mutex<reflector::store::Writer<ClusterCatalog>>,
+    pub(super) reconciler: Arc<Reconciler>,
+}
+
+impl Cluster {
+    /// Starts with a ClusterCatalog of `HOST/cat` and this rest of a reference, in a registry that wants the login `user:hunter2`.
+    pub(super) async fn start(reference: &str) -> Self {
+        let registry = Registry::builder().basic("user", "hunter2").start().await;
+        let text = format!("{}/cat{reference}", registry.host());
+        let objects = Objects {
+            catalog: json!({
+                "metadata": {"name": "a", "uid": "u", "generation": 1},
+                "spec": {"source": {"type": "Image", "image": {"ref": text}}, "availabilityMode": "Available"},
+            }),
+            secret: Some(login(registry.host(), "hunter2")),
+            ..Objects::default()
+        };
+        let objects = Arc::new(Mutex::new(objects));
+        let store = MemoryStore::default();
+        let (known, reconciler) = controller(&objects, &registry, &store);
+        Self {
+            objects,
+            registry,
+            store,
+            known: Mutex::new(known),
+            reconciler,
+        }
+    }
+
+    /// Replaces the controller by another one on the same store, as after a restart.
+    pub(super) fn restart(&mut self) {
+        let (known, reconciler) = controller(&self.objects, &self.registry, &self.store);
+        (self.known, self.reconciler) = (Mutex::new(known), reconciler);
+    }
+
+    /// Pushes a catalog with these packages.
+    pub(super) fn push(&self, tag: &str, packages: &[&str]) -> String {
+        let package = |layer: Layer, name: &&str| {
+            let text = format!("schema: olm.package\nname: {name}\n");
+            layer.file(&format!("configs/{name}/catalog.yaml"), text)
+        };
+        let layer = packages.iter().fold(Layer::new().dir("configs"), package);
+        let image = ImageBuilder::catalog("/configs").layer(layer).build();
+        self.registry.push("cat", tag, &image);
+        format!("{}/cat@{}", self.registry.host(), image.digest)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap()
+    }
+
+    /// Changes the object, but not its generation.
+    pub(super) fn edit(&self, patch: &Value) {
+        merge(&mut self.lock().catalog, patch);
+    }
+
+    /// Changes the spec of the object, or deletes it, which is a new generation.
+    pub(super) fn change(&self, patch: &Value) {
+        self.edit(patch);
+        let mut objects = self.lock();
+        let generation = objects.catalog["metadata"]["generation"].as_i64().unwrap();
+        objects.catalog["metadata"]["generation"] = json!(generation + 1);
+        self.know(&objects.catalog);
+    }
+
+    /// Lets another writer change the object right before the next write.
+    pub(super) fn meddle(&self, patch: Value) {
+        self.lock().meddling = Some(patch);
+    }
+
+    /// Sets the password in the pull secret; `None` removes the secret.
+    pub(super) fn set_password(&self, password: Option<&str>) {
+        let host = self.registry.host();
+        self.lock().secret = password.map(|password| login(host, password));
+    }
+
+    /// Returns what was written since the last call.
+    pub(super) fn writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().writes)
+    }
+
+    /// Returns a part of the object.
+    pub(super) fn get(&self, path: &str) -> Value {
+        self.lock().catalog.pointer(path).cloned().unwrap_or_default()
+    }
+
+    /// Returns a condition as `status reason observedGeneration`.
+    pub(super) fn condition(&self, kind: &str) -> String {
+        let conditions = self.get("/status/conditions");
+        let condition = conditions
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|found| found["type"] == kind);
+        condition.map_or_else(String::new, |found| {
+            let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}", text("status"), text("reason"), found["observedGeneration"])
+        })
+    }
+
+    fn know(&self, object: &Value) {
+        let object = serde_json::from_value(object.clone()).unwrap();
+        self.known.lock().unwrap().apply_watcher_event(&Event::Apply(object));
+    }
+
+    /// Reconciles the object as it is now.
+    pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
+        let object = self.lock().catalog.clone();
+        self.know(&object);
+        let object: ClusterCatalog = serde_json::from_value(object).unwrap();
+        Arc::clone(&self.reconciler).reconcile(Arc::new(object)).await
+    }
+
+    /// Reconciles twice: the first time sets the finalizer.
+    pub(super) async fn settle(&self) {
+        for _ in 0..2 {
+            self.reconcile().await.unwrap();
+        }
+    }
+
+    /// Returns the names of the served packages; `None` if nothing is served.
+    pub(super) async fn packages(&self) -> Option<u64> {
+        let found = self
+            .store
+            .read_document::<Current>(&Key::Current("a".parse().unwrap()))
+            .await;
+        found.unwrap().map(|(current, _)| current.packages)
+    }
+}
+
+fn controller(
+    objects: &Arc<Mutex<Objects>>,
+    registry: &Registry,
+    store: &MemoryStore,
+) -> (reflector::store::Writer<ClusterCatalog>, Arc<Reconciler>) {
+    let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
+    let logins = Logins::default();
+    let mut settings = SourceSettings {
+        logins: logins.clone(),
+        ..SourceSettings::default()
+    };
+    settings.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
+    settings.http.retry.attempts = Some(1);
+    let images = Images::new(settings).unwrap();
+    let store: Arc<dyn store::Store> = Arc::new(store.clone());
+    let mirror = Mirror::new(images, store.clone(), MirrorSettings::default(), PollMetrics::default());
+    let (known, writer) = reflector::store();
+    let global = ObjectName {
+        namespace: "olmv1-system".to_owned(),
+        name: "global".to_owned(),
+    };
+    let reconciler = Reconciler {
+        catalogs: Api::all(client.clone()),
+        objects: known,
+        mirror: Arc::new(mirror),
+        store,
+        secrets: PullSecrets::new(client.clone(), Some(global), logins),
+        events: Recorder::new(client, "test".into()),
+        base: "https://catalogs.example/catalogs".to_owned(),
+        last: Mutex::new(HashMap::new()),
+    };
+    (writer, Arc::new(reconciler))
+}
+
+async fn answer(
+    State(objects): State<Arc<Mutex<Objects>>>,
+    method: Method,
+    uri: Uri,
+    body: Bytes,
+) -> (StatusCode, String) {
+    let mut objects = objects.lock().unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    match (&method, uri.path()) {
+        (&Method::GET, CATALOGS) => (StatusCode::OK, objects.catalog.to_string()),
+        (&Method::PATCH, path) if path.starts_with(CATALOGS) => objects.patch(path, &body),
+        (&Method::GET, path) if path.ends_with("/secrets/global") => match &objects.secret {
+            Some(secret) => (StatusCode::OK, secret.to_string()),
+            None => failure(StatusCode::NOT_FOUND),
+        },
+        (&Method::POST, path) if path.ends_with("/selfsubjectreviews") => {
+            let person = json!({"status": {"userInfo": {"username": "person"}}});
+            (StatusCode::CREATED, person.to_string())
+        }
+        (_, path) if path.contains("/events") => {
+            objects.writes.push("event".to_owned());
+            (StatusCode::CREATED, body.to_string())
+        }
+        _ => failure(StatusCode::NOT_FOUND),
+    }
+}
+
+impl Objects {
+    fn patch(&mut self, path: &str, patch: &Value) -> (StatusCode, String) {
+        if let Some(meddling) = self.meddling.take() {
+            merge(&mut self.catalog, &meddling);
+            self.next_version();
+        }
+        if patch["metadata"]["resourceVersion"] != self.catalog["metadata"]["resourceVersion"] {
+            return failure(StatusCode::CONFLICT);
+        }
+        let (what, parts) = match path.ends_with("/status") {
+            true => ("status", json!({"status": patch["status"]})),
+            false => ("object", json!({"metadata": patch["metadata"]})),
+        };
+        self.writes.push(what.to_owned());
+        merge(&mut self.catalog, &parts);
+        self.next_version();
+        (StatusCode::OK, self.catalog.to_string())
+    }
+
+    fn next_version(&mut self) {
+        self.version += 1;
+        self.catalog["metadata"]["resourceVersion"] = json!(self.version.to_string());
+    }
+}
+
+fn login(host: &str, password: &str) -> Value {
+    let config = json!({"auths": {host: {"username": "user", "password": password}}}).to_string();
+    let data = k8s_openapi::ByteString(config.into_bytes());
+    json!({"metadata": {"name": "global"}, "data": {".dockerconfigjson": data}})
+}
+
+fn failure(status: StatusCode) -> (StatusCode, String) {
+    let code = status.as_u16();
+    let reason = if status == StatusCode::NOT_FOUND {
+        "NotFound"
+    } else {
+        "Conflict"
+    };
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": ""});
+    (status, body.to_string())
+}
+
+/// Applies a merge patch (RFC 7386).
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        target.clone_from(patch);
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in fields {
+        match value {
+            Value::Null => drop(target.as_object_mut().unwrap().remove(name)),
+            value => merge(&mut target[name], value),
+        }
+    }
+}

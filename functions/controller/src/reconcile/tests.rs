@@ -1,0 +1,248 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::{ImageBuilder, Kind, Layer};
+
+use super::{Action, cluster::Cluster};
+use crate::catalog::FINALIZER;
+
+#[tokio::test]
+async fn new_catalog_is_marked_published_and_then_left_alone() {
+    let cluster = Cluster::start(":v1").await;
+    let reference = cluster.push("v1", &["p"]);
+    assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
+    assert_eq!(cluster.writes(), ["object"]);
+    assert_eq!(cluster.get("/metadata/finalizers"), json!([FINALIZER]));
+    assert_eq!(
+        cluster.get("/metadata/labels"),
+        json!({"olm.operatorframework.io/metadata.name": "a"})
+    );
+    assert_eq!(
+        cluster.packages().await,
+        None,
+        "nothing is published before the finalizer"
+    );
+
+    assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
+    assert_eq!(cluster.writes(), ["status"]);
+    assert_eq!(cluster.condition("Serving"), "True Available 1");
+    assert_eq!(cluster.get("/status/resolvedSource/image/ref"), json!(reference));
+    assert_eq!(
+        cluster.get("/status/urls/base"),
+        json!("https://catalogs.example/catalogs/a")
+    );
+    assert_eq!(cluster.packages().await, Some(1));
+
+    cluster.registry.reset();
+    cluster.settle().await;
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    assert_eq!(cluster.registry.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn restart_asks_once_and_keeps_the_status() {
+    let mut cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.settle().await;
+    cluster.edit(&json!({"status": {"lastUnpacked": "2026-01-01T00:00:00Z"}}));
+    let status = cluster.get("/status");
+    cluster.writes();
+    cluster.registry.reset();
+    cluster.restart();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    assert_eq!(cluster.get("/status"), status, "lastUnpacked too");
+    assert_eq!(cluster.registry.count(Kind::Blob), 0, "nothing is pulled again");
+}
+
+#[tokio::test]
+async fn interval_is_only_shortened() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.change(&json!({"spec": {"source": {"image": {"pollIntervalMinutes": 10}}}}));
+    cluster.reconcile().await.unwrap();
+    cluster.reconcile().await.unwrap();
+    let next = cluster.reconciler.last.lock().unwrap()["a"].next.unwrap();
+    let wait = next.saturating_duration_since(Instant::now()).as_secs();
+    assert!((530..600).contains(&wait), "{wait}");
+}
+
+#[tokio::test]
+async fn conflict_keeps_what_the_other_writer_wrote() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.reconcile().await.unwrap();
+    let foreign = json!({"type": "Foreign", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    cluster.meddle(json!({"status": {"conditions": [foreign]}, "metadata": {"annotations": {"a": "b"}}}));
+    cluster.reconcile().await.unwrap();
+    let kinds: Vec<Value> = (0..3)
+        .map(|at| cluster.get(&format!("/status/conditions/{at}/type")))
+        .collect();
+    assert_eq!(kinds, ["Foreign", "Progressing", "Serving"]);
+    cluster.writes();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn failure_is_written_and_told_once_and_content_stays() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.settle().await;
+    cluster.writes();
+    cluster.change(&json!({"spec": {"source": {"image": {"ref": cluster.registry.reference("cat", "missing")}}}}));
+    let next = cluster.reconcile().await.unwrap();
+    assert_ne!(next, Action::await_change(), "it is tried again");
+    assert_eq!(cluster.writes(), ["status", "event"]);
+    assert_eq!(cluster.condition("Progressing"), "True Retrying 2");
+    assert_eq!(cluster.condition("Serving"), "True Available 1");
+    assert_eq!(cluster.packages().await, Some(1));
+    cluster.registry.reset();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    assert_eq!(
+        cluster.registry.requests().len(),
+        0,
+        "the change of the status is no reason to poll"
+    );
+}
+
+#[tokio::test]
+async fn wrong_object_is_blocked_until_it_changes() {
+    let cluster = Cluster::start(":v1@sha256:0").await;
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
+    assert_eq!(cluster.condition("Progressing"), "False Blocked 1");
+    cluster.push("v1", &["p"]);
+    cluster.change(&json!({"spec": {"source": {"image": {"ref": cluster.registry.reference("cat", "v1")}}}}));
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.condition("Progressing"), "True Succeeded 2");
+}
+
+#[tokio::test]
+async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
+    let mut cluster = Cluster::start(":v1").await;
+    let layer = Layer::new().file("a", "b");
+    let image = ImageBuilder::new().layer(layer).build();
+    cluster.registry.push("cat", "v1", &image);
+    cluster.settle().await;
+    assert_eq!(
+        cluster.condition("Progressing"),
+        "True Retrying 1",
+        "the tag may get another image"
+    );
+    let pinned = format!("{}/cat@{}", cluster.registry.host(), image.digest);
+    cluster.change(&json!({"spec": {"source": {"image": {"ref": pinned}}}}));
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.condition("Progressing"), "False Blocked 2");
+    let message = cluster.get("/status/conditions/0/message");
+    cluster.restart();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.condition("Progressing"), "False Blocked 2");
+    assert_eq!(cluster.get("/status/conditions/0/message"), message);
+}
+
+#[tokio::test]
+async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.settle().await;
+    cluster.change(&json!({"spec": {"availabilityMode": "Unavailable"}}));
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.packages().await, None);
+    assert_eq!(cluster.condition("Serving"), "False UserSpecifiedUnavailable 2");
+    assert_eq!(cluster.get("/metadata/finalizers"), json!([]));
+    for field in ["resolvedSource", "urls", "lastUnpacked"] {
+        assert_eq!(cluster.get(&format!("/status/{field}")), Value::Null);
+    }
+    cluster.writes();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+    cluster.change(&json!({"spec": {"availabilityMode": "Available"}}));
+    cluster.settle().await;
+    assert_eq!(cluster.condition("Serving"), "True Available 3");
+    assert_eq!(cluster.packages().await, Some(1));
+}
+
+#[tokio::test]
+async fn deleted_catalog_keeps_the_finalizers_of_others() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.settle().await;
+    cluster.change(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["b", FINALIZER]}}));
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.packages().await, None);
+    assert_eq!(cluster.condition("Serving"), "False Unavailable 2");
+    assert_eq!(cluster.get("/metadata/finalizers"), json!(["b"]));
+    cluster.writes();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn changed_object_ends_its_poll() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.reconcile().await.unwrap();
+    cluster.registry.delay(Kind::Head, Duration::from_secs(60));
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        cluster.change(&json!({"spec": {"availabilityMode": "Unavailable"}}));
+    };
+    let both = async { tokio::join!(cluster.reconcile(), change) };
+    let (next, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    assert_eq!(next.unwrap(), Action::requeue(Duration::ZERO));
+}
+
+#[tokio::test]
+async fn most_packages_may_go() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p", "q", "r"]);
+    cluster.settle().await;
+    cluster.push("v2", &["p"]);
+    cluster.change(&json!({"spec": {"source": {"image": {"ref": cluster.registry.reference("cat", "v2")}}}}));
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.packages().await, Some(1));
+}
+
+#[tokio::test]
+async fn lost_content_is_published_again() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.settle().await;
+    publish::remove(&cluster.store, &"a".parse().unwrap()).await.unwrap();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.packages().await, Some(1));
+}
+
+#[tokio::test]
+async fn pull_secret_is_read_for_each_poll_and_never_written() {
+    let mut cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.set_password(Some("hunter1"));
+    cluster.settle().await;
+    assert_eq!(cluster.condition("Progressing"), "True Retrying 1");
+    let message = cluster.get("/status/conditions/0/message");
+    assert!(!message.as_str().unwrap().contains("hunter"), "{message}");
+    cluster.set_password(None);
+    cluster.restart();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.condition("Progressing"), "True Retrying 1");
+    cluster.set_password(Some("hunter2"));
+    cluster.restart();
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.condition("Progressing"), "True Succeeded 1");
+}
+
+#[tokio::test]
+async fn status_that_was_edited_is_written_again_without_a_poll() {
+    let cluster = Cluster::start(":v1").await;
+    cluster.push("v1", &["p"]);
+    cluster.settle().await;
+    let status = cluster.get("/status");
+    cluster.registry.reset();
+    cluster.edit(&json!({"status": {"urls": {"base": "https://other.example"}, "lastUnpacked": null}}));
+    cluster.reconcile().await.unwrap();
+    assert_eq!(cluster.get("/status"), status);
+    assert_eq!(cluster.registry.requests().len(), 0);
+}

@@ -1,0 +1,238 @@
+//! The program: servers that run from the start, and the work of the leader.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use axum::{Router, middleware};
+use futures_util::StreamExt;
+use http_api::PublishedCatalogs;
+use kube::{
+    Api, Client,
+    runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
+};
+use prometheus_client::registry::Registry;
+use publish::{GcMetrics, Mirror};
+use source::Logins;
+use store::{Store, StorePlace};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    access::{self, MetricsAccess},
+    catalog::ClusterCatalog,
+    election::Leading,
+    flags::Flags,
+    health::Health,
+    reconcile::Reconciler,
+    secrets::PullSecrets,
+    wiring,
+    worker::Worker,
+};
+
+/// Name under which events are sent and fields are managed.
+const NAME: &str = "catalog-mirror-controller";
+
+/// Largest number of blocking threads, as in the command line program: enough for two catalogs that are scanned at a time.
+const BLOCKING_THREADS: usize = 24;
+
+/// Time between two looks at the folder of certificates.
+const CA_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Maximum time without a byte from the API server. A watch ends by itself after 295 s, and begins anew.
+const READ_TIME: Duration = Duration::from_secs(330);
+
+/// Runs until a signal.
+pub(crate) fn run(flags: Flags) -> anyhow::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
+    let ended = runtime.block_on(serve(flags));
+    // Does not wait for blocking threads: one may still be reading an abandoned pull.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Parts that the servers and the leader share.
+pub(crate) struct Program {
+    pub(crate) flags: Flags,
+    pub(crate) client: Client,
+    pub(crate) place: StorePlace,
+    pub(crate) store: Arc<dyn Store>,
+    /// ClusterCatalogs as they are now.
+    pub(crate) objects: reflector::Store<ClusterCatalog>,
+    pub(crate) leading: Leading,
+    /// Cancelled when the program stops.
+    pub(crate) stop: CancellationToken,
+}
+
+async fn serve(flags: Flags) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let place = wiring::place(&flags);
+    let store = wiring::open(&place).await?;
+    let mut config = kube::Config::infer().await.context("cannot find the API server")?;
+    (config.read_timeout, config.reset_reader_on_write) = (Some(READ_TIME), true);
+    let namespace = match flags.system_namespace.as_str() {
+        "" => config.default_namespace.clone(),
+        namespace => namespace.to_owned(),
+    };
+    let client = Client::try_from(config).context("cannot set up the client of the API server")?;
+
+    let mut registry = Registry::with_prefix("catalog_mirror");
+    let polls = publish::PollMetrics::register(&mut registry);
+    let requests = http_api::HttpMetrics::register(&mut registry);
+    let collections = GcMetrics::register(&mut registry);
+    let connections = server::ServerMetrics::register(&mut registry);
+    let leading = Leading::default();
+    registry.register(
+        "controller_leader",
+        "1 if this replica works on the ClusterCatalogs",
+        leading.metric.clone(),
+    );
+    let logins = Logins::default();
+    let mirror = Arc::new(wiring::mirror(&flags, &place, store.clone(), &logins, polls.clone())?);
+
+    // Everything that can be wrong is found before the first port is open.
+    let api = wiring::server(&flags, connections, true)?;
+    let stop = server::stop_on_signals()?;
+    let (objects, watching) = watch(&client, stop.clone());
+    let program = Arc::new(Program {
+        client,
+        place,
+        store,
+        objects,
+        leading,
+        stop: stop.clone(),
+        flags,
+    });
+    let health = program.health(started);
+    let mut tasks = vec![watching];
+    tasks.extend(program.probes(&health).await?);
+    tasks.extend(program.metrics(registry, polls).await?);
+    let listener = wiring::bind(&program.flags.catalogs_server_addr).await?;
+    tracing::info!(address = %listener.local_addr()?, store = %program.place, base = program.flags.base(), "serving");
+    let settings = http_api::HttpSettings {
+        freshness: program.place.freshness(),
+        ..http_api::HttpSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(program.store.clone(), settings, requests);
+    tasks.push(tokio::spawn(api.run(listener, catalogs.router(), stop.clone())));
+    if let Some(folder) = program.flags.pull_cas_dir.clone() {
+        tasks.push(tokio::spawn(stop_on_change(folder, stop.clone())));
+    }
+
+    let worker = Worker {
+        reconciler: program.reconciler(mirror.clone(), logins),
+        mirror,
+        collections,
+        program,
+    };
+    worker.run(&namespace).await;
+    for task in tasks {
+        task.await?;
+    }
+    Ok(())
+}
+
+impl Program {
+    fn health(&self, started: Instant) -> Arc<Health> {
+        let health = Arc::new(Health {
+            objects: self.objects.clone(),
+            is_listed: false.into(),
+            store: self.store.clone(),
+            leading: self.leading.clone(),
+            started,
+            was_ready: false.into(),
+        });
+        let listed = health.clone();
+        tokio::spawn(async move {
+            if listed.objects.wait_until_ready().await.is_ok() {
+                listed.is_listed.store(true, Ordering::Relaxed);
+            }
+        });
+        health
+    }
+
+    /// Starts the server of the probes.
+    async fn probes(&self, health: &Arc<Health>) -> anyhow::Result<Option<JoinHandle<()>>> {
+        let address = match self.flags.health_probe_bind_address.as_str() {
+            "" | "0" => return Ok(None),
+            address => address,
+        };
+        self.start(address, health.clone().routes(), false).await.map(Some)
+    }
+
+    /// Starts the server of `/metrics`.
+    async fn metrics(&self, registry: Registry, polls: publish::PollMetrics) -> anyhow::Result<Option<JoinHandle<()>>> {
+        let Some(address) = self.flags.metrics_address()? else {
+            return Ok(None);
+        };
+        let objects = self.objects.clone();
+        let page = server::MetricsPage::new(registry, move || {
+            let objects = objects.state();
+            polls.refresh(objects.iter().map(|object| object.name()));
+        });
+        let access = Arc::new(MetricsAccess::new(self.client.clone()));
+        let routes = page
+            .route()
+            .layer(middleware::from_fn_with_state(access, access::check));
+        self.start(address, routes, true).await.map(Some)
+    }
+
+    /// Starts a server beside the HTTP API. Its connections are not counted.
+    async fn start(&self, address: &str, routes: Router, has_tls: bool) -> anyhow::Result<JoinHandle<()>> {
+        let server = wiring::server(&self.flags, server::ServerMetrics::default(), has_tls)?;
+        let listener = wiring::bind(address).await?;
+        Ok(tokio::spawn(server.run(listener, routes, self.stop.clone())))
+    }
+
+    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins) -> Arc<Reconciler> {
+        Arc::new(Reconciler {
+            catalogs: Api::all(self.client.clone()),
+            objects: self.objects.clone(),
+            mirror,
+            store: self.store.clone(),
+            secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
+            events: Recorder::new(self.client.clone(), NAME.into()),
+            base: self.flags.base(),
+            last: Default::default(),
+        })
+    }
+}
+
+/// Starts the watch of all ClusterCatalogs, which every replica needs, and returns what it keeps up to date.
+fn watch(client: &Client, stop: CancellationToken) -> (reflector::Store<ClusterCatalog>, JoinHandle<()>) {
+    let (objects, writer) = reflector::store();
+    let events = watcher(Api::all(client.clone()), watcher::Config::default())
+        .default_backoff()
+        .reflect(writer);
+    let watching = events.for_each(|event| async {
+        if let Err(error) = event {
+            tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs");
+        }
+    });
+    let task = async move {
+        stop.run_until_cancelled(watching).await;
+    };
+    (objects, tokio::spawn(task))
+}
+
+/// Stops the program when the certificates for registries change. The pod starts again with the new ones; the store stays.
+async fn stop_on_change(folder: PathBuf, stop: CancellationToken) {
+    let read = || wiring::ca_content(&folder).ok();
+    let before = read();
+    while stop
+        .run_until_cancelled(tokio::time::sleep(CA_INTERVAL))
+        .await
+        .is_some()
+    {
+        // A folder that cannot be read is being replaced.
+        let now = read();
+        if now.is_some() && now != before {
+            tracing::warn!(folder = %folder.display(), "stopping, because the certificates for registries have changed");
+            return stop.cancel();
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The decision when a catalog is polled.
+
+use std::time::{Duration, Instant};
+
+use crate::conditions::Fact;
+
+/// Largest part by which an interval is shortened. Catalogs that were started together are soon polled at different times, and
+/// none is polled later than its object says.
+const JITTER: f64 = 0.1;
+
+/// The last work on a catalog by this process.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LastPoll {
+    /// Identifier of the object. An object of the same name that was created anew is another one.
+    pub(crate) uid: String,
+    /// Generation of the object that was worked on.
+    pub(crate) generation: i64,
+    /// Result, for the status.
+    pub(crate) fact: Fact,
+    /// Number of failures in a row.
+    pub(crate) failures: u32,
+    /// Time of the next poll; `None` if only a change of the object brings one.
+    pub(crate) next: Option<Instant>,
+}
+
+/// An object, as far as the decision needs it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) uid: &'a str,
+    pub(crate) generation: i64,
+    /// True if the store has content for it.
+    pub(crate) has_content: bool,
+}
+
+/// Returns true if the catalog is polled now.
+pub(crate) fn is_due(last: Option<&LastPoll>, seen: Seen<'_>, now: Instant) -> bool {
+    let Some(last) = last.filter(|last| last.uid == seen.uid && last.generation == seen.generation) else {
+        // After a start there is no record either, so that a change of the tag meanwhile is seen at once.
+        return true;
+    };
+    let is_lost = matches!(last.fact, Fact::Stored { .. }) && !seen.has_content;
+    is_lost || last.next.is_some_and(|next| next <= now)
+}
+
+/// Returns the wait after a success; `None` for a catalog without an interval. `random` is from 0 up to 1.
+pub(crate) fn wait_after_success(interval: Option<Duration>, random: f64) -> Option<Duration> {
+    interval.map(|interval| interval.mul_f64(1.0 - JITTER * random))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn stored() -> Fact {
+        Fact::Stored {
+            reference: "quay.io/a/b@sha256:1".to_owned(),
+            unpacked: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Default::default()),
+        }
+    }
+
+    fn last(fact: Fact, next: Option<Instant>) -> LastPoll {
+        LastPoll {
+            uid: "u".to_owned(),
+            generation: 2,
+            fact,
+            failures: 0,
+            next,
+        }
+    }
+
+    #[test]
+    fn poll_is_due_for_new_objects_and_after_the_interval() {
+        let now = Instant::now();
+        let failed = Fact::Failed {
+            message: String::new(),
+            is_terminal: true,
+        };
+        let seen = |uid, generation, has_content| Seen {
+            uid,
+            generation,
+            has_content,
+        };
+        let same = seen("u", 2, true);
+        for (last, seen, expected, why) in [
+            (None, same, true, "nothing is known after a start"),
+            (Some(last(stored(), None)), same, false, "without an interval"),
+            (Some(last(stored(), None)), seen("v", 2, true), true, "another object"),
+            (Some(last(stored(), None)), seen("u", 3, true), true, "another spec"),
+            (Some(last(stored(), None)), seen("u", 2, false), true, "lost content"),
+            (
+                Some(last(stored(), Some(now + MINUTE))),
+                same,
+                false,
+                "before the interval",
+            ),
+            (Some(last(stored(), Some(now))), same, true, "after the interval"),
+            (Some(last(failed.clone(), None)), same, false, "blocked"),
+            (
+                Some(last(failed.clone(), None)),
+                seen("u", 2, false),
+                false,
+                "blocked without content",
+            ),
+            (
+                Some(last(failed.clone(), Some(now + MINUTE))),
+                same,
+                false,
+                "before the retry",
+            ),
+            (Some(last(failed, Some(now))), same, true, "at the retry"),
+        ] {
+            assert_eq!(is_due(last.as_ref(), seen, now), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn jitter_only_shortens_the_interval() {
+        assert_eq!(wait_after_success(None, 0.5), None);
+        assert_eq!(wait_after_success(Some(10 * MINUTE), 0.0), Some(10 * MINUTE));
+        assert_eq!(wait_after_success(Some(10 * MINUTE), 1.0), Some(9 * MINUTE));
+    }
+}

@@ -1,0 +1,235 @@
+//! Pull secrets: the global one, and those of the service account of this pod.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::{
+    authentication::v1::SelfSubjectReview,
+    core::v1::{Secret, ServiceAccount},
+};
+use kube::{Api, Client, api::PostParams};
+use serde_json::{Map, Value, json};
+use source::Logins;
+use tokio::{sync::Mutex, time::timeout};
+
+/// Time for which secrets are used without being read again. Catalogs that are polled in the same moment share them.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// Maximum time to read all secrets. The poll goes on with the last ones.
+const READ_TIME: Duration = Duration::from_secs(30);
+
+/// Namespace and name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ObjectName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// Keeps the logins of the registry client equal to the secrets. Each is read by its name, so the role need not list secrets.
+pub(crate) struct PullSecrets {
+    client: Client,
+    global: Option<ObjectName>,
+    logins: Logins,
+    state: Mutex<SecretsState>,
+}
+
+#[derive(Default)]
+struct SecretsState {
+    /// Service account of this process; `None` before it is known.
+    account: Option<ObjectName>,
+    read: Option<Instant>,
+    /// Problems that were logged last, so that each is logged once.
+    problems: BTreeSet<String>,
+}
+
+/// Failure to read secrets.
+#[derive(Debug, thiserror::Error)]
+enum SecretsError {
+    #[error("cannot read {0}")]
+    Read(String, #[source] kube::Error),
+    #[error(transparent)]
+    Logins(#[from] source::CredentialsError),
+}
+
+impl PullSecrets {
+    /// Sets `logins` from the secrets of the cluster.
+    pub(crate) fn new(client: Client, global: Option<ObjectName>, logins: Logins) -> Self {
+        Self {
+            client,
+            global,
+            logins,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Reads the secrets again. If that fails, the last ones stay in use.
+    pub(crate) async fn refresh(&self) {
+        let mut state = self.state.lock().await;
+        if state.read.is_some_and(|read| read.elapsed() < FRESH) {
+            return;
+        }
+        let mut problems = BTreeSet::new();
+        match timeout(READ_TIME, self.read(&mut state.account, &mut problems)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => drop(problems.insert(model::text::chain(&error))),
+            Err(_) => drop(problems.insert("the API server does not answer".to_owned())),
+        }
+        for problem in problems.difference(&state.problems) {
+            tracing::warn!(problem, "cannot use all pull secrets");
+        }
+        state.problems = problems;
+        state.read = Some(Instant::now());
+    }
+
+    async fn read(
+        &self,
+        account: &mut Option<ObjectName>,
+        problems: &mut BTreeSet<String>,
+    ) -> Result<(), SecretsError> {
+        let mut names: Vec<ObjectName> = self.global.iter().cloned().collect();
+        if account.is_none() {
+            *account = self.account().await?;
+        }
+        if let Some(account) = account {
+            names.extend(self.secrets_of(account, problems).await?);
+        }
+        let mut auths = Map::new();
+        for name in names {
+            match self.auths(&name).await? {
+                // A later secret wins, as in catalogd.
+                Ok(found) => auths.extend(found),
+                Err(problem) => {
+                    problems.insert(format!("the secret {}/{} {problem}", name.namespace, name.name));
+                }
+            }
+        }
+        if auths.is_empty() {
+            // Then the default files of podman and docker are read.
+            self.logins.set([])?;
+        } else {
+            let merged = json!({"auths": auths}).to_string();
+            self.logins.set([("the pull secrets", merged.as_str())])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the service account of this process. A person with a kubeconfig has none.
+    async fn account(&self) -> Result<Option<ObjectName>, SecretsError> {
+        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
+        let reviewed = reviews
+            .create(&PostParams::default(), &SelfSubjectReview::default())
+            .await;
+        let reviewed = reviewed.map_err(|error| SecretsError::Read("the own user name".to_owned(), error))?;
+        let user = reviewed.status.and_then(|status| status.user_info?.username);
+        let account = user
+            .as_deref()
+            .and_then(|user| user.strip_prefix("system:serviceaccount:"));
+        Ok(account.and_then(|account| {
+            let (namespace, name) = account.split_once(':')?;
+            Some(ObjectName {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            })
+        }))
+    }
+
+    async fn secrets_of(
+        &self,
+        account: &ObjectName,
+        problems: &mut BTreeSet<String>,
+    ) -> Result<Vec<ObjectName>, SecretsError> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &account.namespace);
+        let what = format!("the service account {}/{}", account.namespace, account.name);
+        let found = match accounts.get_opt(&account.name).await {
+            Ok(found) => found,
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                problems.insert(format!("{what} may not be read by this program's role"));
+                None
+            }
+            Err(error) => return Err(SecretsError::Read(what, error)),
+        };
+        let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
+        Ok(references
+            .into_iter()
+            .map(|reference| ObjectName {
+                namespace: account.namespace.clone(),
+                name: reference.name,
+            })
+            .collect())
+    }
+
+    /// Returns the logins of one secret, or a problem of it that concerns no other secret.
+    async fn auths(&self, name: &ObjectName) -> Result<Result<Map<String, Value>, String>, SecretsError> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &name.namespace);
+        match secrets.get_opt(&name.name).await {
+            Ok(Some(secret)) => Ok(auths(secret)),
+            Ok(None) => Ok(Err("does not exist".to_owned())),
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                Ok(Err("may not be read by this program's role".to_owned()))
+            }
+            Err(error) => {
+                let what = format!("the secret {}/{}", name.namespace, name.name);
+                Err(SecretsError::Read(what, error))
+            }
+        }
+    }
+}
+
+/// Returns the logins of a secret by registry. Never quotes it.
+fn auths(secret: Secret) -> Result<Map<String, Value>, String> {
+    let data = secret.data.unwrap_or_default();
+    let parse = |key: &str| data.get(key).map(|bytes| serde_json::from_slice::<Value>(&bytes.0));
+    let document = match (parse(".dockerconfigjson"), parse(".dockercfg")) {
+        (Some(parsed), _) => parsed.map(|parsed| match parsed {
+            Value::Object(mut fields) => fields.remove("auths").unwrap_or_default(),
+            other => other,
+        }),
+        (None, Some(parsed)) => parsed,
+        (None, None) => return Err("has neither .dockerconfigjson nor .dockercfg".to_owned()),
+    };
+    match document {
+        Ok(Value::Object(auths)) => Ok(auths),
+        // There are no logins in it.
+        Ok(Value::Null) => Ok(Map::new()),
+        _ => Err("is not JSON as `kubectl create secret docker-registry` makes it".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::ByteString;
+
+    use super::*;
+
+    fn secret(key: &str, text: &str) -> Secret {
+        Secret {
+            data: Some([(key.to_owned(), ByteString(text.into()))].into()),
+            ..Secret::default()
+        }
+    }
+
+    #[test]
+    fn secret_of_both_formats_has_auths() {
+        let entry = r#"{"quay.io": {"auth": "dTpw"}}"#;
+        let new = auths(secret(".dockerconfigjson", &format!(r#"{{"auths": {entry}}}"#))).unwrap();
+        assert_eq!(new["quay.io"]["auth"], "dTpw");
+        assert_eq!(auths(secret(".dockercfg", entry)).unwrap(), new);
+        assert!(auths(secret(".dockerconfigjson", "{}")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn secret_that_is_broken_is_not_quoted() {
+        for (key, text) in [
+            (".dockerconfigjson", "hunter2"),
+            (".dockerconfigjson", r#""hunter2""#),
+            (".dockerconfigjson", r#"{"auths": ["hunter2"]}"#),
+            (".dockercfg", r#"["hunter2"]"#),
+            ("password", "hunter2"),
+        ] {
+            let problem = auths(secret(key, text)).unwrap_err();
+            assert!(!problem.contains("hunter2"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! From a ClusterCatalog to the catalog that is polled.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use config::ConfigLoader;
+use publish::Catalog;
+use serde_json::{Value, json};
+use source::Source;
+
+use crate::catalog::ClusterCatalog;
+
+/// Policy files for signatures, in the order in which containers/image looks for them (containers-policy.json(5)).
+const POLICY_FILES: [&str; 2] = [".config/containers/policy.json", "/etc/containers/policy.json"];
+
+/// Reason for which an object cannot be polled.
+#[derive(Debug, PartialEq)]
+pub(crate) struct SpecError {
+    /// All problems in words.
+    pub(crate) message: String,
+    /// True if only another object helps. A policy of the node may be corrected too.
+    pub(crate) is_terminal: bool,
+}
+
+/// Returns the catalog of an object, with the signature policy of the node or pod, if there is one.
+///
+/// # Errors
+/// [`SpecError`], before anything is asked of a registry.
+pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, SpecError> {
+    let own = load(object, None).map_err(|message| SpecError {
+        message,
+        is_terminal: true,
+    })?;
+    match policy_file() {
+        None => Ok(own),
+        Some(policy) => load(object, Some(&policy)).map_err(|message| SpecError {
+            message,
+            is_terminal: false,
+        }),
+    }
+}
+
+fn load(object: &ClusterCatalog, policy: Option<&Path>) -> Result<Catalog, String> {
+    let mut loader = ConfigLoader::new(Duration::ZERO);
+    #[cfg(feature = "openpgp")]
+    loader.openpgp(&trust::openpgp::Rpgp);
+    if let Some(policy) = policy {
+        let rule = json!({"signature": {"policy": policy}});
+        loader.text("signature policy", &rule.to_string());
+    }
+    loader.text("object", &manifest(object).to_string());
+    let config = loader.finish().map_err(|problems| problems.to_string())?;
+    let catalog = config.catalogs.into_iter().next().ok_or("there is no catalog")?;
+    let text = object.spec.pointer("/source/image/ref").and_then(Value::as_str);
+    check_reference(
+        catalog.source.pulled().ok_or("the source is not an image")?,
+        text.unwrap_or_default(),
+    )?;
+    Ok(catalog)
+}
+
+/// Returns the fields that matter here as a manifest. A newer CustomResourceDefinition may have others.
+fn manifest(object: &ClusterCatalog) -> Value {
+    let field = |path: &str| object.spec.pointer(path).cloned().unwrap_or_default();
+    let mut source = json!({"type": field("/source/type")});
+    if object.spec.pointer("/source/image").is_some_and(Value::is_object) {
+        source["image"] = json!({
+            "ref": field("/source/image/ref"),
+            "pollIntervalMinutes": field("/source/image/pollIntervalMinutes"),
+        });
+    }
+    let annotations = object.metadata.annotations.clone().unwrap_or_default();
+    json!({
+        "apiVersion": "olm.operatorframework.io/v1",
+        "kind": "ClusterCatalog",
+        "metadata": {"name": object.name(), "annotations": annotations},
+        "spec": {"source": source},
+    })
+}
+
+/// Returns `REPOSITORY@DIGEST`, as the status names what was resolved.
+pub(crate) fn canonical(source: &Source, digest: &str) -> String {
+    match source {
+        Source::Registry { reference, .. } => {
+            format!("{}/{}@{digest}", reference.registry(), reference.repository())
+        }
+        other => format!("{other}@{digest}"),
+    }
+}
+
+/// Refuses what catalogd refuses, so that the same object has the same status.
+fn check_reference(source: &Source, text: &str) -> Result<(), String> {
+    let Source::Registry { reference, pinned } = source else {
+        return Err(format!("{source} is not an image in a registry"));
+    };
+    if pinned.is_some() && reference.tag().is_some() {
+        return Err(format!("{source} has both a tag and a digest: remove one of them"));
+    }
+    let full = source.to_string();
+    if full != text {
+        return Err(format!("{text} is not the full name of the image: write {full}"));
+    }
+    Ok(())
+}
+
+fn policy_file() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    // An absolute path replaces the home directory.
+    POLICY_FILES
+        .iter()
+        .map(|file| home.join(file))
+        .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn object(spec: &Value, annotations: &Value) -> ClusterCatalog {
+        let object = json!({"metadata": {"name": "a", "annotations": annotations}, "spec": spec});
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn load_image(image: &Value) -> Result<Catalog, String> {
+        let spec = json!({"source": {"type": "Image", "image": image}, "priority": 7, "availabilityMode": "Available", "newer": 1});
+        load(&object(&spec, &Value::Null), None)
+    }
+
+    #[test]
+    fn catalog_has_source_and_interval_of_its_object() {
+        let catalog = load_image(&json!({"ref": "quay.io/a/b:v1", "pollIntervalMinutes": 10})).unwrap();
+        assert_eq!(catalog.source.to_string(), "quay.io/a/b:v1");
+        assert_eq!(catalog.poll_interval(), Some(Duration::from_secs(600)));
+        assert_eq!(catalog.name.as_str(), "a");
+        let pinned = load_image(&json!({"ref": format!("quay.io/a/b@sha256:{HEX}")})).unwrap();
+        assert_eq!(pinned.poll_interval(), None);
+        assert_eq!(
+            load_image(&json!({"ref": "quay.io/a/b:v1"})).unwrap().poll_interval(),
+            None
+        );
+    }
+
+    #[test]
+    fn catalog_of_wrong_object_is_refused_with_a_hint() {
+        for (reference, hint) in [
+            ("a/b:v1".to_owned(), "docker.io/a/b:v1"),
+            (format!("quay.io/a/b:v1@sha256:{HEX}"), "remove one of them"),
+            ("docker.io/b:v1".to_owned(), "write docker.io/library/b:v1"),
+            ("docker://quay.io/a/b:v1".to_owned(), "write quay.io/a/b:v1"),
+            ("dir:/etc".to_owned(), "not an image in a registry"),
+            ("https://a.io/c.tar.gz".to_owned(), "not an image in a registry"),
+            ("quay.io/a/b".to_owned(), "quay.io/a/b:latest"),
+        ] {
+            let problem = load_image(&json!({"ref": reference})).unwrap_err();
+            assert!(problem.contains(hint), "{problem}");
+        }
+        let problem = load(&object(&json!({"source": {"type": "Image"}}), &Value::Null), None).unwrap_err();
+        assert!(problem.contains("spec.source.image is missing"), "{problem}");
+        let problem = load(&object(&Value::Null, &Value::Null), None).unwrap_err();
+        assert!(problem.contains("a"), "{problem}");
+    }
+
+    #[test]
+    fn annotations_of_others_are_passed_over() {
+        let spec = json!({"source": {"type": "Image", "image": {"ref": "quay.io/a/b:v1"}}});
+        let annotations = json!({"example.com/a": "b", "catalog-mirror/limits": "{documents: 7}"});
+        let catalog = load(&object(&spec, &annotations), None).unwrap();
+        assert!(catalog.limits.is_some());
+        assert!(load(&object(&spec, &json!({"catalog-mirror/limit": "{}"})), None).is_err());
+    }
+
+    #[test]
+    fn policy_that_cannot_be_used_is_no_fault_of_the_object() {
+        let spec = json!({"source": {"type": "Image", "image": {"ref": "quay.io/a/b:v1"}}});
+        let file = std::env::temp_dir().join(format!("controller-policy-{}.json", std::process::id()));
+        let with = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            load(&object(&spec, &Value::Null), Some(&file))
+        };
+        assert!(
+            with(r#"{"default": [{"type": "insecureAcceptAnything"}]}"#)
+                .unwrap()
+                .policy
+                .is_some()
+        );
+        assert!(with("{").unwrap_err().contains("signature policy"));
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn canonical_reference_has_no_tag() {
+        let source: Source = "quay.io:443/a/b:v1".parse().unwrap();
+        assert_eq!(canonical(&source, "sha256:1"), "quay.io:443/a/b@sha256:1");
+    }
+}

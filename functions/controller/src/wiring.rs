@@ -1,0 +1,157 @@
+//! From flags to the parts that do the work.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Context;
+use config::{ConfigLoader, RegistryConfig};
+use publish::{Mirror, MirrorSettings, PollMetrics};
+use source::{Images, Logins};
+use store::{FolderStore, Store, StorePlace};
+use tokio::net::TcpListener;
+
+use crate::flags::Flags;
+
+/// Folder of the default store in the cache folder. catalogd removes it there when it starts, as all that it does not know.
+const STORE_FOLDER: &str = "catalog-mirror";
+
+/// Variables that name an S3 server other than AWS.
+#[cfg(feature = "s3")]
+const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+
+/// Time for running answers after the program was asked to stop: catalogd's Deployment gives 10 s for everything.
+const DRAIN: Duration = Duration::from_secs(7);
+
+/// Returns the location of the store.
+pub(crate) fn place(flags: &Flags) -> StorePlace {
+    let default = || StorePlace::Folder(flags.cache_dir.join(STORE_FOLDER));
+    flags.store.clone().unwrap_or_else(default)
+}
+
+/// Opens the store for writing. A missing folder is created.
+pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
+    match place {
+        StorePlace::Folder(path) => {
+            // The cache folder of a pod is an empty volume.
+            fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+            Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?))
+        }
+        #[cfg(feature = "s3")]
+        StorePlace::S3(place) => {
+            use store::s3::{S3Settings, S3Store, sdk_config};
+
+            let settings = S3Settings {
+                // Servers other than AWS take the bucket in the path, and often in no other place.
+                path_style: ENDPOINTS.iter().any(|name| std::env::var_os(name).is_some()),
+                ..S3Settings::default()
+            };
+            let config = sdk_config(&settings).await.context("cannot open the store")?;
+            Ok(Arc::new(S3Store::new(&config, place.clone(), &settings)))
+        }
+        #[cfg(not(feature = "s3"))]
+        StorePlace::S3(place) => {
+            anyhow::bail!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
+        }
+    }
+}
+
+/// Returns the mirror that polls and publishes.
+pub(crate) fn mirror(
+    flags: &Flags,
+    place: &StorePlace,
+    store: Arc<dyn Store>,
+    logins: &Logins,
+    metrics: PollMetrics,
+) -> anyhow::Result<Mirror> {
+    let mut loader = ConfigLoader::new(Duration::ZERO);
+    loader.registries(RegistryConfig {
+        ca_files: ca_files(flags.pull_cas_dir.as_deref())?,
+        ..RegistryConfig::default()
+    });
+    let mut config = loader.finish()?;
+    config.images.logins = logins.clone();
+    let images = Images::new(config.images).context("cannot set up the registry client")?;
+    let settings = MirrorSettings {
+        identity: place.wants_identity(),
+        ..MirrorSettings::with_limits(&config.limits)
+    };
+    Ok(Mirror::new(images, store, settings, metrics))
+}
+
+/// Returns the certificates of a folder: its files `*.crt`, as containers/image reads it (containers-certs.d(5)).
+fn ca_files(folder: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    let Some(folder) = folder else {
+        return Ok(Vec::new());
+    };
+    let listed: io::Result<Vec<_>> = fs::read_dir(folder).and_then(Iterator::collect);
+    let listed = listed.with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))?;
+    let mut files: Vec<PathBuf> = listed.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "crt"));
+    files.sort();
+    Ok(files)
+}
+
+/// Returns the names and bytes of all certificates of a folder, to see whether they change.
+pub(crate) fn ca_content(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let files = ca_files(Some(folder))?;
+    let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
+    let content: io::Result<Vec<_>> = files.into_iter().map(read).collect();
+    Ok(content?)
+}
+
+/// Returns a server with the limits of this program, and with TLS if there is a certificate.
+pub(crate) fn server(flags: &Flags, metrics: server::ServerMetrics, has_tls: bool) -> anyhow::Result<server::Server> {
+    let limits = server::ServerLimits {
+        drain: DRAIN,
+        ..server::ServerLimits::default()
+    };
+    let server = server::Server::new(limits, metrics);
+    match (&flags.tls_cert, &flags.tls_key) {
+        (Some(certificate), Some(key)) if has_tls => {
+            let tls = server.with_tls(certificate.clone(), key.clone());
+            tls.with_context(|| format!("cannot use {} and {}", certificate.display(), key.display()))
+        }
+        _ => Ok(server),
+    }
+}
+
+/// Binds an address as Go programs write it: `HOST:PORT`, or `:PORT` for all addresses of the machine.
+pub(crate) async fn bind(address: &str) -> anyhow::Result<TcpListener> {
+    let all = address.strip_prefix(':');
+    let bound = match all {
+        // IPv6 sockets take IPv4 connections too. A machine without IPv6 has none.
+        Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
+        },
+        None => TcpListener::bind(address).await,
+    };
+    bound.with_context(|| format!("cannot listen on {address:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn bind_takes_addresses_without_host() {
+        let listener = bind(":0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok());
+        assert!(
+            bind("127.0.0.1:0")
+                .await
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .ip()
+                .is_loopback()
+        );
+        let error = format!("{:#}", bind("8443").await.unwrap_err());
+        assert!(error.contains("8443"), "{error}");
+    }
+}

@@ -1,0 +1,147 @@
+//! The work of the replica that leads.
+
+use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use kube::{
+    Api,
+    runtime::{Controller, controller::Error as ControllerError, watcher},
+};
+use publish::{GcMetrics, Mirror, Retention};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    catalog::ClusterCatalog,
+    election::Election,
+    reconcile::{ReconcileError, Reconciler},
+    run::Program,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The part that works on ClusterCatalogs while this replica leads.
+pub(crate) struct Worker {
+    pub(crate) program: Arc<Program>,
+    pub(crate) reconciler: Arc<Reconciler>,
+    pub(crate) mirror: Arc<Mirror>,
+    pub(crate) collections: GcMetrics,
+}
+
+impl Worker {
+    /// Works whenever this replica leads, until the program stops.
+    pub(crate) async fn run(&self, namespace: &str) {
+        let stop = &self.program.stop;
+        if !self.program.flags.leader_elect {
+            return self.lead(stop.cancelled()).await;
+        }
+        let mut election = Election::new(self.program.client.clone(), namespace);
+        while election.acquire(stop).await {
+            self.lead(election.hold(stop)).await;
+            if stop.is_cancelled() {
+                // Nothing is written any more, so another replica may begin.
+                return election.release().await;
+            }
+        }
+    }
+
+    /// Works until `end`. Nothing is written after that.
+    async fn lead(&self, end: impl Future<Output = ()>) {
+        tracing::info!("this replica leads");
+        self.program.leading.set(true);
+        let work = CancellationToken::new();
+        let collecting = publish::collect_regularly(
+            self.program.store.clone(),
+            self.retention(),
+            self.collections.clone(),
+            work.clone(),
+        );
+        tokio::select! {
+            () = end => {}
+            () = self.reconcile_all() => {}
+            () = self.remove_orphans() => {}
+        }
+        self.program.leading.set(false);
+        tracing::info!("this replica does not lead any more");
+        work.cancel();
+        if let Err(error) = collecting.await {
+            tracing::error!(%error, "the collection of garbage broke off");
+        }
+        // An orderly end is no death of the process.
+        self.mirror.withdraw_pulls().await;
+        // The next leader polls all catalogs anew, and so does this one if it leads again.
+        self.reconciler.forget();
+    }
+
+    /// Returns what stays besides what is published. Nobody rolls back in a cluster, so its own store keeps earlier states for a
+    /// day at most; a store that was named may be used by others.
+    fn retention(&self) -> Retention {
+        match self.program.flags.store {
+            Some(_) => Retention::default(),
+            None => Retention {
+                generations: 1,
+                max_age: DAY,
+                grace: HOUR,
+            },
+        }
+    }
+
+    async fn reconcile_all(&self) {
+        let controller = Controller::new(
+            Api::<ClusterCatalog>::all(self.program.client.clone()),
+            watcher::Config::default(),
+        );
+        let done = controller.run(
+            |object, reconciler: Arc<Reconciler>| reconciler.reconcile(object),
+            |object, error: &ReconcileError, _| Reconciler::after_error(&object, error),
+            self.reconciler.clone(),
+        );
+        done.for_each(|done| async move {
+            match done {
+                // The errors of reconciliations are logged with their objects, and a removed object needs nothing.
+                Ok(_) | Err(ControllerError::ReconcilerFailed(..) | ControllerError::ObjectNotFound(_)) => {}
+                Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs"),
+            }
+        })
+        .await;
+    }
+
+    /// Removes catalogs without a ClusterCatalog, such as one whose finalizer was removed by hand, from the default store. A
+    /// store that was named may have catalogs of others.
+    async fn remove_orphans(&self) {
+        if self.program.flags.store.is_some() {
+            return pending().await;
+        }
+        loop {
+            if self.program.objects.wait_until_ready().await.is_err() {
+                return pending().await;
+            }
+            if let Err(error) = self.remove_orphans_once().await {
+                tracing::warn!(
+                    error = model::text::chain(&error),
+                    "cannot remove catalogs without a ClusterCatalog"
+                );
+            }
+            tokio::time::sleep(self.program.flags.gc_interval).await;
+        }
+    }
+
+    async fn remove_orphans_once(&self) -> Result<(), store::ReadError> {
+        let store = &*self.program.store;
+        let published = publish::catalog_names(store).await?.catalogs;
+        let known: BTreeSet<String> = self
+            .program
+            .objects
+            .state()
+            .iter()
+            .map(|object| object.name().to_owned())
+            .collect();
+        for name in published {
+            if !known.contains(name.as_str()) {
+                publish::remove(store, &name).await?;
+                tracing::info!(catalog = %name, "removed a catalog that has no ClusterCatalog");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+# catalogd v1.11.0 and the controller, one after the other, at a real API server (etcd, kube-apiserver v1.36.2) and a real registry
+# with a login: after each step the status of every ClusterCatalog is the same, but for times and texts of errors.
+# shellcheck shell=bash
+
+CONTROLLER=$TESTED/catalog-mirror-controller
+EXTERNAL=catalogd-service.olmv1-system.svc
+CERTIFICATES=$WORK/registry-tls
+ACCOUNT_FILES=/var/run/secrets/kubernetes.io/serviceaccount
+
+prepare() {
+  need_kubernetes
+  need_catalogd
+  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
+  start_cluster
+  kubectl apply -f "$CRDS" >/dev/null
+  kubectl create namespace "$NAMESPACE" >/dev/null
+  kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
+  kubectl apply -f "$ROOT/functions/controller/rbac.yaml" >/dev/null
+  # The login comes from the service account; the global secret has one for another registry.
+  secret login "$REGISTRY"
+  secret global registry.invalid
+  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
+  start_own_registry
+}
+
+# secret NAME REGISTRY
+secret() {
+  kubectl create secret docker-registry -n "$NAMESPACE" "$1" --docker-server "$2" \
+    --docker-username "$REGISTRY_USER" --docker-password "$REGISTRY_PASSWORD" >/dev/null
+}
+
+# A registry that this part may stop, with the certificates and logins of the suite's.
+start_own_registry() {
+  local home=$WORK/own
+  mkdir -p "$home"
+  cp -r "$(dirname "$REGISTRY_CA")" "$CERTIFICATES-all"
+  mkdir "$CERTIFICATES" && cp "$REGISTRY_CA" "$CERTIFICATES/ca.crt"
+  OWN=127.0.0.1:$(free_port)
+  sed "s|addr: .*|addr: $OWN|; s|rootdirectory: [^}]*|rootdirectory: $home/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$home/config.yml"
+  up
+  kubectl delete secret -n "$NAMESPACE" login >/dev/null
+  secret login "$OWN"
+  skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$OWN" >/dev/null
+  push first step-000
+  push second step-001
+  new_image "$WORK/bare:latest"
+  umoci config --image "$WORK/bare:latest" --clear=config.labels
+  copy_image "oci:$WORK/bare:latest" "docker://$OWN/ns/catalog:bare"
+}
+
+up() {
+  start "$WORK/own/log" env -i PATH="$PATH" docker-registry serve "$WORK/own/config.yml"
+  OWN_PID=$STARTED_PID
+  wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$OWN/v2/"
+}
+
+down() {
+  kill "$OWN_PID"
+  wait "$OWN_PID" 2>/dev/null
+}
+
+# push TAG STEP
+push() { copy_image "oci:$LAYOUT:$2" "docker://$OWN/ns/catalog:$1"; }
+
+digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$OWN/ns/catalog:$1"; }
+
+# Both programs have the same flags. PEER says which one runs.
+flags() {
+  printf '%s\n' --external-address="$EXTERNAL" --tls-cert="$CERTIFICATES-all/tls.crt" --tls-key="$CERTIFICATES-all/tls.key" \
+    --pull-cas-dir="$CERTIFICATES" --global-pull-secret="$NAMESPACE/global" --cache-dir="$WORK/$PEER-cache" \
+    --catalogs-server-addr="127.0.0.1:$API" --metrics-bind-address="127.0.0.1:$METRICS" --health-probe-bind-address="127.0.0.1:$HEALTH"
+}
+
+ports() { API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port); }
+
+start_catalogd() {
+  local flags token
+  mapfile -t flags < <(flags)
+  token=$(account_token)
+  mkdir -p "$WORK/catalogd-cache" "$WORK/account"
+  printf '%s' "$token" >"$WORK/account/token"
+  printf '%s' "$NAMESPACE" >"$WORK/account/namespace"
+  # It reads who it is from the file of a pod, so it gets such a folder of its own.
+  start "$WORK/catalogd.log" unshare --mount --map-root-user --propagation private bash -c '
+    mount -t tmpfs tmpfs /var/run && mkdir -p "$0" && mount --bind "$1" "$0" && shift && exec "$@"
+  ' "$ACCOUNT_FILES" "$WORK/account" catalogd "${flags[@]}" --webhook-server-port "$(free_port)" "$@"
+  CONTROLLER_PID=$STARTED_PID CATALOGD_PID=$STARTED_PID
+}
+
+start_ours() {
+  local flags
+  mapfile -t flags < <(flags)
+  [[ -f $WORK/account.yaml ]] || write_kubeconfig "$WORK/account.yaml" "$(account_token)"
+  BEGAN=$(now_ms)
+  start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect "$@"
+  CONTROLLER_PID=$STARTED_PID
+}
+
+start_peer() {
+  ports
+  "start_$PEER"
+  wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/healthz"
+}
+
+stop_peer() {
+  kill "$CONTROLLER_PID"
+  wait "$CONTROLLER_PID" 2>/dev/null
+}
+
+# catalog NAME REFERENCE [FIELD...]: creates a ClusterCatalog; fields are those of spec.source.image.
+catalog() {
+  kubectl apply -f - >/dev/null <<YAML
+apiVersion: olm.operatorframework.io/v1
+kind: ClusterCatalog
+metadata: {name: $1}
+spec: {source: {type: Image, image: {ref: '$OWN/ns/catalog$2'${3:+, $3}}}${4:+, $4}}
+YAML
+}
+
+# condition NAME TYPE: `status reason observedGeneration`.
+condition() {
+  kubectl get clustercatalog "$1" -o json |
+    jq -r --arg type "$2" '.metadata.generation as $g | .status.conditions[]? | select(.type == $type) | "\(.status) \(.reason) \(.observedGeneration == $g)"'
+}
+
+# becomes NAME TYPE EXPECTED [SECONDS]
+becomes() {
+  wait_for "${4:-45}" has_condition "$1" "$2" "$3" || not_ok "$PEER: $1 becomes $3" "$(condition "$1" "$2")" "$(tail -n 5 "$WORK/$PEER.log")"
+}
+has_condition() { [[ $(condition "$1" "$2") == "$3" ]]; }
+
+resolved() { kubectl get clustercatalog "$1" -o jsonpath='{.status.resolvedSource.image.ref}'; }
+has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
+
+# record STEP: all statuses and finalizers, without times and texts of errors.
+record() {
+  mkdir -p "$WORK/$PEER"
+  kubectl get clustercatalogs -o json | jq '[.items[] | {
+      name: .metadata.name,
+      finalizers: (.metadata.finalizers // []),
+      status: (.status // {} | if .lastUnpacked then .lastUnpacked = "a time" else . end
+        | .conditions |= map(del(.lastTransitionTime)
+          | if .reason == "Retrying" or .reason == "Blocked" then .message = "an error" else . end))
+    }] | sort_by(.name)' >"$WORK/$PEER/$1.json"
+}
+
+# The life of some ClusterCatalogs under one program.
+story() {
+  PEER=$1
+  local digest second
+  push now step-000
+  digest=$(digest first) second=$(digest second)
+  start_peer
+  catalog tag :now 'pollIntervalMinutes: 1'
+  catalog once :first
+  catalog digest "@$digest"
+  catalog both ":first@$digest"
+  catalog missing :missing
+  catalog bare :bare
+  catalog bare-digest "@$(digest bare)"
+  catalog hidden :first '' 'availabilityMode: Unavailable'
+  catalog held :first
+  for name in tag once digest held; do becomes "$name" Serving "True Available true"; done
+  for name in missing bare; do becomes "$name" Progressing "True Retrying true"; done
+  for name in both bare-digest; do becomes "$name" Progressing "False Blocked true"; done
+  becomes hidden Serving "False UserSpecifiedUnavailable true"
+  record created
+  [[ $PEER != ours ]] || after_creation
+
+  kubectl patch clustercatalog once --type merge -p '{"spec": {"availabilityMode": "Unavailable"}}' >/dev/null
+  becomes once Serving "False UserSpecifiedUnavailable true"
+  kubectl patch clustercatalog hidden --type merge -p '{"spec": {"availabilityMode": "Available"}}' >/dev/null
+  becomes hidden Serving "True Available true"
+  record switched
+  [[ $PEER != ours ]] || after_switch
+
+  kubectl patch clustercatalog once --type merge -p '{"spec": {"availabilityMode": "Available"}}' >/dev/null
+  kubectl patch clustercatalog digest --type merge -p "{\"spec\": {\"source\": {\"image\": {\"ref\": \"$OWN/ns/catalog@$second\"}}}}" >/dev/null
+  kubectl patch clustercatalog missing --type merge -p "{\"spec\": {\"source\": {\"image\": {\"ref\": \"$OWN/ns/catalog:second\"}}}}" >/dev/null
+  # Its content stays served, and its status names the old generation.
+  kubectl patch clustercatalog hidden --type merge -p "{\"spec\": {\"source\": {\"image\": {\"ref\": \"$OWN/ns/catalog:missing\"}}}}" >/dev/null
+  for name in once digest missing; do becomes "$name" Serving "True Available true"; done
+  becomes hidden Progressing "True Retrying true"
+  foreign_condition tag
+  push now step-001
+  succeeds "$PEER: a changed tag is published within its interval" wait_for 75 has_resolved tag "$OWN/ns/catalog@$second"
+  record changed
+  [[ $PEER != ours ]] || after_change
+
+  down
+  stop_peer
+  start_peer
+  [[ $PEER != ours ]] || while_down
+  for name in tag once missing held; do becomes "$name" Progressing "True Retrying true"; done
+  # With its store the controller needs no registry for a digest: only catalogd forgets what it knew of them.
+  becomes digest Progressing "$(if [[ $PEER == ours ]]; then echo True Succeeded true; else echo True Retrying true; fi)"
+  becomes bare-digest Progressing "$(if [[ $PEER == ours ]]; then echo False Blocked true; else echo True Retrying true; fi)"
+  record down
+  up
+  for name in tag digest once missing held; do becomes "$name" Progressing "True Succeeded true" 120; done
+  becomes bare-digest Progressing "False Blocked true" 120
+  record up
+
+  # Another finalizer shows the status after the work of ours.
+  kubectl patch clustercatalog held --type merge -p '{"metadata": {"finalizers": ["olm.operatorframework.io/delete-server-cache", "example.com/hold"]}}' >/dev/null
+  kubectl delete clustercatalog held --wait=false >/dev/null
+  becomes held Serving "False Unavailable true"
+  wait_for 20 has_finalizers held '["example.com/hold"]'
+  record deleted
+  kubectl patch clustercatalog held --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
+  succeeds "$PEER: all ClusterCatalogs can be deleted" timeout 60 kubernetes kubectl delete clustercatalogs --all
+  [[ $PEER != ours ]] || after_deletion
+  stop_peer
+}
+
+has_finalizers() { [[ $(kubectl get clustercatalog "$1" -o json | jq -c .metadata.finalizers) == "$2" ]]; }
+
+# foreign_condition NAME: a condition that neither program knows.
+foreign_condition() {
+  kubectl get clustercatalog "$1" -o json | jq '.status.conditions += [{type: "Foreign", status: "True", reason: "Other",
+    message: "of others", lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1}]' |
+    kubectl replace --subresource status -f - >/dev/null
+}
+
+ask() { curl -sS --cacert "$REGISTRY_CA" "${@:2}" "https://127.0.0.1:$API$1"; }
+code() { ask "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
+metrics() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$METRICS/metrics" "$@"; }
+# versions: those of digest, once and tag, in this order.
+versions() { kubectl get clustercatalogs -o json | jq -c '[.items[] | select(.metadata.name | IN("tag", "once", "digest")) | .metadata.resourceVersion]'; }
+
+after_creation() {
+  is "a catalog is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-000" | sha256)"
+  is "one that is unavailable is not" "$(code /catalogs/hidden/api/v1/all)" 404
+  is "it is ready" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" ok
+  matches "and says that it leads" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'this replica leads'
+  is "/metrics wants a token" "$(metrics -o /dev/null -w '%{http_code}')" 401
+  is "a valid one" "$(metrics -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer nonsense')" 401
+  is "of a user who may get it" "$(metrics -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(account_token)")" 403
+  matches "the metrics tell the leader" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 1'
+  succeeds "a failure is an event" wait_for 20 has_event missing
+  has_label || not_ok "the name is a label of each available catalog" "$(kubectl get clustercatalogs --show-labels)"
+  handover
+  VERSIONS=$(versions)
+}
+has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
+has_label() { kubectl get clustercatalogs -o json | jq -e '[.items[] | select(.spec.availabilityMode == "Available") | .metadata.labels["olm.operatorframework.io/metadata.name"] == .metadata.name] | all' >/dev/null; }
+
+after_switch() {
+  is "a catalog that became unavailable is gone" "$(code /catalogs/once/api/v1/all)" 404
+  is "one that became available is served" "$(code /catalogs/hidden/api/v1/all)" 200
+  second_replica
+  # Long enough for a poll of the catalog with an interval.
+  sleep 62
+  is "unchanged polls write nothing" "$(jq -c '.[0, 2]' <<<"$(versions)")" "$(jq -c '.[0, 2]' <<<"$VERSIONS")"
+}
+
+# catalogd and the controller have one Lease: only one of them leads.
+handover() {
+  local ours=$CONTROLLER_PID holder
+  holder=$(holder)
+  ports
+  PEER=catalogd start_catalogd --leader-elect
+  succeeds "catalogd waits for the Lease" wait_for 30 grep -qi 'attempting to acquire leader lease' "$WORK/catalogd.log"
+  sleep 3
+  is "while the controller has it" "$(holder)" "$holder"
+  kill "$ours"
+  wait "$ours" 2>/dev/null
+  succeeds "catalogd leads after the controller has stopped" wait_for 60 held_by_other "$holder"
+  holder=$(holder)
+  PEER=ours ports
+  start_ours
+  succeeds "the controller waits for the Lease" wait_for 30 grep -q 'another replica leads' "$WORK/ours.log"
+  is "while catalogd has it" "$(holder)" "$holder"
+  kill "$CATALOGD_PID"
+  wait "$CATALOGD_PID" 2>/dev/null
+  succeeds "the controller leads after catalogd has stopped" wait_for 60 leads
+}
+holder() { kubectl get lease -n "$NAMESPACE" catalogd-operator-lock -o jsonpath='{.spec.holderIdentity}'; }
+held_by_other() { [[ -n $(holder) && $(holder) != "$1" ]]; }
+
+# While the API server does not answer, the last state is served, also after a restart.
+without_api_server() {
+  stop_peer
+  kill -STOP "$APISERVER_PID"
+  ports
+  start_ours --leader-elect=false
+  succeeds "without the API server the last state is served" wait_for 20 serves_tag
+  matches "and the replica is not ready yet" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" 'the API server has not answered yet'
+  kill -CONT "$APISERVER_PID"
+  succeeds "it is ready when the API server answers" wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/readyz"
+  stop_peer
+  start_peer
+}
+
+# A second replica on the same store: it serves, and writes nothing until the first one stops.
+second_replica() {
+  local first=$CONTROLLER_PID api=$API metrics=$METRICS health=$HEALTH
+  ports
+  start_ours --store "$WORK/ours-cache/catalog-mirror"
+  succeeds "a replica without the Lease is ready" wait_for 20 curl -sf "http://127.0.0.1:$HEALTH/readyz"
+  matches "and says that it writes nothing" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'writes nothing'
+  is "and serves" "$(code /catalogs/tag/api/v1/all)" 200
+  matches "its metric is 0" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 0'
+  kill "$first"
+  wait "$first" 2>/dev/null
+  is "the first one releases the Lease" "$(holder)" ""
+  succeeds "the second one leads within its next try" wait_for 40 leads
+}
+serves_tag() { [[ $(code /catalogs/tag/api/v1/all) == 200 ]]; }
+leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
+
+after_change() {
+  is "the changed content is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-001" | sha256)"
+  is "content stays served while polls fail" "$(code /catalogs/hidden/api/v1/all)" 200
+  without_api_server
+}
+
+while_down() {
+  local served
+  succeeds "without the registry the last state is served after a restart" wait_for 20 serves_tag
+  served=$(($(now_ms) - BEGAN))
+  is "within a second of the start ($served ms)" "$((served < 1000))" 1
+  is "and the controller is ready" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" ok
+}
+
+after_deletion() {
+  is "nothing is served after the deletion" "$(code /catalogs/tag/api/v1/all)" 404
+  is "the role of the controller suffices" "$(grep -ci forbidden "$WORK/ours.log")" 0
+  is "no secret is in its log" "$(grep -c "$REGISTRY_PASSWORD" "$WORK/ours.log")" 0
+}
+
+# compared PEER STEP: what both must agree on.
+compared() {
+  # See above: only catalogd needs the registry for a digest after a restart.
+  jq --arg step "$2" '.[] | select($step != "down" or (.name | IN("digest", "bare-digest") | not))' "$WORK/$1/$2.json"
+}
+
+compare() {
+  local step
+  for step in created switched changed down up deleted; do
+    succeeds "statuses are those of catalogd: $step" diff <(compared catalogd "$step") <(compared ours "$step")
+  done
+}
+
+prepare
+story catalogd
+story ours
+compare
+stop_cluster

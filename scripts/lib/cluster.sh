@@ -1,0 +1,51 @@
+# The parts of Kubernetes that controllers need: etcd and kube-apiserver, without nodes.
+# shellcheck shell=bash
+
+NAMESPACE=olmv1-system ACCOUNT=catalogd-controller-manager
+
+# start_cluster: KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API server and CLUSTER_CA its authority.
+start_cluster() {
+  local home=$WORK/cluster etcd port peer
+  mkdir -p "$home"
+  etcd=$(free_port) peer=$(free_port) port=$(free_port)
+  start "$home/etcd.log" kubernetes etcd --data-dir "$home/etcd" --unsafe-no-fsync \
+    --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls "http://127.0.0.1:$etcd" \
+    --listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
+    --initial-cluster "default=http://127.0.0.1:$peer"
+  wait_for 30 curl -sf "http://127.0.0.1:$etcd/health"
+  openssl genrsa -out "$home/account.key" 2048 2>/dev/null
+  echo 'administrator,admin,1,system:masters' >"$home/tokens.csv"
+  start "$home/apiserver.log" kubernetes kube-apiserver --etcd-servers "http://127.0.0.1:$etcd" \
+    --bind-address 127.0.0.1 --secure-port "$port" --cert-dir "$home/certs" --token-auth-file "$home/tokens.csv" \
+    --authorization-mode RBAC --service-cluster-ip-range 10.0.0.0/24 --service-account-issuer https://kubernetes.default.svc \
+    --service-account-key-file "$home/account.key" --service-account-signing-key-file "$home/account.key" \
+    --disable-admission-plugins ServiceAccount
+  APISERVER_PID=$STARTED_PID
+  CLUSTER_URL=https://127.0.0.1:$port CLUSTER_CA=$home/certs/apiserver.crt
+  wait_for 90 curl -sf --cacert "$CLUSTER_CA" -H 'Authorization: Bearer administrator' "$CLUSTER_URL/readyz"
+  export KUBECONFIG=$home/admin.yaml
+  write_kubeconfig "$KUBECONFIG" administrator
+}
+
+# stop_cluster: the API server first. Without etcd it takes minutes to stop.
+stop_cluster() {
+  kill "$APISERVER_PID"
+  wait "$APISERVER_PID" 2>/dev/null
+}
+
+# write_kubeconfig FILE TOKEN
+write_kubeconfig() {
+  cat >"$1" <<YAML
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: $CLUSTER_URL, certificate-authority: $CLUSTER_CA}}]
+users: [{name: u, user: {token: $2}}]
+contexts: [{name: x, context: {cluster: c, user: u, namespace: $NAMESPACE}}]
+current-context: x
+YAML
+}
+
+kubectl() { kubernetes kubectl "$@"; }
+
+# account_token: a token of the service account of catalogd's Deployment.
+account_token() { kubectl create token -n "$NAMESPACE" "$ACCOUNT" --duration 24h; }
