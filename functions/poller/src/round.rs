@@ -97,6 +97,7 @@ impl<'a> Round<'a> {
             // The mirror ends the poll itself, rather than a timeout here, so that the status records the failure.
             time: Some(time),
             before: candidate.status.as_ref(),
+            ..PollOptions::default()
         };
         (
             candidate,
