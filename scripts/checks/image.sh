@@ -26,17 +26,19 @@ digests() {
 documents() {
   local arch size revision
   revision=$(git -C "$ROOT" describe --always --dirty --abbrev=40 --exclude='*')
+  # An image that was built before may be of another commit.
+  [[ -z ${CATALOG_MIRROR_IMAGE:-} ]] || revision='[0-9a-f]{40}(-dirty)?'
   is "the index has both processors" "$(digests "$LAYOUT_OF_IMAGE" | cut -d' ' -f1 | paste -sd' ')" "amd64 arm64"
   for arch in "${ARCHITECTURES[@]}"; do
     size=$(skopeo inspect --override-arch "$arch" --raw "$IMAGE" | jq -r --arg arch "$arch" '.manifests[] | select(.platform.architecture == $arch).digest' |
       { read -r digest; jq '.config.size + ([.layers[].size] | add)' "$LAYOUT_OF_IMAGE/blobs/sha256/${digest#sha256:}"; })
     succeeds "$arch: a pull takes $size bytes, at most $PULL_MAX" test "$size" -le "$PULL_MAX"
-    same_lines "$arch: labels" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels | to_entries[] | "\(.key) \(.value)"' | grep -v -e '\.created ' -e '\.description ')" \
+    same_lines "$arch: labels" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels | to_entries[] | "\(.key) \(.value)"' | grep -v -e '\.created ' -e '\.description ' -e '\.revision ')" \
       "org.opencontainers.image.title catalog-mirror
 org.opencontainers.image.licenses Apache-2.0
 org.opencontainers.image.source $(cargo metadata --manifest-path "$ROOT/Cargo.toml" --format-version 1 --no-deps | jq -r '.packages[] | select(.name == "catalog-mirror").repository')
-org.opencontainers.image.version $("$CATALOG_MIRROR" --version | sed -n '1s/catalog-mirror \([^ ]*\).*/\1/p')
-org.opencontainers.image.revision $revision"
+org.opencontainers.image.version $("$CATALOG_MIRROR" --version | sed -n '1s/catalog-mirror \([^ ]*\).*/\1/p')"
+    matches "$arch: the revision is the commit" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels["org.opencontainers.image.revision"]')" "^$revision$"
     is "$arch: user, program and default command" "$(skopeo inspect --config --override-arch "$arch" "$IMAGE" | jq -c '.config | [.User, .Entrypoint, .Cmd]')" \
       '["65532:0",["/usr/bin/catalog-mirror"],["serve"]]'
   done
@@ -83,7 +85,8 @@ runs() {
   matches "$arch: demo" "$(mirror_in "demo-$arch" "$arch" demo --once --update-after 1s --listen "127.0.0.1:$(free_port)" 2>&1)" 'The image was updated'
   # As Kubernetes mounts a volume without fsGroup where the group may write.
   install -d -m 775 -g 0 "$store"
-  MOUNTS=("$store:/var/lib/catalog-mirror" "$AUTH_FILE:/etc/auth.json:ro" "$REGISTRY_CA:/etc/ca.crt:ro") VARIABLES=(REGISTRY_AUTH_FILE=/etc/auth.json)
+  install -m 644 "$AUTH_FILE" "$WORK/auth.json"
+  MOUNTS=("$store:/var/lib/catalog-mirror" "$WORK/auth.json:/etc/auth.json:ro" "$REGISTRY_CA:/etc/ca.crt:ro") VARIABLES=(REGISTRY_AUTH_FILE=/etc/auth.json)
   mirror_in "poll-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" --ca-file /etc/ca.crt --json >"$WORK/poll-$arch.json" 2>"$WORK/poll-$arch.err"
   is "$arch: polls a registry into a mounted store" "$(jq -r '.[0].outcome' "$WORK/poll-$arch.json")" published
   is "$arch: with the content hash of another build" "$(content_hash "$store" c)" "$(content_hash "$WORK/expected" c)"

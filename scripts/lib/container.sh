@@ -1,6 +1,9 @@
 # Containers of an image that scripts/image built, run by runc as Kubernetes runs them.
 # shellcheck shell=bash
 
+# Any user, and the same one for all containers of a run: a store belongs to the user who made it.
+CONTAINER_USER=$((100000 + RANDOM))
+
 # use_image LAYOUT: IMAGE is the reference of its index afterwards, for skopeo.
 use_image() {
   IMAGE=oci:$1:$(jq -r '.manifests[0].annotations["org.opencontainers.image.ref.name"]' "$1/index.json")
@@ -30,7 +33,7 @@ new_container() {
   rm -f "$folder/config.json"
   runc spec --bundle "$folder"
   # Nothing depends on the user being in /etc/passwd: there is no such file.
-  jq --arg root "$bundle/rootfs" --argjson user "$((100000 + RANDOM))" --slurpfile image "$bundle/image.json" \
+  jq --arg root "$bundle/rootfs" --argjson user "$CONTAINER_USER" --slurpfile image "$bundle/image.json" \
     --argjson runner "$(json_list ${RUNNER:+"$RUNNER"})" --argjson arguments "$(json_list "$@")" \
     --argjson mounts "$(json_list "${MOUNTS[@]}" ${RUNNER:+"$RUNNER:$RUNNER:ro"})" --argjson variables "$(json_list "${VARIABLES[@]}")" '
     $image[0] as $image
@@ -48,4 +51,9 @@ new_container() {
 run_container() { as_root runc --root "$WORK/runc" run --bundle "$WORK/containers/$1" "$1"; }
 
 # start_container NAME: in the background, as `start` does. Its log is $WORK/NAME.log.
-start_container() { start "$WORK/$1.log" as_root runc --root "$WORK/runc" run --bundle "$WORK/containers/$1" "$1"; }
+start_container() {
+  local as=()
+  # Not the function, whose shell would take the signals that end the container.
+  ((EUID == 0)) || as=(sudo -n)
+  start "$WORK/$1.log" "${as[@]}" runc --root "$WORK/runc" run --bundle "$WORK/containers/$1" "$1"
+}
