@@ -67,7 +67,8 @@ need_cargo_lambda() {
 
 # need_image_tools: what builds static programs and container images. CA_BUNDLE is the file of CA certificates afterwards.
 need_image_tools() {
-  need_debian jq=jq git=git python3=python3
+  # `make` builds jemalloc.
+  need_debian jq=jq git=git python3=python3 make=make
   need_python cargo-zigbuild "$ZIGBUILD" "$ZIG" "$CERTIFI"
   export CARGO_ZIGBUILD_PYTHON_PATH=$VENV/bin/python3
   CA_BUNDLE=$("$VENV/bin/python3" -c 'import certifi; print(certifi.where())')
