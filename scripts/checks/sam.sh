@@ -7,7 +7,7 @@ ARCH=${LAMBDA_ARCH:-arm64} MACHINE=aarch64
 need_debian file=file
 need_python_tools
 need_cargo_lambda
-need_rust_target "$ARCH"
+need_lambda_target "$ARCH"
 export SAM_CLI_TELEMETRY=0
 # Not optimised: the check is that it builds, and that takes a third of the time.
 succeeds "sam build builds both functions" env CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64 \

@@ -9,10 +9,15 @@ GRPCURL=github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 # The last version that builds without asking the module proxy for a list of versions.
 MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
+KUSTOMIZE=sigs.k8s.io/kustomize/kustomize/v5@v5.8.0
 COSIGN=github.com/sigstore/cosign/v2/cmd/cosign@v2.6.1
 # The checks install all Python tools at once, so that pip finds versions that work together.
 AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1.9.2
-PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 checkov==3.2.459 openapi-spec-validator
+# Links static programs with zig. All three decide the bytes of the container image.
+ZIGBUILD=cargo-zigbuild==0.24.0 ZIG=ziglang==0.17.1
+# CA certificates of Mozilla. The bundle decides which registries are trusted, so its hash is fixed too.
+CERTIFI=certifi==2026.10.18 CA_SHA256=d87887200c9a705dccc937b9b83b5e67e47024c4a4b7f9dd15700c72e0f55453
+PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 checkov==3.2.459 openapi-spec-validator kubernetes-validate==1.37.0
   "$AWS_CLI" "$SAM_CLI" "$CARGO_LAMBDA")
 
 # Installs what scripts/checks/run needs by default. MinIO and cosign take minutes to build and are used by long checks only.
@@ -27,6 +32,7 @@ install_check_tools() {
   need_opm
   need_catalogd_oracle
   need_grpcurl
+  need_kustomize
 }
 
 need_check_servers() {
@@ -34,10 +40,11 @@ need_check_servers() {
     htpasswd=apache2-utils git=git fcgiwrap=fcgiwrap zstd=zstd curl=curl openssl=openssl
 }
 
-need_python_tools() { need_python checkov "${PYTHON_TOOLS[@]}"; }
+need_python_tools() { need_python kubernetes-validate "${PYTHON_TOOLS[@]}"; }
 need_crane() { need_go crane "$CRANE"; }
 need_oras() { need_go oras "$ORAS"; }
 need_grpcurl() { need_go grpcurl "$GRPCURL"; }
+need_kustomize() { need_go kustomize "$KUSTOMIZE"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
@@ -65,11 +72,27 @@ need_cargo_lambda() {
   [[ $(command -v cargo-lambda) != "${VENV:-none}"/* ]] || export CARGO_ZIGBUILD_PYTHON_PATH=$VENV/bin/python3
 }
 
-# need_rust_target ARCHITECTURE: adds it to the compiler where rustup manages that.
+# need_image_tools: what builds static programs and container images. CA_BUNDLE is the file of CA certificates afterwards.
+need_image_tools() {
+  # `make` builds jemalloc.
+  need_debian jq=jq git=git python3=python3 make=make
+  need_python cargo-zigbuild "$ZIGBUILD" "$ZIG" "$CERTIFI"
+  export CARGO_ZIGBUILD_PYTHON_PATH=$VENV/bin/python3
+  CA_BUNDLE=$("$VENV/bin/python3" -c 'import certifi; print(certifi.where())')
+  [[ $(sha256 "$CA_BUNDLE") == "$CA_SHA256" ]] ||
+    die "$CA_BUNDLE is not the bundle of $CERTIFI: remove $VENV to install it again, or change CA_SHA256 with the version"
+}
+
+# need_rust_target TARGET: adds it to the compiler where rustup manages that.
 need_rust_target() {
+  ! command -v rustup >/dev/null || rustup --quiet target add "$1"
+}
+
+# need_lambda_target ARCHITECTURE: the same for a processor of Lambda, arm64 or x86_64.
+need_lambda_target() {
   local target=aarch64-unknown-linux-gnu
-  [[ $1 == x86_64 ]] && target=x86_64-unknown-linux-gnu
-  ! command -v rustup >/dev/null || rustup --quiet target add "$target"
+  [[ $1 == arm64 ]] || target=x86_64-unknown-linux-gnu
+  need_rust_target "$target"
 }
 
 as_root() {

@@ -1,11 +1,13 @@
 //! The HTTP contract over a real socket: a poll in one process, a server in another.
 
-use std::io::Read;
+use std::{io::Read, time::Duration};
 
 use model::Sha256;
 use reqwest::Method;
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::Kind;
+use tokio::time::{sleep, timeout};
 
 use crate::support::{
     binary::{Server, run},
@@ -165,5 +167,44 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     assert_eq!(http::get(&format!("{}/readyz", server.url), &[]).await.status(), 200);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+/// A catalog that cannot be polled delays it no longer than its first poll.
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_is_ready_when_each_catalog_is_published_or_was_polled() {
+    let registry = testkit::Registry::start().await;
+    registry.push(
+        "demo",
+        "latest",
+        &catalogs::image(&catalogs::files(&catalogs::folder("v1"))),
+    );
+    registry.delay(Kind::Blob, Duration::from_secs(3));
+    let store = TempDir::new().unwrap();
+    let server = Server::start([
+        "serve",
+        "--store",
+        &store.path().display().to_string(),
+        "--catalog",
+        &format!("demo={}", registry.reference("demo", "latest")),
+        "--catalog",
+        &format!("absent={}", registry.reference("absent", "latest")),
+        "--plain-http",
+        registry.host(),
+    ]);
+    let status = async |path: &str| {
+        let answer = http::get(&format!("{}{path}", server.url), &[]).await;
+        answer.status().as_u16()
+    };
+    assert_eq!((status("/readyz").await, status("/healthz").await), (503, 200));
+    let first_polls = async {
+        while status("/readyz").await == 503 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), first_polls).await.unwrap();
+    assert_eq!(status("/readyz").await, 200);
+    assert_eq!(status("/catalogs/demo/content-hash").await, 200);
+    assert_eq!(status("/catalogs/absent/content-hash").await, 404);
     assert_eq!(server.terminate(), Some(0));
 }

@@ -110,6 +110,9 @@ pub enum ApiError {
     /// An HTTP/1.1 request without exactly one valid `Host` field (RFC 9112, section 3.2).
     #[error("an HTTP/1.1 request needs exactly one Host field, with a host and at most a port")]
     Host,
+    /// A server that has not polled each of its catalogs yet.
+    #[error("the first polls of the catalogs have not ended yet; try again later")]
+    NotReady,
     /// The store failed or cannot be reached.
     #[error("the store does not answer")]
     Store(#[source] StoreError),
@@ -244,6 +247,7 @@ impl ApiError {
             Self::TooManyLogins => (StatusCode::TOO_MANY_REQUESTS, "too-many-logins", "TOOMANYREQUESTS"),
             Self::TooManyQueries => (StatusCode::TOO_MANY_REQUESTS, "too-many-queries", "TOOMANYREQUESTS"),
             Self::SlowQuery(_) => (StatusCode::UNPROCESSABLE_ENTITY, "slow-query", "UNKNOWN"),
+            Self::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "UNAVAILABLE"),
             // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
             // (`stale-if-error`).
             Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } | Self::Untrusted { .. } => {
@@ -264,7 +268,7 @@ impl ApiError {
             Self::CatalogName(source) => source.to_string(),
             Self::GraphQlTypes(source) => format!("this catalog has no GraphQL: {source}"),
             Self::GraphQlRequest(source) => source.to_string(),
-            error if error.kind().status.is_server_error() => {
+            error if error.kind().status.is_server_error() && !matches!(error, Self::NotReady) => {
                 "the catalog cannot be read at the moment; try again later".to_owned()
             }
             error => error.to_string(),

@@ -1,4 +1,9 @@
-use std::{error::Error, fmt::Debug, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    fmt::Debug,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use model::Key;
@@ -22,6 +27,9 @@ pub struct HttpSettings {
     /// Keys of which at least one has to have signed each pointer. Default: no signature is required. A pointer without such a
     /// signature, or with a lower serial than one that was served before, is refused; the last verified state stays served.
     pub trust: Option<Trust>,
+    /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first polls, so that a load balancer
+    /// sends no client to a catalog that is not there yet.
+    pub ready: Arc<AtomicBool>,
 }
 
 impl Default for HttpSettings {
@@ -32,6 +40,7 @@ impl Default for HttpSettings {
             large: Large::default(),
             retry_after: Duration::from_secs(5),
             trust: None,
+            ready: Arc::new(AtomicBool::new(true)),
         }
     }
 }

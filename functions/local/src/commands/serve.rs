@@ -1,7 +1,14 @@
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use config::Config;
 use http_api::PublishedCatalogs;
+use model::CatalogName;
 use prometheus_client::registry::Registry;
 use publish::{Schedule, notify::Notifier};
 use store::{Store, StorePlace};
@@ -29,9 +36,14 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let collections = publish::GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;
+    let ready = Arc::new(AtomicBool::new(true));
     let poller = match args.no_poll {
         true => None,
-        false => Some(Poller::new(&args, &place, &config, &store, polls.clone(), events)?),
+        false => {
+            let first_polls = FirstPolls::new(&config, &*store, ready.clone()).await?;
+            let poller = Poller::new(&args, &place, &config, &store, polls.clone(), events, first_polls);
+            Some(poller?)
+        }
     };
 
     #[cfg(feature = "grpc")]
@@ -64,6 +76,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         cache_bytes: args.server.cache_size << 20,
         freshness: place.freshness(),
         trust: config.keys.trust(),
+        ready,
         ..http_api::HttpSettings::default()
     };
     let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
@@ -92,11 +105,40 @@ fn warn_without_tls(args: &ServeArgs, config: &Config) {
     }
 }
 
+/// Catalogs that are not published and were not polled yet. `/readyz` waits for them, but for one poll of each only: a registry
+/// that does not answer must not keep the other catalogs from clients.
+struct FirstPolls {
+    pending: Mutex<BTreeSet<CatalogName>>,
+    ready: Arc<AtomicBool>,
+}
+
+impl FirstPolls {
+    /// Looks into the store for what is published. `ready` is set when no catalog is left.
+    async fn new(config: &Config, store: &dyn Store, ready: Arc<AtomicBool>) -> anyhow::Result<Self> {
+        let mut pending: BTreeSet<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+        for name in wiring::names(store).await? {
+            pending.remove(&name);
+        }
+        ready.store(pending.is_empty(), Ordering::Relaxed);
+        let pending = Mutex::new(pending);
+        Ok(Self { pending, ready })
+    }
+
+    /// Records the end of a poll, whatever its outcome was.
+    fn end(&self, catalog: &CatalogName) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.remove(catalog);
+        if pending.is_empty() {
+            self.ready.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// The scheduled polls of `serve`, and the events that follow them.
 struct Poller {
     schedule: Schedule,
     notifier: Arc<Notifier>,
-    names: Vec<model::CatalogName>,
+    names: Vec<CatalogName>,
 }
 
 impl Poller {
@@ -107,6 +149,7 @@ impl Poller {
         store: &Arc<dyn Store>,
         polls: publish::PollMetrics,
         events: publish::notify::NotifyMetrics,
+        first_polls: FirstPolls,
     ) -> anyhow::Result<Self> {
         let mirror = Arc::new(wiring::mirror(&args.catalogs, place, config, store.clone(), polls)?);
         let settings = publish::notify::NotifierSettings::patient();
@@ -114,7 +157,10 @@ impl Poller {
         let after = notifier.clone();
         let schedule = Schedule::new(mirror, config.catalogs.clone());
         Ok(Self {
-            schedule: schedule.after_each(move |report| after.spawn_after(report)),
+            schedule: schedule.after_each(move |report| {
+                first_polls.end(&report.catalog);
+                after.spawn_after(report);
+            }),
             notifier,
             names: config.catalogs.iter().map(|catalog| catalog.name.clone()).collect(),
         })

@@ -1,3 +1,5 @@
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 use model::{CachePolicy, Key, Sha256};
 
@@ -18,7 +20,7 @@ pub(super) const READINESS: Route = Route {
     path: "/readyz",
     handler: |call| Box::pin(readiness(call)),
     id: "getReadiness",
-    summary: "Answers as long as the store does",
+    summary: "Answers once the catalogs were polled, as long as the store does",
     body: BodyType::Text,
     errors: &[503],
     ..DOCUMENT
@@ -42,6 +44,9 @@ pub(super) const CONTRACT: Route = Route {
 
 /// Any answer of the store will do: an empty one has no `catalogs.json` yet.
 async fn readiness(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    if !call.app.settings.ready.load(Ordering::Relaxed) {
+        return Err(ApiError::NotReady);
+    }
     match call.app.store.head(&Key::Catalogs).await {
         Ok(_) => Ok(ok()),
         Err(error) if error.is_not_found() => Ok(ok()),

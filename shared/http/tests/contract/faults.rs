@@ -1,5 +1,7 @@
 //! Failing stores and damaged objects.
 
+use std::sync::atomic::Ordering;
+
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use model::{Catalogs, Document, Key};
@@ -34,6 +36,30 @@ async fn failing_store_is_answered_with_503() {
     assert_eq!(world.get("/readyz", &[]).await.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(world.get("/healthz", &[]).await.status, StatusCode::OK);
     world.store.clear_hook();
+    assert_eq!(world.get("/readyz", &[]).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn server_before_its_first_polls_is_not_ready() {
+    let settings = HttpSettings::default();
+    let ready = settings.ready.clone();
+    ready.store(false, Ordering::Relaxed);
+    let world = World::with(settings, Publication::default(), LINES).await;
+    insta::assert_snapshot!(world.show("/readyz", &[]).await, @r#"
+    503 Service Unavailable
+    cache-control: no-store
+    content-length: 175
+    content-type: application/problem+json
+    retry-after: 5
+
+    {"type":"urn:problem-type:catalog-mirror:not-ready","title":"Service Unavailable","status":503,"detail":"the first polls of the catalogs have not ended yet; try again later"}
+    "#);
+    assert_eq!(world.get("/healthz", &[]).await.status, StatusCode::OK);
+    assert_eq!(
+        world.get("/catalogs/demo/content-hash", &[]).await.status,
+        StatusCode::OK
+    );
+    ready.store(true, Ordering::Relaxed);
     assert_eq!(world.get("/readyz", &[]).await.status, StatusCode::OK);
 }
 

@@ -1,0 +1,140 @@
+# The container image: what is in it, how large it is, and the program in it, run without privileges on amd64 and, under qemu, on
+# arm64. A long check, because it compiles the program for both processors as it is shipped.
+#
+# CATALOG_MIRROR_IMAGE names a layout that scripts/image wrote (default: it is built, by IMAGE_PROFILE or the profile dist).
+# IMAGE_TWICE=1 builds it once more from a clone in another folder: each processor must have the same digest.
+# shellcheck shell=bash
+
+# shellcheck source=/dev/null
+source "$LIB/container.sh"
+
+LAYOUT_OF_IMAGE=${CATALOG_MIRROR_IMAGE:-$WORK/image}
+PROFILE_OF_IMAGE=${IMAGE_PROFILE:-dist}
+# Bytes that a node pulls at most.
+PULL_MAX=30000000
+ARCHITECTURES=(amd64 arm64)
+declare -A TARGETS=([amd64]=x86_64-unknown-linux-musl [arm64]=aarch64-unknown-linux-musl) MACHINES=([amd64]=x86-64 [arm64]=aarch64)
+MOUNTS=() VARIABLES=()
+
+# digests LAYOUT: `architecture digest` of each manifest.
+digests() {
+  skopeo inspect --raw "oci:$1:$(jq -r '.manifests[0].annotations["org.opencontainers.image.ref.name"]' "$1/index.json")" |
+    jq -r '.manifests[] | "\(.platform.architecture) \(.digest)"'
+}
+
+# What a registry and a runtime ask of an image, told by skopeo.
+documents() {
+  local arch size revision
+  revision=$(git -C "$ROOT" describe --always --dirty --abbrev=40 --exclude='*')
+  # An image that was built before may be of another commit.
+  [[ -z ${CATALOG_MIRROR_IMAGE:-} ]] || revision='[0-9a-f]{40}(-dirty)?'
+  is "the index has both processors" "$(digests "$LAYOUT_OF_IMAGE" | cut -d' ' -f1 | paste -sd' ')" "amd64 arm64"
+  for arch in "${ARCHITECTURES[@]}"; do
+    size=$(skopeo inspect --override-arch "$arch" --raw "$IMAGE" | jq -r --arg arch "$arch" '.manifests[] | select(.platform.architecture == $arch).digest' |
+      { read -r digest; jq '.config.size + ([.layers[].size] | add)' "$LAYOUT_OF_IMAGE/blobs/sha256/${digest#sha256:}"; })
+    succeeds "$arch: a pull takes $size bytes, at most $PULL_MAX" test "$size" -le "$PULL_MAX"
+    same_lines "$arch: labels" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels | to_entries[] | "\(.key) \(.value)"' | grep -v -e '\.created ' -e '\.description ' -e '\.revision ')" \
+      "org.opencontainers.image.title catalog-mirror
+org.opencontainers.image.licenses Apache-2.0
+org.opencontainers.image.source $(cargo metadata --manifest-path "$ROOT/Cargo.toml" --format-version 1 --no-deps | jq -r '.packages[] | select(.name == "catalog-mirror").repository')
+org.opencontainers.image.version $("$CATALOG_MIRROR" --version | sed -n '1s/catalog-mirror \([^ ]*\).*/\1/p')"
+    matches "$arch: the revision is the commit" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels["org.opencontainers.image.revision"]')" "^$revision$"
+    is "$arch: user, program and default command" "$(skopeo inspect --config --override-arch "$arch" "$IMAGE" | jq -c '.config | [.User, .Entrypoint, .Cmd]')" \
+      '["65532:0",["/usr/bin/catalog-mirror"],["serve"]]'
+  done
+  succeeds "a registry takes it" copy_image "$IMAGE" "docker://$REGISTRY/ns/mirror:v1" --all
+  is "and has the same bytes" "$(skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "docker://$REGISTRY/ns/mirror:v1" | sha256)" \
+    "$(skopeo inspect --raw "$IMAGE" | sha256)"
+}
+
+# Files with their modes and owners; folders that the program writes, or that are only on the way, without names of their own.
+files_of_image() {
+  local arch=$1 root=$WORK/$1/rootfs
+  same_lines "$arch: files" "$(cd "$root" && find . -mindepth 1 \( -type f -o -perm /022 \) -printf '%P %m %U:%G\n')" \
+    "etc/ssl/certs/ca-certificates.crt 644 0:0
+tmp 1777 0:0
+usr/bin/catalog-mirror 755 0:0
+usr/share/catalog-mirror/sbom.cdx.json 644 0:0
+usr/share/licenses/catalog-mirror/LICENSE 644 0:0
+var/lib/catalog-mirror 775 65532:0"
+  matches "$arch: the program needs no library" "$(file -b "$root/usr/bin/catalog-mirror")" "ELF 64-bit.* ${MACHINES[$arch]}.*static"
+  is "$arch: it names no folder of the machine that built it" "$(grep -c -a -e "$ROOT" -e "$HOME/" "$root/usr/bin/catalog-mirror")" 0
+}
+
+# `cargo tree` finds out by itself which crates the program has. Macros are in no program.
+bill_of_materials() {
+  local arch=$1
+  same_lines "$arch: the SBOM has the crates of cargo tree" \
+    "$(jq -r '.metadata.component, .components[] | select(.purl | startswith("pkg:cargo/")) | "\(.name) \(.version)"' "$WORK/$arch/rootfs/usr/share/catalog-mirror/sbom.cdx.json")" \
+    "$(cd "$ROOT" && cargo tree --locked --package catalog-mirror --target "${TARGETS[$arch]}" --edges normal,no-proc-macro --prefix none --no-dedupe |
+      sed 's/^\([^ ]*\) v\([^ ]*\).*/\1 \2/' | sort -u)"
+  is "$arch: with a licence for each" \
+    "$(jq -c '[.components[] | select((.purl | startswith("pkg:cargo/")) and (.licenses | not)).name]' "$WORK/$arch/rootfs/usr/share/catalog-mirror/sbom.cdx.json")" '[]'
+}
+
+# mirror_in CONTAINER ARCH ARGUMENT...: a command of the program in a container.
+mirror_in() {
+  RUNNER=${RUNNERS[$2]} new_container "$1" "$WORK/$2" "${@:3}"
+  run_container "$1"
+}
+
+# demo, poll from a registry into a mounted store, serve, verify.
+runs() {
+  local arch=$1 store=$WORK/store-$1 port code=0
+  MOUNTS=() VARIABLES=()
+  matches "$arch: demo" "$(mirror_in "demo-$arch" "$arch" demo --once --update-after 1s --listen "127.0.0.1:$(free_port)" 2>&1)" 'The image was updated'
+  # As Kubernetes mounts a volume without fsGroup where the group may write.
+  install -d -m 775 -g 0 "$store"
+  install -m 644 "$AUTH_FILE" "$WORK/auth.json"
+  MOUNTS=("$store:/var/lib/catalog-mirror" "$WORK/auth.json:/etc/auth.json:ro" "$REGISTRY_CA:/etc/ca.crt:ro") VARIABLES=(REGISTRY_AUTH_FILE=/etc/auth.json)
+  mirror_in "poll-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" --ca-file /etc/ca.crt --json >"$WORK/poll-$arch.json" 2>"$WORK/poll-$arch.err"
+  is "$arch: polls a registry into a mounted store" "$(jq -r '.[0].outcome' "$WORK/poll-$arch.json")" published
+  is "$arch: with the content hash of another build" "$(content_hash "$store" c)" "$(content_hash "$WORK/expected" c)"
+  # The system's CA certificates are those of the image, unless a file is mounted over them.
+  MOUNTS+=("$REGISTRY_CA:/etc/ssl/certs/ca-certificates.crt:ro")
+  matches "$arch: CA certificates can be mounted" "$(mirror_in "ca-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" 2>&1)" 'unchanged'
+  matches "$arch: a root that cannot be written needs a store that can" \
+    "$(MOUNTS=() && mirror_in "lost-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" 2>&1)" 'cannot open the store.*Read-only'
+  port=$(free_port)
+  MOUNTS=("$store:/var/lib/catalog-mirror:ro") VARIABLES=(CATALOG_MIRROR_LISTEN="127.0.0.1:$port")
+  RUNNER=${RUNNERS[$arch]} new_container "serve-$arch" "$WORK/$arch" serve --no-poll
+  start_container "serve-$arch"
+  wait_for 20 curl -sf "http://127.0.0.1:$port/readyz"
+  is "$arch: serves the store" "$(fetch gzip "http://127.0.0.1:$port/catalogs/c/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
+  kill -TERM "$STARTED_PID"
+  wait "$STARTED_PID" || code=$?
+  is "$arch: SIGTERM ends the server, whose process ID is 1" "$code" 0
+  VARIABLES=()
+  succeeds "$arch: verifies the store" mirror_in "verify-$arch" "$arch" verify
+}
+
+# Loads the roots of the image and not those of this machine; a debug line tells how many.
+roots() {
+  MOUNTS=() VARIABLES=(RUST_LOG=catalog_mirror_fetch=debug)
+  matches "the program finds the CA certificates of the image" \
+    "$(mirror_in roots amd64 render "127.0.0.1:1/ns/catalog:v1" 2>&1)" "added=$(grep -c BEGIN.CERT "$WORK/amd64/rootfs/etc/ssl/certs/ca-certificates.crt") ignored=0"
+}
+
+# A clone in a folder of another name, with a target folder of another name.
+same_bytes_again() {
+  git clone --quiet "$ROOT" "$WORK/elsewhere/clone of the tree"
+  git -C "$WORK/elsewhere/clone of the tree" checkout --quiet "$(git -C "$ROOT" rev-parse HEAD)"
+  CARGO_TARGET_DIR=$WORK/elsewhere/target "$WORK/elsewhere/clone of the tree/scripts/image" --profile "$PROFILE_OF_IMAGE" --out "$WORK/again" >"$WORK/again.log" 2>&1
+  is "a build elsewhere has the same digests" "$(digests "$WORK/again")" "$(digests "$LAYOUT_OF_IMAGE")"
+}
+
+need_debian runc=runc umoci=umoci skopeo=skopeo qemu-aarch64-static=qemu-user-static file=file
+declare -A RUNNERS=([amd64]="" [arm64]=$(command -v qemu-aarch64-static))
+[[ -n ${CATALOG_MIRROR_IMAGE:-} ]] || "$ROOT/scripts/image" --profile "$PROFILE_OF_IMAGE" --out "$LAYOUT_OF_IMAGE"
+use_image "$LAYOUT_OF_IMAGE"
+copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/ns/catalog:v1"
+poll "$WORK/expected" "c=$REGISTRY/ns/catalog:v1" >/dev/null
+documents
+for arch in "${ARCHITECTURES[@]}"; do
+  unpack_image "$arch" "$WORK/$arch"
+  files_of_image "$arch"
+  bill_of_materials "$arch"
+  runs "$arch"
+done
+roots
+if [[ -n ${IMAGE_TWICE:-} ]]; then same_bytes_again; fi

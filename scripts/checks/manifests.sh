@@ -1,0 +1,109 @@
+# The manifests for Kubernetes: kustomize builds them, Kubernetes' own schemas accept them, they keep to Pod Security "restricted",
+# and the program starts with exactly their arguments.
+# shellcheck shell=bash
+
+MANIFESTS=$ROOT/infra/kubernetes/mirror
+COMPONENTS=(certificate openshift registry-api service-monitor)
+# The oldest version with all fields, and the newest that the validator knows. Without fields that they do not know.
+VERSIONS=(1.32 1.37)
+# Resources of operators, for which Kubernetes has no schema.
+CUSTOM='["Certificate", "ServiceMonitor"]'
+
+# build VARIANT [COMPONENT...]: the objects as JSON, one a line.
+build() {
+  local overlay=$WORK/overlay up each
+  up=$(realpath --relative-to "$overlay" "$MANIFESTS")
+  mkdir -p "$overlay"
+  {
+    printf 'namespace: mirrors\nresources: [%s]\ncomponents:\n' "$up/$1"
+    for each in "${@:2}"; do printf -- '- %s\n' "$up/components/$each"; done
+  } >"$overlay/kustomization.yaml"
+  kustomize build "$overlay" | "$VENV/bin/python" -c 'import json, sys, yaml
+for each in yaml.safe_load_all(sys.stdin): print(json.dumps(each))'
+}
+
+# accepted NAME OBJECTS
+accepted() {
+  local name=$1 version
+  jq -c --argjson custom "$CUSTOM" 'select(.kind as $kind | $custom | index($kind) | not)' "$2" >"$WORK/core.json"
+  # The validator reads YAML, of which JSON is a part, and separate documents.
+  sed 's/^/---\n/' "$WORK/core.json" >"$WORK/core.yaml"
+  for version in "${VERSIONS[@]}"; do
+    succeeds "$name: Kubernetes $version accepts all objects" kubernetes-validate --strict --no-warn -k "$version" "$WORK/core.yaml"
+  done
+}
+
+pods() { jq -c 'select(.spec.template.spec.containers) | {name: .metadata.name, labels: .spec.template.metadata.labels, spec: .spec.template.spec}' "$1"; }
+
+# The rules of the profile, and what it leaves open: the root, tokens, resources.
+restricted() {
+  is "$1: pods are restricted" "$(pods "$2" | jq -c 'select(
+      (.spec.securityContext | .runAsNonRoot and .seccompProfile.type == "RuntimeDefault")
+      and ([.spec.hostNetwork, .spec.hostPID, .spec.hostIPC] | any | not)
+      and ([.spec.volumes[] | keys[] | select(. != "name")] - ["configMap", "emptyDir", "secret"] == [])
+      and ([.spec.containers[].securityContext | (.allowPrivilegeEscalation == false) and .readOnlyRootFilesystem and .capabilities == {drop: ["ALL"]}] | all)
+      | not).name')" ""
+  is "$1: pods have no token, and limits of memory" "$(pods "$2" | jq -c 'select(
+      .spec.automountServiceAccountToken == false and (.spec.containers[0].resources | .requests.cpu and .requests.memory and .limits.memory) | not).name')" ""
+}
+
+# Each selector matches pods of the same build; each mount has its volume, each reference its object.
+connected() {
+  local file=$2
+  is "$1: Services, budgets and policies select pods" "$(jq -rs '
+    [.[] | select(.spec.template.spec.containers).spec.template.metadata.labels] as $pods
+    | .[] | select(.kind == "Service" or .kind == "PodDisruptionBudget" or .kind == "NetworkPolicy")
+    | (if .kind == "Service" then .spec.selector else (.spec.selector // .spec.podSelector).matchLabels end) as $wanted
+    | select([$pods[] | . as $labels | $wanted | to_entries | all($labels[.key] == .value)] | any | not) | .kind' "$file")" ""
+  is "$1: mounts have volumes" "$(jq -c 'select(.spec.template.spec.containers)
+    | ([.spec.template.spec.containers[].volumeMounts[].name] - [.spec.template.spec.volumes[].name] - [.spec.volumeClaimTemplates[]?.metadata.name])
+    | select(. != [])' "$file")" ""
+  is "$1: service accounts and settings are there" "$(jq -rs '[.[] | "\(.kind)/\(.metadata.name)"] as $there
+    | [.[].spec.template.spec | select(.containers) | "ServiceAccount/\(.serviceAccountName)", "ConfigMap/\(.volumes[].configMap.name // empty)",
+       "ConfigMap/\(.containers[].envFrom[]?.configMapRef.name // empty)"] - $there | .[]' "$file")" ""
+}
+
+# starts NAME OBJECTS POD SCHEME [registry-api]: the program, with the arguments and the variables of a pod. Only folders and ports are others.
+starts() {
+  local name=$1 pod arguments variables port grpc log=$WORK/$3.log
+  pod=$(pods "$2" | jq -c --arg name "$3" 'select(.name == $name)')
+  port=$(free_port) grpc=$(free_port)
+  jq -r 'select(.kind == "ConfigMap") | .data["catalogs.yaml"] // empty' "$2" |
+    sed "s|source: .*|source: oci:$LAYOUT:$LAST_TAG|" >"$WORK/etc/catalog-mirror/catalogs.yaml"
+  # Clients of OLM v0 can use no TLS, so a mirror that has it must be told what is for all.
+  if [[ $4 == https ]]; then echo 'grpc: {anonymous: [operatorhubio]}' >>"$WORK/etc/catalog-mirror/catalogs.yaml"; fi
+  mapfile -t arguments < <(jq -r '.spec.containers[0].args[]' <<<"$pod" |
+    sed "s|=/etc/|=$WORK/etc/|; s|=/var/lib/|=$WORK/lib/|; s|0.0.0.0:8080|127.0.0.1:$port|; s|0.0.0.0:50051|127.0.0.1:$grpc|")
+  mapfile -t variables < <(jq -rs '.[] | select(.kind == "ConfigMap" and (.metadata.name | startswith("catalog-mirror-s3"))) | .data
+    | to_entries[] | "\(.key)=\(.value)"' "$2")
+  start "$log" env "${variables[@]}" "$CATALOG_MIRROR" "${arguments[@]}"
+  succeeds "$name: $3 starts with its arguments and is ready" wait_for 30 curl -sfk "$4://127.0.0.1:$port/readyz"
+  if [[ -n ${5:-} ]]; then succeeds "$name: it answers the registry API" wait_for 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$grpc"; fi
+}
+
+# built VARIANT [COMPONENT...]: whatever a person puts together fits together.
+built() {
+  local name="$1${2:+ with ${*:2}}" objects=$WORK/$1.json
+  if ! build "$@" >"$objects"; then not_ok "$name: kustomize builds it"; return; fi
+  connected "$name" "$objects"
+  # One component alone has nothing that all together do not have.
+  if (($# == 2)); then return; fi
+  accepted "$name" "$objects"
+  restricted "$name" "$objects"
+}
+
+need_python_tools
+need_kustomize
+mkdir -p "$WORK/etc/catalog-mirror" "$WORK/lib"
+make_certificates "$WORK/etc/catalog-mirror-tls"
+start_moto
+use_s3 "$MOTO_URL"
+make_bucket catalog-mirror
+for variant in volume s3; do
+  for component in "${COMPONENTS[@]}"; do built "$variant" "$component"; done
+  built "$variant"
+  starts "$variant" "$WORK/$variant.json" catalog-mirror http
+  built "$variant" "${COMPONENTS[@]}"
+  starts "$variant with ${COMPONENTS[*]}" "$WORK/$variant.json" catalog-mirror https registry-api
+done
+starts s3 "$WORK/s3.json" catalog-mirror-poller https

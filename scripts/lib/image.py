@@ -1,0 +1,118 @@
+"""Writes an OCI layout with an image index, without a base image: the same input gives the same bytes.
+
+    image.py OUT --tag TAG --epoch SECONDS --program ARCH=FILE... --file FILE=PATH... --label NAME=VALUE...
+
+--program  the program for a platform; may be repeated, once for each architecture
+--file     a file that each image has; ARCH in the name of the file is replaced by the architecture
+--label    a label of each image, which is also an annotation of the index and of its manifests
+Prints for each platform: architecture, digest of its manifest, bytes to pull. Then `index`, digest of the index, bytes of all.
+"""
+import argparse, gzip, hashlib, io, json, pathlib, sys, tarfile
+
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
+
+PROGRAM = "usr/bin/catalog-mirror"
+STORE = "var/lib/catalog-mirror"
+# The user of "distroless" images. Group 0, because OpenShift runs containers as any user of that group.
+USER, GROUP = 65532, 0
+# Modes of the folders that are not 0755 and root's: whatever user runs the program, it may write there.
+FOLDERS = {"tmp": (0o1777, 0), STORE: (0o775, USER)}
+
+
+def tar_of(files, epoch):
+    """Returns a tar archive. Names are sorted and times equal, so the archive depends on nothing else than the files."""
+    folders = {str(parent) for path in [*files, *FOLDERS] for parent in pathlib.PurePosixPath(path).parents} - {"."}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in sorted(folders | set(FOLDERS) | set(files)):
+            entry = tarfile.TarInfo(path)
+            entry.mtime = epoch
+            if path in files:
+                entry.size = len(files[path])
+                entry.mode = 0o755 if path == PROGRAM else 0o644
+                archive.addfile(entry, io.BytesIO(files[path]))
+            else:
+                entry.type = tarfile.DIRTYPE
+                entry.mode, entry.uid = FOLDERS.get(path, (0o755, 0))
+                entry.gid = GROUP
+                archive.addfile(entry)
+    return buffer.getvalue()
+
+
+class Layout:
+    """Blobs of an OCI layout."""
+
+    def __init__(self, folder):
+        self.blobs = folder / "blobs" / "sha256"
+        self.blobs.mkdir(parents=True)
+
+    def add(self, media_type, content, **fields):
+        """Stores a blob, documents as JSON, and returns its descriptor."""
+        if not isinstance(content, bytes):
+            content = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        digest = hashlib.sha256(content).hexdigest()
+        (self.blobs / digest).write_bytes(content)
+        return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content), **fields}
+
+
+def add_image(layout, architecture, files, labels, epoch):
+    """Stores the image for one architecture. Returns the descriptor of its manifest and the bytes that a pull fetches."""
+    tar = tar_of(files, epoch)
+    # Without a name and a time. Every runtime reads gzip.
+    layer = layout.add(LAYER, gzip.compress(tar, compresslevel=9, mtime=0))
+    config = layout.add(CONFIG, {
+        "architecture": architecture, "os": "linux", "created": labels["org.opencontainers.image.created"],
+        "config": {
+            "User": f"{USER}:{GROUP}", "Entrypoint": [f"/{PROGRAM}"], "Cmd": ["serve"], "WorkingDir": "/",
+            # A port of the loopback interface could not be reached from outside of the container.
+            "Env": ["PATH=/usr/bin", f"CATALOG_MIRROR_STORE=/{STORE}", "CATALOG_MIRROR_LISTEN=0.0.0.0:8080"],
+            "ExposedPorts": {"8080/tcp": {}}, "Labels": labels,
+        },
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(tar).hexdigest()]},
+        "history": [{"created": labels["org.opencontainers.image.created"], "created_by": "scripts/image"}],
+    })
+    manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer], "annotations": labels}
+    platform = {"architecture": architecture, "os": "linux"}
+    descriptor = layout.add(MANIFEST, manifest, platform=platform)
+    return descriptor, descriptor["size"] + config["size"] + layer["size"]
+
+
+def pair(text):
+    name, found, value = text.partition("=")
+    if not found:
+        raise argparse.ArgumentTypeError(f"write NAME=VALUE, not {text}")
+    return name, value
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--tag", required=True)
+    parser.add_argument("--epoch", type=int, required=True)
+    for option in ("--program", "--file", "--label"):
+        parser.add_argument(option, type=pair, action="append", required=True)
+    options = parser.parse_args()
+    labels = dict(options.label)
+    layout = Layout(options.out)
+    manifests, total = [], 0
+    for architecture, program in sorted(options.program):
+        files = {PROGRAM: pathlib.Path(program).read_bytes()}
+        for source, path in options.file:
+            files[path.lstrip("/")] = pathlib.Path(source.replace("ARCH", architecture)).read_bytes()
+        descriptor, size = add_image(layout, architecture, files, labels, options.epoch)
+        print(architecture, descriptor["digest"], size)
+        manifests.append(descriptor)
+        total += size
+    index = layout.add(INDEX, {"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests, "annotations": labels})
+    print("index", index["digest"], total + index["size"])
+    index["annotations"] = {"org.opencontainers.image.ref.name": options.tag}
+    top = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [index]}
+    (options.out / "oci-layout").write_text('{"imageLayoutVersion":"1.0.0"}')
+    # Last, because a layout without it is not one.
+    (options.out / "index.json").write_text(json.dumps(top, sort_keys=True, separators=(",", ":")))
+
+
+sys.exit(main())
