@@ -16,8 +16,8 @@ const CONTENTS_BYTES: usize = 24 << 20;
 /// Estimated number of packages.
 const PACKAGES: usize = 512;
 
-/// Maximum number of packages whose contents are made at the same time.
-const BUILDS: usize = 4;
+/// Maximum number of packages whose contents are made at the same time: each takes several times its longest line.
+const BUILDS: usize = 2;
 
 /// Contents of packages, or the reason for which they have none, by the hash of their lines.
 #[derive(Clone)]
