@@ -51,12 +51,7 @@ pub(crate) fn next_status(
 ) -> CatalogStatus {
     let mut status = before.clone();
     let mut set = |kind, is_true, reason: &str, message: &str| {
-        set_condition(
-            &mut status.conditions,
-            (kind, is_true, reason, message),
-            generation,
-            now,
-        );
+        set_condition(&mut status.conditions, kind, is_true, reason, message, generation, now);
     };
     match fact {
         Fact::Stored { reference, unpacked } => {
@@ -108,7 +103,10 @@ fn without_content(status: &mut CatalogStatus) {
 /// Sets a condition as `meta.SetStatusCondition` of apimachinery does: the time changes with `status` only.
 fn set_condition(
     conditions: &mut Vec<Condition>,
-    (kind, is_true, reason, message): (&str, bool, &str, &str),
+    kind: &str,
+    is_true: bool,
+    reason: &str,
+    message: &str,
     generation: i64,
     now: &Time,
 ) {

@@ -26,7 +26,7 @@ const LEASE: &str = "catalogd-operator-lock";
 /// Maximum time of one request. Three of them fit into [`RENEW_TIME`] with the waits between them.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
-/// Whether this replica leads, for readiness and metrics.
+/// State of the election in this replica, for readiness and metrics.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leading {
     flag: Arc<AtomicBool>,

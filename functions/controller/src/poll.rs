@@ -45,7 +45,7 @@ impl Reconciler {
         // A task of its own: a panic must not end the work on other catalogs.
         let polling = tokio::spawn(async move {
             let options = PollOptions {
-                // The owner of the ClusterCatalog decides what it holds, and nobody could force the poll here.
+                // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to force a poll.
                 accept_gone: true,
                 ..PollOptions::default()
             };

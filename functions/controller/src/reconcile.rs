@@ -170,14 +170,14 @@ impl Reconciler {
         self.lock().remove(object.name());
         self.write_status(object, fact).await?;
         if object.has_finalizer() {
-            self.change(object, |found| {
+            let change = |found: &ClusterCatalog| {
                 found.has_finalizer().then(|| {
                     let others = found.metadata.finalizers.iter().flatten();
                     let others: Vec<_> = others.filter(|finalizer| *finalizer != FINALIZER).collect();
                     json!({"metadata": {"finalizers": others}})
                 })
-            })
-            .await?;
+            };
+            self.write(object, change, Target::Object).await?;
         }
         Ok(Action::await_change())
     }
@@ -196,7 +196,7 @@ impl Reconciler {
                 json!({"metadata": {"finalizers": finalizers, "labels": {NAME_LABEL: found.name()}}})
             })
         };
-        self.change(object, change).await.map(drop)
+        self.write(object, change, Target::Object).await.map(drop)
     }
 
     /// Writes the status that follows from a fact, if it differs. Returns true if something was written.
@@ -208,14 +208,6 @@ impl Reconciler {
             (next != found.status).then(|| json!({"status": next}))
         };
         self.write(object, change, Target::Status).await
-    }
-
-    async fn change(
-        &self,
-        object: &ClusterCatalog,
-        change: impl Fn(&ClusterCatalog) -> Option<Value>,
-    ) -> Result<bool, ReconcileError> {
-        self.write(object, change, Target::Object).await
     }
 
     /// Writes what `change` returns for the object, if that is something. The write fails if another writer was faster; then the

@@ -73,7 +73,7 @@ impl Worker {
         self.reconciler.forget();
     }
 
-    /// Returns what stays besides what is published. Nobody rolls back in a cluster, so its own store keeps earlier states for a
+    /// Returns what stays besides what is published. A cluster has no rollback, so its own store keeps earlier states for a
     /// day at most; a store that was named may be used by others.
     fn retention(&self) -> Retention {
         match self.program.flags.store {

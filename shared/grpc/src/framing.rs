@@ -73,11 +73,11 @@ struct AnswerBody {
     messages: Option<CallStream>,
     /// Messages that are not in `parts` yet.
     buffer: BytesMut,
-    /// What is sent next.
+    /// Parts that are sent next.
     parts: vec::IntoIter<Bytes>,
     permit: MessagePermit,
     memory: CallMemory,
-    /// What is sent last.
+    /// Status that is sent last.
     trailers: Option<HeaderMap>,
 }
 

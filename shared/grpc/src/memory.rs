@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub(crate) struct MessageMemory {
     sent: Arc<Semaphore>,
-    /// Turns of large bundles that are being made, one for each processor: each takes several times its size for a moment.
+    /// Turns of large bundles that are being decompressed, one for each processor.
     made: Arc<Semaphore>,
 }
 
@@ -84,7 +84,7 @@ impl CallMemory {
         }
     }
 
-    /// Waits for the turn to make a large message, which ends with the permit. No client can prolong it.
+    /// Waits for the turn to decompress a large message, which ends with the permit. No client can prolong it.
     pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.all.made).acquire_owned().await.ok()
     }

@@ -116,7 +116,7 @@ pub(crate) struct CsvPackage {
     description: Option<Box<RawValue>>,
 }
 
-/// ClusterServiceVersion without its icon, which can be much longer than all else and is equal in all bundles of a package.
+/// ClusterServiceVersion without its icon, which is equal in all bundles of a package and can be longer than all other fields.
 pub(crate) struct MadeCsv {
     pub(crate) json: String,
     /// Offset at which the value of the icon is left out, if there is one.

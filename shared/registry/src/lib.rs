@@ -5,6 +5,7 @@ pub mod api;
 mod bundle_line;
 mod bundle_query;
 mod contents;
+mod contents_builder;
 mod csv;
 mod error;
 mod go;
@@ -19,7 +20,8 @@ mod stored;
 
 pub use api::ApiBundle;
 pub use bundle_query::{BundleQuery, ContentsKey, ListedBundle};
-pub use contents::{BundleContent, ContentsBuilder, PackageContents};
+pub use contents::{BundleContent, PackageContents};
+pub use contents_builder::ContentsBuilder;
 pub use error::RegistryError;
 pub use graph::{GRAPH_VERSION, Graph, GraphBuilder};
 pub use message_parts::MessageParts;

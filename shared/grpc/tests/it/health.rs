@@ -3,7 +3,7 @@ use std::time::Duration;
 use catalog_mirror_grpc::PublishedError;
 use prost::Message;
 use tokio::time::timeout;
-use tonic::Code;
+use tonic::{Code, Streaming};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 
 use crate::{
@@ -25,6 +25,15 @@ async fn check(client: &Client, service: &str) -> Result<ServingStatus, Code> {
     messages
         .map(|messages| status(&messages[0]))
         .map_err(|status| status.code())
+}
+
+async fn watch(client: &Client, service: &str) -> Streaming<Vec<u8>> {
+    let stream = client.start("/grpc.health.v1.Health/Watch", &request(service)).await;
+    stream.unwrap()
+}
+
+async fn next(stream: &mut Streaming<Vec<u8>>) -> ServingStatus {
+    status(&stream.message().await.unwrap().unwrap())
 }
 
 #[tokio::test]
@@ -62,35 +71,17 @@ async fn watch_reports_the_status_and_each_change() {
     let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "lab").await;
-    let mut stream = client
-        .start("/grpc.health.v1.Health/Watch", &request("a"))
-        .await
-        .unwrap();
-    assert_eq!(
-        status(&stream.message().await.unwrap().unwrap()),
-        ServingStatus::Serving
-    );
+    let mut stream = watch(&client, "a").await;
+    assert_eq!(next(&mut stream).await, ServingStatus::Serving);
     // Nothing comes while nothing changes.
     assert!(timeout(Duration::from_millis(200), stream.message()).await.is_err());
     // A catalog that goes no longer serves, for whatever reason.
     catalogs.0.lock().unwrap().remove("a");
-    assert_eq!(
-        status(&stream.message().await.unwrap().unwrap()),
-        ServingStatus::NotServing
-    );
+    assert_eq!(next(&mut stream).await, ServingStatus::NotServing);
     catalogs.clone().with("a", Ok(package("a")));
-    assert_eq!(
-        status(&stream.message().await.unwrap().unwrap()),
-        ServingStatus::Serving
-    );
-    let mut unknown = client
-        .start("/grpc.health.v1.Health/Watch", &request("absent"))
-        .await
-        .unwrap();
-    assert_eq!(
-        status(&unknown.message().await.unwrap().unwrap()),
-        ServingStatus::ServiceUnknown
-    );
+    assert_eq!(next(&mut stream).await, ServingStatus::Serving);
+    let mut unknown = watch(&client, "absent").await;
+    assert_eq!(next(&mut unknown).await, ServingStatus::ServiceUnknown);
 }
 
 #[tokio::test]
@@ -98,18 +89,9 @@ async fn watch_ends_when_the_server_stops() {
     let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "lab").await;
-    let mut stream = client
-        .start("/grpc.health.v1.Health/Watch", &request("a"))
-        .await
-        .unwrap();
-    assert_eq!(
-        status(&stream.message().await.unwrap().unwrap()),
-        ServingStatus::Serving
-    );
+    let mut stream = watch(&client, "a").await;
+    assert_eq!(next(&mut stream).await, ServingStatus::Serving);
     drop(server.stop);
-    assert_eq!(
-        status(&stream.message().await.unwrap().unwrap()),
-        ServingStatus::NotServing
-    );
+    assert_eq!(next(&mut stream).await, ServingStatus::NotServing);
     assert_eq!(stream.message().await.unwrap_err().code(), Code::Unavailable);
 }
