@@ -1,4 +1,4 @@
-//! Access to `/metrics`: the API server authenticates the token and says whether its user may read the page.
+//! Access to pages that are not for all: the API server authenticates the token and its user is asked for a right.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
+    authentication::v1::{SelfSubjectReview, TokenReview, TokenReviewSpec, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
@@ -29,9 +29,19 @@ const REVIEWS_MAX: usize = 4;
 /// Maximum time for the review of one token.
 const REVIEW_TIME: Duration = Duration::from_secs(10);
 
+/// Right that a user needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// To `get` the path `/metrics`, as the API server's roles say.
+    Metrics,
+    /// To be the user of this process: another replica.
+    Replica,
+}
+
 /// Answers of the API server, by the hash of the token.
-pub(crate) struct MetricsAccess {
+pub(crate) struct Access {
     client: Client,
+    right: Right,
     known: Mutex<HashMap<Sha256, (Verdict, Instant)>>,
     reviews: Semaphore,
 }
@@ -41,15 +51,16 @@ enum Verdict {
     Allowed,
     /// The token is not valid (401).
     Unknown,
-    /// The user may not read the page (403).
+    /// The user does not have the right (403).
     Forbidden,
 }
 
-impl MetricsAccess {
+impl Access {
     /// Asks with this client, whose user needs the role `system:auth-delegator` or the same rules.
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client, right: Right) -> Self {
         Self {
             client,
+            right,
             known: Mutex::default(),
             reviews: Semaphore::new(REVIEWS_MAX),
         }
@@ -65,7 +76,7 @@ impl MetricsAccess {
         let verdict = match timeout(REVIEW_TIME, self.review(token)).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(error)) => {
-                tracing::warn!(error = model::text::chain(&error), "cannot review access to /metrics");
+                tracing::warn!(right = ?self.right, error = model::text::chain(&error), "cannot review access");
                 return Err(StatusCode::SERVICE_UNAVAILABLE);
             }
             Err(_) => return Err(StatusCode::SERVICE_UNAVAILABLE),
@@ -98,13 +109,28 @@ impl MetricsAccess {
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
             return Ok(Verdict::Unknown);
         };
-        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let reviewed = reviews.create(&PostParams::default(), &access_of(user)).await?;
-        match reviewed.status.is_some_and(|status| status.allowed) {
+        let is_allowed = match self.right {
+            Right::Metrics => {
+                let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+                let reviewed = reviews.create(&PostParams::default(), &access_of(user)).await?;
+                reviewed.status.is_some_and(|status| status.allowed)
+            }
+            Right::Replica => user.username.is_some() && user.username == own_user(&self.client).await?,
+        };
+        match is_allowed {
             true => Ok(Verdict::Allowed),
             false => Ok(Verdict::Forbidden),
         }
     }
+}
+
+/// Returns the name of the user of this process.
+pub(crate) async fn own_user(client: &Client) -> Result<Option<String>, kube::Error> {
+    let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
+    let reviewed = reviews
+        .create(&PostParams::default(), &SelfSubjectReview::default())
+        .await?;
+    Ok(reviewed.status.and_then(|status| status.user_info?.username))
 }
 
 fn access_of(user: UserInfo) -> SubjectAccessReview {
@@ -124,8 +150,8 @@ fn access_of(user: UserInfo) -> SubjectAccessReview {
     }
 }
 
-/// Answers 401 without a valid token, and 403 to users who may not `get` the path `/metrics`.
-pub(crate) async fn check(State(access): State<Arc<MetricsAccess>>, request: Request, next: Next) -> Response {
+/// Answers 401 without a valid token, and 403 to users without the right.
+pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let Some(token) = bearer(request.headers()) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };

@@ -1,11 +1,9 @@
 //! Leader election over the Lease of catalogd.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+    collections::BTreeMap,
+    sync::Arc,
+    time::{self, Duration},
 };
 
 use k8s_openapi::{
@@ -14,59 +12,81 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{Api, Client, api::PostParams};
-use prometheus_client::metrics::gauge::Gauge;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::lease::{Decision, LEASE_TIME, RENEW_TIME, RETRY_TIME, SeenLease, released};
 
 /// Name of the Lease. It is catalogd's own, so that one of both works on the ClusterCatalogs of a cluster.
-const LEASE: &str = "catalogd-operator-lock";
+pub(crate) const LEASE: &str = "catalogd-operator-lock";
+
+/// Annotation of the Lease with name and address of the leader, so that the other replicas find it.
+const LEADER_ANNOTATION: &str = "catalog-mirror/leader";
 
 /// Maximum time of one request. Three of them fit into [`RENEW_TIME`] with the waits between them.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
-/// State of the election in this replica, for readiness and metrics.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Leading {
-    flag: Arc<AtomicBool>,
-    /// Value 1 for the leader, else 0.
-    pub(crate) metric: Gauge,
+/// The Lease, as this replica read it last.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LeaseSight {
+    /// Replica that holds it, or another program. Empty if it is free.
+    pub(crate) holder: String,
+    /// `HOST:PORT` of the holder's HTTP API; `None` if the holder is not this program.
+    pub(crate) address: Option<String>,
+    /// `None` if it was never read.
+    pub(crate) times: Option<SightTimes>,
 }
 
-impl Leading {
-    /// Returns true if this replica works on the ClusterCatalogs.
-    pub(crate) fn get(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
-    }
-
-    /// Records the change.
-    pub(crate) fn set(&self, leads: bool) {
-        self.flag.store(leads, Ordering::Relaxed);
-        self.metric.set(leads.into());
-    }
+/// Times of a [`LeaseSight`], by the clock of this process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SightTimes {
+    /// Time of the last read.
+    pub(crate) read: time::Instant,
+    /// Time of the first read that returned this Lease.
+    pub(crate) changed: time::Instant,
 }
 
 /// One replica's part in the election.
 pub(crate) struct Election {
     leases: Api<Lease>,
     me: String,
+    /// `HOST:PORT` of this replica, for the others; `None` if they cannot reach it.
+    address: Option<String>,
     seen: SeenLease,
+    sight: watch::Sender<LeaseSight>,
+    /// Wakes a replica that waits, because the leader does not answer.
+    pub(crate) hurry: Arc<Notify>,
     /// Holder that was logged last.
     logged: Option<String>,
 }
 
 impl Election {
     /// Takes part in the election of a namespace.
-    pub(crate) fn new(client: Client, namespace: &str) -> Self {
+    pub(crate) fn new(client: Client, namespace: &str, address: Option<String>) -> Self {
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "catalog-mirror-controller".to_owned());
         Self {
             leases: Api::namespaced(client, namespace),
             // A restarted container has the same host name, and must not take its former life for itself.
             me: format!("{host}_{:016x}", rand::random::<u64>()),
+            address,
             seen: SeenLease::default(),
+            sight: watch::Sender::default(),
+            hurry: Arc::default(),
             logged: None,
         }
+    }
+
+    /// Returns the name of this replica.
+    pub(crate) fn me(&self) -> &str {
+        &self.me
+    }
+
+    /// Returns the Lease as it is read.
+    pub(crate) fn sight(&self) -> watch::Receiver<LeaseSight> {
+        self.sight.subscribe()
     }
 
     /// Waits until this replica leads. Returns false if `stop` was cancelled before.
@@ -79,19 +99,25 @@ impl Election {
             }
             // Jittered, so that replicas do not try in the same moment for ever.
             let wait = RETRY_TIME.mul_f64(1.0 + 0.2 * rand::random::<f64>());
-            if stop.run_until_cancelled(sleep(wait)).await.is_none() {
-                return false;
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                () = sleep(wait) => {}
+                () = self.hurry.notified() => {}
             }
         }
     }
 
-    /// Renews the Lease until `stop` is cancelled or the Lease is lost.
-    pub(crate) async fn hold(&mut self, stop: &CancellationToken) {
+    /// Renews the Lease until `stop` is cancelled or the Lease is lost. Reports the start of each renewal.
+    pub(crate) async fn hold(&mut self, stop: &CancellationToken, report: impl Fn(time::Instant)) {
         let mut renewed = Instant::now();
         while stop.run_until_cancelled(sleep(RETRY_TIME)).await.is_some() {
             loop {
+                let start = Instant::now();
                 match self.attempt().await {
-                    Ok(true) => break renewed = Instant::now(),
+                    Ok(true) => {
+                        report(start.into_std());
+                        break renewed = Instant::now();
+                    }
                     Ok(false) => return tracing::error!("another replica has taken the Lease {LEASE}"),
                     Err(error) => {
                         tracing::warn!(error = model::text::chain(&error), "cannot renew the Lease {LEASE}");
@@ -144,38 +170,63 @@ impl Election {
 
     async fn request(&mut self) -> Result<bool, kube::Error> {
         let mut found = self.leases.get_opt(LEASE).await?;
+        let address = found.as_ref().and_then(address);
         let spec = found.as_mut().map(|lease| lease.spec.take().unwrap_or_default());
         let time = MicroTime(Timestamp::now());
-        let spec = match self.seen.decide(spec, &self.me, Instant::now().into_std(), &time) {
+        let now = Instant::now().into_std();
+        let decision = self.seen.decide(spec, &self.me, now, &time);
+        self.sight.send_replace(LeaseSight {
+            holder: self.seen.holder().to_owned(),
+            address,
+            times: Some(SightTimes {
+                read: now,
+                changed: self.seen.since().unwrap_or(now),
+            }),
+        });
+        let spec = match decision {
             Decision::Write(spec) => Some(*spec),
             Decision::Wait(holder) => {
                 if self.logged.as_ref() != Some(&holder) {
+                    let is_replica = self.sight.borrow().address.is_some();
                     tracing::info!(
                         holder,
-                        "another replica leads; this one serves its store and writes nothing"
+                        is_replica,
+                        "another replica or program leads; this one serves and writes nothing"
                     );
                     self.logged = Some(holder);
                 }
                 return Ok(false);
             }
         };
+        let mut metadata = match &found {
+            Some(lease) => lease.metadata.clone(),
+            None => ObjectMeta {
+                name: Some(LEASE.to_owned()),
+                ..ObjectMeta::default()
+            },
+        };
+        let annotation = self.address.as_ref().map(|address| format!("{} {address}", self.me));
+        let annotations = metadata.annotations.get_or_insert_default();
+        match annotation {
+            Some(text) => drop(annotations.insert(LEADER_ANNOTATION.to_owned(), text)),
+            None => drop(annotations.remove(LEADER_ANNOTATION)),
+        }
+        let lease = Lease { metadata, spec };
         let written = match found {
-            Some(lease) => {
-                let lease = Lease { spec, ..lease };
-                self.leases.replace(LEASE, &PostParams::default(), &lease).await
-            }
-            None => {
-                let metadata = ObjectMeta {
-                    name: Some(LEASE.to_owned()),
-                    ..ObjectMeta::default()
-                };
-                let lease = Lease { metadata, spec };
-                self.leases.create(&PostParams::default(), &lease).await
-            }
+            Some(_) => self.leases.replace(LEASE, &PostParams::default(), &lease).await,
+            None => self.leases.create(&PostParams::default(), &lease).await,
         };
         // After a conflict another replica was faster. Whether it leads now shows at the next try.
         written.map(|_| true)
     }
+}
+
+/// Returns the address that the holder of a Lease has written beside it. catalogd writes none, and keeps an earlier one.
+fn address(lease: &Lease) -> Option<String> {
+    let annotations: &BTreeMap<String, String> = lease.metadata.annotations.as_ref()?;
+    let (leader, address) = annotations.get(LEADER_ANNOTATION)?.split_once(' ')?;
+    let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
+    (leader == holder).then(|| address.to_owned())
 }
 
 #[cfg(test)]
@@ -223,7 +274,7 @@ mod tests {
     impl Cluster {
         fn candidate(&self) -> Election {
             let service = Router::new().fallback(answer).with_state(self.clone());
-            Election::new(Client::new(service, "default"), "olmv1-system")
+            Election::new(Client::new(service, "default"), "olmv1-system", None)
         }
 
         fn holder(&self) -> String {
@@ -257,7 +308,7 @@ mod tests {
             sleep(Duration::from_secs(300)).await;
             assert_eq!(cluster.holder(), me, "it is renewed");
         };
-        let holding = first.hold(&stop);
+        let holding = first.hold(&stop, |_| {});
         tokio::select! {
             () = waiting => {}
             () = holding => panic!("the Lease was lost"),
@@ -276,7 +327,7 @@ mod tests {
         let mut first = cluster.candidate();
         assert!(first.acquire(&stop).await);
         cluster.set_down(true);
-        let (held, ()) = seconds(first.hold(&stop)).await;
+        let (held, ()) = seconds(first.hold(&stop, |_| {})).await;
         assert!((107..=120).contains(&held), "{held}");
         cluster.set_down(false);
         // It has seen the Lease for the first time now, whatever its times say.
@@ -297,7 +348,7 @@ mod tests {
         };
         tokio::select! {
             () = failure => {}
-            () = first.hold(&stop) => panic!("the Lease was lost"),
+            () = first.hold(&stop, |_| {}) => panic!("the Lease was lost"),
         }
         assert_eq!(cluster.holder(), first.me);
     }
@@ -311,6 +362,6 @@ mod tests {
         assert_eq!(seconds(second.acquire(&stop)).await, (0, false));
         second.release().await;
         assert_eq!(cluster.holder(), first.me);
-        assert_eq!(seconds(first.hold(&stop)).await, (0, ()));
+        assert_eq!(seconds(first.hold(&stop, |_| {})).await, (0, ()));
     }
 }

@@ -1,6 +1,6 @@
 //! The command line: the flags of catalogd v1.11.0 with its defaults, and `--store`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{
     Arg, ArgAction, Args, Command, FromArgMatches,
@@ -63,6 +63,10 @@ pub(crate) struct Flags {
         default_value = "catalogd-service.olmv1-system.svc"
     )]
     pub(crate) external_address: String,
+    /// Address of this replica's HTTP API for the other replicas, IP:PORT. Default: that of the host name, with the port of
+    /// --catalogs-server-addr.
+    #[arg(long, value_name = "IP:PORT")]
+    pub(crate) advertise_address: Option<SocketAddr>,
     /// Folder for the default store.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/")]
     pub(crate) cache_dir: PathBuf,

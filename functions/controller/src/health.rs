@@ -14,7 +14,11 @@ use kube::runtime::reflector;
 use model::{CatalogName, Key};
 use store::Store;
 
-use crate::{catalog::ClusterCatalog, election::Leading};
+use crate::{
+    catalog::ClusterCatalog,
+    named::serves,
+    replicas::{Follower, Standing},
+};
 
 /// Time after the start from which this replica is ready although a catalog is missing. A registry that does not answer must not
 /// keep the other catalogs from being served, and a rolling update ends the old replica, whose Lease this one waits for, only when
@@ -28,9 +32,9 @@ pub(crate) struct Health {
     /// True once the ClusterCatalogs were listed.
     pub(crate) is_listed: AtomicBool,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) leading: Leading,
+    pub(crate) follower: Arc<Follower>,
     pub(crate) started: Instant,
-    /// True once this replica was ready. It stays ready then: what is served does not disappear.
+    /// True once this replica had what it should serve. That does not disappear.
     pub(crate) was_ready: AtomicBool,
 }
 
@@ -40,7 +44,7 @@ impl Health {
         let ready = move |RawQuery(query): RawQuery| async move {
             let is_verbose = query.as_deref().is_some_and(|query| query.split('&').any(is_verbose));
             // Asked every ten seconds: the store is not asked for all catalogs each time.
-            if !is_verbose && self.was_ready.load(Ordering::Relaxed) {
+            if !is_verbose && self.was_ready.load(Ordering::Relaxed) && self.relation().0 {
                 return (StatusCode::OK, "ok\n".to_owned());
             }
             let (is_ready, text) = self.readiness().await;
@@ -57,16 +61,18 @@ impl Health {
 
     async fn readiness(&self) -> (bool, String) {
         let missing = self.missing().await;
-        let is_complete = self.is_listed.load(Ordering::Relaxed) && missing.is_empty();
-        if is_complete || self.started.elapsed() >= PATIENCE {
+        let is_listed = self.is_listed.load(Ordering::Relaxed);
+        let (is_in_step, relation) = self.relation();
+        let is_complete = is_listed && missing.is_empty();
+        if is_in_step && (is_complete || self.started.elapsed() >= PATIENCE) {
             self.was_ready.store(true, Ordering::Relaxed);
         }
-        let is_ready = self.was_ready.load(Ordering::Relaxed);
+        let is_ready = is_in_step && self.was_ready.load(Ordering::Relaxed);
         let mut text = String::new();
         let mut line = |is_good: bool, what: &str| {
             let _ = writeln!(text, "[{}] {what}", if is_good { '+' } else { '-' });
         };
-        match self.is_listed.load(Ordering::Relaxed) {
+        match is_listed {
             true => line(true, "the ClusterCatalogs are known"),
             false => line(
                 false,
@@ -79,23 +85,48 @@ impl Health {
                 &format!("the catalog {name} should be served and is not in the store"),
             );
         }
-        match self.leading.get() {
-            true => line(true, "this replica leads and polls"),
-            // Not a failure: one replica of several leads.
-            false => line(
-                true,
-                "another replica leads; this one serves its store and writes nothing",
-            ),
-        }
+        line(is_in_step, &relation);
         line(is_ready, if is_ready { "ready" } else { "not ready" });
         (is_ready, text)
     }
 
+    /// Returns true if this replica may serve as far as the leader is concerned, and why.
+    fn relation(&self) -> (bool, String) {
+        let Some((standing, had_contact)) = self.follower.standing() else {
+            return (true, "this replica leads and polls".to_owned());
+        };
+        if let Some(other) = self.follower.other_program() {
+            let text = format!(
+                "another program, {other}, has the Lease; this one serves what the statuses name, and writes nothing"
+            );
+            return (true, text);
+        }
+        let (is_good, text) = match standing {
+            Standing::InStep if had_contact => (
+                true,
+                "another replica leads; this one copies from it and writes nothing",
+            ),
+            Standing::InStep => (false, "no replica leads yet, or the leader has not answered yet"),
+            Standing::Leaderless => (true, "no replica leads; this one serves what it has and writes nothing"),
+            Standing::CutOff => (false, "a replica leads and does not answer this one"),
+            Standing::Blind => (false, "neither the leader nor the API server answers"),
+        };
+        (is_good, text.to_owned())
+    }
+
     /// Returns the catalogs that should be served by their status and are not in the store.
     async fn missing(&self) -> Vec<String> {
+        // The leader says what is to be served. Without one only the status does.
+        let standing = self.follower.standing();
+        let by_status =
+            self.follower.other_program().is_some() || matches!(standing, Some((Standing::Leaderless, false)));
         let mut missing = Vec::new();
-        for object in self.objects.state() {
-            if object.status.is_serving() && !has_content(&*self.store, object.name()).await {
+        for object in self.objects.state().iter().filter(|object| object.status.is_serving()) {
+            let is_there = match object.status.resolved() {
+                Some(reference) if by_status => serves(&*self.store, object.name(), reference).await,
+                _ => has_content(&*self.store, object.name()).await,
+            };
+            if !is_there {
                 missing.push(object.name().to_owned());
             }
         }
@@ -126,6 +157,10 @@ mod tests {
     use store::{Condition, MemoryStore};
 
     use super::*;
+    use crate::{
+        replicas::{FollowSettings, LinkSettings},
+        token::OwnToken,
+    };
 
     fn health(names: &[(&str, &str)], age: u64) -> (Health, MemoryStore) {
         let (objects, mut writer) = reflector::store();
@@ -135,11 +170,23 @@ mod tests {
             writer.apply_watcher_event(&Event::Apply(serde_json::from_value(object).unwrap()));
         }
         let store = MemoryStore::default();
+        let follower = Follower::new(FollowSettings {
+            me: "me".to_owned(),
+            store: Arc::new(store.clone()),
+            owns_store: true,
+            link: LinkSettings {
+                scheme: "http",
+                host: "localhost".to_owned(),
+                ca_files: Vec::new(),
+                token: OwnToken::Absent,
+            },
+        });
+        follower.set_leading(true);
         let health = Health {
             objects,
             is_listed: true.into(),
             store: Arc::new(store.clone()),
-            leading: Leading::default(),
+            follower: Arc::new(follower),
             started: Instant::now().checked_sub(Duration::from_secs(age)).unwrap(),
             was_ready: false.into(),
         };
@@ -181,10 +228,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readiness_tells_who_leads() {
+    async fn replica_that_does_not_lead_is_ready_only_after_contact() {
         let (health, _) = health(&[], 0);
-        assert!(health.readiness().await.1.contains("writes nothing"));
-        health.leading.set(true);
         assert!(health.readiness().await.1.contains("this replica leads"));
+        assert!(health.relation().0);
+        health.follower.set_leading(false);
+        let (is_ready, text) = health.readiness().await;
+        assert!(!is_ready && text.contains("has not answered yet"), "{text}");
     }
 }

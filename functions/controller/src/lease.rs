@@ -27,9 +27,22 @@ pub(crate) enum Decision {
 }
 
 impl SeenLease {
+    /// Returns the holder. Empty if the Lease is free or was never read.
+    pub(crate) fn holder(&self) -> &str {
+        let seen = self.0.as_ref();
+        seen.and_then(|(spec, _)| spec.holder_identity.as_deref())
+            .unwrap_or_default()
+    }
+
+    /// Returns the time of the first read that returned the Lease as it is now; `None` if it was never read.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.0.as_ref().map(|(_, since)| *since)
+    }
+
     /// Decides for the replica `me` about the Lease that was read now; `None` if there is none.
     pub(crate) fn decide(&mut self, found: Option<LeaseSpec>, me: &str, now: Instant, time: &MicroTime) -> Decision {
         let Some(found) = found else {
+            self.0 = None;
             return Decision::Write(Box::new(held(me, time, time, 0)));
         };
         let since = match &self.0 {

@@ -7,12 +7,15 @@ mod election;
 mod flags;
 mod health;
 mod lease;
+mod named;
 mod poll;
 mod reconcile;
+mod replicas;
 mod run;
 mod schedule;
 mod secrets;
 mod spec;
+mod token;
 mod wiring;
 mod worker;
 

@@ -65,7 +65,7 @@ impl Reconciler {
     }
 
     /// Returns when the object has another generation than this one, or is gone.
-    async fn until_changed(&self, object: &ClusterCatalog) {
+    pub(crate) async fn until_changed(&self, object: &ClusterCatalog) {
         let reference = reflector::ObjectRef::from_obj(object);
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;

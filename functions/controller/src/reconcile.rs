@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Api, Resource,
     api::{Patch, PatchParams},
@@ -21,6 +22,7 @@ use kube::{
     },
 };
 use model::CatalogName;
+use prometheus_client::metrics::gauge::Gauge;
 use publish::Mirror;
 use serde_json::{Value, json};
 use store::Store;
@@ -32,6 +34,7 @@ use crate::{
     conditions::{BLOCKED, Fact, next_status},
     health::has_content,
     poll::{next_poll, whole_seconds},
+    replicas::{Leadership, pointer_hash},
     schedule::{self, LastPoll, Seen},
     secrets::PullSecrets,
 };
@@ -59,6 +62,11 @@ pub(crate) struct Reconciler {
     pub(crate) events: Recorder,
     /// URL below which catalogs are served, without a slash at its end.
     pub(crate) base: String,
+    pub(crate) leadership: Arc<Leadership>,
+    /// Namespace of the Lease.
+    pub(crate) namespace: String,
+    /// Value 1 while another program has the Lease, else 0.
+    pub(crate) other_program: Gauge,
     /// Last work on each catalog by this process.
     pub(crate) last: Mutex<HashMap<String, LastPoll>>,
 }
@@ -143,6 +151,13 @@ impl Reconciler {
         let Some(last) = last else {
             return Ok(Action::await_change());
         };
+        if let Fact::Stored { reference, .. } = &last.fact {
+            let before = object.status.resolved();
+            tokio::select! {
+                () = self.list(object, before.is_some_and(|before| before != reference), before != Some(reference)) => {}
+                () = self.until_changed(object) => return Ok(Action::requeue(Duration::ZERO)),
+            }
+        }
         let is_written = self.write_status(object, &last.fact).await?;
         if let Fact::Failed { message, is_terminal } = &last.fact
             && is_written
@@ -153,6 +168,17 @@ impl Reconciler {
             Some(next) => Action::requeue(next.saturating_duration_since(Instant::now())),
             None => Action::await_change(),
         })
+    }
+
+    /// Tells the other replicas what is published, and waits for them if the status is about to name it.
+    async fn list(&self, object: &ClusterCatalog, is_replacement: bool, is_new: bool) {
+        match pointer_hash(&*self.store, object.name()).await {
+            Ok(pointer) => self.leadership.list(object.name(), pointer),
+            Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot read the pointer"),
+        }
+        if is_new {
+            self.leadership.until_served(object.name(), is_replacement).await;
+        }
     }
 
     /// Removes the content, and the finalizer after that.
@@ -168,6 +194,8 @@ impl Reconciler {
             return Err(error.into());
         }
         self.lock().remove(object.name());
+        self.leadership.list(object.name(), None);
+        self.leadership.until_served(object.name(), false).await;
         self.write_status(object, fact).await?;
         if object.has_finalizer() {
             let change = |found: &ClusterCatalog| {
@@ -264,8 +292,12 @@ impl Reconciler {
             action: "Poll".to_owned(),
             secondary: None,
         };
-        let regarding = object.object_ref(&());
-        let sending = self.events.publish(&event, &regarding);
+        self.send(&event, &object.object_ref(&())).await;
+    }
+
+    /// Sends an event. A failure is logged only.
+    pub(crate) async fn send(&self, event: &Event, regarding: &ObjectReference) {
+        let sending = self.events.publish(event, regarding);
         if let Ok(Err(error)) = timeout(WRITE_TIME, sending).await {
             tracing::debug!(error = model::text::chain(&error), "cannot send an event");
         }

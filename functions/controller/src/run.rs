@@ -7,14 +7,14 @@ use std::{
 };
 
 use anyhow::Context;
-use axum::{Router, middleware};
+use axum::{Router, middleware, routing::get};
 use futures_util::StreamExt;
 use http_api::PublishedCatalogs;
 use kube::{
     Api, Client,
     runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
 };
-use prometheus_client::registry::Registry;
+use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 use publish::{GcMetrics, Mirror};
 use source::Logins;
 use store::{Store, StorePlace};
@@ -22,13 +22,15 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::{self, MetricsAccess},
+    access::{self, Access, Right},
     catalog::ClusterCatalog,
-    election::Leading,
+    election::Election,
     flags::Flags,
     health::Health,
     reconcile::Reconciler,
+    replicas::{self, FollowSettings, Follower, Leadership},
     secrets::PullSecrets,
+    token::OwnToken,
     wiring,
     worker::Worker,
 };
@@ -38,6 +40,9 @@ const NAME: &str = "catalog-mirror-controller";
 
 /// Largest number of blocking threads, as in the command line program: enough for two catalogs that are scanned at a time.
 const BLOCKING_THREADS: usize = 24;
+
+/// Maximum time for which a pointer is used without asking the store again: a burst of requests asks once, and no reader notices.
+const POINTER_FRESHNESS: Duration = Duration::from_millis(1);
 
 /// Time between two looks at the folder of certificates.
 const CA_INTERVAL: Duration = Duration::from_secs(10);
@@ -63,7 +68,10 @@ pub(crate) struct Program {
     pub(crate) store: Arc<dyn Store>,
     /// ClusterCatalogs as they are now.
     pub(crate) objects: reflector::Store<ClusterCatalog>,
-    pub(crate) leading: Leading,
+    /// Value 1 if this replica works on the ClusterCatalogs, else 0.
+    pub(crate) leading: Gauge,
+    pub(crate) leadership: Arc<Leadership>,
+    pub(crate) follower: Arc<Follower>,
     /// Cancelled when the program stops.
     pub(crate) stop: CancellationToken,
 }
@@ -78,6 +86,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         "" => config.default_namespace.clone(),
         namespace => namespace.to_owned(),
     };
+    let token = OwnToken::of(&config);
     let client = Client::try_from(config).context("cannot set up the client of the API server")?;
 
     let mut registry = Registry::with_prefix("catalog_mirror");
@@ -85,11 +94,37 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let requests = http_api::HttpMetrics::register(&mut registry);
     let collections = GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
-    let leading = Leading::default();
+    let leading = Gauge::default();
     registry.register(
         "controller_leader",
         "1 if this replica works on the ClusterCatalogs",
-        leading.metric.clone(),
+        leading.clone(),
+    );
+    let listener = wiring::bind(&flags.catalogs_server_addr).await?;
+    let address = wiring::own_address(&flags, listener.local_addr()?.port()).await;
+    let election = Election::new(client.clone(), &namespace, address);
+    let follower = Arc::new(Follower::new(FollowSettings {
+        me: election.me().to_owned(),
+        store: store.clone(),
+        owns_store: flags.store.is_none(),
+        link: wiring::link(&flags, token)?,
+    }));
+    let leadership = Arc::new(Leadership::default());
+    registry.register(
+        "controller_followers",
+        "replicas that report to this one, which leads",
+        leadership.metric.clone(),
+    );
+    registry.register(
+        "controller_behind",
+        "catalogs that this replica forwards to the leader, because it has not copied their state yet",
+        follower.metric.clone(),
+    );
+    let other_program = Gauge::default();
+    registry.register(
+        "controller_other_program",
+        "1 while another program has the Lease, such as catalogd",
+        other_program.clone(),
     );
     let logins = Logins::default();
     let mirror = Arc::new(wiring::mirror(&flags, &place, store.clone(), &logins, polls.clone())?);
@@ -104,6 +139,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         store,
         objects,
         leading,
+        leadership,
+        follower,
         stop: stop.clone(),
         flags,
     });
@@ -111,25 +148,26 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let mut tasks = vec![watching];
     tasks.extend(program.probes(&health).await?);
     tasks.extend(program.metrics(registry, polls).await?);
-    let listener = wiring::bind(&program.flags.catalogs_server_addr).await?;
     tracing::info!(address = %listener.local_addr()?, store = %program.place, base = program.flags.base(), "serving");
     let settings = http_api::HttpSettings {
-        freshness: program.place.freshness(),
+        // Another replica may have published to the same store, and a status may name that state already.
+        freshness: program.place.freshness().min(POINTER_FRESHNESS),
         ..http_api::HttpSettings::default()
     };
     let catalogs = PublishedCatalogs::new(program.store.clone(), settings, requests);
-    tasks.push(tokio::spawn(api.run(listener, catalogs.router(), stop.clone())));
+    let routes = program.api(catalogs.router());
+    tasks.push(tokio::spawn(api.run(listener, routes, stop.clone())));
     if let Some(folder) = program.flags.pull_cas_dir.clone() {
         tasks.push(tokio::spawn(stop_on_change(folder, stop.clone())));
     }
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins),
+        reconciler: program.reconciler(mirror.clone(), logins, namespace, other_program),
         mirror,
         collections,
         program,
     };
-    worker.run(&namespace).await;
+    worker.run(election).await;
     for task in tasks {
         task.await?;
     }
@@ -142,7 +180,7 @@ impl Program {
             objects: self.objects.clone(),
             is_listed: false.into(),
             store: self.store.clone(),
-            leading: self.leading.clone(),
+            follower: self.follower.clone(),
             started,
             was_ready: false.into(),
         });
@@ -164,6 +202,17 @@ impl Program {
         self.start(address, health.clone().routes(), false).await.map(Some)
     }
 
+    /// Returns the routes of the HTTP API: those of the catalogs, some of which another replica may answer, and the leader's list.
+    fn api(&self, catalogs: Router) -> Router {
+        let access = Arc::new(Access::new(self.client.clone(), Right::Replica));
+        let list = Router::new()
+            .route(replicas::LIST_PATH, get(replicas::answer))
+            .with_state(self.leadership.clone())
+            .layer(middleware::from_fn_with_state(access, access::check));
+        let forward = middleware::from_fn_with_state(self.follower.clone(), replicas::forward);
+        catalogs.layer(forward).merge(list)
+    }
+
     /// Starts the server of `/metrics`.
     async fn metrics(&self, registry: Registry, polls: publish::PollMetrics) -> anyhow::Result<Option<JoinHandle<()>>> {
         let Some(address) = self.flags.metrics_address()? else {
@@ -174,7 +223,7 @@ impl Program {
             let objects = objects.state();
             polls.refresh(objects.iter().map(|object| object.name()));
         });
-        let access = Arc::new(MetricsAccess::new(self.client.clone()));
+        let access = Arc::new(Access::new(self.client.clone(), Right::Metrics));
         let routes = page
             .route()
             .layer(middleware::from_fn_with_state(access, access::check));
@@ -188,7 +237,13 @@ impl Program {
         Ok(tokio::spawn(server.run(listener, routes, self.stop.clone())))
     }
 
-    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins) -> Arc<Reconciler> {
+    fn reconciler(
+        &self,
+        mirror: Arc<Mirror>,
+        logins: Logins,
+        namespace: String,
+        other_program: Gauge,
+    ) -> Arc<Reconciler> {
         Arc::new(Reconciler {
             catalogs: Api::all(self.client.clone()),
             objects: self.objects.clone(),
@@ -197,6 +252,9 @@ impl Program {
             secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
             base: self.flags.base(),
+            leadership: self.leadership.clone(),
+            namespace,
+            other_program,
             last: Default::default(),
         })
     }

@@ -5,14 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::{
-    authentication::v1::SelfSubjectReview,
-    core::v1::{Secret, ServiceAccount},
-};
-use kube::{Api, Client, api::PostParams};
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 use source::Logins;
 use tokio::{sync::Mutex, time::timeout};
+
+use crate::access::own_user;
 
 /// Time for which secrets are used without being read again. Catalogs that are polled in the same moment share them.
 const FRESH: Duration = Duration::from_secs(5);
@@ -117,12 +116,8 @@ impl PullSecrets {
 
     /// Returns the service account of this process. A person with a kubeconfig has none.
     async fn account(&self) -> Result<Option<ObjectName>, SecretsError> {
-        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
-        let reviewed = reviews
-            .create(&PostParams::default(), &SelfSubjectReview::default())
-            .await;
-        let reviewed = reviewed.map_err(|error| SecretsError::Read("the own user name".to_owned(), error))?;
-        let user = reviewed.status.and_then(|status| status.user_info?.username);
+        let user = own_user(&self.client).await;
+        let user = user.map_err(|error| SecretsError::Read("the own user name".to_owned(), error))?;
         let account = user
             .as_deref()
             .and_then(|user| user.strip_prefix("system:serviceaccount:"));

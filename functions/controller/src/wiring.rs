@@ -14,7 +14,7 @@ use source::{Images, Logins};
 use store::{FolderStore, Store, StorePlace};
 use tokio::net::TcpListener;
 
-use crate::flags::Flags;
+use crate::{flags::Flags, replicas::LinkSettings, token::OwnToken};
 
 /// Folder of the default store in the cache folder. catalogd removes it there when it starts, as all that it does not know.
 const STORE_FOLDER: &str = "catalog-mirror";
@@ -22,6 +22,9 @@ const STORE_FOLDER: &str = "catalog-mirror";
 /// Variables that name an S3 server other than AWS.
 #[cfg(feature = "s3")]
 const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+
+/// File with the authority of OpenShift's certificates for services, in each pod.
+const SERVICE_CA: &str = "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt";
 
 /// Time for running answers after the program was asked to stop: catalogd's Deployment gives 10 s for everything.
 const DRAIN: Duration = Duration::from_secs(7);
@@ -101,6 +104,40 @@ pub(crate) fn ca_content(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)
     let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
     let content: io::Result<Vec<_>> = files.into_iter().map(read).collect();
     Ok(content?)
+}
+
+/// Returns the settings for requests to the replica that leads. Its certificate is valid for the name of the service, and signed by
+/// an authority of the system, of `--pull-cas-dir`, or by that of `ca.crt` beside the own certificate.
+pub(crate) fn link(flags: &Flags, token: OwnToken) -> anyhow::Result<LinkSettings> {
+    let mut authorities = ca_files(flags.pull_cas_dir.as_deref())?;
+    let beside = flags.tls_cert.as_deref().map(|file| file.with_file_name("ca.crt"));
+    let others = [beside, Some(SERVICE_CA.into())].into_iter().flatten();
+    authorities.extend(others.filter(|file| file.is_file()));
+    let host = &flags.external_address;
+    Ok(LinkSettings {
+        scheme: if flags.tls_cert.is_some() { "https" } else { "http" },
+        host: host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host).to_owned(),
+        ca_files: authorities,
+        token,
+    })
+}
+
+/// Returns the address under which other replicas reach the HTTP API; `None` if it is not known.
+pub(crate) async fn own_address(flags: &Flags, port: u16) -> Option<String> {
+    if let Some(address) = flags.advertise_address {
+        return Some(address.to_string());
+    }
+    // The kubelet writes the address of a pod and its host name into /etc/hosts.
+    let host = std::env::var("HOSTNAME").ok()?;
+    let found = tokio::net::lookup_host((host.as_str(), port)).await;
+    let address = found.ok()?.find(|address| !address.ip().is_loopback());
+    if address.is_none() {
+        tracing::warn!(
+            host,
+            "the host name has no address, so other replicas cannot find this one: set --advertise-address"
+        );
+    }
+    address.map(|address| address.to_string())
 }
 
 /// Returns a server with the limits of this program, and with TLS if there is a certificate.

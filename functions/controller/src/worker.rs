@@ -1,12 +1,18 @@
 //! The work of the replica that leads.
 
-use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::pending,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::StreamExt;
 use kube::{
     Api,
     runtime::{Controller, controller::Error as ControllerError, watcher},
 };
+use model::Sha256;
 use publish::{GcMetrics, Mirror, Retention};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +20,7 @@ use crate::{
     catalog::ClusterCatalog,
     election::Election,
     reconcile::{ReconcileError, Reconciler},
+    replicas::pointer_hash,
     run::Program,
 };
 
@@ -29,15 +36,31 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Works whenever this replica leads, until the program stops.
-    pub(crate) async fn run(&self, namespace: &str) {
-        let stop = &self.program.stop;
-        if !self.program.flags.leader_elect {
-            return self.lead(stop.cancelled()).await;
+    /// Works whenever this replica leads, and follows the leader else, until the program stops.
+    pub(crate) async fn run(&self, mut election: Election) {
+        let Program {
+            stop,
+            flags,
+            follower,
+            leadership,
+            ..
+        } = &*self.program;
+        let me = election.me().to_owned();
+        if !flags.leader_elect {
+            return self.lead(&me, stop.cancelled()).await;
         }
-        let mut election = Election::new(self.program.client.clone(), namespace);
-        while election.acquire(stop).await {
-            self.lead(election.hold(stop)).await;
+        loop {
+            let (sight, hurry) = (election.sight(), Arc::clone(&election.hurry));
+            let is_acquired = tokio::select! {
+                is_acquired = election.acquire(stop) => is_acquired,
+                () = follower.follow(sight, &hurry) => false,
+                () = self.reconciler.hold_named(follower) => false,
+            };
+            if !is_acquired {
+                return follower.leave().await;
+            }
+            self.lead(&me, election.hold(stop, |start| leadership.renewed(start)))
+                .await;
             if stop.is_cancelled() {
                 // Nothing is written any more, so another replica may begin.
                 return election.release().await;
@@ -46,9 +69,14 @@ impl Worker {
     }
 
     /// Works until `end`. Nothing is written after that.
-    async fn lead(&self, end: impl Future<Output = ()>) {
+    async fn lead(&self, me: &str, end: impl Future<Output = ()>) {
+        let program = &self.program;
+        program
+            .leadership
+            .begin(me, program.flags.leader_elect, self.published().await);
+        program.follower.set_leading(true);
+        program.leading.set(1);
         tracing::info!("this replica leads");
-        self.program.leading.set(true);
         let work = CancellationToken::new();
         let collecting = publish::collect_regularly(
             self.program.store.clone(),
@@ -61,7 +89,9 @@ impl Worker {
             () = self.reconcile_all() => {}
             () = self.remove_orphans() => {}
         }
-        self.program.leading.set(false);
+        program.leadership.end();
+        program.follower.set_leading(false);
+        program.leading.set(0);
         tracing::info!("this replica does not lead any more");
         work.cancel();
         if let Err(error) = collecting.await {
@@ -71,6 +101,23 @@ impl Worker {
         self.mirror.withdraw_pulls().await;
         // The next leader polls all catalogs anew, and so does this one if it leads again.
         self.reconciler.forget();
+    }
+
+    /// Returns the hashes of the pointers in the store.
+    async fn published(&self) -> BTreeMap<String, Sha256> {
+        let store = &*self.program.store;
+        let mut published = BTreeMap::new();
+        // What cannot be read now is listed when it is polled.
+        let names = publish::catalog_names(store)
+            .await
+            .map(|names| names.catalogs)
+            .unwrap_or_default();
+        for name in names {
+            if let Ok(Some(hash)) = pointer_hash(store, name.as_str()).await {
+                published.insert(name.to_string(), hash);
+            }
+        }
+        published
     }
 
     /// Returns what stays besides what is published. A cluster has no rollback, so its own store keeps earlier states for a
@@ -139,6 +186,7 @@ impl Worker {
         for name in published {
             if !known.contains(name.as_str()) {
                 publish::remove(store, &name).await?;
+                self.program.leadership.list(name.as_str(), None);
                 tracing::info!(catalog = %name, "removed a catalog that has no ClusterCatalog");
             }
         }

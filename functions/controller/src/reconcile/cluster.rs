@@ -205,6 +205,9 @@ fn controller(
         secrets: PullSecrets::new(client.clone(), Some(global), logins),
         events: Recorder::new(client, "test".into()),
         base: "https://catalogs.example/catalogs".to_owned(),
+        leadership: Arc::default(),
+        namespace: "olmv1-system".to_owned(),
+        other_program: Default::default(),
         last: Mutex::new(HashMap::new()),
     };
     (writer, Arc::new(reconciler))

@@ -1,0 +1,107 @@
+//! The work beside another program that has the Lease, such as catalogd: this one holds what the statuses name, so that it can take
+//! over without a gap. It writes no object.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::{Event, EventType};
+use model::{CatalogName, Current, Key};
+use publish::PollOptions;
+use serde_json::json;
+use store::{Store, StoreExt};
+use tokio::time::sleep;
+
+use crate::{catalog::ClusterCatalog, election::LEASE, reconcile::Reconciler, replicas::Follower, spec};
+
+/// Time between two looks at the statuses.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Wait after an image that could not be pulled.
+const RETRY: Duration = Duration::from_secs(30);
+
+impl Reconciler {
+    /// Pulls what the statuses name whenever another program has the Lease, until it is dropped.
+    pub(crate) async fn hold_named(&self, follower: &Follower) {
+        let mut known_other = None;
+        let mut failed: HashMap<String, Instant> = HashMap::new();
+        loop {
+            sleep(LOOK_INTERVAL).await;
+            let other = follower.other_program();
+            self.other_program.set(other.is_some().into());
+            if let Some(other) = &other {
+                if known_other.as_ref() != Some(other) {
+                    self.tell_other(other).await;
+                }
+                failed.retain(|_, next| Instant::now() < *next);
+                for object in self.objects.state() {
+                    if !failed.contains_key(object.name()) && !self.hold(&object).await {
+                        failed.insert(object.name().to_owned(), Instant::now() + RETRY);
+                    }
+                }
+            }
+            known_other = other;
+        }
+    }
+
+    /// Publishes to the own store what a status names. Returns false if that failed.
+    async fn hold(&self, object: &ClusterCatalog) -> bool {
+        let Some(reference) = object.status.resolved().filter(|_| object.status.is_serving()) else {
+            return true;
+        };
+        if serves(&*self.store, object.name(), reference).await {
+            return true;
+        }
+        let mut named = object.clone();
+        named.metadata.annotations = None;
+        named.spec = json!({"source": {"type": "Image", "image": {"ref": reference}}});
+        let Ok(catalog) = spec::catalog(&named) else {
+            return false;
+        };
+        self.secrets.refresh().await;
+        let options = PollOptions {
+            accept_gone: true,
+            ..PollOptions::default()
+        };
+        self.mirror.poll(&catalog, options).await.error.is_none()
+    }
+
+    async fn tell_other(&self, other: &str) {
+        let note = format!(
+            "{other} has the Lease; catalog-mirror-controller serves what the statuses name, and writes nothing"
+        );
+        tracing::warn!(holder = other, "another program has the Lease");
+        let event = Event {
+            type_: EventType::Warning,
+            reason: "OtherProgramLeads".to_owned(),
+            note: Some(note),
+            action: "Wait".to_owned(),
+            secondary: None,
+        };
+        let lease = ObjectReference {
+            api_version: Some("coordination.k8s.io/v1".to_owned()),
+            kind: Some("Lease".to_owned()),
+            name: Some(LEASE.to_owned()),
+            namespace: Some(self.namespace.clone()),
+            ..ObjectReference::default()
+        };
+        self.send(&event, &lease).await;
+    }
+}
+
+/// Returns true if the store has the content of `REPOSITORY@DIGEST`: of an image, or of the OCI view of a copied catalog.
+pub(crate) async fn serves(store: &dyn Store, name: &str, reference: &str) -> bool {
+    let (Ok(name), Some((_, digest))) = (name.parse::<CatalogName>(), reference.rsplit_once('@')) else {
+        return false;
+    };
+    let found = store.read_document::<Current>(&Key::Current(name)).await;
+    let Ok(Some((current, _))) = found else {
+        return false;
+    };
+    let view = current
+        .image
+        .as_ref()
+        .map(|image| format!("sha256:{}", image.digest.sha256));
+    current.source.revision == digest || view.as_deref() == Some(digest)
+}
