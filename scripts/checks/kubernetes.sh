@@ -3,7 +3,6 @@
 # shellcheck shell=bash
 
 CONTROLLER=$TESTED/catalog-mirror-controller
-EXTERNAL=catalogd-service.olmv1-system.svc
 CERTIFICATES=$WORK/registry-tls
 ACCOUNT_FILES=/var/run/secrets/kubernetes.io/serviceaccount
 
@@ -12,28 +11,18 @@ prepare() {
   need_catalogd
   [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
   start_cluster
-  kubectl apply -f "$CRDS" >/dev/null
-  kubectl create namespace "$NAMESPACE" >/dev/null
-  kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
-  kubectl apply -f "$ROOT/functions/controller/rbac.yaml" >/dev/null
+  prepare_olm
+  make_service_certificate
   # The login comes from the service account; the global secret has one for another registry.
   secret login "$REGISTRY"
   secret global registry.invalid
-  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
   start_own_registry
-}
-
-# secret NAME REGISTRY
-secret() {
-  kubectl create secret docker-registry -n "$NAMESPACE" "$1" --docker-server "$2" \
-    --docker-username "$REGISTRY_USER" --docker-password "$REGISTRY_PASSWORD" >/dev/null
 }
 
 # A registry that this part may stop, with the certificates and logins of the suite's.
 start_own_registry() {
   local home=$WORK/own
   mkdir -p "$home"
-  cp -r "$(dirname "$REGISTRY_CA")" "$CERTIFICATES-all"
   mkdir "$CERTIFICATES" && cp "$REGISTRY_CA" "$CERTIFICATES/ca.crt"
   OWN=127.0.0.1:$(free_port)
   sed "s|addr: .*|addr: $OWN|; s|rootdirectory: [^}]*|rootdirectory: $home/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$home/config.yml"
@@ -66,7 +55,7 @@ digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{
 
 # Both programs have the same flags. PEER says which one runs.
 flags() {
-  printf '%s\n' --external-address="$EXTERNAL" --tls-cert="$CERTIFICATES-all/tls.crt" --tls-key="$CERTIFICATES-all/tls.key" \
+  printf '%s\n' --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
     --pull-cas-dir="$CERTIFICATES" --global-pull-secret="$NAMESPACE/global" --cache-dir="$WORK/$PEER-cache" \
     --catalogs-server-addr="127.0.0.1:$API" --metrics-bind-address="127.0.0.1:$METRICS" --health-probe-bind-address="127.0.0.1:$HEALTH"
 }
@@ -92,7 +81,7 @@ start_ours() {
   mapfile -t flags < <(flags)
   [[ -f $WORK/account.yaml ]] || write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   BEGAN=$(now_ms)
-  start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect "$@"
+  start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect --advertise-address "127.0.0.1:$API" "$@"
   CONTROLLER_PID=$STARTED_PID
 }
 
@@ -242,7 +231,7 @@ after_creation() {
   handover
   VERSIONS=$(versions)
 }
-has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
+has_event() { [[ -n $(kubectl get events.events.k8s.io -A -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
 has_label() { kubectl get clustercatalogs -o json | jq -e '[.items[] | select(.spec.availabilityMode == "Available") | .metadata.labels["olm.operatorframework.io/metadata.name"] == .metadata.name] | all' >/dev/null; }
 
 after_switch() {
@@ -254,26 +243,52 @@ after_switch() {
   is "unchanged polls write nothing" "$(jq -c '.[0, 2]' <<<"$(versions)")" "$(jq -c '.[0, 2]' <<<"$VERSIONS")"
 }
 
-# catalogd and the controller have one Lease: only one of them leads.
+# catalogd and the controller have one Lease: only one of them leads. From one to the other and back, as the page for administrators
+# says, each read is answered with the same content.
 handover() {
-  local ours=$CONTROLLER_PID holder
+  local ours=$CONTROLLER_PID ours_api=$API holder
   holder=$(holder)
+  echo "$API" >"$WORK/service"
+  : >"$WORK/read"
+  read_always &
+  READING=$!
   ports
   PEER=catalogd start_catalogd --leader-elect
   succeeds "catalogd waits for the Lease" wait_for 30 grep -qi 'attempting to acquire leader lease' "$WORK/catalogd.log"
   sleep 3
   is "while the controller has it" "$(holder)" "$holder"
+  lease annotate catalog-mirror/yield=true >/dev/null
+  succeeds "catalogd leads when the controller yields" wait_for 80 held_by_other "$holder"
+  holder=$(holder)
+  succeeds "catalogd pulls what the controller serves meanwhile" wait_for 60 serves_tag
+  echo "$API" >"$WORK/service"
   kill "$ours"
   wait "$ours" 2>/dev/null
-  succeeds "catalogd leads after the controller has stopped" wait_for 60 held_by_other "$holder"
-  holder=$(holder)
   PEER=ours ports
+  rm -r "$WORK/ours-cache"
   start_ours
-  succeeds "the controller waits for the Lease" wait_for 30 grep -q 'another replica leads' "$WORK/ours.log"
+  succeeds "the controller holds what the statuses name" wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/readyz"
+  matches "and says so" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'another program.*has the Lease'
+  matches "its metric too" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_other_program 1'
+  succeeds "and an event" wait_for 20 has_event catalogd-operator-lock
   is "while catalogd has it" "$(holder)" "$holder"
+  echo "$API" >"$WORK/service"
+  lease annotate catalog-mirror/yield- >/dev/null
   kill "$CATALOGD_PID"
   wait "$CATALOGD_PID" 2>/dev/null
   succeeds "the controller leads after catalogd has stopped" wait_for 60 leads
+  kill "$READING"
+  wait "$READING" 2>/dev/null
+  is "every read of them was answered with the same content" "$(sort -u "$WORK/read")" "200 $(ask /catalogs/digest/api/v1/all | sha256)"
+}
+lease() { kubectl "$1" lease -n "$NAMESPACE" catalogd-operator-lock "${@:2}"; }
+# Reads a catalog from the program that the service has, time and again.
+read_always() {
+  while true; do
+    API=$(cat "$WORK/service")
+    echo "$(ask /catalogs/digest/api/v1/all -o "$WORK/read-body" -w '%{http_code}') $(sha256 "$WORK/read-body")" >>"$WORK/read"
+    sleep 0.1
+  done
 }
 holder() { kubectl get lease -n "$NAMESPACE" catalogd-operator-lock -o jsonpath='{.spec.holderIdentity}'; }
 held_by_other() { [[ -n $(holder) && $(holder) != "$1" ]]; }

@@ -1,7 +1,7 @@
 # The parts of Kubernetes that controllers need: etcd and kube-apiserver, without nodes.
 # shellcheck shell=bash
 
-NAMESPACE=olmv1-system ACCOUNT=catalogd-controller-manager
+NAMESPACE=olmv1-system ACCOUNT=catalogd-controller-manager SERVICE=catalogd-service.olmv1-system.svc
 
 # start_cluster: KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API server and CLUSTER_CA its authority.
 start_cluster() {
@@ -31,6 +31,33 @@ start_cluster() {
 stop_cluster() {
   kill "$APISERVER_PID"
   wait "$APISERVER_PID" 2>/dev/null
+}
+
+# prepare_olm: what an installation of OLM v1 has: the definition of ClusterCatalogs, and a service account with our roles and the
+# pull secret `login`, which does not exist yet.
+prepare_olm() {
+  kubectl apply -f "$CRDS" >/dev/null
+  kubectl create namespace "$NAMESPACE" >/dev/null
+  kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
+  kubectl apply -f "$ROOT/functions/controller/rbac.yaml" >/dev/null
+  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
+}
+
+# secret NAME REGISTRY: a pull secret with the suite's login.
+secret() {
+  kubectl create secret docker-registry -n "$NAMESPACE" "$1" --docker-server "$2" \
+    --docker-username "$REGISTRY_USER" --docker-password "$REGISTRY_PASSWORD" >/dev/null
+}
+
+# make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority. Replicas are found by address and
+# trusted by the name of the service.
+make_service_certificate() {
+  local ca
+  ca=$(dirname "$REGISTRY_CA")
+  mkdir -p "$WORK/tls"
+  openssl req -newkey rsa:2048 -nodes -subj "/CN=service" -keyout "$WORK/tls/tls.key" -out "$WORK/tls/tls.csr" 2>/dev/null
+  openssl x509 -req -days 2 -in "$WORK/tls/tls.csr" -CA "$REGISTRY_CA" -CAkey "$ca/ca.key" -CAserial "$WORK/tls/serial" -CAcreateserial \
+    -extfile <(echo "subjectAltName=DNS:$SERVICE,IP:127.0.0.1") -out "$WORK/tls/tls.crt" 2>/dev/null
 }
 
 # write_kubeconfig FILE TOKEN

@@ -60,6 +60,8 @@ need_catalogd() {
 }
 # etcd, kube-apiserver and kubectl, in one program.
 need_kubernetes() { need_go_folder kubernetes "$ROOT/scripts/lib/kubernetes"; }
+# Changes ClusterCatalogs and reads them as operator-controller does.
+need_reader() { need_go_folder reader "$ROOT/scripts/lib/reader"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 

@@ -26,6 +26,9 @@ pub(crate) const LEASE: &str = "catalogd-operator-lock";
 /// Annotation of the Lease with name and address of the leader, so that the other replicas find it.
 const LEADER_ANNOTATION: &str = "catalog-mirror/leader";
 
+/// Annotation of the Lease with the value `true` if this program must not lead, so that another one takes over.
+const YIELD_ANNOTATION: &str = "catalog-mirror/yield";
+
 /// Maximum time of one request. Three of them fit into [`RENEW_TIME`] with the waits between them.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
@@ -47,6 +50,8 @@ pub(crate) struct SightTimes {
     pub(crate) read: time::Instant,
     /// Time of the first read that returned this Lease.
     pub(crate) changed: time::Instant,
+    /// Time of the last attempt to read it.
+    pub(crate) tried: time::Instant,
 }
 
 /// One replica's part in the election.
@@ -118,7 +123,7 @@ impl Election {
                         report(start.into_std());
                         break renewed = Instant::now();
                     }
-                    Ok(false) => return tracing::error!("another replica has taken the Lease {LEASE}"),
+                    Ok(false) => return tracing::error!("this replica has not the Lease {LEASE} any more"),
                     Err(error) => {
                         tracing::warn!(error = model::text::chain(&error), "cannot renew the Lease {LEASE}");
                     }
@@ -159,18 +164,26 @@ impl Election {
 
     /// Tries once to acquire or renew. Returns true if the Lease is ours now.
     async fn attempt(&mut self) -> Result<bool, kube::Error> {
-        match timeout(REQUEST_TIME, self.request()).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                let timed_out = std::io::Error::from(std::io::ErrorKind::TimedOut);
-                Err(kube::Error::Service(timed_out.into()))
+        let ended = timeout(REQUEST_TIME, self.request()).await;
+        let ended = ended.unwrap_or_else(|_| {
+            let timed_out = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            Err(kube::Error::Service(timed_out.into()))
+        });
+        self.sight.send_modify(|sight| {
+            if let Some(times) = &mut sight.times {
+                times.tried = Instant::now().into_std();
             }
-        }
+        });
+        ended
     }
 
     async fn request(&mut self) -> Result<bool, kube::Error> {
         let mut found = self.leases.get_opt(LEASE).await?;
         let address = found.as_ref().and_then(address);
+        let does_yield = found.as_ref().is_some_and(|lease| {
+            let annotations = lease.metadata.annotations.iter().flatten();
+            annotations.into_iter().any(|(name, value)| name == YIELD_ANNOTATION && value == "true")
+        });
         let spec = found.as_mut().map(|lease| lease.spec.take().unwrap_or_default());
         let time = MicroTime(Timestamp::now());
         let now = Instant::now().into_std();
@@ -181,9 +194,19 @@ impl Election {
             times: Some(SightTimes {
                 read: now,
                 changed: self.seen.since().unwrap_or(now),
+                tried: now,
             }),
         });
         let spec = match decision {
+            Decision::Write(_) if does_yield => {
+                if self.logged.as_deref() != Some(YIELD_ANNOTATION) {
+                    tracing::warn!("the Lease has the annotation {YIELD_ANNOTATION}, so this program does not lead");
+                    self.logged = Some(YIELD_ANNOTATION.to_owned());
+                }
+                // At once, and not when it ends.
+                self.try_release().await?;
+                return Ok(false);
+            }
             Decision::Write(spec) => Some(*spec),
             Decision::Wait(holder) => {
                 if self.logged.as_ref() != Some(&holder) {
@@ -285,6 +308,10 @@ mod tests {
                 .to_owned()
         }
 
+        fn annotate(&self, annotations: Value) {
+            self.0.lock().unwrap().0["metadata"]["annotations"] = annotations;
+        }
+
         fn set_down(&self, is_down: bool) {
             self.0.lock().unwrap().1 = is_down;
         }
@@ -333,6 +360,20 @@ mod tests {
         // It has seen the Lease for the first time now, whatever its times say.
         let (waited, acquired) = seconds(cluster.candidate().acquire(&stop)).await;
         assert!(acquired && waited >= 137, "{waited}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
+        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+        let mut first = cluster.candidate();
+        assert!(first.acquire(&stop).await);
+        cluster.annotate(json!({YIELD_ANNOTATION: "true"}));
+        let (held, ()) = seconds(first.hold(&stop, |_| {})).await;
+        assert!(held <= 26 && cluster.holder().is_empty(), "{held}");
+        let waiting = timeout(Duration::from_secs(600), first.acquire(&stop)).await;
+        assert!(waiting.is_err() && cluster.holder().is_empty());
+        cluster.annotate(json!({}));
+        assert!(first.acquire(&stop).await);
     }
 
     #[tokio::test(start_paused = true)]

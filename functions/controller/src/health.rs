@@ -13,6 +13,7 @@ use axum::{Router, extract::RawQuery, http::StatusCode, routing::get};
 use kube::runtime::reflector;
 use model::{CatalogName, Key};
 use store::Store;
+use tokio::sync::watch;
 
 use crate::{
     catalog::ClusterCatalog,
@@ -30,7 +31,7 @@ pub(crate) struct Health {
     /// ClusterCatalogs as they are now.
     pub(crate) objects: reflector::Store<ClusterCatalog>,
     /// True once the ClusterCatalogs were listed.
-    pub(crate) is_listed: AtomicBool,
+    pub(crate) listed: watch::Receiver<bool>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) follower: Arc<Follower>,
     pub(crate) started: Instant,
@@ -61,7 +62,7 @@ impl Health {
 
     async fn readiness(&self) -> (bool, String) {
         let missing = self.missing().await;
-        let is_listed = self.is_listed.load(Ordering::Relaxed);
+        let is_listed = *self.listed.borrow();
         let (is_in_step, relation) = self.relation();
         let is_complete = is_listed && missing.is_empty();
         if is_in_step && (is_complete || self.started.elapsed() >= PATIENCE) {
@@ -184,7 +185,7 @@ mod tests {
         follower.set_leading(true);
         let health = Health {
             objects,
-            is_listed: true.into(),
+            listed: watch::channel(true).1,
             store: Arc::new(store.clone()),
             follower: Arc::new(follower),
             started: Instant::now().checked_sub(Duration::from_secs(age)).unwrap(),
@@ -214,10 +215,11 @@ mod tests {
 
     #[tokio::test]
     async fn ready_only_after_the_objects_are_known() {
-        let (health, _) = health(&[], 0);
-        health.is_listed.store(false, Ordering::Relaxed);
+        let (mut health, _) = health(&[], 0);
+        let (is_listed, listed) = watch::channel(false);
+        health.listed = listed;
         assert!(!health.readiness().await.0);
-        health.is_listed.store(true, Ordering::Relaxed);
+        is_listed.send_replace(true);
         assert!(health.readiness().await.0);
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,7 +18,7 @@ use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 use publish::{GcMetrics, Mirror};
 use source::Logins;
 use store::{Store, StorePlace};
-use tokio::task::JoinHandle;
+use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -68,6 +68,8 @@ pub(crate) struct Program {
     pub(crate) store: Arc<dyn Store>,
     /// ClusterCatalogs as they are now.
     pub(crate) objects: reflector::Store<ClusterCatalog>,
+    /// True once the ClusterCatalogs were listed.
+    pub(crate) listed: watch::Receiver<bool>,
     /// Value 1 if this replica works on the ClusterCatalogs, else 0.
     pub(crate) leading: Gauge,
     pub(crate) leadership: Arc<Leadership>,
@@ -132,12 +134,17 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     // Everything that can be wrong is found before the first port is open.
     let api = wiring::server(&flags, connections, true)?;
     let stop = server::stop_on_signals()?;
-    let (objects, watching) = watch(&client, stop.clone());
+    let (objects, watching) = watch_objects(&client, stop.clone());
+    let (is_listed, listed) = watch::channel(false);
+    let waiting = objects.clone();
+    // One task waits for all: of several that wait for a store of kube, it wakes the last one only.
+    tokio::spawn(async move { is_listed.send_replace(waiting.wait_until_ready().await.is_ok()) });
     let program = Arc::new(Program {
         client,
         place,
         store,
         objects,
+        listed,
         leading,
         leadership,
         follower,
@@ -176,21 +183,14 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
 
 impl Program {
     fn health(&self, started: Instant) -> Arc<Health> {
-        let health = Arc::new(Health {
+        Arc::new(Health {
             objects: self.objects.clone(),
-            is_listed: false.into(),
+            listed: self.listed.clone(),
             store: self.store.clone(),
             follower: self.follower.clone(),
             started,
             was_ready: false.into(),
-        });
-        let listed = health.clone();
-        tokio::spawn(async move {
-            if listed.objects.wait_until_ready().await.is_ok() {
-                listed.is_listed.store(true, Ordering::Relaxed);
-            }
-        });
-        health
+        })
     }
 
     /// Starts the server of the probes.
@@ -261,7 +261,7 @@ impl Program {
 }
 
 /// Starts the watch of all ClusterCatalogs, which every replica needs, and returns what it keeps up to date.
-fn watch(client: &Client, stop: CancellationToken) -> (reflector::Store<ClusterCatalog>, JoinHandle<()>) {
+fn watch_objects(client: &Client, stop: CancellationToken) -> (reflector::Store<ClusterCatalog>, JoinHandle<()>) {
     let (objects, writer) = reflector::store();
     let events = watcher(Api::all(client.clone()), watcher::Config::default())
         .default_backoff()

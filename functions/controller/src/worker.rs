@@ -160,7 +160,14 @@ impl Worker {
             return pending().await;
         }
         loop {
-            if self.program.objects.wait_until_ready().await.is_err() {
+            if self
+                .program
+                .listed
+                .clone()
+                .wait_for(|is_listed| *is_listed)
+                .await
+                .is_err()
+            {
                 return pending().await;
             }
             if let Err(error) = self.remove_orphans_once().await {

@@ -218,6 +218,7 @@ impl World {
         let lease = SightTimes {
             read: ago(self.sight),
             changed: if self.has_seen_change { now } else { contact },
+            tried: now,
         };
         fence.standing(Some(lease), now)
     }

@@ -32,7 +32,7 @@ pub(crate) enum Standing {
     InStep,
     /// There is no leader. What is served is what the statuses name, and stays so.
     Leaderless,
-    /// A leader is alive and does not answer. It may have written other statuses.
+    /// A leader is alive and does not answer, or this process has slept. Other statuses may have been written.
     CutOff,
     /// Neither the leader nor the API server answers.
     Blind,
@@ -84,9 +84,16 @@ impl Fence {
         if now < self.contact + LAG {
             return Standing::InStep;
         }
-        let Some(times) = lease.filter(|times| now <= times.read + LOOK) else {
+        let Some(times) = lease else {
             return Standing::Blind;
         };
+        if now > times.read + LOOK {
+            // Without an attempt it is this process that stood still, and the leader went on.
+            return match now <= times.tried + LOOK {
+                true => Standing::Blind,
+                false => Standing::CutOff,
+            };
+        }
         self.is_cut_off |= times.changed >= self.contact + FIRST_LOOK;
         match self.is_cut_off {
             true => Standing::CutOff,

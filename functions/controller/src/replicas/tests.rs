@@ -122,6 +122,7 @@ fn lease(address: SocketAddr) -> LeaseSight {
         times: Some(SightTimes {
             read: now,
             changed: now,
+            tried: now,
         }),
     }
 }
