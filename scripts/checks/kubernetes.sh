@@ -4,7 +4,6 @@
 
 CONTROLLER=$TESTED/catalog-mirror-controller
 CERTIFICATES=$WORK/registry-tls
-ACCOUNT_FILES=/var/run/secrets/kubernetes.io/serviceaccount
 
 prepare() {
   need_kubernetes
@@ -63,16 +62,9 @@ flags() {
 ports() { API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port); }
 
 start_catalogd() {
-  local flags token
+  local flags
   mapfile -t flags < <(flags)
-  token=$(account_token)
-  mkdir -p "$WORK/catalogd-cache" "$WORK/account"
-  printf '%s' "$token" >"$WORK/account/token"
-  printf '%s' "$NAMESPACE" >"$WORK/account/namespace"
-  # It reads who it is from the file of a pod, so it gets such a folder of its own.
-  start "$WORK/catalogd.log" unshare --mount --map-root-user --propagation private bash -c '
-    mount -t tmpfs tmpfs /var/run && mkdir -p "$0" && mount --bind "$1" "$0" && shift && exec "$@"
-  ' "$ACCOUNT_FILES" "$WORK/account" catalogd "${flags[@]}" --webhook-server-port "$(free_port)" "$@"
+  run_catalogd "$WORK/catalogd.log" "${flags[@]}" "$@"
   CONTROLLER_PID=$STARTED_PID CATALOGD_PID=$STARTED_PID
 }
 

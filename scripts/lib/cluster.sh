@@ -3,7 +3,8 @@
 
 NAMESPACE=olmv1-system ACCOUNT=catalogd-controller-manager SERVICE=catalogd-service.olmv1-system.svc
 
-# start_cluster: KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API server and CLUSTER_CA its authority.
+# start_cluster: KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API server, CLUSTER_CA its authority, and ETCD_URL
+# what it writes to.
 start_cluster() {
   local home=$WORK/cluster etcd port peer
   mkdir -p "$home"
@@ -12,7 +13,8 @@ start_cluster() {
     --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls "http://127.0.0.1:$etcd" \
     --listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
     --initial-cluster "default=http://127.0.0.1:$peer"
-  wait_for 30 curl -sf "http://127.0.0.1:$etcd/health"
+  ETCD_URL=http://127.0.0.1:$etcd
+  wait_for 30 curl -sf "$ETCD_URL/health"
   openssl genrsa -out "$home/account.key" 2048 2>/dev/null
   echo 'administrator,admin,1,system:masters' >"$home/tokens.csv"
   start "$home/apiserver.log" kubernetes kube-apiserver --etcd-servers "http://127.0.0.1:$etcd" \
@@ -76,3 +78,15 @@ kubectl() { kubernetes kubectl "$@"; }
 
 # account_token: a token of the service account of catalogd's Deployment.
 account_token() { kubectl create token -n "$NAMESPACE" "$ACCOUNT" --duration 24h; }
+
+# run_catalogd LOG FLAG...: catalogd itself, as the service account. It reads who it is from the files of a pod, so it gets a folder
+# of its own for them.
+run_catalogd() {
+  local account=$WORK/account
+  mkdir -p "$account" "$WORK/catalogd-cache"
+  account_token >"$account/token"
+  printf '%s' "$NAMESPACE" >"$account/namespace"
+  start "$1" unshare --mount --map-root-user --propagation private bash -c '
+    mount -t tmpfs tmpfs /var/run && mkdir -p "$0" && mount --bind "$1" "$0" && shift && exec "$@"
+  ' /var/run/secrets/kubernetes.io/serviceaccount "$account" catalogd "${@:2}" --webhook-server-port "$(free_port)"
+}

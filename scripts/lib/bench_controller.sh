@@ -1,0 +1,135 @@
+# The controller: three replicas with many ClusterCatalogs, and one large catalog beside catalogd.
+# shellcheck shell=bash
+
+CONTROLLER_CATALOGS=200
+
+bench_controller() {
+  CONTROLLER=$(dirname "$CATALOG_MIRROR")/catalog-mirror-controller
+  need_kubernetes
+  need_catalogd
+  start_registry
+  start_cluster
+  prepare_olm
+  make_service_certificate
+  secret login "$REGISTRY"
+  mkdir "$WORK/authorities"
+  cp "$REGISTRY_CA" "$WORK/authorities/ca.crt"
+  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
+  one_catalog
+  many_catalogs
+  stop_cluster
+}
+
+# controller NAME FLAG...: a replica; CONTROLLER_PID, CONTROLLER_API and CONTROLLER_HEALTH are set afterwards.
+controller() {
+  CONTROLLER_API=$(free_port) CONTROLLER_HEALTH=$(free_port)
+  start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" "${@:2}" \
+    --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
+    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" --advertise-address "127.0.0.1:$CONTROLLER_API" \
+    --metrics-bind-address 0 --webhook-server-port 0 --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH"
+  CONTROLLER_PID=$STARTED_PID
+  wait_for 30 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
+}
+
+# memory PID: what it has now and had at most, in MB. seconds PID: of CPU until now.
+memory() { awk '/^VmRSS|^VmHWM/ {value[$1] = $2 / 1000} END {printf "%.1f MB now, %.1f MB at most", value["VmRSS:"], value["VmHWM:"]}' "/proc/$1/status"; }
+seconds() { awk '{print ($14 + $15) / 100}' "/proc/$1/stat"; }
+
+# clustercatalog NAME REFERENCE
+clustercatalog() {
+  printf '%s\n---\n' "{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: $1, labels: {olm.operatorframework.io/metadata.name: $1}},
+    spec: {source: {type: Image, image: {ref: '$2', pollIntervalMinutes: 1}}}}"
+}
+
+serving() { kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length'; }
+serve_all() { (($(serving) == $1)); }
+# on DIGEST: number of ClusterCatalogs whose status names it.
+on() { kubectl get clustercatalogs -o json | jq --arg digest "$1" '[.items[] | select(.status.resolvedSource.image.ref // "" | endswith($digest))] | length'; }
+are_on() { (($(on "$1") == $2)); }
+push_bench() { copy_image "$1" "docker://$REGISTRY/bench/catalog:$2"; }
+bench_digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/bench/catalog:$1"; }
+elapsed() { awk -v ms="$(($(now_ms) - $1))" 'BEGIN {printf "%.1f s", ms / 1000}'; }
+
+# The memory of whole processes for one large catalog.
+one_catalog() {
+  local began data image=oci:$LAYOUT:step-000
+  data=$(data_folder)
+  if [[ -n $data && -z $QUICK ]]; then
+    unpack "$data/community-full.tar.zst" "$WORK/full"
+    new_image "$WORK/full-layout:base"
+    add_layer "$WORK/full-layout:base" "$WORK/full" v1
+    image=oci:$WORK/full-layout:v1
+    rm -r "$WORK/full"
+  fi
+  push_bench "$image" large
+  began=$(now_ms)
+  clustercatalog large "$REGISTRY/bench/catalog:large" | kubectl apply -f - >/dev/null
+  controller alone
+  wait_for 300 serve_all 1
+  say "the controller serves the large catalog after $(elapsed "$began"): $(memory "$CONTROLLER_PID")"
+  sleep 30
+  say "after half a minute: $(memory "$CONTROLLER_PID"), $(seconds "$CONTROLLER_PID") s of CPU"
+  end_process "$CONTROLLER_PID"
+  kubectl patch clustercatalog large --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
+  kubectl delete clustercatalog large >/dev/null
+  began=$(now_ms)
+  clustercatalog large "$REGISTRY/bench/catalog:large" | kubectl apply -f - >/dev/null
+  run_catalogd "$WORK/catalogd.log" --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
+    --pull-cas-dir="$WORK/authorities" --cache-dir="$WORK/catalogd-cache" --catalogs-server-addr="127.0.0.1:$(free_port)" \
+    --metrics-bind-address="127.0.0.1:$(free_port)" --health-probe-bind-address="127.0.0.1:$(free_port)"
+  wait_for 300 serve_all 1
+  say "catalogd serves it after $(elapsed "$began"): $(memory "$STARTED_PID")"
+  sleep 30
+  say "after half a minute: $(memory "$STARTED_PID"), $(seconds "$STARTED_PID") s of CPU"
+  end_process "$STARTED_PID"
+  kubectl patch clustercatalog large --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
+  kubectl delete clustercatalog large >/dev/null
+}
+
+# Three replicas at rest, with one catalog that changes, and with all that change.
+many_catalogs() {
+  local each began revision pids=() before=() index
+  push_bench "oci:$LAYOUT:step-000" one
+  push_bench "oci:$LAYOUT:step-000" all
+  for each in a b c; do
+    controller "$each" --leader-elect
+    pids+=("$CONTROLLER_PID")
+  done
+  began=$(now_ms)
+  {
+    clustercatalog one "$REGISTRY/bench/catalog:one"
+    for ((index = 1; index < CONTROLLER_CATALOGS; index++)); do clustercatalog "all-$index" "$REGISTRY/bench/catalog:all"; done
+  } | kubectl apply -f - >/dev/null
+  wait_for 900 serve_all "$CONTROLLER_CATALOGS"
+  say "$CONTROLLER_CATALOGS ClusterCatalogs are served after $(elapsed "$began")"
+  # The followers copy, and the leader learns of the rest.
+  sleep 60
+
+  revision=$(etcd_revision)
+  for each in "${pids[@]}"; do before+=("$(seconds "$each")"); done
+  sleep 300
+  for index in 0 1 2; do
+    each=${pids[$index]}
+    say "idle replica: $(memory "$each"), CPU $(awk -v now="$(seconds "$each")" -v before="${before[$index]}" 'BEGIN {printf "%.2f", (now - before) / 3}') % of a core"
+  done
+  say "written to etcd in these five minutes: $(etcd_written "$revision")"
+
+  push_bench "oci:$LAYOUT:step-001" one
+  began=$(now_ms)
+  wait_for 120 are_on "$(bench_digest one)" 1
+  say "one moved tag: its status after $(elapsed "$began"), with an interval of 60 s"
+  push_bench "oci:$LAYOUT:step-002" all
+  began=$(now_ms)
+  wait_for 600 are_on "$(bench_digest all)" $((CONTROLLER_CATALOGS - 1))
+  say "all tags moved: the last status after $(elapsed "$began")"
+  for each in "${pids[@]}"; do say "replica after that: $(memory "$each")"; done
+  for each in "${pids[@]}"; do end_process "$each"; done
+}
+
+etcd_range() { curl -sS "$ETCD_URL/v3/kv/range" -d "$1"; }
+etcd_revision() { etcd_range '{"key": "AA==", "range_end": "AA==", "limit": 1}' | jq -r .header.revision; }
+# etcd_written REVISION: keys that were written after it, and how often.
+etcd_written() {
+  etcd_range "{\"key\": \"AA==\", \"range_end\": \"AA==\", \"min_mod_revision\": $(($1 + 1))}" |
+    jq -r --argjson revision "$1" '(.kvs // [])[] | "\(.key | @base64d) version \(.version)"' | sort | paste -sd';'
+}
