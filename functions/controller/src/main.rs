@@ -3,10 +3,12 @@
 mod access;
 mod catalog;
 mod conditions;
+mod copy;
 mod election;
 mod flags;
 mod health;
 mod lease;
+mod mirrors;
 mod poll;
 mod reconcile;
 mod run;

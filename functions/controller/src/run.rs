@@ -27,6 +27,7 @@ use crate::{
     election::Leading,
     flags::Flags,
     health::Health,
+    mirrors::Mirrors,
     reconcile::Reconciler,
     secrets::PullSecrets,
     wiring,
@@ -124,7 +125,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins),
+        reconciler: program.reconciler(mirror.clone(), logins, &namespace),
         mirror,
         collections,
         program,
@@ -188,12 +189,13 @@ impl Program {
         Ok(tokio::spawn(server.run(listener, routes, self.stop.clone())))
     }
 
-    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins) -> Arc<Reconciler> {
+    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins, namespace: &str) -> Arc<Reconciler> {
         Arc::new(Reconciler {
             catalogs: Api::all(self.client.clone()),
             objects: self.objects.clone(),
             mirror,
             store: self.store.clone(),
+            mirrors: Mirrors::new(self.client.clone(), namespace, self.flags.mirror_origin.clone()),
             secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
             base: self.flags.base(),
