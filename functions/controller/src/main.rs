@@ -15,6 +15,7 @@ mod run;
 mod schedule;
 mod secrets;
 mod spec;
+mod webhook;
 mod wiring;
 mod worker;
 

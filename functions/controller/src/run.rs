@@ -30,7 +30,7 @@ use crate::{
     mirrors::Mirrors,
     reconcile::Reconciler,
     secrets::PullSecrets,
-    wiring,
+    webhook, wiring,
     worker::Worker,
 };
 
@@ -112,6 +112,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let mut tasks = vec![watching];
     tasks.extend(program.probes(&health).await?);
     tasks.extend(program.metrics(registry, polls).await?);
+    tasks.extend(program.webhook().await?);
     let listener = wiring::bind(&program.flags.catalogs_server_addr).await?;
     tracing::info!(address = %listener.local_addr()?, store = %program.place, base = program.flags.base(), "serving");
     let settings = http_api::HttpSettings {
@@ -180,6 +181,15 @@ impl Program {
             .route()
             .layer(middleware::from_fn_with_state(access, access::check));
         self.start(address, routes, true).await.map(Some)
+    }
+
+    /// Starts the webhook. The API server speaks TLS only.
+    async fn webhook(&self) -> anyhow::Result<Option<JoinHandle<()>>> {
+        if self.flags.tls_cert.is_none() {
+            return Ok(None);
+        }
+        let address = format!(":{}", self.flags.webhook_server_port);
+        self.start(&address, webhook::routes(), true).await.map(Some)
     }
 
     /// Starts a server beside the HTTP API. Its connections are not counted.
