@@ -62,12 +62,16 @@ impl Reconciler {
         // A task of its own: a panic must not end the work on other catalogs.
         let copying = AbortOnDropHandle::new(tokio::spawn(async move { copier.copy(&name).await }));
         Ok(match copying.await {
-            Ok(report) => Polled {
-                fact: fact(object, &report, &repository),
-                interval: catalog.poll_interval(),
-                // The mirror may get to the digest that the object names.
-                is_retried: true,
-            },
+            Ok(report) => {
+                let metrics = &self.mirrors.metrics;
+                metrics.count_outcome(&report.catalog, report.outcome, report.moved.bytes, report.moved);
+                Polled {
+                    fact: fact(object, &report, &repository),
+                    interval: catalog.poll_interval(),
+                    // The mirror may get to the digest that the object names.
+                    is_retried: true,
+                }
+            }
             Err(error) => Polled::failed(format!("the copy was broken off: {error}"), false),
         })
     }
@@ -90,7 +94,7 @@ fn fact(object: &ClusterCatalog, report: &SyncReport, repository: &str) -> Fact 
     match (&report.error, report.image.or(report.content_hash)) {
         // A mirror without images has the hash of the lines, which changes with the content too.
         (None, Some(hash)) => {
-            let reference = format!("{repository}@{}", format_args!("sha256:{hash}"));
+            let reference = format!("{repository}@sha256:{hash}");
             Fact::Stored {
                 unpacked: unpacked(&object.status, &reference),
                 reference,

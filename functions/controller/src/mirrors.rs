@@ -4,9 +4,13 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{Api, Client};
+use publish::PollMetrics;
 use source::{MirrorLocation, MirrorLocationError};
 use sync::{ClientCertificate, CopyPermits, FetchSettings, HttpSettings, header_fields};
+use tokio::time::timeout;
 use trust::{KeyError, PublicKey, Trust};
+
+use crate::secrets::READ_TIME;
 
 /// Names of the key file of `catalog-mirror keygen`, and of the one that others write.
 const PUBLIC_KEYS: [&str; 2] = ["public.key", "key.pub"];
@@ -23,6 +27,7 @@ pub(crate) struct MirrorOrigin {
 /// any host of the cluster's network.
 pub(crate) struct Mirrors {
     pub(crate) permits: CopyPermits,
+    pub(crate) metrics: PollMetrics,
     origins: Vec<MirrorOrigin>,
     secrets: Api<Secret>,
     namespace: String,
@@ -59,6 +64,8 @@ pub(crate) enum MirrorError {
     NoSecret(String),
     #[error("the Secret {0} of --mirror-origin may not be read by this program's role")]
     Forbidden(String),
+    #[error("cannot read the Secret {0} of --mirror-origin: the API server does not answer")]
+    NoAnswer(String),
     #[error("cannot read the Secret {0} of --mirror-origin")]
     Read(String, #[source] kube::Error),
     #[error("line {1} of header in the Secret {0} is not a header field: write NAME: VALUE")]
@@ -122,9 +129,10 @@ pub(crate) fn location(text: &str) -> Result<MirrorLocation, MirrorError> {
 
 impl Mirrors {
     /// Allows these origins. Their Secrets are in `namespace`.
-    pub(crate) fn new(client: Client, namespace: &str, origins: Vec<MirrorOrigin>) -> Self {
+    pub(crate) fn new(client: Client, namespace: &str, origins: Vec<MirrorOrigin>, metrics: PollMetrics) -> Self {
         Self {
             permits: CopyPermits::default(),
+            metrics,
             origins,
             secrets: Api::namespaced(client, namespace),
             namespace: namespace.to_owned(),
@@ -144,7 +152,10 @@ impl Mirrors {
             return Ok(MirrorAccess::default());
         };
         let name = format!("{}/{secret}", self.namespace);
-        match self.secrets.get_opt(secret).await {
+        let Ok(read) = timeout(READ_TIME, self.secrets.get_opt(secret)).await else {
+            return Err(MirrorError::NoAnswer(name));
+        };
+        match read {
             Ok(Some(found)) => access(name, found, origin.url.starts_with("http:")),
             Ok(None) => Err(MirrorError::NoSecret(name)),
             Err(kube::Error::Api(status)) if status.code == 403 => Err(MirrorError::Forbidden(name)),

@@ -99,6 +99,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let api = wiring::server(&flags, connections, true)?;
     let stop = server::stop_on_signals()?;
     let (objects, watching) = watch(&client, stop.clone());
+    let mirrors = Mirrors::new(client.clone(), &namespace, flags.mirror_origin.clone(), polls.clone());
     let program = Arc::new(Program {
         client,
         place,
@@ -126,7 +127,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins, &namespace),
+        reconciler: program.reconciler(mirror.clone(), logins, mirrors),
         mirror,
         collections,
         program,
@@ -189,7 +190,13 @@ impl Program {
             return Ok(None);
         }
         let address = format!(":{}", self.flags.webhook_server_port);
-        self.start(&address, webhook::routes(), true).await.map(Some)
+        let server = wiring::server(&self.flags, server::ServerMetrics::default(), true)?.with_content();
+        let listener = wiring::bind(&address).await?;
+        Ok(Some(tokio::spawn(server.run(
+            listener,
+            webhook::routes(),
+            self.stop.clone(),
+        ))))
     }
 
     /// Starts a server beside the HTTP API. Its connections are not counted.
@@ -199,13 +206,13 @@ impl Program {
         Ok(tokio::spawn(server.run(listener, routes, self.stop.clone())))
     }
 
-    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins, namespace: &str) -> Arc<Reconciler> {
+    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins, mirrors: Mirrors) -> Arc<Reconciler> {
         Arc::new(Reconciler {
             catalogs: Api::all(self.client.clone()),
             objects: self.objects.clone(),
             mirror,
             store: self.store.clone(),
-            mirrors: Mirrors::new(self.client.clone(), namespace, self.flags.mirror_origin.clone()),
+            mirrors,
             secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
             base: self.flags.base(),

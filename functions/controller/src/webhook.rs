@@ -2,16 +2,19 @@
 //!
 //! While its MutatingWebhookConfiguration exists, the API server refuses ClusterCatalogs without that label unless it gets an answer.
 
+use std::time::Duration;
+
 use axum::{
     Router,
-    body::Bytes,
-    extract::DefaultBodyLimit,
+    body::to_bytes,
+    extract::Request,
     http::{StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
     routing::post,
 };
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::catalog::NAME_LABEL;
 
@@ -21,18 +24,34 @@ const PATH: &str = "/mutate-olm-operatorframework-io-v1-clustercatalog";
 /// Maximum size of a review, in bytes: that of controller-runtime. A review holds the old and the new object, of at most 1.5 MiB each.
 const BODY_MAX: usize = 7 << 20;
 
-/// Returns the routes of the webhook.
+/// Maximum time to receive a review. The API server waits as long for the answer.
+const READ_TIME: Duration = Duration::from_secs(10);
+
+/// Places for reviews at a time, because any client in the cluster can send the largest ones.
+static REVIEWS: Semaphore = Semaphore::const_new(8);
+
+/// Returns the routes of the webhook, for a server that passes the content of requests.
 pub(crate) fn routes() -> Router {
-    Router::new()
-        .route(PATH, post(answer))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+    Router::new().route(PATH, post(answer))
 }
 
-async fn answer(body: Bytes) -> Response {
-    match review(&body) {
-        Ok(answer) => ([(CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
-        Err(problem) => (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
-    }
+async fn answer(request: Request) -> Response {
+    let reading = async {
+        let permit = REVIEWS.acquire().await;
+        (to_bytes(request.into_body(), BODY_MAX).await, permit)
+    };
+    let (status, problem) = match timeout(READ_TIME, reading).await {
+        Ok((Ok(body), _permit)) => match review(&body) {
+            Ok(answer) => return ([(CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
+            Err(problem) => (StatusCode::BAD_REQUEST, problem),
+        },
+        Ok((Err(_), _)) => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the body is too large, or was broken off",
+        ),
+        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+    };
+    (status, format!("{problem}\n")).into_response()
 }
 
 /// Returns the answer to a review (Kubernetes, `admission.k8s.io/v1`).
@@ -78,6 +97,9 @@ fn patch(request: &Value) -> Result<Option<Value>, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
 
     fn request(kind: &str, object: &Value) -> Value {
@@ -131,6 +153,10 @@ mod tests {
         assert_eq!(patch_of(&request("ClusterCatalog", &Value::Null)), Value::Null);
     }
 
+    async fn post_body(body: &str) -> Response {
+        answer(Request::new(body.to_owned().into())).await
+    }
+
     #[tokio::test]
     async fn bad_requests_are_refused() {
         let without = |field: &str| {
@@ -147,13 +173,9 @@ mod tests {
             request("ClusterCatalog", &json!({})).to_string(),
             request("ClusterCatalog", &json!("a")).to_string(),
         ] {
-            assert_eq!(
-                answer(body.clone().into()).await.status(),
-                StatusCode::BAD_REQUEST,
-                "{body}"
-            );
+            assert_eq!(post_body(&body).await.status(), StatusCode::BAD_REQUEST, "{body}");
         }
-        let good = answer(without("name").into()).await;
+        let good = post_body(&without("name")).await;
         assert_eq!(
             (good.status(), &good.headers()[CONTENT_TYPE]),
             (StatusCode::OK, &"application/json".parse().unwrap())
@@ -161,24 +183,39 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_body_and_other_paths_are_refused() {
+    async fn server_passes_reviews_up_to_the_limit() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, routes()).await.unwrap() });
-        let post = async |path: &str, length: usize| {
-            use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
+        let server = server::Server::new(server::ServerLimits::default(), server::ServerMetrics::default());
+        tokio::spawn(server.with_content().run(listener, routes(), CancellationToken::new()));
+        let post = async |path: &str, body: &[u8]| {
             let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+            let length = body.len();
             let head =
                 format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
             socket.write_all(head.as_bytes()).await.unwrap();
+            socket.write_all(body).await.unwrap();
             let mut status = [0; 12];
-            socket.write_all(&vec![b' '; length]).await.unwrap();
             socket.read_exact(&mut status).await.unwrap();
             String::from_utf8(status.to_vec()).unwrap()
         };
-        assert_eq!(post(PATH, BODY_MAX).await, "HTTP/1.1 400");
-        assert_eq!(post(PATH, BODY_MAX + 1).await, "HTTP/1.1 413");
-        assert_eq!(post("/mutate", 0).await, "HTTP/1.1 404");
+        let mut good = request("ClusterCatalog", &json!({"metadata": {"name": "a"}}))
+            .to_string()
+            .into_bytes();
+        assert_eq!(post(PATH, &good).await, "HTTP/1.1 200");
+        assert_eq!(post("/mutate", &good).await, "HTTP/1.1 404");
+        good.resize(BODY_MAX, b' ');
+        assert_eq!(post(PATH, &good).await, "HTTP/1.1 200");
+        good.push(b' ');
+        assert_eq!(post(PATH, &good).await, "HTTP/1.1 413");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn review_that_does_not_arrive_is_given_up() {
+        let endless = axum::body::Body::from_stream(futures_util::stream::pending::<std::io::Result<Vec<u8>>>());
+        assert_eq!(
+            answer(Request::new(endless)).await.status(),
+            StatusCode::REQUEST_TIMEOUT
+        );
     }
 }

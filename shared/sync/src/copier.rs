@@ -173,18 +173,11 @@ impl Copier {
     }
 
     async fn attempt(&self, name: &CatalogName, state: &mut CopyState) -> Result<Outcome, SyncError> {
-        match self.plan(name, state).await? {
+        match self.within_time(self.plan(name, state)).await? {
             Planned::Copy(plan) => {
                 let permit = self.options.permits.copies.acquire().await;
                 let _permit = permit.expect("the semaphore is never closed");
-                let copying = self.carry_out(*plan, &mut state.report);
-                match self.options.copy_time {
-                    // Boxed, because the state of a whole copy is large.
-                    Some(time) => timeout(time, copying.boxed())
-                        .await
-                        .unwrap_or(Err(SyncError::OutOfTime(time))),
-                    None => copying.await,
-                }
+                self.within_time(self.carry_out(*plan, &mut state.report)).await
             }
             Planned::Unchanged(transaction) => {
                 transaction.restore_name().await?;
@@ -198,6 +191,18 @@ impl Copier {
                 );
                 Ok(Outcome::Unchanged)
             }
+        }
+    }
+
+    async fn within_time<T: Send>(
+        &self,
+        work: impl Future<Output = Result<T, SyncError>> + Send,
+    ) -> Result<T, SyncError> {
+        // Boxed, because the state of a whole copy is large.
+        let work = work.boxed();
+        match self.options.copy_time {
+            Some(time) => timeout(time, work).await.unwrap_or(Err(SyncError::OutOfTime(time))),
+            None => work.await,
         }
     }
 

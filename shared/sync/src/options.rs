@@ -36,7 +36,7 @@ pub struct SyncOptions {
     pub revision: Option<String>,
     /// Refuses a catalog that the origin marks as unavailable. Default: false, it is copied with the mark.
     pub available: bool,
-    /// Maximum time to bring what has changed in one catalog, without waits for a permit. Default: none.
+    /// Maximum time to look for changes in one catalog, and again to bring them, without waits for a permit. Default: none.
     pub copy_time: Option<Duration>,
     /// Places for copies at a time. Copiers with clones of one value share them. Default: a value of its own.
     pub permits: CopyPermits,

@@ -239,6 +239,7 @@ fn controller(
                 .iter()
                 .map(|origin| origin.parse::<MirrorOrigin>().unwrap())
                 .collect(),
+            PollMetrics::default(),
         ),
         events: Recorder::new(client, "test".into()),
         base: "https://catalogs.example/catalogs".to_owned(),
