@@ -73,7 +73,8 @@ start_ours() {
   mapfile -t flags < <(flags)
   [[ -f $WORK/account.yaml ]] || write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   BEGAN=$(now_ms)
-  start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect --advertise-address "127.0.0.1:$API" "$@"
+  start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect \
+    --webhook-server-port "$(free_port)" --advertise-address "127.0.0.1:$API" "$@"
   CONTROLLER_PID=$STARTED_PID
 }
 

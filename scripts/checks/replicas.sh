@@ -48,7 +48,7 @@ start_replica() {
   start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" --leader-elect \
     --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
     --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:${API[$1]}" --advertise-address "127.0.0.1:${API[$1]}" \
-    --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:${HEALTH[$1]}"
+    --webhook-server-port "$(free_port)" --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:${HEALTH[$1]}"
   PID[$1]=$STARTED_PID
 }
 

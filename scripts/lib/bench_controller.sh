@@ -26,7 +26,7 @@ controller() {
   start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" "${@:2}" \
     --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
     --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" --advertise-address "127.0.0.1:$CONTROLLER_API" \
-    --metrics-bind-address 0 --webhook-server-port 0 --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH"
+    --metrics-bind-address 0 --webhook-server-port "$(free_port)" --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH"
   CONTROLLER_PID=$STARTED_PID
   wait_for 30 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
 }

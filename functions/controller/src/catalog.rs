@@ -1,6 +1,6 @@
 //! `ClusterCatalog`, as its CustomResourceDefinition of olm.operatorframework.io/v1 declares it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::{
     ClusterResourceScope,
@@ -16,6 +16,12 @@ pub(crate) const FINALIZER: &str = "olm.operatorframework.io/delete-server-cache
 /// Label with the name of the object. Operator-controller selects catalogs by it.
 pub(crate) const NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
 
+/// Annotation with the URL of a catalog in a mirror, from which the content is copied.
+pub(crate) const SOURCE_ANNOTATION: &str = "catalog-mirror/source";
+
+/// Beginning of the annotations that decide about the content.
+const OWN_ANNOTATIONS: &str = "catalog-mirror/";
+
 /// A ClusterCatalog.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ClusterCatalog {
@@ -25,6 +31,17 @@ pub(crate) struct ClusterCatalog {
     pub(crate) spec: Value,
     #[serde(default)]
     pub(crate) status: CatalogStatus,
+}
+
+/// The parts of an object that decide about its content. A change of any of them is a reason to poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectVersion {
+    /// Identifier of the object. An object of the same name that was created anew is another one.
+    pub(crate) uid: String,
+    /// Generation, which grows with each change of the spec and with a deletion, but not with one of an annotation.
+    pub(crate) generation: i64,
+    /// Annotations of this program.
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// `status` of a ClusterCatalog. Absent fields are written as `null`, so that a merge patch removes them.
@@ -105,6 +122,23 @@ impl ClusterCatalog {
     /// Returns the identifier that another object of the same name does not have.
     pub(crate) fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the parts that decide about the content.
+    pub(crate) fn version(&self) -> ObjectVersion {
+        let annotations = self.metadata.annotations.iter().flatten();
+        let own = annotations.filter(|(name, _)| name.starts_with(OWN_ANNOTATIONS));
+        ObjectVersion {
+            uid: self.uid().to_owned(),
+            generation: self.generation(),
+            annotations: own.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }
+    }
+
+    /// Returns the text of the annotation that names a mirror as the source.
+    pub(crate) fn mirror_source(&self) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        annotations.get(SOURCE_ANNOTATION).map(String::as_str)
     }
 
     /// True if the object waits for its finalizers.

@@ -182,7 +182,9 @@ impl Election {
         let address = found.as_ref().and_then(address);
         let does_yield = found.as_ref().is_some_and(|lease| {
             let annotations = lease.metadata.annotations.iter().flatten();
-            annotations.into_iter().any(|(name, value)| name == YIELD_ANNOTATION && value == "true")
+            annotations
+                .into_iter()
+                .any(|(name, value)| name == YIELD_ANNOTATION && value == "true")
         });
         let spec = found.as_mut().map(|lease| lease.spec.take().unwrap_or_default());
         let time = MicroTime(Timestamp::now());

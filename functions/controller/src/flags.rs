@@ -8,7 +8,7 @@ use clap::{
 };
 use store::StorePlace;
 
-use crate::secrets::ObjectName;
+use crate::{mirrors::MirrorOrigin, secrets::ObjectName};
 
 /// Flags of catalogd that are accepted and mean nothing here. The README says why.
 const IGNORED: &[&str] = &[
@@ -31,7 +31,6 @@ const IGNORED: &[&str] = &[
     "tls-custom-version",
     "tls-profile",
     "vmodule",
-    "webhook-server-port",
 ];
 
 /// Verbosity of klog from which its users log details of each step.
@@ -89,6 +88,13 @@ pub(crate) struct Flags {
     /// Secret with logins for registries, read again before each poll.
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = object_name)]
     pub(crate) global_pull_secret: Option<ObjectName>,
+    /// URL below which the annotation catalog-mirror/source may name mirrors, and a Secret of the system namespace for them. May be
+    /// given several times. Default: none.
+    #[arg(long, value_name = "URL[,secret=NAME]", action = ArgAction::Append)]
+    pub(crate) mirror_origin: Vec<MirrorOrigin>,
+    /// Port of the mutating webhook for ClusterCatalogs, served with --tls-cert.
+    #[arg(long, value_name = "PORT", default_value_t = 9443)]
+    pub(crate) webhook_server_port: u16,
     /// Log level of klog: from 4 on, debug.
     #[arg(long = "v", short = 'v', value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
@@ -195,6 +201,7 @@ mod tests {
         assert_eq!(flags.metrics_address().unwrap(), None);
         assert_eq!(flags.health_probe_bind_address, ":8081");
         assert_eq!(flags.catalogs_server_addr, ":8443");
+        assert_eq!(flags.webhook_server_port, 9443);
         assert_eq!(flags.cache_dir, PathBuf::from("/var/cache/"));
         assert_eq!(flags.log_filter(), "info");
         assert!(parse(&["--leader-elect=true"]).unwrap().leader_elect);

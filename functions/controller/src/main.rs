@@ -3,10 +3,12 @@
 mod access;
 mod catalog;
 mod conditions;
+mod copy;
 mod election;
 mod flags;
 mod health;
 mod lease;
+mod mirrors;
 mod named;
 mod poll;
 mod reconcile;
@@ -16,6 +18,7 @@ mod schedule;
 mod secrets;
 mod spec;
 mod token;
+mod webhook;
 mod wiring;
 mod worker;
 

@@ -24,22 +24,27 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Result of a poll.
 pub(crate) struct Polled {
-    fact: Fact,
-    interval: Option<Duration>,
+    pub(crate) fact: Fact,
+    pub(crate) interval: Option<Duration>,
+    /// True if the source may end a failure that the status calls terminal.
+    pub(crate) is_retried: bool,
 }
 
 impl Reconciler {
     /// Polls. Returns `None` if the object was changed or deleted meanwhile: its content is then decided anew.
     pub(crate) async fn poll(&self, object: &ClusterCatalog) -> Option<Polled> {
-        let failed = |message, is_terminal| Polled {
-            fact: Fact::Failed { message, is_terminal },
-            interval: None,
-        };
         let catalog = match spec::catalog(object) {
             Ok(catalog) => catalog,
-            Err(error) => return Some(failed(error.message, error.is_terminal)),
+            Err(error) => return Some(Polled::failed(error.message, error.is_terminal)),
         };
+        if let Some(source) = object.mirror_source() {
+            return tokio::select! {
+                polled = self.copy(object, &catalog, source) => Some(polled),
+                () = self.until_changed(object) => None,
+            };
+        }
         self.secrets.refresh().await;
+        let force = self.is_copied(object, &catalog).await;
         let mirror = Arc::clone(&self.mirror);
         let polled = catalog.clone();
         // A task of its own: a panic must not end the work on other catalogs.
@@ -47,6 +52,7 @@ impl Reconciler {
             let options = PollOptions {
                 // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to force a poll.
                 accept_gone: true,
+                force,
                 ..PollOptions::default()
             };
             mirror.poll(&polled, options).await
@@ -59,8 +65,9 @@ impl Reconciler {
             Ok(report) => Polled {
                 fact: fact(object, &catalog, &report),
                 interval: catalog.poll_interval(),
+                is_retried: false,
             },
-            Err(error) => failed(format!("the poll was broken off: {error}"), false),
+            Err(error) => Polled::failed(format!("the poll was broken off: {error}"), false),
         })
     }
 
@@ -71,8 +78,10 @@ impl Reconciler {
             tokio::time::sleep(LOOK_INTERVAL).await;
             let found = self.objects.get(&reference);
             // An older one: the list of objects may be behind.
-            let is_same =
-                |found: &ClusterCatalog| found.uid() == object.uid() && found.generation() <= object.generation();
+            let is_same = |found: &ClusterCatalog| {
+                let (found, object) = (found.version(), object.version());
+                found == object || (found.uid == object.uid && found.generation < object.generation)
+            };
             if !found.is_some_and(|found| is_same(&found)) {
                 return;
             }
@@ -80,12 +89,23 @@ impl Reconciler {
     }
 }
 
+impl Polled {
+    /// Returns a failure that the schedule treats as the status names it.
+    pub(crate) const fn failed(message: String, is_terminal: bool) -> Self {
+        Self {
+            fact: Fact::Failed { message, is_terminal },
+            interval: None,
+            is_retried: false,
+        }
+    }
+}
+
 /// Returns the record of a poll that has just ended.
 pub(crate) fn next_poll(object: &ClusterCatalog, before: Option<&LastPoll>, polled: Polled) -> LastPoll {
-    let before = before.filter(|before| before.uid == object.uid() && before.generation == object.generation());
+    let before = before.filter(|before| before.version == object.version());
     let failures = before.map_or(0, |before| before.failures);
     let (failures, wait) = match &polled.fact {
-        Fact::Failed { is_terminal: true, .. } => (failures.saturating_add(1), None),
+        Fact::Failed { is_terminal: true, .. } if !polled.is_retried => (failures.saturating_add(1), None),
         Fact::Failed { .. } => {
             let failures = failures.saturating_add(1);
             (
@@ -96,8 +116,7 @@ pub(crate) fn next_poll(object: &ClusterCatalog, before: Option<&LastPoll>, poll
         _ => (0, schedule::wait_after_success(polled.interval, rand::random())),
     };
     LastPoll {
-        uid: object.uid().to_owned(),
-        generation: object.generation(),
+        version: object.version(),
         fact: polled.fact,
         failures,
         next: wait.map(|wait| Instant::now() + wait),
@@ -132,7 +151,7 @@ fn fact(object: &ClusterCatalog, catalog: &Catalog, report: &Report) -> Fact {
 }
 
 /// Returns the time at which an image was published here: it stays while the status names the same image.
-fn unpacked(before: &CatalogStatus, reference: &str) -> Time {
+pub(crate) fn unpacked(before: &CatalogStatus, reference: &str) -> Time {
     match &before.last_unpacked {
         Some(known) if before.resolved() == Some(reference) => known.clone(),
         _ => whole_seconds(),

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+mod mirror_tests;
+#[cfg(test)]
 mod tests;
 
 use std::{
@@ -33,6 +35,7 @@ use crate::{
     catalog::{ClusterCatalog, FINALIZER, NAME_LABEL},
     conditions::{BLOCKED, Fact, next_status},
     health::has_content,
+    mirrors::Mirrors,
     poll::{next_poll, whole_seconds},
     replicas::{Leadership, pointer_hash},
     schedule::{self, LastPoll, Seen},
@@ -59,6 +62,7 @@ pub(crate) struct Reconciler {
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) secrets: PullSecrets,
+    pub(crate) mirrors: Mirrors,
     pub(crate) events: Recorder,
     /// URL below which catalogs are served, without a slash at its end.
     pub(crate) base: String,
@@ -134,8 +138,7 @@ impl Reconciler {
     /// Polls the catalog if it is due, and writes its status.
     async fn serve(&self, object: &ClusterCatalog) -> Result<Action, ReconcileError> {
         let seen = Seen {
-            uid: object.uid(),
-            generation: object.generation(),
+            version: &object.version(),
             has_content: has_content(&*self.store, object.name()).await,
         };
         let mut last = self.last(object.name());

@@ -27,11 +27,12 @@ use crate::{
     election::Election,
     flags::Flags,
     health::Health,
+    mirrors::Mirrors,
     reconcile::Reconciler,
     replicas::{self, FollowSettings, Follower, Leadership},
     secrets::PullSecrets,
     token::OwnToken,
-    wiring,
+    webhook, wiring,
     worker::Worker,
 };
 
@@ -139,6 +140,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let waiting = objects.clone();
     // One task waits for all: of several that wait for a store of kube, it wakes the last one only.
     tokio::spawn(async move { is_listed.send_replace(waiting.wait_until_ready().await.is_ok()) });
+    let mirrors = Mirrors::new(client.clone(), &namespace, flags.mirror_origin.clone(), polls.clone());
     let program = Arc::new(Program {
         client,
         place,
@@ -155,6 +157,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let mut tasks = vec![watching];
     tasks.extend(program.probes(&health).await?);
     tasks.extend(program.metrics(registry, polls).await?);
+    tasks.extend(program.webhook().await?);
     tracing::info!(address = %listener.local_addr()?, store = %program.place, base = program.flags.base(), "serving");
     let settings = http_api::HttpSettings {
         // Another replica may have published to the same store, and a status may name that state already.
@@ -169,7 +172,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins, namespace, other_program),
+        reconciler: program.reconciler(mirror.clone(), logins, mirrors, namespace, other_program),
         mirror,
         collections,
         program,
@@ -230,6 +233,21 @@ impl Program {
         self.start(address, routes, true).await.map(Some)
     }
 
+    /// Starts the webhook. The API server speaks TLS only.
+    async fn webhook(&self) -> anyhow::Result<Option<JoinHandle<()>>> {
+        if self.flags.tls_cert.is_none() {
+            return Ok(None);
+        }
+        let address = format!(":{}", self.flags.webhook_server_port);
+        let server = wiring::server(&self.flags, server::ServerMetrics::default(), true)?.with_content();
+        let listener = wiring::bind(&address).await?;
+        Ok(Some(tokio::spawn(server.run(
+            listener,
+            webhook::routes(),
+            self.stop.clone(),
+        ))))
+    }
+
     /// Starts a server beside the HTTP API. Its connections are not counted.
     async fn start(&self, address: &str, routes: Router, has_tls: bool) -> anyhow::Result<JoinHandle<()>> {
         let server = wiring::server(&self.flags, server::ServerMetrics::default(), has_tls)?;
@@ -241,6 +259,7 @@ impl Program {
         &self,
         mirror: Arc<Mirror>,
         logins: Logins,
+        mirrors: Mirrors,
         namespace: String,
         other_program: Gauge,
     ) -> Arc<Reconciler> {
@@ -249,6 +268,7 @@ impl Program {
             objects: self.objects.clone(),
             mirror,
             store: self.store.clone(),
+            mirrors,
             secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
             base: self.flags.base(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::conditions::Fact;
+use crate::{catalog::ObjectVersion, conditions::Fact};
 
 /// Largest part by which an interval is shortened. Catalogs that were started together are soon polled at different times, and
 /// none is polled later than its object says.
@@ -11,10 +11,8 @@ const JITTER: f64 = 0.1;
 /// The last work on a catalog by this process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LastPoll {
-    /// Identifier of the object. An object of the same name that was created anew is another one.
-    pub(crate) uid: String,
-    /// Generation of the object that was worked on.
-    pub(crate) generation: i64,
+    /// Object that was worked on.
+    pub(crate) version: ObjectVersion,
     /// Result, for the status.
     pub(crate) fact: Fact,
     /// Number of failures in a row.
@@ -26,15 +24,14 @@ pub(crate) struct LastPoll {
 /// An object, as far as the decision needs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub(crate) uid: &'a str,
-    pub(crate) generation: i64,
+    pub(crate) version: &'a ObjectVersion,
     /// True if the store has content for it.
     pub(crate) has_content: bool,
 }
 
 /// Returns true if the catalog is polled now.
 pub(crate) fn is_due(last: Option<&LastPoll>, seen: Seen<'_>, now: Instant) -> bool {
-    let Some(last) = last.filter(|last| last.uid == seen.uid && last.generation == seen.generation) else {
+    let Some(last) = last.filter(|last| last.version == *seen.version) else {
         // After a start there is no record either, so that a change of the tag meanwhile is seen at once.
         return true;
     };
@@ -60,10 +57,18 @@ mod tests {
         }
     }
 
+    fn version(uid: &str, generation: i64, source: Option<&str>) -> ObjectVersion {
+        let source = source.map(|source| ("catalog-mirror/source".to_owned(), source.to_owned()));
+        ObjectVersion {
+            uid: uid.to_owned(),
+            generation,
+            annotations: source.into_iter().collect(),
+        }
+    }
+
     fn last(fact: Fact, next: Option<Instant>) -> LastPoll {
         LastPoll {
-            uid: "u".to_owned(),
-            generation: 2,
+            version: version("u", 2, None),
             fact,
             failures: 0,
             next,
@@ -77,18 +82,27 @@ mod tests {
             message: String::new(),
             is_terminal: true,
         };
-        let seen = |uid, generation, has_content| Seen {
-            uid,
-            generation,
-            has_content,
-        };
-        let same = seen("u", 2, true);
+        let (known, annotated) = (version("u", 2, None), version("u", 2, Some("https://a.io/catalogs/b")));
+        let (recreated, edited) = (version("v", 2, None), version("u", 3, None));
+        let seen = |version, has_content| Seen { version, has_content };
+        let same = seen(&known, true);
         for (last, seen, expected, why) in [
             (None, same, true, "nothing is known after a start"),
             (Some(last(stored(), None)), same, false, "without an interval"),
-            (Some(last(stored(), None)), seen("v", 2, true), true, "another object"),
-            (Some(last(stored(), None)), seen("u", 3, true), true, "another spec"),
-            (Some(last(stored(), None)), seen("u", 2, false), true, "lost content"),
+            (
+                Some(last(stored(), None)),
+                seen(&recreated, true),
+                true,
+                "another object",
+            ),
+            (Some(last(stored(), None)), seen(&edited, true), true, "another spec"),
+            (
+                Some(last(stored(), None)),
+                seen(&annotated, true),
+                true,
+                "another source",
+            ),
+            (Some(last(stored(), None)), seen(&known, false), true, "lost content"),
             (
                 Some(last(stored(), Some(now + MINUTE))),
                 same,
@@ -99,7 +113,7 @@ mod tests {
             (Some(last(failed.clone(), None)), same, false, "blocked"),
             (
                 Some(last(failed.clone(), None)),
-                seen("u", 2, false),
+                seen(&known, false),
                 false,
                 "blocked without content",
             ),

@@ -55,12 +55,20 @@ struct SharedClients {
     own_roots: RootCertStore,
     /// Made on first use: loading the system's CA certificates takes longer than an unchanged poll, and plain HTTP needs
     /// none of them.
-    tls: OnceLock<ClientConfig>,
-    /// One client for each combination of plain HTTP and nearest scope. A connection pool that is shared between scopes
-    /// would lend a connection to a request that must not go there.
-    clients: Mutex<BTreeMap<(bool, AddressScope), Client>>,
+    roots: OnceLock<RootCertStore>,
+    /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
+    clients: Mutex<BTreeMap<ClientKind, Client>>,
     /// Proxies of the environment. The HTTP client makes the same decision by itself.
     environment: Matcher,
+}
+
+/// What the connections of an HTTP client have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ClientKind {
+    is_plain: bool,
+    nearest: AddressScope,
+    /// Shows the certificate of this client.
+    is_certified: bool,
 }
 
 impl Fetcher {
@@ -70,14 +78,15 @@ impl Fetcher {
     /// CA bundles or proxies that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
         let shared = SharedClients {
-            own_roots: tls::roots(&settings.ca_files)?,
+            own_roots: tls::roots(&settings)?,
             settings,
-            tls: OnceLock::new(),
+            roots: OnceLock::new(),
             clients: Mutex::default(),
             environment: Matcher::from_system(),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
-        shared.build(tls::config(RootCertStore::empty())?, AddressScope::Machine)?;
+        let tls = tls::config(RootCertStore::empty(), shared.settings.client_certificate.as_ref())?;
+        shared.build(tls, AddressScope::Machine)?;
         Ok(Self {
             shared: Arc::new(shared),
             traffic: Arc::default(),
@@ -158,7 +167,7 @@ impl Fetcher {
         is_home: bool,
     ) -> Result<FetchResponse, FailedFetch> {
         self.traffic.requests.fetch_add(1, Ordering::Relaxed);
-        let client = self.shared.client(&target.url, target.nearest);
+        let client = self.shared.client(&target.url, target.nearest, is_home);
         let mut builder = client
             .request(request.method.clone(), target.url.clone())
             .headers(request.headers.clone());
@@ -212,7 +221,7 @@ impl TrafficCounter {
 
 impl SharedClients {
     /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
-    fn client(&self, url: &Url, nearest: AddressScope) -> Client {
+    fn client(&self, url: &Url, nearest: AddressScope, is_home: bool) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
         let nearest = if self.is_proxied(url) {
             AddressScope::Machine
@@ -220,13 +229,24 @@ impl SharedClients {
             nearest
         };
         let is_plain = url.scheme() == "http";
+        let certificate = self
+            .settings
+            .client_certificate
+            .as_ref()
+            .filter(|_| is_home && !is_plain);
+        let kind = ClientKind {
+            is_plain,
+            nearest,
+            is_certified: certificate.is_some(),
+        };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = clients.entry((is_plain, nearest)).or_insert_with(|| {
-            let tls = if is_plain {
-                tls::config(RootCertStore::empty())
+        let client = clients.entry(kind).or_insert_with(|| {
+            let roots = if is_plain {
+                RootCertStore::empty()
             } else {
-                Ok(self.tls().clone())
+                self.roots().clone()
             };
+            let tls = tls::config(roots, certificate);
             tls.and_then(|tls| self.build(tls, nearest))
                 .expect("`new` has built a client from these settings")
         });
@@ -253,11 +273,9 @@ impl SharedClients {
         }
     }
 
-    fn tls(&self) -> &ClientConfig {
-        self.tls.get_or_init(|| {
-            let roots = tls::with_system_roots(self.own_roots.clone());
-            tls::config(roots).expect("`new` has built a configuration from these settings")
-        })
+    fn roots(&self) -> &RootCertStore {
+        self.roots
+            .get_or_init(|| tls::with_system_roots(self.own_roots.clone()))
     }
 
     fn build(&self, tls: ClientConfig, nearest: AddressScope) -> Result<Client, FetchSettingsError> {

@@ -16,7 +16,7 @@ mod tls;
 
 pub use client::{Fetcher, Traffic};
 pub use error::{FailedFetch, FetchError};
-pub use header_file::{HeaderFileError, HeaderFiles, read_header_file};
+pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};
 pub use network::{AddressLookup, Network, ScopeViolation};
 pub use redact::{SentSecrets, WITHHELD};
 pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};
@@ -24,4 +24,4 @@ pub use request::RequestSpec;
 pub use response::{FetchResponse, ResumableBody};
 pub use retry::{RetrySchedule, RetryWaits, retry_after};
 pub use scope::AddressScope;
-pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy};
+pub use settings::{ClientCertificate, FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy};

@@ -4,24 +4,47 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::settings::FetchSettingsError;
+use crate::settings::{ClientCertificate, FetchSettings, FetchSettingsError};
 
 /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
-pub(crate) fn config(roots: RootCertStore) -> Result<ClientConfig, FetchSettingsError> {
+pub(crate) fn config(
+    roots: RootCertStore,
+    client: Option<&ClientCertificate>,
+) -> Result<ClientConfig, FetchSettingsError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    let builder = builder.with_root_certificates(roots);
+    let Some(client) = client else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&client.chain).collect();
+    let key = PrivateKeyDer::from_pem_slice(&client.key);
+    let (Ok(chain), Ok(key)) = (chain, key) else {
+        return Err(FetchSettingsError::ClientPem);
+    };
+    if chain.is_empty() {
+        return Err(FetchSettingsError::ClientPem);
+    }
+    let config = builder.with_client_auth_cert(chain, key);
+    config.map_err(FetchSettingsError::ClientCertificate)
 }
 
 /// Reads the operator's own CA certificates.
-pub(crate) fn roots(ca_files: &[PathBuf]) -> Result<RootCertStore, FetchSettingsError> {
+pub(crate) fn roots(settings: &FetchSettings) -> Result<RootCertStore, FetchSettingsError> {
     let mut roots = RootCertStore::empty();
-    for path in ca_files {
+    for path in &settings.ca_files {
         add_bundle(&mut roots, path)?;
+    }
+    if let Some(pem) = &settings.ca_pem {
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        let read = read.ok().filter(|read| !read.is_empty());
+        for certificate in read.ok_or(FetchSettingsError::CaPem)? {
+            roots.add(certificate).map_err(|_| FetchSettingsError::CaPem)?;
+        }
     }
     Ok(roots)
 }

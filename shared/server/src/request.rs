@@ -20,6 +20,8 @@ pub(crate) struct RequestFilter {
     pub(crate) router: Router,
     pub(crate) limits: Arc<ServerLimits>,
     pub(crate) authenticator: Option<Arc<Authenticator>>,
+    /// True if the router gets the content of all requests.
+    pub(crate) takes_content: bool,
     /// True if requests have content.
     pub(crate) grpc: bool,
 }
@@ -36,7 +38,7 @@ impl RequestFilter {
         let (request, body) = request.into_parts();
         let version = request.version;
         // Of all other requests it is not read.
-        let takes_content = takes_content(&request.method, request.uri.path());
+        let takes_content = self.takes_content || takes_content(&request.method, request.uri.path());
         let mut response = match self.refusal(&request, has_content).await {
             Some(error) => refuse(&request.method, request.uri.path(), &error),
             None if takes_content => return self.pass(request, Body::new(body)).await,

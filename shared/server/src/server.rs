@@ -43,6 +43,7 @@ pub struct Server {
     tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
     authenticator: Option<Arc<Authenticator>>,
     metrics: ServerMetrics,
+    takes_content: bool,
     grpc: bool,
 }
 
@@ -54,6 +55,7 @@ impl Server {
             tls: None,
             authenticator: None,
             metrics,
+            takes_content: false,
             grpc: false,
         }
     }
@@ -61,6 +63,13 @@ impl Server {
     /// Serves gRPC: HTTP/2 only, and the router gets the content of requests.
     pub const fn for_grpc(mut self) -> Self {
         self.grpc = true;
+        self
+    }
+
+    /// Passes the content of every request but GET and HEAD to the router, which must limit its size and the time for it. Without this,
+    /// only the routes of the HTTP API that are declared so get any.
+    pub const fn with_content(mut self) -> Self {
+        self.takes_content = true;
         self
     }
 
@@ -102,6 +111,7 @@ impl Server {
                 router,
                 limits: Arc::clone(&self.limits),
                 authenticator: self.authenticator,
+                takes_content: self.takes_content,
                 grpc: self.grpc,
             },
             http: connection::http_builder(&self.limits, self.grpc),

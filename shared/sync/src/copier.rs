@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream
 use model::{CatalogName, Findings, ManifestEntry, Outcome, Snapshot, ValidationCounts};
 use publish::{RaceRetries, StatusUpdate, Transaction, record_status};
 use store::{Store, read_stored};
-use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
@@ -45,7 +45,6 @@ pub struct Copier {
     pub(crate) origin: Arc<dyn Origin>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: SyncOptions,
-    pub(crate) rebuilding: Semaphore,
     pub(crate) progress: Arc<CopyProgress>,
 }
 
@@ -65,8 +64,6 @@ impl Copier {
             origin,
             store,
             options,
-            // Making all.json and the image takes all cores and a few megabytes, so several at a time gain nothing.
-            rebuilding: Semaphore::new(1),
             progress: Arc::default(),
         }
     }
@@ -176,8 +173,12 @@ impl Copier {
     }
 
     async fn attempt(&self, name: &CatalogName, state: &mut CopyState) -> Result<Outcome, SyncError> {
-        match self.plan(name, state).await? {
-            Planned::Copy(plan) => self.carry_out(*plan, &mut state.report).await,
+        match self.within_time(self.plan(name, state)).await? {
+            Planned::Copy(plan) => {
+                let permit = self.options.permits.copies.acquire().await;
+                let _permit = permit.expect("the semaphore is never closed");
+                self.within_time(self.carry_out(*plan, &mut state.report)).await
+            }
             Planned::Unchanged(transaction) => {
                 transaction.restore_name().await?;
                 Ok(Outcome::Unchanged)
@@ -190,6 +191,18 @@ impl Copier {
                 );
                 Ok(Outcome::Unchanged)
             }
+        }
+    }
+
+    async fn within_time<T: Send>(
+        &self,
+        work: impl Future<Output = Result<T, SyncError>> + Send,
+    ) -> Result<T, SyncError> {
+        // Boxed, because the state of a whole copy is large.
+        let work = work.boxed();
+        match self.options.copy_time {
+            Some(time) => timeout(time, work).await.unwrap_or(Err(SyncError::OutOfTime(time))),
+            None => work.await,
         }
     }
 

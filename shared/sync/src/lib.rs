@@ -13,7 +13,7 @@ mod rebuild;
 mod repair;
 mod report;
 
-pub use ::fetch::{FetchSettings, read_header_file};
+pub use ::fetch::{ClientCertificate, FetchSettings, FetchSettingsError, header_fields, read_header_file};
 pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, ReceiptCatalog,
     Since, VolumeFile, receipt,
@@ -21,7 +21,7 @@ pub use archive::{
 pub use copier::Copier;
 pub use error::SyncError;
 pub use http::{Address, AddressError, HttpError, HttpOrigin, HttpSettings};
-pub use options::SyncOptions;
+pub use options::{CopyPermits, SyncOptions};
 pub use origin::{Origin, OriginBody, OriginDocument, OriginError, StoreOrigin, collect};
 pub use repair::{Repair, RepairFailure};
 pub use report::{CopyProgress, CopyProgressCounts, SyncReport};

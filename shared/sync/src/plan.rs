@@ -19,6 +19,10 @@ use crate::{
     origin::collect,
 };
 
+/// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three encodings of `all.json`, the layer of
+/// the image and the documents about them, none of which compresses in the worst case.
+const STORED_MAX: u64 = 8;
+
 /// Result of comparing the origin with the store.
 pub(crate) enum Planned {
     /// The store has the state of the origin.
@@ -97,6 +101,7 @@ impl Copier {
             (OriginDocument::Known, Some(ours), Some(before)) if !state.recheck => {
                 // The state may have been copied before signatures were asked for, or under keys that are revoked now.
                 self.verify_signature(name, &ours.bytes)?;
+                self.check_wanted(name, before)?;
                 state.report.describe(before);
                 return Ok(Planned::Unchanged(Box::new(transaction)));
             }
@@ -125,6 +130,7 @@ impl Copier {
                 limit: self.options.content_bytes,
             });
         }
+        self.check_wanted(name, &next)?;
         state.accepted = true;
         if let Some(ours) = self.is_behind(before, &next)? {
             before.iter().for_each(|before| state.report.describe(before));
@@ -134,7 +140,7 @@ impl Copier {
             });
         }
         let (snapshot, snapshot_bytes) = self.snapshot(&transaction, name, &next, &mut state.report).await?;
-        let missing = self.missing(&transaction, &snapshot, &mut state.report).await?;
+        let missing = self.missing(&transaction, name, &snapshot, &mut state.report).await?;
         if before.is_none_or(|before| before.content_hash != next.content_hash) {
             state.report.full_bytes = snapshot.all.gzip.size;
         }
@@ -151,14 +157,39 @@ impl Copier {
 
     fn verify_signature(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
         if let Some(trust) = &self.options.trust {
-            trust.verify(name, bytes)?;
+            trust.verify(self.upstream(name), bytes)?;
         }
         Ok(())
     }
 
+    /// Returns the name of a catalog at the origin.
+    fn upstream<'a>(&'a self, name: &'a CatalogName) -> &'a CatalogName {
+        self.options.upstream.as_ref().unwrap_or(name)
+    }
+
+    /// Refuses a state that the options do not ask for.
+    fn check_wanted(&self, name: &CatalogName, current: &Current) -> Result<(), SyncError> {
+        if self.options.available && !current.availability.is_available() {
+            return Err(SyncError::UnknownCatalog(self.upstream(name).clone()));
+        }
+        let theirs = match &current.rolled_back {
+            // Its revision is that of the source, and not of this content.
+            Some(_) => "an earlier image, since it was rolled back",
+            None => &current.source.revision,
+        };
+        match &self.options.revision {
+            Some(wanted) if wanted != theirs => Err(SyncError::Revision {
+                wanted: wanted.clone(),
+                theirs: theirs.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     async fn their_pointer(&self, name: &CatalogName, known: Option<&[u8]>) -> Result<OriginDocument, SyncError> {
-        match self.origin.document(&Key::Current(name.clone()), known).await {
-            Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
+        let upstream = self.upstream(name);
+        match self.origin.document(&Key::Current(upstream.clone()), known).await {
+            Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(upstream.clone())),
             read => Ok(read?),
         }
     }
@@ -223,6 +254,7 @@ impl Copier {
     async fn missing(
         &self,
         transaction: &Transaction,
+        name: &CatalogName,
         snapshot: &Snapshot,
         report: &mut SyncReport,
     ) -> Result<Vec<ManifestEntry>, SyncError> {
@@ -231,6 +263,20 @@ impl Copier {
         let base = base.map(Snapshot::objects).unwrap_or_default();
         let base: HashMap<Key, ManifestEntry> = base.into_iter().map(|entry| (entry.key(), entry)).collect();
         let entries = snapshot.objects();
+        let stored = entries.iter().map(|entry| entry.object.digest.size);
+        let stored = stored.fold(0, u64::saturating_add);
+        let limit = self
+            .options
+            .content_bytes
+            .saturating_mul(STORED_MAX)
+            .saturating_add(Snapshot::MAX_BYTES);
+        if stored > limit {
+            return Err(SyncError::TooLarge {
+                name: name.clone(),
+                size: stored,
+                limit,
+            });
+        }
         // All at once: each spare of its own would be a write of `gc.json`.
         transaction.claim(entries.iter().map(|entry| entry.object)).await?;
         let looks = entries.into_iter().enumerate().map(async |(index, entry)| {

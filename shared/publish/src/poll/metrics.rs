@@ -12,7 +12,7 @@ use prometheus_client::{
 use render::MemoryBudget;
 use source::DownloadSpace;
 
-use crate::{PollError, Report};
+use crate::{ObjectStats, PollError, Report};
 
 /// Counters of the polls of all catalogs.
 #[derive(Debug, Clone, Default)]
@@ -130,26 +130,11 @@ impl PollMetrics {
     }
 
     pub(crate) fn count(&self, report: &Report) {
-        let catalog = CatalogLabels {
-            catalog: report.catalog.to_string(),
+        let published = ObjectStats {
+            objects: report.objects_published,
+            bytes: report.bytes_published,
         };
-        let labels = |outcome: Outcome| PollLabels {
-            catalog: report.catalog.to_string(),
-            outcome: outcome.as_str(),
-        };
-        for outcome in Outcome::ALL {
-            // All outcomes exist from the first poll on, so that rates need no special cases.
-            self.polls
-                .get_or_create(&labels(outcome))
-                .inc_by(u64::from(outcome == report.outcome));
-        }
-        self.bytes_pulled.get_or_create(&catalog).inc_by(report.bytes_pulled);
-        self.bytes_published
-            .get_or_create(&catalog)
-            .inc_by(report.bytes_published);
-        self.objects_published
-            .get_or_create(&catalog)
-            .inc_by(report.objects_published);
+        self.count_outcome(&report.catalog, report.outcome, report.bytes_pulled, published);
         for limit in report.error.iter().flat_map(PollError::limits) {
             let labels = LimitLabels {
                 catalog: report.catalog.to_string(),
@@ -157,10 +142,32 @@ impl PollMetrics {
             };
             self.limits.get_or_create(&labels).inc();
         }
+        let catalog = CatalogLabels {
+            catalog: report.catalog.to_string(),
+        };
         self.failed_for_good
             .get_or_create(&catalog)
             .set(i64::from(report.failed_for_good()));
-        if report.outcome.is_success() {
+    }
+
+    /// Counts a poll, or a copy in its place. `pulled` is in bytes.
+    pub fn count_outcome(&self, name: &CatalogName, outcome: Outcome, pulled: u64, published: ObjectStats) {
+        let catalog = CatalogLabels {
+            catalog: name.to_string(),
+        };
+        for each in Outcome::ALL {
+            // All outcomes exist from the first poll on, so that rates need no special cases.
+            let labels = PollLabels {
+                catalog: name.to_string(),
+                outcome: each.as_str(),
+            };
+            self.polls.get_or_create(&labels).inc_by(u64::from(each == outcome));
+        }
+        self.bytes_pulled.get_or_create(&catalog).inc_by(pulled);
+        self.bytes_published.get_or_create(&catalog).inc_by(published.bytes);
+        self.objects_published.get_or_create(&catalog).inc_by(published.objects);
+        self.failed_for_good.get_or_create(&catalog).set(0);
+        if outcome.is_success() {
             self.last_success.get_or_create(&catalog).set(unix_seconds());
         }
     }

@@ -49,6 +49,11 @@ impl MirrorLocation {
         &self.catalog
     }
 
+    /// Returns the URL of the mirror, ending in a slash.
+    pub fn mirror(&self) -> &str {
+        self.base.as_str()
+    }
+
     /// Returns the URL of a document or object of the mirror.
     pub(crate) fn url(&self, key: &Key) -> Url {
         let mut url = self.base.clone();
