@@ -14,10 +14,7 @@ prepare() {
   need_catalogd
   [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
   start_cluster
-  kubectl apply -f "$CRDS" >/dev/null
-  kubectl create namespace "$NAMESPACE" >/dev/null
-  kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
-  kubectl apply -f "$ROOT/functions/controller/rbac.yaml" >/dev/null
+  prepare_olm
   write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   make_images
   "$CATALOG_MIRROR" keygen "$WORK/mirror.key" 2>/dev/null
