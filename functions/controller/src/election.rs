@@ -18,10 +18,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::lease::{Decision, LEASE_TIME, RENEW_TIME, RETRY_TIME, SeenLease, released};
+use crate::{
+    lease::{Decision, LEASE_TIME, RENEW_TIME, RETRY_TIME, SeenLease, released},
+    replicas::FIRST_LOOK,
+};
 
 /// Name of the Lease. It is catalogd's own, so that one of both works on the ClusterCatalogs of a cluster.
 pub(crate) const LEASE: &str = "catalogd-operator-lock";
+
+/// Time from the start of a leadership to its first renewal.
+const FIRST_RENEWAL: Duration = Duration::from_secs(FIRST_LOOK.as_secs() + 1);
 
 /// Annotation of the Lease with name and address of the leader, so that the other replicas find it.
 const LEADER_ANNOTATION: &str = "catalog-mirror/leader";
@@ -115,7 +121,10 @@ impl Election {
     /// Renews the Lease until `stop` is cancelled or the Lease is lost. Reports the start of each renewal.
     pub(crate) async fn hold(&mut self, stop: &CancellationToken, report: impl Fn(time::Instant)) {
         let mut renewed = Instant::now();
-        while stop.run_until_cancelled(sleep(RETRY_TIME)).await.is_some() {
+        // The first renewal comes early: replicas that do not reach this one learn from it that a leader is alive.
+        let mut wait = FIRST_RENEWAL;
+        while stop.run_until_cancelled(sleep(wait)).await.is_some() {
+            wait = RETRY_TIME;
             loop {
                 let start = Instant::now();
                 match self.attempt().await {

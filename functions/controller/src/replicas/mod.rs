@@ -20,7 +20,7 @@ pub(crate) use self::{
     forward::forward,
     leader::{Leadership, answer},
     link::LinkSettings,
-    rules::Standing,
+    rules::{FIRST_LOOK, Standing},
 };
 
 /// Path of the leader's list.
