@@ -7,6 +7,7 @@ mod election;
 mod flags;
 mod health;
 mod lease;
+mod metrics;
 mod poll;
 mod reconcile;
 mod run;

@@ -31,6 +31,7 @@ use crate::{
     catalog::{ClusterCatalog, FINALIZER, NAME_LABEL},
     conditions::{BLOCKED, Fact, next_status},
     health::has_content,
+    metrics::ControllerMetrics,
     poll::{next_poll, whole_seconds},
     schedule::{self, LastPoll, Seen},
     secrets::PullSecrets,
@@ -57,6 +58,7 @@ pub(crate) struct Reconciler {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) secrets: PullSecrets,
     pub(crate) events: Recorder,
+    pub(crate) metrics: ControllerMetrics,
     /// URL below which catalogs are served, without a slash at its end.
     pub(crate) base: String,
     /// Last work on each catalog by this process.
@@ -84,7 +86,10 @@ impl Reconciler {
     /// Does what an object needs now.
     pub(crate) async fn reconcile(self: Arc<Self>, object: Arc<ClusterCatalog>) -> Result<Action, ReconcileError> {
         let span = tracing::info_span!("reconcile", catalog = object.name());
-        self.run(&object).instrument(span).await
+        let work = self.metrics.begin();
+        let done = self.run(&object).instrument(span).await;
+        work.end(&done);
+        done
     }
 
     /// Returns the wait after a failure.

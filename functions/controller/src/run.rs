@@ -27,6 +27,7 @@ use crate::{
     election::Leading,
     flags::Flags,
     health::Health,
+    metrics::ControllerMetrics,
     reconcile::Reconciler,
     secrets::PullSecrets,
     wiring,
@@ -85,6 +86,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let requests = http_api::HttpMetrics::register(&mut registry);
     let collections = GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
+    let reconciles = ControllerMetrics::register(&mut registry);
     let leading = Leading::default();
     registry.register(
         "controller_leader",
@@ -124,7 +126,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins),
+        reconciler: program.reconciler(mirror.clone(), logins, reconciles),
         mirror,
         collections,
         program,
@@ -188,7 +190,7 @@ impl Program {
         Ok(tokio::spawn(server.run(listener, routes, self.stop.clone())))
     }
 
-    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins) -> Arc<Reconciler> {
+    fn reconciler(&self, mirror: Arc<Mirror>, logins: Logins, metrics: ControllerMetrics) -> Arc<Reconciler> {
         Arc::new(Reconciler {
             catalogs: Api::all(self.client.clone()),
             objects: self.objects.clone(),
@@ -196,6 +198,7 @@ impl Program {
             store: self.store.clone(),
             secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
+            metrics,
             base: self.flags.base(),
             last: Default::default(),
         })

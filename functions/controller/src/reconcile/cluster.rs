@@ -25,6 +25,7 @@ use testkit::{ImageBuilder, Layer, Registry};
 use super::{Action, ReconcileError, Reconciler};
 use crate::{
     catalog::ClusterCatalog,
+    metrics::ControllerMetrics,
     secrets::{ObjectName, PullSecrets},
 };
 
@@ -204,6 +205,7 @@ fn controller(
         store,
         secrets: PullSecrets::new(client.clone(), Some(global), logins),
         events: Recorder::new(client, "test".into()),
+        metrics: ControllerMetrics::default(),
         base: "https://catalogs.example/catalogs".to_owned(),
         last: Mutex::new(HashMap::new()),
     };
