@@ -15,7 +15,9 @@ prepare() {
   kubectl apply -f "$CRDS" >/dev/null
   kubectl create namespace "$NAMESPACE" >/dev/null
   kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
-  kubectl apply -f "$ROOT/functions/controller/rbac.yaml" >/dev/null
+  kubectl apply -f "$MANIFESTS/controller/base/rbac.yaml" >/dev/null
+  kubectl create role -n "$NAMESPACE" pull-secrets --verb get --resource secrets --resource-name login --resource-name global >/dev/null
+  kubectl create rolebinding -n "$NAMESPACE" pull-secrets --role pull-secrets --serviceaccount "$NAMESPACE:$ACCOUNT" >/dev/null
   # The login comes from the service account; the global secret has one for another registry.
   secret login "$REGISTRY"
   secret global registry.invalid
