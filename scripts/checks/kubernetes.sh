@@ -322,7 +322,7 @@ while_down() {
   succeeds "without the registry the last state is served after a restart" wait_for 20 serves_tag
   served=$(($(now_ms) - BEGAN))
   is "within a second of the start ($served ms)" "$((served < 1000))" 1
-  is "and the controller is ready" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" ok
+  succeeds "and the controller is ready, once it knows the ClusterCatalogs" wait_for 10 curl -sf "http://127.0.0.1:$HEALTH/readyz"
 }
 
 after_deletion() {
