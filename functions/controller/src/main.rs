@@ -19,6 +19,11 @@ mod worker;
 
 use std::process::ExitCode;
 
+/// Allocator of static programs, in place of that of musl. The command line program has the measurements.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let flags = flags::Flags::parse();
     config::logs::init(config::logs::LogFormat::Text, flags.log_filter());
