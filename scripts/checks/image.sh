@@ -13,6 +13,7 @@ PROFILE_OF_IMAGE=${IMAGE_PROFILE:-dist}
 # Bytes that a node pulls at most.
 PULL_MAX=30000000
 ARCHITECTURES=(amd64 arm64)
+PROGRAMS=(catalog-mirror catalog-mirror-controller)
 declare -A TARGETS=([amd64]=x86_64-unknown-linux-musl [arm64]=aarch64-unknown-linux-musl) MACHINES=([amd64]=x86-64 [arm64]=aarch64)
 MOUNTS=() VARIABLES=()
 
@@ -49,27 +50,31 @@ org.opencontainers.image.version $("$CATALOG_MIRROR" --version | sed -n '1s/cata
 
 # Files with their modes and owners; folders that the program writes, or that are only on the way, without names of their own.
 files_of_image() {
-  local arch=$1 root=$WORK/$1/rootfs
+  local arch=$1 root=$WORK/$1/rootfs program
   same_lines "$arch: files" "$(cd "$root" && find . -mindepth 1 \( -type f -o -perm /022 \) -printf '%P %m %U:%G\n')" \
     "etc/ssl/certs/ca-certificates.crt 644 0:0
 tmp 1777 0:0
 usr/bin/catalog-mirror 755 0:0
+usr/bin/catalog-mirror-controller 755 0:0
+usr/share/catalog-mirror-controller/sbom.cdx.json 644 0:0
 usr/share/catalog-mirror/sbom.cdx.json 644 0:0
 usr/share/licenses/catalog-mirror/LICENSE 644 0:0
 var/lib/catalog-mirror 775 65532:0"
-  matches "$arch: the program needs no library" "$(file -b "$root/usr/bin/catalog-mirror")" "ELF 64-bit.* ${MACHINES[$arch]}.*static"
-  is "$arch: it names no folder of the machine that built it" "$(grep -c -a -e "$ROOT" -e "$HOME/" "$root/usr/bin/catalog-mirror")" 0
+  for program in "${PROGRAMS[@]}"; do
+    matches "$arch: $program needs no library" "$(file -b "$root/usr/bin/$program")" "ELF 64-bit.* ${MACHINES[$arch]}.*static"
+    is "$arch: it names no folder of the machine that built it" "$(grep -c -a -e "$ROOT" -e "$HOME/" "$root/usr/bin/$program")" 0
+  done
 }
 
 # `cargo tree` finds out by itself which crates the program has. Macros are in no program.
 bill_of_materials() {
-  local arch=$1
-  same_lines "$arch: the SBOM has the crates of cargo tree" \
-    "$(jq -r '.metadata.component, .components[] | select(.purl | startswith("pkg:cargo/")) | "\(.name) \(.version)"' "$WORK/$arch/rootfs/usr/share/catalog-mirror/sbom.cdx.json")" \
-    "$(cd "$ROOT" && cargo tree --locked --package catalog-mirror --target "${TARGETS[$arch]}" --edges normal,no-proc-macro --prefix none --no-dedupe |
+  local arch=$1 program=$2 file=$WORK/$1/rootfs/usr/share/$2/sbom.cdx.json
+  same_lines "$arch: the SBOM of $program has the crates of cargo tree" \
+    "$(jq -r '.metadata.component, .components[] | select(.purl | startswith("pkg:cargo/")) | "\(.name) \(.version)"' "$file")" \
+    "$(cd "$ROOT" && cargo tree --locked --package "$program" --target "${TARGETS[$arch]}" --edges normal,no-proc-macro --prefix none --no-dedupe |
       sed 's/^\([^ ]*\) v\([^ ]*\).*/\1 \2/' | sort -u)"
   is "$arch: with a licence for each" \
-    "$(jq -c '[.components[] | select((.purl | startswith("pkg:cargo/")) and (.licenses | not)).name]' "$WORK/$arch/rootfs/usr/share/catalog-mirror/sbom.cdx.json")" '[]'
+    "$(jq -c '[.components[] | select((.purl | startswith("pkg:cargo/")) and (.licenses | not)).name]' "$file")" '[]'
 }
 
 # mirror_in CONTAINER ARCH ARGUMENT...: a command of the program in a container.
@@ -108,6 +113,26 @@ runs() {
   succeeds "$arch: verifies the store" mirror_in "verify-$arch" "$arch" verify
 }
 
+# The controller serves its last state from an empty volume that it may write, though no API server answers.
+controller_runs() {
+  local arch=$1 port health code=0
+  port=$(free_port) health=$(free_port)
+  install -d -m 777 "$WORK/cache-$arch"
+  cp -r "$WORK/store-$arch" "$WORK/cache-$arch/catalog-mirror"
+  chmod -R a+rwX "$WORK/cache-$arch"
+  CLUSTER_URL=https://127.0.0.1:1 CLUSTER_CA=/etc/ca.crt write_kubeconfig "$WORK/kubeconfig" none
+  chmod 644 "$WORK/kubeconfig"
+  MOUNTS=("$WORK/cache-$arch:/var/cache" "$WORK/kubeconfig:/etc/kubeconfig:ro" "$REGISTRY_CA:/etc/ca.crt:ro") VARIABLES=(KUBECONFIG=/etc/kubeconfig)
+  RUNNER=${RUNNERS[$arch]} COMMAND=/usr/bin/catalog-mirror-controller new_container "controller-$arch" "$WORK/$arch" --leader-elect \
+    --catalogs-server-addr="127.0.0.1:$port" --health-probe-bind-address="127.0.0.1:$health"
+  start_container "controller-$arch"
+  succeeds "$arch: the controller starts" wait_for 20 curl -sf "http://127.0.0.1:$health/healthz"
+  is "$arch: and serves its store without an API server" "$(fetch gzip "http://127.0.0.1:$port/catalogs/c/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
+  kill -TERM "$STARTED_PID"
+  wait "$STARTED_PID" || code=$?
+  is "$arch: SIGTERM ends it" "$code" 0
+}
+
 # Loads the roots of the image and not those of this machine; a debug line tells how many.
 roots() {
   MOUNTS=() VARIABLES=(RUST_LOG=catalog_mirror_fetch=debug)
@@ -133,8 +158,9 @@ documents
 for arch in "${ARCHITECTURES[@]}"; do
   unpack_image "$arch" "$WORK/$arch"
   files_of_image "$arch"
-  bill_of_materials "$arch"
+  for program in "${PROGRAMS[@]}"; do bill_of_materials "$arch" "$program"; done
   runs "$arch"
+  controller_runs "$arch"
 done
 roots
 if [[ -n ${IMAGE_TWICE:-} ]]; then same_bytes_again; fi

@@ -1,9 +1,7 @@
 # The manifests for Kubernetes: kustomize builds them, Kubernetes' own schemas accept them, they keep to Pod Security "restricted",
-# and the program starts with exactly their arguments.
+# and the mirror starts with exactly their arguments. The part cluster_manifests asks a real API server, and starts the controller.
 # shellcheck shell=bash
 
-MANIFESTS=$ROOT/infra/kubernetes/mirror
-COMPONENTS=(certificate openshift registry-api service-monitor)
 # The oldest version with all fields, and the newest that the validator knows. Without fields that they do not know.
 VERSIONS=(1.32 1.37)
 # Resources of operators, for which Kubernetes has no schema.
@@ -11,14 +9,8 @@ CUSTOM='["Certificate", "ServiceMonitor"]'
 
 # build VARIANT [COMPONENT...]: the objects as JSON, one a line.
 build() {
-  local overlay=$WORK/overlay up each
-  up=$(realpath --relative-to "$overlay" "$MANIFESTS")
-  mkdir -p "$overlay"
-  {
-    printf 'namespace: mirrors\nresources: [%s]\ncomponents:\n' "$up/$1"
-    for each in "${@:2}"; do printf -- '- %s\n' "$up/components/$each"; done
-  } >"$overlay/kustomization.yaml"
-  kustomize build "$overlay" | "$VENV/bin/python" -c 'import json, sys, yaml
+  write_overlay "$WORK/overlay" "$@"
+  kustomize build "$WORK/overlay" | "$VENV/bin/python" -c 'import json, sys, yaml
 for each in yaml.safe_load_all(sys.stdin): print(json.dumps(each))'
 }
 
@@ -40,11 +32,12 @@ restricted() {
   is "$1: pods are restricted" "$(pods "$2" | jq -c 'select(
       (.spec.securityContext | .runAsNonRoot and .seccompProfile.type == "RuntimeDefault")
       and ([.spec.hostNetwork, .spec.hostPID, .spec.hostIPC] | any | not)
-      and ([.spec.volumes[] | keys[] | select(. != "name")] - ["configMap", "emptyDir", "secret"] == [])
+      and ([.spec.volumes[] | keys[] | select(. != "name")] - ["configMap", "emptyDir", "projected", "secret"] == [])
       and ([.spec.containers[].securityContext | (.allowPrivilegeEscalation == false) and .readOnlyRootFilesystem and .capabilities == {drop: ["ALL"]}] | all)
       | not).name')" ""
-  is "$1: pods have no token, and limits of memory" "$(pods "$2" | jq -c 'select(
-      .spec.automountServiceAccountToken == false and (.spec.containers[0].resources | .requests.cpu and .requests.memory and .limits.memory) | not).name')" ""
+  is "$1: pods have requests, limits of memory, and a token only for the API server" "$(pods "$2" | jq -c 'select(
+      (.spec.automountServiceAccountToken == false or .spec.containers[0].command == ["/usr/bin/catalog-mirror-controller"])
+      and (.spec.containers[0].resources | .requests.cpu and .requests.memory and .limits.memory) | not).name')" ""
 }
 
 # Each selector matches pods of the same build; each mount has its volume, each reference its object.
@@ -83,7 +76,7 @@ starts() {
 
 # built VARIANT [COMPONENT...]: whatever a person puts together fits together.
 built() {
-  local name="$1${2:+ with ${*:2}}" objects=$WORK/$1.json
+  local name="$1${2:+ with ${*:2}}" objects=$WORK/${1//\//-}.json
   if ! build "$@" >"$objects"; then not_ok "$name: kustomize builds it"; return; fi
   connected "$name" "$objects"
   # One component alone has nothing that all together do not have.
@@ -99,11 +92,13 @@ make_certificates "$WORK/etc/catalog-mirror-tls"
 start_moto
 use_s3 "$MOTO_URL"
 make_bucket catalog-mirror
-for variant in volume s3; do
-  for component in "${COMPONENTS[@]}"; do built "$variant" "$component"; done
+for variant in mirror/volume mirror/s3 controller/base; do
+  read -ra components <<<"${COMPONENTS[${variant%/*}]}"
+  objects=$WORK/${variant/\//-}.json
+  for component in "${components[@]}"; do built "$variant" "$component"; done
   built "$variant"
-  starts "$variant" "$WORK/$variant.json" catalog-mirror http
-  built "$variant" "${COMPONENTS[@]}"
-  starts "$variant with ${COMPONENTS[*]}" "$WORK/$variant.json" catalog-mirror https registry-api
+  [[ $variant != mirror/* ]] || starts "$variant" "$objects" catalog-mirror http
+  built "$variant" "${components[@]}"
+  [[ $variant != mirror/* ]] || starts "$variant with ${components[*]}" "$objects" catalog-mirror https registry-api
 done
-starts s3 "$WORK/s3.json" catalog-mirror-poller https
+starts mirror/s3 "$WORK/mirror-s3.json" catalog-mirror-poller https

@@ -41,8 +41,15 @@ prepare_olm() {
   kubectl apply -f "$CRDS" >/dev/null
   kubectl create namespace "$NAMESPACE" >/dev/null
   kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
-  kubectl apply -f "$ROOT/functions/controller/rbac.yaml" >/dev/null
+  kubectl apply -f "$ROOT/infra/kubernetes/controller/base/rbac.yaml" >/dev/null
+  allow_secrets login global mirror certified
   kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
+}
+
+# allow_secrets NAME...: our service account may read them.
+allow_secrets() {
+  kubectl create role -n "$NAMESPACE" secrets --verb get --resource secrets "${@/#/--resource-name=}" >/dev/null
+  kubectl create rolebinding -n "$NAMESPACE" secrets --role secrets --serviceaccount "$NAMESPACE:$ACCOUNT" >/dev/null
 }
 
 # secret NAME REGISTRY: a pull secret with the suite's login.

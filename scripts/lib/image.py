@@ -1,9 +1,10 @@
 """Writes an OCI layout with an image index, without a base image: the same input gives the same bytes.
 
-    image.py OUT --tag TAG --epoch SECONDS --program ARCH=FILE... --file FILE=PATH... --label NAME=VALUE...
+    image.py OUT --tag TAG --epoch SECONDS --arch ARCH... --program FILE=PATH... --file FILE=PATH... --label NAME=VALUE...
 
---program  the program for a platform; may be repeated, once for each architecture
---file     a file that each image has; ARCH in the name of the file is replaced by the architecture
+--arch     the architectures, each of which gets an image
+--program  a program that each image has; the first one is its entry point
+--file     a file that each image has; ARCH in the name of a file or program is replaced by the architecture
 --label    a label of each image, which is also an annotation of the index and of its manifests
 Prints for each platform: architecture, digest of its manifest, bytes to pull. Then `index`, digest of the index, bytes of all.
 """
@@ -14,7 +15,6 @@ INDEX = "application/vnd.oci.image.index.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
-PROGRAM = "usr/bin/catalog-mirror"
 STORE = "var/lib/catalog-mirror"
 # The user of "distroless" images. Group 0, because OpenShift runs containers as any user of that group.
 USER, GROUP = 65532, 0
@@ -22,7 +22,7 @@ USER, GROUP = 65532, 0
 FOLDERS = {"tmp": (0o1777, 0), STORE: (0o775, USER)}
 
 
-def tar_of(files, epoch):
+def tar_of(files, programs, epoch):
     """Returns a tar archive. Names are sorted and times equal, so the archive depends on nothing else than the files."""
     folders = {str(parent) for path in [*files, *FOLDERS] for parent in pathlib.PurePosixPath(path).parents} - {"."}
     buffer = io.BytesIO()
@@ -32,7 +32,7 @@ def tar_of(files, epoch):
             entry.mtime = epoch
             if path in files:
                 entry.size = len(files[path])
-                entry.mode = 0o755 if path == PROGRAM else 0o644
+                entry.mode = 0o755 if path in programs else 0o644
                 archive.addfile(entry, io.BytesIO(files[path]))
             else:
                 entry.type = tarfile.DIRTYPE
@@ -58,15 +58,15 @@ class Layout:
         return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content), **fields}
 
 
-def add_image(layout, architecture, files, labels, epoch):
+def add_image(layout, architecture, files, programs, labels, epoch):
     """Stores the image for one architecture. Returns the descriptor of its manifest and the bytes that a pull fetches."""
-    tar = tar_of(files, epoch)
+    tar = tar_of(files, programs, epoch)
     # Without a name and a time. Every runtime reads gzip.
     layer = layout.add(LAYER, gzip.compress(tar, compresslevel=9, mtime=0))
     config = layout.add(CONFIG, {
         "architecture": architecture, "os": "linux", "created": labels["org.opencontainers.image.created"],
         "config": {
-            "User": f"{USER}:{GROUP}", "Entrypoint": [f"/{PROGRAM}"], "Cmd": ["serve"], "WorkingDir": "/",
+            "User": f"{USER}:{GROUP}", "Entrypoint": [f"/{programs[0]}"], "Cmd": ["serve"], "WorkingDir": "/",
             # A port of the loopback interface could not be reached from outside of the container.
             "Env": ["PATH=/usr/bin", f"CATALOG_MIRROR_STORE=/{STORE}", "CATALOG_MIRROR_LISTEN=0.0.0.0:8080"],
             "ExposedPorts": {"8080/tcp": {}}, "Labels": labels,
@@ -92,17 +92,19 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--tag", required=True)
     parser.add_argument("--epoch", type=int, required=True)
+    parser.add_argument("--arch", nargs="+", required=True)
     for option in ("--program", "--file", "--label"):
         parser.add_argument(option, type=pair, action="append", required=True)
     options = parser.parse_args()
     labels = dict(options.label)
     layout = Layout(options.out)
     manifests, total = [], 0
-    for architecture, program in sorted(options.program):
-        files = {PROGRAM: pathlib.Path(program).read_bytes()}
-        for source, path in options.file:
+    programs = [path.lstrip("/") for _, path in options.program]
+    for architecture in sorted(options.arch):
+        files = {}
+        for source, path in options.program + options.file:
             files[path.lstrip("/")] = pathlib.Path(source.replace("ARCH", architecture)).read_bytes()
-        descriptor, size = add_image(layout, architecture, files, labels, options.epoch)
+        descriptor, size = add_image(layout, architecture, files, programs, labels, options.epoch)
         print(architecture, descriptor["digest"], size)
         manifests.append(descriptor)
         total += size

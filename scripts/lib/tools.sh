@@ -9,7 +9,10 @@ GRPCURL=github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 # The last version that builds without asking the module proxy for a list of versions.
 MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
+# Only their CustomResourceDefinitions are used.
+CERT_MANAGER=github.com/cert-manager/cert-manager@v1.19.1 PROMETHEUS_OPERATOR=github.com/prometheus-operator/prometheus-operator@v0.85.0
 KUSTOMIZE=sigs.k8s.io/kustomize/kustomize/v5@v5.8.0
+HELM=helm.sh/helm/v3/cmd/helm@v3.19.2
 COSIGN=github.com/sigstore/cosign/v2/cmd/cosign@v2.6.1
 # The checks install all Python tools at once, so that pip finds versions that work together.
 AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1.9.2
@@ -45,6 +48,7 @@ need_crane() { need_go crane "$CRANE"; }
 need_oras() { need_go oras "$ORAS"; }
 need_grpcurl() { need_go grpcurl "$GRPCURL"; }
 need_kustomize() { need_go kustomize "$KUSTOMIZE"; }
+need_helm() { need_go helm "$HELM"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
@@ -58,10 +62,19 @@ need_catalogd() {
   need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs
   CRDS=$(go_module_folder "$CATALOGD")/helm/olmv1/base/catalogd/crd/standard
 }
+# OPERATOR_CRDS are a folder and a file with the CustomResourceDefinitions of cert-manager and of the Prometheus operator.
+need_operator_crds() {
+  OPERATOR_CRDS=(
+    "$(go_module_folder "$CERT_MANAGER")/deploy/crds"
+    "$(go_module_folder "$PROMETHEUS_OPERATOR")/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"
+  )
+}
 # etcd, kube-apiserver and kubectl, in one program.
 need_kubernetes() { need_go_folder kubernetes "$ROOT/scripts/lib/kubernetes"; }
 # Changes ClusterCatalogs and reads them as operator-controller does.
 need_reader() { need_go_folder reader "$ROOT/scripts/lib/reader"; }
+# Parses PromQL with Prometheus' own module.
+need_promql() { need_go_folder promql "$ROOT/scripts/lib/promql"; }
 # Lists tar archives as Go's archive/tar reads them.
 need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
 

@@ -8,6 +8,7 @@ mod election;
 mod flags;
 mod health;
 mod lease;
+mod metrics;
 mod mirrors;
 mod named;
 mod poll;
@@ -23,6 +24,11 @@ mod wiring;
 mod worker;
 
 use std::process::ExitCode;
+
+/// Allocator of static programs, in place of that of musl. The command line program has the measurements.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let flags = flags::Flags::parse();

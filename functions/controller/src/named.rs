@@ -29,7 +29,7 @@ impl Reconciler {
         loop {
             sleep(LOOK_INTERVAL).await;
             let other = follower.other_program();
-            self.other_program.set(other.is_some().into());
+            self.metrics.other_program.set(other.is_some().into());
             if let Some(other) = &other {
                 if known_other.as_ref() != Some(other) {
                     self.tell_other(other).await;

@@ -24,7 +24,6 @@ use kube::{
     },
 };
 use model::CatalogName;
-use prometheus_client::metrics::gauge::Gauge;
 use publish::Mirror;
 use serde_json::{Value, json};
 use store::Store;
@@ -35,6 +34,7 @@ use crate::{
     catalog::{ClusterCatalog, FINALIZER, NAME_LABEL},
     conditions::{BLOCKED, Fact, next_status},
     health::has_content,
+    metrics::ControllerMetrics,
     mirrors::Mirrors,
     poll::{next_poll, whole_seconds},
     replicas::{Leadership, pointer_hash},
@@ -64,13 +64,12 @@ pub(crate) struct Reconciler {
     pub(crate) secrets: PullSecrets,
     pub(crate) mirrors: Mirrors,
     pub(crate) events: Recorder,
+    pub(crate) metrics: ControllerMetrics,
     /// URL below which catalogs are served, without a slash at its end.
     pub(crate) base: String,
     pub(crate) leadership: Arc<Leadership>,
     /// Namespace of the Lease.
     pub(crate) namespace: String,
-    /// Value 1 while another program has the Lease, else 0.
-    pub(crate) other_program: Gauge,
     /// Last work on each catalog by this process.
     pub(crate) last: Mutex<HashMap<String, LastPoll>>,
 }
@@ -96,7 +95,10 @@ impl Reconciler {
     /// Does what an object needs now.
     pub(crate) async fn reconcile(self: Arc<Self>, object: Arc<ClusterCatalog>) -> Result<Action, ReconcileError> {
         let span = tracing::info_span!("reconcile", catalog = object.name());
-        self.run(&object).instrument(span).await
+        let work = self.metrics.begin();
+        let done = self.run(&object).instrument(span).await;
+        work.end(&done);
+        done
     }
 
     /// Returns the wait after a failure.

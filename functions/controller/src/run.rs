@@ -27,6 +27,7 @@ use crate::{
     election::Election,
     flags::Flags,
     health::Health,
+    metrics::ControllerMetrics,
     mirrors::Mirrors,
     reconcile::Reconciler,
     replicas::{self, FollowSettings, Follower, Leadership},
@@ -97,6 +98,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let requests = http_api::HttpMetrics::register(&mut registry);
     let collections = GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
+    let reconciles = ControllerMetrics::register(&mut registry);
     let leading = Gauge::default();
     registry.register(
         "controller_leader",
@@ -122,12 +124,6 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         "controller_behind",
         "catalogs that this replica forwards to the leader, because it has not copied their state yet",
         follower.metric.clone(),
-    );
-    let other_program = Gauge::default();
-    registry.register(
-        "controller_other_program",
-        "1 while another program has the Lease, such as catalogd",
-        other_program.clone(),
     );
     let logins = Logins::default();
     let mirror = Arc::new(wiring::mirror(&flags, &place, store.clone(), &logins, polls.clone())?);
@@ -172,7 +168,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins, mirrors, namespace, other_program),
+        reconciler: program.reconciler(mirror.clone(), logins, mirrors, namespace, reconciles),
         mirror,
         collections,
         program,
@@ -261,7 +257,7 @@ impl Program {
         logins: Logins,
         mirrors: Mirrors,
         namespace: String,
-        other_program: Gauge,
+        metrics: ControllerMetrics,
     ) -> Arc<Reconciler> {
         Arc::new(Reconciler {
             catalogs: Api::all(self.client.clone()),
@@ -271,10 +267,10 @@ impl Program {
             mirrors,
             secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
+            metrics,
             base: self.flags.base(),
             leadership: self.leadership.clone(),
             namespace,
-            other_program,
             last: Default::default(),
         })
     }

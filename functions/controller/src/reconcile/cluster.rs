@@ -25,6 +25,7 @@ use testkit::{ImageBuilder, Layer, Registry};
 use super::{Action, ReconcileError, Reconciler};
 use crate::{
     catalog::ClusterCatalog,
+    metrics::ControllerMetrics,
     mirrors::{MirrorOrigin, Mirrors},
     secrets::{ObjectName, PullSecrets},
 };
@@ -242,10 +243,10 @@ fn controller(
             PollMetrics::default(),
         ),
         events: Recorder::new(client, "test".into()),
+        metrics: ControllerMetrics::default(),
         base: "https://catalogs.example/catalogs".to_owned(),
         leadership: Arc::default(),
         namespace: "olmv1-system".to_owned(),
-        other_program: Default::default(),
         last: Mutex::new(HashMap::new()),
     };
     (writer, Arc::new(reconciler))

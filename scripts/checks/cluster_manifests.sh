@@ -1,0 +1,351 @@
+# The manifests at a real API server: it accepts all of them, their pods keep to Pod Security "restricted", and the controller runs
+# with exactly the arguments, the service account and the roles of its manifests. Without any of the verbs in these it fails. The
+# pages' commands to replace catalogd, to go back and to uninstall do what they say. The Helm chart renders what kustomize builds,
+# and the dashboard asks for metrics that the controller exports.
+# shellcheck shell=bash
+
+PAGE=$MANIFESTS/controller/README.md
+HOST=catalogd-service.$NAMESPACE.svc
+CONTROLLER=$TESTED/catalog-mirror-controller
+FINALIZER=olm.operatorframework.io/delete-server-cache
+STARTS=0
+DEPLOYMENT=(deployment -n "$NAMESPACE" catalogd-controller-manager)
+
+prepare() {
+  local folder
+  need_kubernetes
+  need_catalogd
+  need_operator_crds
+  need_helm
+  need_promql
+  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
+  start_cluster
+  for folder in "$CRDS" "${OPERATOR_CRDS[@]}"; do kubectl apply --server-side -f "$folder" >/dev/null; done
+  wait_for 30 kubectl get certificates,servicemonitors,clustercatalogs -A
+  for folder in "$NAMESPACE" mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
+  kubectl label namespace restricted pod-security.kubernetes.io/enforce=restricted pod-security.kubernetes.io/warn=restricted >/dev/null
+}
+
+# accepted NAME FILE: by a dry run, each object and each pod.
+accepted() {
+  local name=$1 pod said
+  succeeds "$name: the API server accepts all objects" kubectl apply --dry-run=server -f "$2"
+  while read -r pod; do
+    said=$(kubectl create --dry-run=server -n restricted -f - <<<"$pod" 2>&1)
+    is "$name: and the pod of $(jq -r .metadata.name <<<"$pod") where pods are restricted" "$said" \
+      "pod/$(jq -r .metadata.name <<<"$pod") created (server dry run)"
+  done < <(kubectl create --dry-run=client -o json -f "$2" | jq -c '. as $owner | select(.spec.template.spec.containers) | .spec.template
+    | .apiVersion = "v1" | .kind = "Pod" | .metadata.name = $owner.metadata.name
+    # Kubernetes adds the volumes of claims itself.
+    | .spec.volumes += [$owner.spec.volumeClaimTemplates[]? | {name: .metadata.name, emptyDir: {}}]')
+}
+
+# Pod Security would say so: the check above can fail.
+refused() {
+  is "a pod with more rights is refused" "$(kubectl run --dry-run=server -n restricted --image=a a 2>&1 | grep -o 'violates PodSecurity "restricted:latest"')" \
+    'violates PodSecurity "restricted:latest"'
+}
+
+# built VARIANT [COMPONENT...]
+built() {
+  local name="$1${2:+ with ${*:2}}"
+  write_overlay "$WORK/overlay" "$@"
+  kubectl kustomize "$WORK/overlay" >"$WORK/built.yaml" || not_ok "$name: kustomize builds it"
+  accepted "$name" "$WORK/built.yaml"
+}
+
+accept_all() {
+  local variant components component
+  refused
+  for variant in mirror/volume mirror/s3 controller/base; do
+    read -ra components <<<"${COMPONENTS[${variant%/*}]}"
+    built "$variant"
+    for component in "${components[@]}"; do built "$variant" "$component"; done
+    built "$variant" "${components[@]}"
+  done
+}
+
+# chart NAME ARGUMENTS PATCHES [COMPONENT...]: the chart renders what kustomize builds of the same components and patches. ARGUMENTS
+# are lines that are added to the controller's; they become patches for kustomize.
+chart() {
+  local values=$WORK/values.json
+  jq -n --arg arguments "$2" --argjson patches "$3" '{arguments: ($arguments | split("\n")), patches: $patches, components: $ARGS.positional}' \
+    --args "${@:4}" >"$values"
+  write_overlay "$WORK/overlay" controller/base "${@:4}"
+  jq -r '"patches: " + (.patches + [.arguments[] | {target: {kind: "Deployment"},
+    patch: ([{op: "add", path: "/spec/template/spec/containers/0/args/-", value: .}] | tojson)}] | tojson)' "$values" >>"$WORK/overlay/kustomization.yaml"
+  kubectl kustomize "$WORK/overlay" >"$WORK/built.yaml"
+  helm template --values "$values" mirror "$MANIFESTS/controller" >"$WORK/chart.yaml" 2>"$WORK/helm.log" || not_ok "chart, $1: helm renders it" "$(cat "$WORK/helm.log")"
+  succeeds "chart, $1: it renders what kustomize builds" diff <(objects "$WORK/chart.yaml") <(objects "$WORK/built.yaml")
+  accepted "chart, $1" "$WORK/chart.yaml"
+}
+
+# objects FILE: in one order.
+objects() { kubectl create --dry-run=client -o json -f "$1" | jq -S -s 'sort_by(.kind, .metadata.namespace, .metadata.name)'; }
+
+charts() {
+  chart default '' '[]'
+  chart OpenShift --v=4 '[]' service-monitor openshift
+  # The own CA is in the Secret that the page makes.
+  chart "S3, own CA, pull secret, origins" $'--mirror-origin=https://a.example\n--mirror-origin=https://b.example' '[
+    {"target": {"kind": "ConfigMap", "name": "catalog-mirror-s3"}, "patch": "- {op: replace, path: /data/CATALOG_MIRROR_STORE, value: s3://other/catalogs}"},
+    {"target": {"kind": "Deployment", "name": "catalogd-controller-manager"},
+     "patch": "- {op: remove, path: /spec/template/spec/topologySpreadConstraints/1}\n- {op: add, path: /spec/template/spec/volumes/-, value: {name: more, emptyDir: {}}}"}
+    ]' pull-secret s3
+}
+
+# page NAME: runs a block of the page where it says: in the folder of the sources.
+page() {
+  page_commands "$PAGE" "$1" >"$WORK/$1.sh"
+  [[ -s $WORK/$1.sh ]] || return 1
+  (cd "$ROOT" && PATH=$WORK/bin:$PATH bash -euo pipefail "$WORK/$1.sh")
+}
+
+# A command of its own, for the pages.
+write_kubectl() {
+  mkdir "$WORK/bin"
+  printf '#!/bin/sh\nexec %q kubectl "$@"\n' "$(command -v kubernetes)" >"$WORK/bin/kubectl"
+  chmod +x "$WORK/bin/kubectl"
+}
+
+# spec: the Deployment as it is, without what the API server counts.
+spec() { kubectl get "${DEPLOYMENT[@]}" -o json | jq -S '.spec, .metadata.labels'; }
+
+# The page applies the manifests over catalogd's, and catalogd's over them: the same objects, whose selectors cannot be changed.
+replaces() {
+  local standard before
+  standard=$(go_module_folder "$CATALOGD")/manifests/standard.yaml
+  kubectl apply -l app.kubernetes.io/name=catalogd -f "$standard" >/dev/null
+  before=$(spec)
+  succeeds "the certificate of the page has the names of the Service" certificate
+  succeeds "the controller is applied over catalogd" page replace
+  is "it has three replicas, its own command and no argument of catalogd's" \
+    "$(kubectl get "${DEPLOYMENT[@]}" -o json | jq -c '.spec | [.replicas, .template.spec.containers[].command[0], (.template.spec.containers[0].args | map(select(test("feature"))) | length), .template.spec.nodeSelector]')" \
+    '[3,"/usr/bin/catalog-mirror-controller",0,{"kubernetes.io/os":"linux"}]'
+  export STANDARD=$standard
+  succeeds "the page takes catalogd's roles away" page roles
+  succeeds "the page goes back to catalogd" page back
+  is "and catalogd's Deployment is as it was" "$(spec)" "$before"
+  mkdir "$WORK/ca" && cp "$REGISTRY_CA" "$WORK/ca/ca.crt"
+  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
+  up
+  succeeds "the controller works with the arguments and the roles of catalogd's Deployment" wait_for 20 leads
+  is "which forbid nothing" "$(grep forbidden "$LOG")" ""
+  down
+  is "nothing of the controller is left" "$(kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o name | grep -c catalog-mirror)" 0
+}
+
+certificate() {
+  page certificate || return 1
+  kubectl get secret -n "$NAMESPACE" catalogd-service-cert-git-version -o json | jq -r '.data | to_entries[] | "\(.key) \(.value)"' |
+    while read -r name value; do base64 -d <<<"$value" >"$WORK/tls/$name"; done
+  openssl verify -CAfile "$WORK/tls/ca.crt" -verify_hostname "$HOST" "$WORK/tls/tls.crt"
+}
+
+# Applies the controller with all its components but S3, and makes what they name. catalogd's webhook goes: nothing answers it here.
+install() {
+  kubectl delete mutatingwebhookconfiguration catalogd-mutating-webhook-configuration >/dev/null
+  page roles >/dev/null
+  write_overlay "$WORK/installed" controller/base service-monitor pull-secret openshift
+  kubectl apply -k "$WORK/installed" >/dev/null
+  secret "$NAMESPACE" catalog-pull-secret "$REGISTRY"
+  secret openshift-config pull-secret registry.invalid
+  kubectl create namespace openshift-monitoring >/dev/null
+  kubectl create serviceaccount -n openshift-monitoring prometheus-k8s >/dev/null
+  copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/ns/catalog:v1"
+}
+
+# secret NAMESPACE NAME REGISTRY
+secret() {
+  kubectl create secret docker-registry -n "$1" "$2" --docker-server "$3" --docker-username "$REGISTRY_USER" --docker-password "$REGISTRY_PASSWORD" >/dev/null
+}
+
+# up: starts the controller with the arguments of its Deployment. Only folders and ports are others.
+up() {
+  local arguments
+  API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port)
+  mapfile -t arguments < <(kubectl get "${DEPLOYMENT[@]}" -o json | jq -r '.spec.template.spec.containers[0].args[]' |
+    sed "s|=/var/certs|=$WORK/tls|; s|=/var/ca-certs|=$WORK/ca|; s|=:7443|=127.0.0.1:$METRICS|")
+  LOG=$WORK/controller-$((++STARTS)).log
+  start "$LOG" env KUBECONFIG="$WORK/account.yaml" RUST_LOG=info,catalog_mirror_controller=debug "$CONTROLLER" "${arguments[@]}" --cache-dir="$WORK/cache" \
+    --catalogs-server-addr="127.0.0.1:$API" --health-probe-bind-address="127.0.0.1:$HEALTH"
+  CONTROLLER_PID=$STARTED_PID
+  wait_for 20 curl -sf "http://127.0.0.1:$HEALTH/healthz"
+}
+
+leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
+
+down() {
+  kill "$CONTROLLER_PID"
+  wait "$CONTROLLER_PID" 2>/dev/null
+}
+
+# catalog NAME REFERENCE
+catalog() {
+  kubectl apply -f - >/dev/null <<YAML
+apiVersion: olm.operatorframework.io/v1
+kind: ClusterCatalog
+metadata: {name: $1}
+spec: {source: {type: Image, image: {ref: '$2'}}}
+YAML
+}
+
+# verbs: `KIND NAMESPACE NAME RULE VERB RESOURCE`, one a line, of all rules that were installed.
+verbs() {
+  kubectl get clusterroles,roles -A -o json | jq -r '.items[] | select(.metadata.name | startswith("catalog-mirror")) | . as $role
+    | .rules | to_entries[] | .key as $rule | .value
+    | (.resources // .nonResourceURLs)[] as $resource | .verbs[]
+    | "\($role.kind) \($role.metadata.namespace // "-") \($role.metadata.name) \($rule) \(.) \($resource)"'
+}
+
+# provoke VERB RESOURCE NAMESPACE: makes the controller, which runs, do something that needs the verb.
+provoke() {
+  case "$1 $2 $3" in
+    # What each start does, with a catalog to poll.
+    "list clustercatalogs "* | "watch clustercatalogs "* | "get leases "* | "update leases "* | "get serviceaccounts "* | "get secrets "*) ;;
+    "create leases "*) ;;
+    "patch clustercatalogs -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
+    "patch clustercatalogs/status -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
+    # After a conflict it reads the object. The poll is tried for seconds, in which another writer changes it.
+    "get clustercatalogs -")
+      catalog "new-$STARTS" 127.0.0.1:1/ns/catalog:v1-missing
+      wait_for 10 has_finalizer "new-$STARTS"
+      sleep 0.5
+      kubectl annotate clustercatalog "new-$STARTS" other=writer >/dev/null
+      ;;
+    "create events default") catalog "new-$STARTS" "$REGISTRY/ns/catalog:missing" ;;
+    # The same failure of another generation.
+    "patch events default")
+      catalog "new-$STARTS" "$REGISTRY/ns/catalog:missing"
+      wait_for 10 has_event "new-$STARTS"
+      kubectl patch clustercatalog "new-$STARTS" --type merge -p '{"spec": {"priority": 1}}' >/dev/null
+      ;;
+    "create tokenreviews -" | "create subjectaccessreviews -") scrape >/dev/null ;;
+    "get /metrics -") scrape >>"$LOG" ;;
+    *) return 1 ;;
+  esac
+}
+has_finalizer() { [[ $(kubectl get clustercatalog "$1" -o jsonpath='{.metadata.finalizers}') == *"$FINALIZER"* ]]; }
+has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
+# A token of Prometheus, which is another one each time, because answers about a token are kept for a minute.
+scrape() {
+  ask "$METRICS" /metrics -o "$WORK/metrics" -w 'metrics: %{http_code}\n' \
+    -H "Authorization: Bearer $(kubectl create token -n openshift-monitoring prometheus-k8s)"
+}
+
+# A Lease that nothing holds.
+free_lease() {
+  kubectl create -f - >/dev/null <<YAML
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: catalogd-operator-lock, namespace: $NAMESPACE}
+YAML
+}
+
+# symptom VERB RESOURCE: what the log says if the verb is missing.
+symptom() {
+  case $2 in
+    /metrics) echo 'metrics: 403' ;;
+    secrets) echo 'the secret .* may not be read' ;;
+    serviceaccounts) echo 'the service account .* may not be read' ;;
+    *) echo "cannot $1 resource .*${2%/status}.* in API group" ;;
+  esac
+}
+has_symptom() { grep -qE "$(symptom "$@")" "$LOG"; }
+
+# needed KIND NAMESPACE NAME RULE VERB RESOURCE: takes the verb away, sees what is missing, and puts it back.
+needed() {
+  local kind=$1 namespace=$2 name=$3 rule=$4 verb=$5 resource=$6 role=$WORK/role.json title
+  title="$namespace/$name needs to $verb $resource"
+  kubectl get "$kind" -n "$namespace" "$name" -o json | jq 'del(.metadata.resourceVersion)' >"$role"
+  jq --argjson rule "$rule" --arg verb "$verb" '.rules[$rule].verbs -= [$verb] | .rules |= map(select(.verbs != []))' "$role" | kubectl replace -f - >/dev/null
+  if [[ $resource == leases ]]; then kubectl delete lease -n "$NAMESPACE" --all >/dev/null; fi
+  if [[ $verb == update ]]; then free_lease; fi
+  up
+  if ! provoke "$verb" "$resource" "$namespace"; then
+    not_ok "$title" "nothing here needs it"
+  elif wait_for 20 has_symptom "$verb" "$resource"; then
+    ok "$title"
+  else
+    not_ok "$title" "$(tail -n 8 "$LOG")"
+  fi
+  kubectl replace -f "$role" >/dev/null
+  down
+}
+
+# With all rules, the same actions show no symptom.
+suffices() {
+  local kind namespace name rule verb resource
+  kubectl delete lease -n "$NAMESPACE" --all >/dev/null
+  up
+  while read -r kind namespace name rule verb resource; do
+    STARTS=$((STARTS + 1))
+    provoke "$verb" "$resource" "$namespace" >/dev/null
+  done <"$WORK/verbs"
+  succeeds "with all rules the catalogs are served" wait_for 30 serves_all
+  is "and nothing is forbidden" "$(grep -E 'forbidden|may not be read|metrics: 403' "$LOG")" ""
+  is "a catalog is served over TLS with the page's certificate" "$(ask "$API" /catalogs/always/api/v1/all -o /dev/null -w '%{http_code}')" 200
+  matches "Prometheus may read the metrics" "$(scrape)" 200
+}
+
+# ask PORT PATH OPTION...: as a client in the cluster.
+ask() { curl -sS --cacert "$WORK/tls/ca.crt" --resolve "$HOST:$1:127.0.0.1" "https://$HOST:$1$2" "${@:3}"; }
+
+# The names of the metrics are those of the samples that a running controller exports.
+dashboard() {
+  local file=$MANIFESTS/grafana/dashboard.json names
+  succeeds "Prometheus parses the expressions of the dashboard" promql < <(jq -r '.. | .expr? // empty' "$file" | sed 's/\$__rate_interval/5m/g')
+  names=$(jq -r '.. | .expr? // empty' "$file" | sed 's/\$__rate_interval/5m/g' | promql | sort -u)
+  matches "it asks for metrics" "$(wc -l <<<"$names")" '^[1-9][0-9]$'
+  is "all of which the controller exports" "$(comm -23 - <(grep -o '^[a-z_]*' "$WORK/metrics" | sort -u) <<<"$names")" ""
+}
+
+serves_all() {
+  kubectl get clustercatalogs -o json | jq -e '[.items[] | select(.spec.source.image.ref | endswith(":v1"))
+    | any(.status.conditions[]?; .type == "Serving" and .status == "True")] | all and length > 2'
+}
+
+# deletes SECONDS: whether the API server gets rid of all ClusterCatalogs.
+deletes() { kubectl delete clustercatalogs --all --timeout="$1s"; }
+is_empty() { [[ -z $(kubectl get clustercatalogs -o name) ]]; }
+
+# Without the controller nothing removes its finalizers. The page does, or lets the controller work first.
+uninstalls() {
+  down
+  is "without the controller a deletion hangs" "$(deletes 3 2>&1 | grep -o 'timed out' | head -n 1)" "timed out"
+  succeeds "the page takes the finalizers away" page orphans
+  succeeds "and no ClusterCatalog hangs" wait_for 10 is_empty
+  kubectl apply -k "$WORK/installed" >/dev/null
+  up
+  catalog first "$REGISTRY/ns/catalog:v1"
+  catalog second "$REGISTRY/ns/catalog:missing"
+  for name in first second; do wait_for 20 has_finalizer "$name"; done
+  succeeds "the page uninstalls the controller" page uninstall
+  succeeds "and no ClusterCatalog is left" is_empty
+  is "nor a part of the controller" "$(kubectl get deployments,services,networkpolicies,poddisruptionbudgets,serviceaccounts -n "$NAMESPACE" -o name | grep -c catalogd)" 0
+  down
+}
+
+# The page installs and uninstalls the chart.
+with_helm() {
+  succeeds "the page installs the chart over what is there" page chart
+  is "with its values" "$(kubectl get "${DEPLOYMENT[@]}" -o json | jq -c '.spec | [.replicas, .template.spec.containers[0].image]')" '[3,"registry.example/catalog-mirror:0.1.0"]'
+  succeeds "and helm uninstalls it" helm uninstall catalog-mirror -n "$NAMESPACE"
+}
+
+prepare
+accept_all
+charts
+write_kubectl
+mkdir "$WORK/tls"
+replaces
+install
+verbs >"$WORK/verbs"
+matches "the roles have rules" "$(wc -l <"$WORK/verbs")" '^[1-9][0-9]$'
+catalog always "$REGISTRY/ns/catalog:v1"
+while read -r -u 3 line; do needed $line; done 3<"$WORK/verbs"
+suffices
+dashboard
+uninstalls
+with_helm
+stop_cluster

@@ -1,0 +1,24 @@
+# The manifests of infra/kubernetes, put together as a user does.
+# shellcheck shell=bash
+
+MANIFESTS=$ROOT/infra/kubernetes
+declare -A COMPONENTS=(
+  [mirror]="registry-api service-monitor certificate openshift"
+  [controller]="service-monitor certificate pull-secret s3 openshift"
+)
+
+# write_overlay FOLDER VARIANT [COMPONENT...]: a kustomization of a folder such as mirror/s3, with components of its kind.
+write_overlay() {
+  local folder=$1 kind=${2%%/*} up each
+  mkdir -p "$folder"
+  up=$(realpath --relative-to "$folder" "$MANIFESTS")
+  {
+    # The objects of the controller have the namespace of OLM.
+    [[ $kind == controller ]] || echo 'namespace: mirrors'
+    printf 'resources: [%s]\ncomponents:\n' "$up/$2"
+    for each in "${@:3}"; do printf -- '- %s\n' "$up/$kind/components/$each"; done
+  } >"$folder/kustomization.yaml"
+}
+
+# page_commands PAGE NAME: the commands of the block that a page marks with `sh NAME`.
+page_commands() { awk -v begin="^\`\`\`sh $2\$" '$0 ~ begin {found = 1; next} /^```$/ {found = 0} found' "$1"; }
