@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,7 +13,7 @@ use model::{CatalogName, Current, Key};
 use publish::PollOptions;
 use serde_json::json;
 use store::{Store, StoreExt};
-use tokio::time::sleep;
+use tokio::{task::JoinSet, time::sleep};
 
 use crate::{catalog::ClusterCatalog, election::LEASE, reconcile::Reconciler, replicas::Follower, spec};
 
@@ -23,21 +24,33 @@ const RETRY: Duration = Duration::from_secs(30);
 
 impl Reconciler {
     /// Pulls what the statuses name whenever another program has the Lease, until it is dropped.
-    pub(crate) async fn hold_named(&self, follower: &Follower) {
+    pub(crate) async fn hold_named(self: &Arc<Self>, follower: &Follower) {
         let mut known_other = None;
-        let mut failed: HashMap<String, Instant> = HashMap::new();
+        // A registry that hangs holds up its own catalog only.
+        let mut pulls = JoinSet::new();
+        // Time before which a catalog is not pulled again; `None` while it is pulled.
+        let mut waiting: HashMap<String, Option<Instant>> = HashMap::new();
         loop {
             sleep(LOOK_INTERVAL).await;
             let other = follower.other_program();
             self.metrics.other_program.set(other.is_some().into());
+            while let Some(pulled) = pulls.try_join_next() {
+                if let Ok((name, is_held)) = pulled {
+                    let wait = if is_held { Duration::ZERO } else { RETRY };
+                    waiting.insert(name, Some(Instant::now() + wait));
+                }
+            }
             if let Some(other) = &other {
                 if known_other.as_ref() != Some(other) {
                     self.tell_other(other).await;
                 }
-                failed.retain(|_, next| Instant::now() < *next);
+                waiting.retain(|_, next| next.is_none_or(|next| Instant::now() < next));
                 for object in self.objects.state() {
-                    if !failed.contains_key(object.name()) && !self.hold(&object).await {
-                        failed.insert(object.name().to_owned(), Instant::now() + RETRY);
+                    let name = object.name().to_owned();
+                    if !waiting.contains_key(&name) {
+                        waiting.insert(name.clone(), None);
+                        let this = Arc::clone(self);
+                        pulls.spawn(async move { (name, this.hold(&object).await) });
                     }
                 }
             }

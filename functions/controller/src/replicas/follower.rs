@@ -230,7 +230,7 @@ impl Follower {
 
     /// Serves by a new list from now on.
     async fn apply(&self, list: ReplicaList, tag: String) {
-        let mut held = std::mem::take(&mut self.lock().held);
+        let mut held = self.lock().held.clone();
         held.retain(|name, _| list.catalogs.contains_key(name));
         for (name, listed) in &list.catalogs {
             if held.get(name) != Some(listed) {
