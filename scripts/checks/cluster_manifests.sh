@@ -204,6 +204,8 @@ provoke() {
     # What each start does, with a catalog to poll.
     "list clustercatalogs "* | "watch clustercatalogs "* | "get leases "* | "update leases "* | "get serviceaccounts "* | "get secrets "*) ;;
     "create leases "*) ;;
+    # Another program has the Lease.
+    "create events $NAMESPACE") ;;
     "patch clustercatalogs -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
     "patch clustercatalogs/status -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
     # After a conflict it reads the object. The poll is tried for seconds, in which another writer changes it.
@@ -233,12 +235,14 @@ scrape() {
     -H "Authorization: Bearer $(kubectl create token -n openshift-monitoring prometheus-k8s)"
 }
 
-# A Lease that nothing holds.
-free_lease() {
+# lease [HOLDER]: one that nothing holds, or another program.
+lease() {
+  kubectl delete lease -n "$NAMESPACE" --all >/dev/null
   kubectl create -f - >/dev/null <<YAML
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: catalogd-operator-lock, namespace: $NAMESPACE}
+spec: {holderIdentity: '${1:-}', leaseDurationSeconds: 3600}
 YAML
 }
 
@@ -259,8 +263,11 @@ needed() {
   title="$namespace/$name needs to $verb $resource"
   kubectl get "$kind" -n "$namespace" "$name" -o json | jq 'del(.metadata.resourceVersion)' >"$role"
   jq --argjson rule "$rule" --arg verb "$verb" '.rules[$rule].verbs -= [$verb] | .rules |= map(select(.verbs != []))' "$role" | kubectl replace -f - >/dev/null
-  if [[ $resource == leases ]]; then kubectl delete lease -n "$NAMESPACE" --all >/dev/null; fi
-  if [[ $verb == update ]]; then free_lease; fi
+  case "$verb $resource $namespace" in
+    "update leases "*) lease ;;
+    *" leases "*) kubectl delete lease -n "$NAMESPACE" --all >/dev/null ;;
+    "create events $NAMESPACE") lease catalogd ;;
+  esac
   up
   if ! provoke "$verb" "$resource" "$namespace"; then
     not_ok "$title" "nothing here needs it"
@@ -271,6 +278,7 @@ needed() {
   fi
   kubectl replace -f "$role" >/dev/null
   down
+  [[ "$verb $resource $namespace" != "create events $NAMESPACE" ]] || kubectl delete lease -n "$NAMESPACE" --all >/dev/null
 }
 
 # With all rules, the same actions show no symptom.
