@@ -142,10 +142,10 @@ impl Followers {
         let knows = |follower: &FollowerRecord| {
             follower.version >= state.version && (!follower.lacks.contains(&state.catalog) || now >= state.since + LAG)
         };
-        let known = self.known.values();
-        let all_known = known.fold(true, |all, follower| {
-            all && (knows(follower) || self.is_fenced(follower.contact, now))
-        });
+        let all_known = self
+            .known
+            .values()
+            .all(|follower| knows(follower) || self.is_fenced(follower.contact, now));
         all_known && (!state.is_replacement || self.is_fenced(self.since, now))
     }
 
