@@ -337,7 +337,7 @@ uninstalls() {
 # The page installs and uninstalls the chart.
 with_helm() {
   succeeds "the page installs the chart over what is there" page chart
-  is "with its values" "$(kubectl get "${DEPLOYMENT[@]}" -o json | jq -c '.spec | [.replicas, .template.spec.containers[0].image]')" '[3,"registry.example/catalog-mirror:0.1.0"]'
+  is "with its values" "$(kubectl get "${DEPLOYMENT[@]}" -o json | jq -c '.spec | [.replicas, .template.spec.containers[0].image]')" '[3,"registry.example/catalog-mirror-controller:0.1.0"]'
   succeeds "and helm uninstalls it" helm uninstall catalog-mirror -n "$NAMESPACE"
 }
 

@@ -1,15 +1,16 @@
-# The container image: what is in it, how large it is, and the program in it, run without privileges on amd64 and, under qemu, on
-# arm64. A long check, because it compiles the program for both processors as it is shipped.
+# The container images: what is in them, how large they are, and their programs, run without privileges on amd64 and, under qemu,
+# on arm64. A long check, because it compiles the programs for both processors as they are shipped.
 #
-# CATALOG_MIRROR_IMAGE names a layout that scripts/image wrote (default: it is built, by IMAGE_PROFILE or the profile dist).
-# IMAGE_TWICE=1 builds it once more from a clone in another folder: each processor must have the same digest.
+# CATALOG_MIRROR_IMAGES names a folder with the layouts that scripts/image wrote, PROGRAM each (default: they are built, by
+# IMAGE_PROFILE or the profile dist).
+# IMAGE_TWICE=1 builds them once more from a clone in another folder: each processor must have the same digest.
 # shellcheck shell=bash
 
 # shellcheck source=/dev/null
 source "$LIB/container.sh"
 
-LAYOUT_OF_IMAGE=${CATALOG_MIRROR_IMAGE:-$WORK/image}
-PROFILE_OF_IMAGE=${IMAGE_PROFILE:-dist}
+IMAGES=${CATALOG_MIRROR_IMAGES:-$WORK/images}
+PROFILE_OF_IMAGES=${IMAGE_PROFILE:-dist}
 # Bytes that a node pulls at most.
 PULL_MAX=30000000
 ARCHITECTURES=(amd64 arm64)
@@ -23,63 +24,68 @@ digests() {
     jq -r '.manifests[] | "\(.platform.architecture) \(.digest)"'
 }
 
-# What a registry and a runtime ask of an image, told by skopeo.
+# build_images FROM TO: by the script in the folder FROM.
+build_images() {
+  local program
+  for program in "${PROGRAMS[@]}"; do
+    "$1/scripts/image" --program "$program" --profile "$PROFILE_OF_IMAGES" --out "$2/$program"
+  done
+}
+
+# documents PROGRAM CONFIGURATION: what a registry and a runtime ask of an image, told by skopeo.
 documents() {
-  local arch size revision
+  local program=$1 arch size revision
   revision=$(git -C "$ROOT" describe --always --dirty --abbrev=40 --exclude='*')
   # An image that was built before may be of another commit.
-  [[ -z ${CATALOG_MIRROR_IMAGE:-} ]] || revision='[0-9a-f]{40}(-dirty)?'
-  is "the index has both processors" "$(digests "$LAYOUT_OF_IMAGE" | cut -d' ' -f1 | paste -sd' ')" "amd64 arm64"
+  [[ -z ${CATALOG_MIRROR_IMAGES:-} ]] || revision='[0-9a-f]{40}(-dirty)?'
+  is "$program: the index has both processors" "$(digests "$IMAGES/$program" | cut -d' ' -f1 | paste -sd' ')" "amd64 arm64"
   for arch in "${ARCHITECTURES[@]}"; do
     size=$(skopeo inspect --override-arch "$arch" --raw "$IMAGE" | jq -r --arg arch "$arch" '.manifests[] | select(.platform.architecture == $arch).digest' |
-      { read -r digest; jq '.config.size + ([.layers[].size] | add)' "$LAYOUT_OF_IMAGE/blobs/sha256/${digest#sha256:}"; })
-    succeeds "$arch: a pull takes $size bytes, at most $PULL_MAX" test "$size" -le "$PULL_MAX"
-    same_lines "$arch: labels" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels | to_entries[] | "\(.key) \(.value)"' | grep -v -e '\.created ' -e '\.description ' -e '\.revision ')" \
-      "org.opencontainers.image.title catalog-mirror
+      { read -r digest; jq '.config.size + ([.layers[].size] | add)' "$IMAGES/$program/blobs/sha256/${digest#sha256:}"; })
+    succeeds "$program, $arch: a pull takes $size bytes, at most $PULL_MAX" test "$size" -le "$PULL_MAX"
+    same_lines "$program, $arch: labels" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels | to_entries[] | "\(.key) \(.value)"' | grep -v -e '\.created ' -e '\.description ' -e '\.revision ')" \
+      "org.opencontainers.image.title $program
 org.opencontainers.image.licenses Apache-2.0
 org.opencontainers.image.source $(cargo metadata --manifest-path "$ROOT/Cargo.toml" --format-version 1 --no-deps | jq -r '.packages[] | select(.name == "catalog-mirror").repository')
 org.opencontainers.image.version $("$CATALOG_MIRROR" --version | sed -n '1s/catalog-mirror \([^ ]*\).*/\1/p')"
-    matches "$arch: the revision is the commit" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels["org.opencontainers.image.revision"]')" "^$revision$"
-    is "$arch: user, program and default command" "$(skopeo inspect --config --override-arch "$arch" "$IMAGE" | jq -c '.config | [.User, .Entrypoint, .Cmd]')" \
-      '["65532:0",["/usr/bin/catalog-mirror"],["serve"]]'
+    matches "$program, $arch: the revision is the commit" "$(skopeo inspect --override-arch "$arch" "$IMAGE" | jq -r '.Labels["org.opencontainers.image.revision"]')" "^$revision$"
+    is "$program, $arch: user, program, default command and ports" \
+      "$(skopeo inspect --config --override-arch "$arch" "$IMAGE" | jq -c '.config | [.User, .Entrypoint, .Cmd // [], (.ExposedPorts | keys)]')" "$2"
   done
-  succeeds "a registry takes it" copy_image "$IMAGE" "docker://$REGISTRY/ns/mirror:v1" --all
-  is "and has the same bytes" "$(skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "docker://$REGISTRY/ns/mirror:v1" | sha256)" \
+  succeeds "$program: a registry takes it" copy_image "$IMAGE" "docker://$REGISTRY/ns/$program:v1" --all
+  is "and has the same bytes" "$(skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "docker://$REGISTRY/ns/$program:v1" | sha256)" \
     "$(skopeo inspect --raw "$IMAGE" | sha256)"
 }
 
-# Files with their modes and owners; folders that the program writes, or that are only on the way, without names of their own.
+# files_of_image PROGRAM ARCH FOLDER: files with their modes and owners, FOLDER among them; folders that the program writes, or
+# that are only on the way, without names of their own.
 files_of_image() {
-  local arch=$1 root=$WORK/$1/rootfs program
-  same_lines "$arch: files" "$(cd "$root" && find . -mindepth 1 \( -type f -o -perm /022 \) -printf '%P %m %U:%G\n')" \
+  local program=$1 arch=$2 root=$WORK/$1-$2/rootfs
+  same_lines "$program, $arch: files" "$(cd "$root" && find . -mindepth 1 \( -type f -o -perm /022 \) -printf '%P %m %U:%G\n')" \
     "etc/ssl/certs/ca-certificates.crt 644 0:0
 tmp 1777 0:0
-usr/bin/catalog-mirror 755 0:0
-usr/bin/catalog-mirror-controller 755 0:0
-usr/share/catalog-mirror-controller/sbom.cdx.json 644 0:0
-usr/share/catalog-mirror/sbom.cdx.json 644 0:0
-usr/share/licenses/catalog-mirror/LICENSE 644 0:0
-var/lib/catalog-mirror 775 65532:0"
-  for program in "${PROGRAMS[@]}"; do
-    matches "$arch: $program needs no library" "$(file -b "$root/usr/bin/$program")" "ELF 64-bit.* ${MACHINES[$arch]}.*static"
-    is "$arch: it names no folder of the machine that built it" "$(grep -c -a -e "$ROOT" -e "$HOME/" "$root/usr/bin/$program")" 0
-  done
+usr/bin/$program 755 0:0
+usr/share/$program/sbom.cdx.json 644 0:0
+usr/share/licenses/$program/LICENSE 644 0:0
+$3 775 65532:0"
+  matches "$program, $arch: needs no library" "$(file -b "$root/usr/bin/$program")" "ELF 64-bit.* ${MACHINES[$arch]}.*static"
+  is "$program, $arch: names no folder of the machine that built it" "$(grep -c -a -e "$ROOT" -e "$HOME/" "$root/usr/bin/$program")" 0
 }
 
-# `cargo tree` finds out by itself which crates the program has. Macros are in no program.
+# bill_of_materials PROGRAM ARCH. `cargo tree` finds out by itself which crates the program has. Macros are in no program.
 bill_of_materials() {
-  local arch=$1 program=$2 file=$WORK/$1/rootfs/usr/share/$2/sbom.cdx.json
-  same_lines "$arch: the SBOM of $program has the crates of cargo tree" \
+  local program=$1 arch=$2 file=$WORK/$1-$2/rootfs/usr/share/$1/sbom.cdx.json
+  same_lines "$program, $arch: the SBOM has the crates of cargo tree" \
     "$(jq -r '.metadata.component, .components[] | select(.purl | startswith("pkg:cargo/")) | "\(.name) \(.version)"' "$file")" \
     "$(cd "$ROOT" && cargo tree --locked --package "$program" --target "${TARGETS[$arch]}" --edges normal,no-proc-macro --prefix none --no-dedupe |
       sed 's/^\([^ ]*\) v\([^ ]*\).*/\1 \2/' | sort -u)"
-  is "$arch: with a licence for each" \
+  is "$program, $arch: with a licence for each" \
     "$(jq -c '[.components[] | select((.purl | startswith("pkg:cargo/")) and (.licenses | not)).name]' "$file")" '[]'
 }
 
 # mirror_in CONTAINER ARCH ARGUMENT...: a command of the program in a container.
 mirror_in() {
-  RUNNER=${RUNNERS[$2]} new_container "$1" "$WORK/$2" "${@:3}"
+  RUNNER=${RUNNERS[$2]} new_container "$1" "$WORK/catalog-mirror-$2" "${@:3}"
   run_container "$1"
 }
 
@@ -102,7 +108,7 @@ runs() {
     "$(MOUNTS=() && mirror_in "lost-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" 2>&1)" 'cannot open the store.*Read-only'
   port=$(free_port)
   MOUNTS=("$store:/var/lib/catalog-mirror:ro") VARIABLES=(CATALOG_MIRROR_LISTEN="127.0.0.1:$port")
-  RUNNER=${RUNNERS[$arch]} new_container "serve-$arch" "$WORK/$arch" serve --no-poll
+  RUNNER=${RUNNERS[$arch]} new_container "serve-$arch" "$WORK/catalog-mirror-$arch" serve --no-poll
   start_container "serve-$arch"
   wait_for 20 curl -sf "http://127.0.0.1:$port/readyz"
   is "$arch: serves the store" "$(fetch gzip "http://127.0.0.1:$port/catalogs/c/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
@@ -123,7 +129,7 @@ controller_runs() {
   CLUSTER_URL=https://127.0.0.1:1 CLUSTER_CA=/etc/ca.crt write_kubeconfig "$WORK/kubeconfig" none
   chmod 644 "$WORK/kubeconfig"
   MOUNTS=("$WORK/cache-$arch:/var/cache" "$WORK/kubeconfig:/etc/kubeconfig:ro" "$REGISTRY_CA:/etc/ca.crt:ro") VARIABLES=(KUBECONFIG=/etc/kubeconfig)
-  RUNNER=${RUNNERS[$arch]} COMMAND=/usr/bin/catalog-mirror-controller new_container "controller-$arch" "$WORK/$arch" --leader-elect \
+  RUNNER=${RUNNERS[$arch]} new_container "controller-$arch" "$WORK/catalog-mirror-controller-$arch" --leader-elect \
     --catalogs-server-addr="127.0.0.1:$port" --health-probe-bind-address="127.0.0.1:$health"
   start_container "controller-$arch"
   succeeds "$arch: the controller starts" wait_for 20 curl -sf "http://127.0.0.1:$health/healthz"
@@ -137,30 +143,42 @@ controller_runs() {
 roots() {
   MOUNTS=() VARIABLES=(RUST_LOG=catalog_mirror_fetch=debug)
   matches "the program finds the CA certificates of the image" \
-    "$(mirror_in roots amd64 render "127.0.0.1:1/ns/catalog:v1" 2>&1)" "added=$(grep -c BEGIN.CERT "$WORK/amd64/rootfs/etc/ssl/certs/ca-certificates.crt") ignored=0"
+    "$(mirror_in roots amd64 render "127.0.0.1:1/ns/catalog:v1" 2>&1)" "added=$(grep -c BEGIN.CERT "$WORK/catalog-mirror-amd64/rootfs/etc/ssl/certs/ca-certificates.crt") ignored=0"
 }
 
 # A clone in a folder of another name, with a target folder of another name.
 same_bytes_again() {
+  local program
   git clone --quiet "$ROOT" "$WORK/elsewhere/clone of the tree"
   git -C "$WORK/elsewhere/clone of the tree" checkout --quiet "$(git -C "$ROOT" rev-parse HEAD)"
-  CARGO_TARGET_DIR=$WORK/elsewhere/target "$WORK/elsewhere/clone of the tree/scripts/image" --profile "$PROFILE_OF_IMAGE" --out "$WORK/again" >"$WORK/again.log" 2>&1
-  is "a build elsewhere has the same digests" "$(digests "$WORK/again")" "$(digests "$LAYOUT_OF_IMAGE")"
+  CARGO_TARGET_DIR=$WORK/elsewhere/target build_images "$WORK/elsewhere/clone of the tree" "$WORK/again" >"$WORK/again.log" 2>&1
+  for program in "${PROGRAMS[@]}"; do
+    is "$program: a build elsewhere has the same digests" "$(digests "$WORK/again/$program")" "$(digests "$IMAGES/$program")"
+  done
+}
+
+# unpack_images PROGRAM FOLDER
+unpack_images() {
+  local arch
+  for arch in "${ARCHITECTURES[@]}"; do
+    unpack_image "$arch" "$WORK/$1-$arch"
+    files_of_image "$1" "$arch" "$2"
+    bill_of_materials "$1" "$arch"
+  done
 }
 
 need_debian runc=runc umoci=umoci skopeo=skopeo qemu-aarch64-static=qemu-user-static file=file
 declare -A RUNNERS=([amd64]="" [arm64]=$(command -v qemu-aarch64-static))
-[[ -n ${CATALOG_MIRROR_IMAGE:-} ]] || "$ROOT/scripts/image" --profile "$PROFILE_OF_IMAGE" --out "$LAYOUT_OF_IMAGE"
-use_image "$LAYOUT_OF_IMAGE"
+[[ -n ${CATALOG_MIRROR_IMAGES:-} ]] || build_images "$ROOT" "$IMAGES"
 copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/ns/catalog:v1"
 poll "$WORK/expected" "c=$REGISTRY/ns/catalog:v1" >/dev/null
-documents
-for arch in "${ARCHITECTURES[@]}"; do
-  unpack_image "$arch" "$WORK/$arch"
-  files_of_image "$arch"
-  for program in "${PROGRAMS[@]}"; do bill_of_materials "$arch" "$program"; done
-  runs "$arch"
-  controller_runs "$arch"
-done
+use_image "$IMAGES/catalog-mirror"
+documents catalog-mirror '["65532:0",["/usr/bin/catalog-mirror"],["serve"],["8080/tcp"]]'
+unpack_images catalog-mirror var/lib/catalog-mirror
+for arch in "${ARCHITECTURES[@]}"; do runs "$arch"; done
 roots
+use_image "$IMAGES/catalog-mirror-controller"
+documents catalog-mirror-controller '["65532:0",["/usr/bin/catalog-mirror-controller"],[],["7443/tcp","8081/tcp","8443/tcp","9443/tcp"]]'
+unpack_images catalog-mirror-controller var/cache
+for arch in "${ARCHITECTURES[@]}"; do controller_runs "$arch"; done
 if [[ -n ${IMAGE_TWICE:-} ]]; then same_bytes_again; fi

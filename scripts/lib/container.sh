@@ -25,7 +25,7 @@ json_list() {
 
 # new_container NAME BUNDLE ARGUMENT...: a container of an unpacked image. It has no capabilities, a root that it cannot write, a
 # /tmp that it can, any user in group 0, and the network of this machine. MOUNTS are SOURCE:TARGET[:ro], VARIABLES are NAME=VALUE,
-# RUNNER is a program that runs the one of the image: qemu. COMMAND is another program of the image than its entry point.
+# RUNNER is a program that runs the one of the image: qemu.
 new_container() {
   local folder=$WORK/containers/$1 bundle=$2
   shift 2
@@ -34,12 +34,12 @@ new_container() {
   runc spec --bundle "$folder"
   # Nothing depends on the user being in /etc/passwd: there is no such file.
   jq --arg root "$bundle/rootfs" --argjson user "$CONTAINER_USER" --slurpfile image "$bundle/image.json" \
-    --argjson runner "$(json_list ${RUNNER:+"$RUNNER"})" --argjson command "$(json_list ${COMMAND:+"$COMMAND"})" --argjson arguments "$(json_list "$@")" \
+    --argjson runner "$(json_list ${RUNNER:+"$RUNNER"})" --argjson arguments "$(json_list "$@")" \
     --argjson mounts "$(json_list "${MOUNTS[@]}" ${RUNNER:+"$RUNNER:$RUNNER:ro"})" --argjson variables "$(json_list "${VARIABLES[@]}")" '
     $image[0] as $image
     | .root = {path: $root, readonly: true}
     | .process += {terminal: false, noNewPrivileges: true, capabilities: {}, cwd: $image.WorkingDir, user: {uid: $user, gid: 0},
-        env: ($image.Env + $variables), args: ($runner + (if $command == [] then $image.Entrypoint else $command end) + (if $arguments == [] then $image.Cmd else $arguments end))}
+        env: ($image.Env + $variables), args: ($runner + $image.Entrypoint + (if $arguments == [] then $image.Cmd // [] else $arguments end))}
     | .linux.namespaces |= map(select(.type != "network"))
     | .mounts += [{destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev", "mode=1777"]}]
     | .mounts += [$mounts[] | split(":") | {destination: .[1], type: "bind", source: .[0], options: ["bind", (.[2] // "rw")]}]
