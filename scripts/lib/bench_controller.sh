@@ -42,10 +42,12 @@ clustercatalog() {
 }
 
 serving() { kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length'; }
-serve_all() { (($(serving) == $1)); }
+serve_all() { (($(serving) == $1)) || not_yet; }
 # on DIGEST: number of ClusterCatalogs whose status names it.
 on() { kubectl get clustercatalogs -o json | jq --arg digest "$1" '[.items[] | select(.status.resolvedSource.image.ref // "" | endswith($digest))] | length'; }
-are_on() { (($(on "$1") == $2)); }
+are_on() { (($(on "$1") == $2)) || not_yet; }
+# To ask all the time would take a core from what is measured.
+not_yet() { sleep 1; false; }
 push_bench() { copy_image "$1" "docker://$REGISTRY/bench/catalog:$2"; }
 bench_digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/bench/catalog:$1"; }
 elapsed() { awk -v ms="$(($(now_ms) - $1))" 'BEGIN {printf "%.1f s", ms / 1000}'; }
