@@ -14,6 +14,7 @@ use publish::PollOptions;
 use serde_json::json;
 use store::{Store, StoreExt};
 use tokio::{task::JoinSet, time::sleep};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{catalog::ClusterCatalog, election::LEASE, reconcile::Reconciler, replicas::Follower, spec};
 
@@ -35,10 +36,11 @@ impl Reconciler {
             let other = follower.other_program();
             self.metrics.other_program.set(other.is_some().into());
             while let Some(pulled) = pulls.try_join_next() {
-                if let Ok((name, is_held)) = pulled {
-                    let wait = if is_held { Duration::ZERO } else { RETRY };
-                    waiting.insert(name, Some(Instant::now() + wait));
-                }
+                let Ok((name, is_held)) = pulled else { continue };
+                match is_held {
+                    true => waiting.remove(&name),
+                    false => waiting.insert(name, Some(Instant::now() + RETRY)),
+                };
             }
             if let Some(other) = &other {
                 if known_other.as_ref() != Some(other) {
@@ -50,7 +52,10 @@ impl Reconciler {
                     if !waiting.contains_key(&name) {
                         waiting.insert(name.clone(), None);
                         let this = Arc::clone(self);
-                        pulls.spawn(async move { (name, this.hold(&object).await) });
+                        // A task of its own: a catalog whose pull panics is tried again.
+                        let holding = tokio::spawn(async move { this.hold(&object).await });
+                        let holding = AbortOnDropHandle::new(holding);
+                        pulls.spawn(async move { (name, holding.await.unwrap_or(false)) });
                     }
                 }
             }

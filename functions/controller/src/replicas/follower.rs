@@ -62,9 +62,9 @@ struct FollowState {
     link: Option<Arc<LeaderLink>>,
     /// Entity tag of the list; empty before the first one.
     tag: String,
-    /// What the leader has published, by the hash of the pointers.
+    /// Hash of the pointer that the leader has published, by catalog.
     listed: BTreeMap<String, Sha256>,
-    /// What the store has, for catalogs that were listed.
+    /// Hash of the pointer in the store, by catalog that was listed.
     held: BTreeMap<String, Sha256>,
     /// Time before which a catalog whose copy failed is not copied again.
     failed: BTreeMap<String, Instant>,
@@ -106,7 +106,7 @@ impl Follower {
         loop {
             let lease = sight.borrow().clone();
             let link = self.link(&lease);
-            self.lock().lease = lease;
+            self.look_at(lease);
             let is_contacted = match &link {
                 Some(link) => self.exchange(link).await,
                 None => false,
@@ -123,6 +123,14 @@ impl Follower {
                 Some(copied) = copies.join_next() => self.copied(copied).await,
             }
         }
+    }
+
+    /// Records the Lease as it was read, and how much is lacking.
+    fn look_at(&self, lease: LeaseSight) {
+        let mut state = self.lock();
+        state.see(lease);
+        self.metric
+            .set(i64::try_from(state.lacking().count()).unwrap_or(i64::MAX));
     }
 
     /// Stops to serve and tells the leader, so that it does not wait for this replica.
@@ -174,8 +182,7 @@ impl Follower {
     /// Returns the holder of the Lease if that is another program.
     pub(crate) fn other_program(&self) -> Option<String> {
         let state = self.lock();
-        let is_other = !state.is_leading && state.lease.address.is_none() && !state.lease.holder.is_empty();
-        is_other.then(|| state.lease.holder.clone())
+        state.has_other_leader().then(|| state.lease.holder.clone())
     }
 
     /// Returns the client for the leader, a new one if another replica leads.
@@ -241,8 +248,6 @@ impl Follower {
         {
             let mut state = self.lock();
             (state.listed, state.held, state.tag) = (list.catalogs, held, tag);
-            self.metric
-                .set(i64::try_from(state.lacking().count()).unwrap_or(i64::MAX));
         }
         if self.settings.owns_store
             && let Err(error) = self.remove_others(&names).await
@@ -319,8 +324,6 @@ impl Follower {
             true => drop(state.failed.remove(&name)),
             false => drop(state.failed.insert(name, Instant::now() + COPY_RETRY)),
         }
-        self.metric
-            .set(i64::try_from(state.lacking().count()).unwrap_or(i64::MAX));
     }
 
     fn lock(&self) -> MutexGuard<'_, FollowState> {
@@ -341,6 +344,27 @@ impl FollowState {
             held: BTreeMap::new(),
             failed: BTreeMap::new(),
         }
+    }
+
+    /// Records the Lease as it was read.
+    fn see(&mut self, lease: LeaseSight) {
+        self.lease = lease;
+        if self.has_other_leader()
+            && let Some(times) = self.lease.times
+        {
+            // What an earlier leader has listed does not count any more. The other program waits for no replica, and each of them
+            // pulls what the statuses name, so this is as good as a contact: the next leader begins after it.
+            *self = Self {
+                has_left: self.has_left,
+                lease: std::mem::take(&mut self.lease),
+                ..Self::new()
+            };
+            self.fence.contacted(times.read);
+        }
+    }
+
+    fn has_other_leader(&self) -> bool {
+        !self.is_leading && self.lease.address.is_none() && !self.lease.holder.is_empty()
     }
 
     fn standing(&mut self) -> Standing {

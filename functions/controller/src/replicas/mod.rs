@@ -38,7 +38,7 @@ const LEAVES_HEADER: &str = "catalog-mirror-leaves";
 /// Value of [`LACKS_HEADER`] for more names than a header should have.
 const ALL: &str = "*";
 
-/// What the leader has published, by the hash of the pointers.
+/// List of the states that the leader has published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReplicaList {
     /// Name of the leader.

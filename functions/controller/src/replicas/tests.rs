@@ -193,3 +193,45 @@ async fn replica_that_does_not_lead_has_no_list() {
     let answer = pair.leadership.answer(&axum::http::HeaderMap::new());
     assert_eq!(answer.status(), 409);
 }
+
+/// Returns the Lease as it is read now, since this time in the hands of a program that is not this one; free if `holder` is empty.
+fn foreign(holder: &str, changed: Instant) -> LeaseSight {
+    let now = tokio::time::Instant::now().into_std();
+    LeaseSight {
+        holder: holder.to_owned(),
+        address: None,
+        times: Some(SightTimes {
+            read: now,
+            changed,
+            tried: now,
+        }),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn follower_serves_beside_another_program_and_after_its_end() {
+    let held = MemoryStore::new();
+    let mut pair = Pair::start_with(Arc::new(held.clone())).await;
+    pair.published = held;
+    let begin = tokio::time::Instant::now();
+    pair.sight.send_replace(foreign("catalogd", begin.into_std()));
+    pair.publish("one").await;
+    let mut changed = begin.into_std();
+    for second in 0..180 {
+        // It renews the Lease every 26 s, and gives it up after two minutes.
+        let (holder, interval) = if second < 120 { ("catalogd", 26) } else { ("", 120) };
+        if second % interval == 0 {
+            changed = tokio::time::Instant::now().into_std();
+        }
+        if second % 5 == 0 {
+            pair.sight.send_replace(foreign(holder, changed));
+        }
+        sleep(Duration::from_secs(1)).await;
+        let (status, body) = pair.read().await;
+        assert!(
+            status == 200 && body.contains("one"),
+            "after {second} s: {status} {body}"
+        );
+    }
+    assert_eq!(pair.follower.standing(), Some((Standing::Leaderless, true)));
+}
