@@ -148,16 +148,11 @@ install() {
   page roles >/dev/null
   write_overlay "$WORK/installed" controller/base service-monitor pull-secret openshift
   kubectl apply -k "$WORK/installed" >/dev/null
-  secret "$NAMESPACE" catalog-pull-secret "$REGISTRY"
-  secret openshift-config pull-secret registry.invalid
+  secret catalog-pull-secret "$REGISTRY"
+  secret pull-secret registry.invalid openshift-config
   kubectl create namespace openshift-monitoring >/dev/null
   kubectl create serviceaccount -n openshift-monitoring prometheus-k8s >/dev/null
   copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/ns/catalog:v1"
-}
-
-# secret NAMESPACE NAME REGISTRY
-secret() {
-  kubectl create secret docker-registry -n "$1" "$2" --docker-server "$3" --docker-username "$REGISTRY_USER" --docker-password "$REGISTRY_PASSWORD" >/dev/null
 }
 
 # up: starts the controller with the arguments of its Deployment. Only folders and ports are others.
@@ -175,20 +170,10 @@ up() {
 
 leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
 
-down() {
-  kill "$CONTROLLER_PID"
-  wait "$CONTROLLER_PID" 2>/dev/null
-}
+down() { end_process "$CONTROLLER_PID"; }
 
 # catalog NAME REFERENCE
-catalog() {
-  kubectl apply -f - >/dev/null <<YAML
-apiVersion: olm.operatorframework.io/v1
-kind: ClusterCatalog
-metadata: {name: $1}
-spec: {source: {type: Image, image: {ref: '$2'}}}
-YAML
-}
+catalog() { clustercatalog "$@" | kubectl apply -f - >/dev/null; }
 
 # verbs: `KIND NAMESPACE NAME RULE VERB RESOURCE`, one a line, of all rules that were installed.
 verbs() {

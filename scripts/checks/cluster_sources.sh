@@ -76,20 +76,10 @@ start_controller() {
   wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/healthz"
 }
 
-stop_controller() {
-  kill "$CONTROLLER_PID"
-  wait "$CONTROLLER_PID" 2>/dev/null
-}
+stop_controller() { end_process "$CONTROLLER_PID"; }
 
 # manifest NAME REFERENCE SOURCE [FIELD]: SOURCE is the annotation.
-manifest() {
-  cat <<YAML
-apiVersion: olm.operatorframework.io/v1
-kind: ClusterCatalog
-metadata: {name: $1, annotations: {catalog-mirror/source: '$3'}}
-spec: {source: {type: Image, image: {ref: '$2'${4:+, $4}}}}
-YAML
-}
+manifest() { clustercatalog "$1" "$2" "${4:-}" '' "annotations: {catalog-mirror/source: '$3'}"; }
 catalog() { manifest "$@" | kubectl apply -f - >/dev/null; }
 
 progress() { kubectl get clustercatalog "$1" -o json | jq -r '.status.conditions[]? | select(.type == "Progressing") | "\(.status) \(.reason) \(.message)"'; }

@@ -42,10 +42,7 @@ up() {
   wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$OWN/v2/"
 }
 
-down() {
-  kill "$OWN_PID"
-  wait "$OWN_PID" 2>/dev/null
-}
+down() { end_process "$OWN_PID"; }
 
 # push TAG STEP
 push() { copy_image "oci:$LAYOUT:$2" "docker://$OWN/ns/catalog:$1"; }
@@ -84,20 +81,10 @@ start_peer() {
   wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/healthz"
 }
 
-stop_peer() {
-  kill "$CONTROLLER_PID"
-  wait "$CONTROLLER_PID" 2>/dev/null
-}
+stop_peer() { end_process "$CONTROLLER_PID"; }
 
-# catalog NAME REFERENCE [FIELD...]: creates a ClusterCatalog; fields are those of spec.source.image.
-catalog() {
-  kubectl apply -f - >/dev/null <<YAML
-apiVersion: olm.operatorframework.io/v1
-kind: ClusterCatalog
-metadata: {name: $1}
-spec: {source: {type: Image, image: {ref: '$OWN/ns/catalog$2'${3:+, $3}}}${4:+, $4}}
-YAML
-}
+# catalog NAME REFERENCE [IMAGE [SPEC]]: creates a ClusterCatalog of the registry; the last two as for clustercatalog.
+catalog() { clustercatalog "$1" "$OWN/ns/catalog$2" "${@:3}" | kubectl apply -f - >/dev/null; }
 
 # condition NAME TYPE: `status reason observedGeneration`.
 condition() {
@@ -255,8 +242,7 @@ handover() {
   holder=$(holder)
   succeeds "catalogd pulls what the controller serves meanwhile" wait_for 60 serves_all
   echo "$API" >"$WORK/service"
-  kill "$ours"
-  wait "$ours" 2>/dev/null
+  end_process "$ours"
   PEER=ours ports
   rm -r "$WORK/ours-cache"
   start_ours
@@ -265,13 +251,14 @@ handover() {
   matches "its metric too" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_other_program 1'
   succeeds "and an event" wait_for 20 has_event catalogd-operator-lock
   is "while catalogd has it" "$(holder)" "$holder"
+  # Longer than a follower relies on a leader.
+  sleep 35
   echo "$API" >"$WORK/service"
+  sleep 2
   lease annotate catalog-mirror/yield- >/dev/null
-  kill "$CATALOGD_PID"
-  wait "$CATALOGD_PID" 2>/dev/null
+  end_process "$CATALOGD_PID"
   succeeds "the controller leads after catalogd has stopped" wait_for 60 leads
-  kill "$READING"
-  wait "$READING" 2>/dev/null
+  end_process "$READING"
   is "every read of them was answered with the same content" "$(sort -u "$WORK/read")" "200 $(ask /catalogs/digest/api/v1/all | sha256)"
 }
 serves_all() { for each in tag once digest held; do [[ $(code "/catalogs/$each/api/v1/all") == 200 ]] || return 1; done; }
@@ -314,8 +301,7 @@ second_replica() {
   matches "and says that it writes nothing" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'writes nothing'
   is "and serves" "$(code /catalogs/tag/api/v1/all)" 200
   matches "its metric is 0" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 0'
-  kill "$first"
-  wait "$first" 2>/dev/null
+  end_process "$first"
   succeeds "the second one leads at once" wait_for 5 leads
 }
 serves_tag() { [[ $(code /catalogs/tag/api/v1/all) == 200 ]]; }

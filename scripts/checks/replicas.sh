@@ -81,12 +81,11 @@ end() {
 create_catalogs() {
   local index
   for ((index = 0; index < CATALOGS; index++)); do
-    printf '%s\n---\n' "{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: changing-$index},
-      spec: {source: {type: Image, image: {ref: '$(image 0)'}}}}"
+    clustercatalog "changing-$index" "$(image 0)"
   done | kubectl apply -f - >/dev/null
   succeeds "all catalogs are served" wait_for 120 all_serve
 }
-all_serve() { (($(kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length') == CATALOGS)); }
+all_serve() { (($(serving) == CATALOGS)); }
 
 # change UPDATES: changes all catalogs at once that many times each, and prints what was read.
 change() {

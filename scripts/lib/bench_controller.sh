@@ -35,13 +35,14 @@ controller() {
 memory() { awk '/^VmRSS|^VmHWM/ {value[$1] = $2 / 1000} END {printf "%.1f MB now, %.1f MB at most", value["VmRSS:"], value["VmHWM:"]}' "/proc/$1/status"; }
 seconds() { awk '{print ($14 + $15) / 100}' "/proc/$1/stat"; }
 
-# clustercatalog NAME REFERENCE
-clustercatalog() {
-  printf '%s\n---\n' "{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: $1, labels: {olm.operatorframework.io/metadata.name: $1}},
-    spec: {source: {type: Image, image: {ref: '$2', pollIntervalMinutes: 1}}}}"
+# catalog NAME TAG: prints a ClusterCatalog with the label that nothing else sets for catalogd here.
+catalog() { clustercatalog "$1" "$REGISTRY/bench/catalog:$2" 'pollIntervalMinutes: 1' '' "labels: {olm.operatorframework.io/metadata.name: $1}"; }
+create_large() { catalog large large | kubectl apply -f - >/dev/null; }
+delete_large() {
+  kubectl patch clustercatalog large --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
+  kubectl delete clustercatalog large >/dev/null
 }
 
-serving() { kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length'; }
 serve_all() { (($(serving) == $1)) || not_yet; }
 # on DIGEST: number of ClusterCatalogs whose status names it.
 on() { kubectl get clustercatalogs -o json | jq --arg digest "$1" '[.items[] | select(.status.resolvedSource.image.ref // "" | endswith($digest))] | length'; }
@@ -65,17 +66,16 @@ one_catalog() {
   fi
   push_bench "$image" large
   began=$(now_ms)
-  clustercatalog large "$REGISTRY/bench/catalog:large" | kubectl apply -f - >/dev/null
+  create_large
   controller alone
   wait_for 300 serve_all 1
   say "the controller serves the large catalog after $(elapsed "$began"): $(memory "$CONTROLLER_PID")"
   sleep 30
   say "after half a minute: $(memory "$CONTROLLER_PID"), $(seconds "$CONTROLLER_PID") s of CPU"
   end_process "$CONTROLLER_PID"
-  kubectl patch clustercatalog large --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
-  kubectl delete clustercatalog large >/dev/null
+  delete_large
   began=$(now_ms)
-  clustercatalog large "$REGISTRY/bench/catalog:large" | kubectl apply -f - >/dev/null
+  create_large
   run_catalogd "$WORK/catalogd.log" --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
     --pull-cas-dir="$WORK/authorities" --cache-dir="$WORK/catalogd-cache" --catalogs-server-addr="127.0.0.1:$(free_port)" \
     --metrics-bind-address="127.0.0.1:$(free_port)" --health-probe-bind-address="127.0.0.1:$(free_port)"
@@ -84,8 +84,7 @@ one_catalog() {
   sleep 30
   say "after half a minute: $(memory "$STARTED_PID"), $(seconds "$STARTED_PID") s of CPU"
   end_process "$STARTED_PID"
-  kubectl patch clustercatalog large --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
-  kubectl delete clustercatalog large >/dev/null
+  delete_large
 }
 
 # Three replicas at rest, with one catalog that changes, and with all that change.
@@ -99,8 +98,8 @@ many_catalogs() {
   done
   began=$(now_ms)
   {
-    clustercatalog one "$REGISTRY/bench/catalog:one"
-    for ((index = 1; index < CONTROLLER_CATALOGS; index++)); do clustercatalog "all-$index" "$REGISTRY/bench/catalog:all"; done
+    catalog one one
+    for ((index = 1; index < CONTROLLER_CATALOGS; index++)); do catalog "all-$index" all; done
   } | kubectl apply -f - >/dev/null
   wait_for 900 serve_all "$CONTROLLER_CATALOGS"
   say "$CONTROLLER_CATALOGS ClusterCatalogs are served after $(elapsed "$began")"

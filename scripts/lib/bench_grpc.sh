@@ -129,8 +129,3 @@ row_of_memory() {
 }
 
 kb_to_mb() { awk -v kb="$1" 'BEGIN {print kb / 1024}'; }
-
-end_process() {
-  kill "$@"
-  wait "$@" 2>/dev/null || true
-}

@@ -30,10 +30,7 @@ start_cluster() {
 }
 
 # stop_cluster: the API server first. Without etcd it takes minutes to stop.
-stop_cluster() {
-  kill "$APISERVER_PID"
-  wait "$APISERVER_PID" 2>/dev/null
-}
+stop_cluster() { end_process "$APISERVER_PID"; }
 
 # prepare_olm: what an installation of OLM v1 has: the definition of ClusterCatalogs, and a service account with our roles and the
 # pull secret `login`, which does not exist yet.
@@ -52,11 +49,21 @@ allow_secrets() {
   kubectl create rolebinding -n "$NAMESPACE" secrets --role secrets --serviceaccount "$NAMESPACE:$ACCOUNT" >/dev/null
 }
 
-# secret NAME REGISTRY: a pull secret with the suite's login.
+# secret NAME REGISTRY [NAMESPACE]: a pull secret with the suite's login.
 secret() {
-  kubectl create secret docker-registry -n "$NAMESPACE" "$1" --docker-server "$2" \
+  kubectl create secret docker-registry -n "${3:-$NAMESPACE}" "$1" --docker-server "$2" \
     --docker-username "$REGISTRY_USER" --docker-password "$REGISTRY_PASSWORD" >/dev/null
 }
+
+# clustercatalog NAME REFERENCE [IMAGE [SPEC [METADATA]]]: prints the document of a ClusterCatalog. The last three are further fields
+# of spec.source.image, of spec and of metadata.
+clustercatalog() {
+  printf -- '---\n%s\n' "{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: $1${5:+, $5}},
+    spec: {source: {type: Image, image: {ref: '$2'${3:+, $3}}}${4:+, $4}}}"
+}
+
+# serving: number of ClusterCatalogs that are Serving.
+serving() { kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length'; }
 
 # make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority. Replicas are found by address and
 # trusted by the name of the service.

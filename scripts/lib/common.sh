@@ -38,6 +38,12 @@ start() {
   STARTED+=("$STARTED_PID")
 }
 
+# end_process PID...: with its ordinary signal, and waits for its end.
+end_process() {
+  kill "$@"
+  wait "$@" 2>/dev/null || true
+}
+
 # free_port: a port that nothing listens on now.
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
