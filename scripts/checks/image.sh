@@ -3,7 +3,7 @@
 #
 # CATALOG_MIRROR_IMAGES names a folder with the layouts that scripts/image wrote, PROGRAM each (default: they are built, by
 # IMAGE_PROFILE or the profile dist).
-# IMAGE_TWICE=1 builds them once more from a clone in another folder: each processor must have the same digest.
+# IMAGE_TWICE=1 builds them once more from a clone in another folder, with empty caches: each processor must have the same digest.
 # shellcheck shell=bash
 
 # shellcheck source=/dev/null
@@ -146,12 +146,15 @@ roots() {
     "$(mirror_in roots amd64 render "127.0.0.1:1/ns/catalog:v1" 2>&1)" "added=$(grep -c BEGIN.CERT "$WORK/catalog-mirror-amd64/rootfs/etc/ssl/certs/ca-certificates.crt") ignored=0"
 }
 
-# A clone in a folder of another name, with a target folder of another name.
+# A clone in a folder of another name. Libraries, tools and the caches of the compilers are fetched and made again, each in a folder of
+# another name too.
 same_bytes_again() {
-  local program
-  git clone --quiet "$ROOT" "$WORK/elsewhere/clone of the tree"
-  git -C "$WORK/elsewhere/clone of the tree" checkout --quiet "$(git -C "$ROOT" rev-parse HEAD)"
-  CARGO_TARGET_DIR=$WORK/elsewhere/target build_images "$WORK/elsewhere/clone of the tree" "$WORK/again" >"$WORK/again.log" 2>&1
+  local program elsewhere=$WORK/elsewhere
+  git clone --quiet "$ROOT" "$elsewhere/clone of the tree"
+  git -C "$elsewhere/clone of the tree" checkout --quiet "$(git -C "$ROOT" rev-parse HEAD)"
+  CARGO_HOME=$elsewhere/crates XDG_CACHE_HOME=$elsewhere/caches CARGO_TARGET_DIR=$elsewhere/target \
+    build_images "$elsewhere/clone of the tree" "$WORK/again" >"$WORK/again.log" 2>&1 ||
+    not_ok "the images are built elsewhere" "$(tail -n 20 "$WORK/again.log")"
   for program in "${PROGRAMS[@]}"; do
     is "$program: a build elsewhere has the same digests" "$(digests "$WORK/again/$program")" "$(digests "$IMAGES/$program")"
   done
