@@ -310,7 +310,18 @@ leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this rep
 after_change() {
   is "the changed content is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-001" | sha256)"
   is "content stays served while polls fail" "$(code /catalogs/hidden/api/v1/all)" 200
+  authorities
   without_api_server
+}
+
+# The folder of authorities is read again, and the catalogs that waited for it are polled at once, though one has no interval.
+authorities() {
+  mv "$CERTIFICATES/ca.crt" "$WORK/removed.crt"
+  for name in tag once; do becomes "$name" Progressing "True Retrying true" 30; done
+  is "without its authority the registry is not asked, and the content stays served" "$(code /catalogs/once/api/v1/all)" 200
+  mv "$WORK/removed.crt" "$CERTIFICATES/ca.crt"
+  for name in tag once; do becomes "$name" Progressing "True Succeeded true" 30; done
+  succeeds "a changed folder of authorities needs no restart" kill -0 "$CONTROLLER_PID"
 }
 
 while_down() {

@@ -81,8 +81,8 @@ pub(crate) struct Flags {
     /// PEM private key of --tls-cert.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Folder of PEM certificates to trust for registries, in addition to the system's: its files *.crt. The program stops when
-    /// they change, and its pod starts again.
+    /// Folder of PEM certificates to trust for registries, in addition to the system's: its files *.crt, read again when they
+    /// change.
     #[arg(long, value_name = "DIR")]
     pub(crate) pull_cas_dir: Option<PathBuf>,
     /// Secret with logins for registries, read again before each poll.

@@ -178,7 +178,7 @@ mod tests {
             link: LinkSettings {
                 scheme: "http",
                 host: "localhost".to_owned(),
-                ca_files: Vec::new(),
+                authorities: Default::default(),
                 token: OwnToken::Absent,
             },
         });

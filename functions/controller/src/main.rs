@@ -1,6 +1,7 @@
 //! `catalog-mirror-controller`: serves the ClusterCatalogs of a cluster, in place of catalogd.
 
 mod access;
+mod authorities;
 mod catalog;
 mod conditions;
 mod copy;

@@ -27,7 +27,7 @@ use model::CatalogName;
 use publish::Mirror;
 use serde_json::{Value, json};
 use store::Store;
-use tokio::time::timeout;
+use tokio::{sync::Notify, time::timeout};
 use tracing::Instrument;
 
 use crate::{
@@ -72,6 +72,8 @@ pub(crate) struct Reconciler {
     pub(crate) namespace: String,
     /// Last work on each catalog by this process.
     pub(crate) last: Mutex<HashMap<String, LastPoll>>,
+    /// Told when all catalogs should be looked at.
+    pub(crate) all_due: Arc<Notify>,
 }
 
 /// Failure to work on an object. It is tried again.
@@ -115,6 +117,12 @@ impl Reconciler {
     /// Forgets all work, so that each catalog is polled when its object is seen again.
     pub(crate) fn forget(&self) {
         self.lock().clear();
+    }
+
+    /// Lets each catalog be polled now.
+    pub(crate) fn poll_all(&self) {
+        self.forget();
+        self.all_due.notify_one();
     }
 
     // The order of the cases is catalogd's.

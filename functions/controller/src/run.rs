@@ -1,7 +1,6 @@
 //! The program: servers that run from the start, and the work of the leader.
 
 use std::{
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,10 +18,11 @@ use publish::{GcMetrics, Mirror};
 use source::Logins;
 use store::{Store, StorePlace};
 use tokio::{sync::watch, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     access::{self, Access, Right},
+    authorities::Authorities,
     catalog::ClusterCatalog,
     election::Election,
     flags::Flags,
@@ -45,9 +45,6 @@ const BLOCKING_THREADS: usize = 24;
 
 /// Maximum time for which a pointer is used without asking the store again: a burst of requests asks once, and no reader notices.
 const POINTER_FRESHNESS: Duration = Duration::from_millis(1);
-
-/// Time between two looks at the folder of certificates.
-const CA_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Maximum time without a byte from the API server. A watch ends by itself after 295 s, and begins anew.
 const READ_TIME: Duration = Duration::from_secs(330);
@@ -108,11 +105,12 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let listener = wiring::bind(&flags.catalogs_server_addr).await?;
     let address = wiring::own_address(&flags, listener.local_addr()?.port()).await;
     let election = Election::new(client.clone(), &namespace, address);
+    let authorities = Authorities::of(&flags);
     let follower = Arc::new(Follower::new(FollowSettings {
         me: election.me().to_owned(),
         store: store.clone(),
         owns_store: flags.store.is_none(),
-        link: wiring::link(&flags, token)?,
+        link: wiring::link(&flags, authorities.clone(), token),
     }));
     let leadership = Arc::new(Leadership::default());
     registry.register(
@@ -126,7 +124,13 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         follower.metric.clone(),
     );
     let logins = Logins::default();
-    let mirror = Arc::new(wiring::mirror(&flags, &place, store.clone(), &logins, polls.clone())?);
+    let mirror = Arc::new(wiring::mirror(
+        &authorities,
+        &place,
+        store.clone(),
+        &logins,
+        polls.clone(),
+    )?);
 
     // Everything that can be wrong is found before the first port is open.
     let api = wiring::server(&flags, connections, true)?;
@@ -163,17 +167,17 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let catalogs = PublishedCatalogs::new(program.store.clone(), settings, requests);
     let routes = program.api(catalogs.router());
     tasks.push(tokio::spawn(api.run(listener, routes, stop.clone())));
-    if let Some(folder) = program.flags.pull_cas_dir.clone() {
-        tasks.push(tokio::spawn(stop_on_change(folder, stop.clone())));
-    }
+    let reconciler = program.reconciler(mirror, logins, mirrors, namespace, reconciles);
+    let watching = authorities.watch(reconciler.clone(), program.follower.clone());
+    let watching = AbortOnDropHandle::new(tokio::spawn(watching));
 
     let worker = Worker {
-        reconciler: program.reconciler(mirror.clone(), logins, mirrors, namespace, reconciles),
-        mirror,
+        reconciler,
         collections,
         program,
     };
     worker.run(election).await;
+    drop(watching);
     for task in tasks {
         task.await?;
     }
@@ -272,6 +276,7 @@ impl Program {
             leadership: self.leadership.clone(),
             namespace,
             last: Default::default(),
+            all_due: Default::default(),
         })
     }
 }
@@ -291,22 +296,4 @@ fn watch_objects(client: &Client, stop: CancellationToken) -> (reflector::Store<
         stop.run_until_cancelled(watching).await;
     };
     (objects, tokio::spawn(task))
-}
-
-/// Stops the program when the certificates for registries change. The pod starts again with the new ones; the store stays.
-async fn stop_on_change(folder: PathBuf, stop: CancellationToken) {
-    let read = || wiring::ca_content(&folder).ok();
-    let before = read();
-    while stop
-        .run_until_cancelled(tokio::time::sleep(CA_INTERVAL))
-        .await
-        .is_some()
-    {
-        // A folder that cannot be read is being replaced.
-        let now = read();
-        if now.is_some() && now != before {
-            tracing::warn!(folder = %folder.display(), "stopping, because the certificates for registries have changed");
-            return stop.cancel();
-        }
-    }
 }

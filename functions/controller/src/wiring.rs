@@ -1,11 +1,6 @@
 //! From flags to the parts that do the work.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use config::{ConfigLoader, RegistryConfig};
@@ -14,7 +9,7 @@ use source::{Images, Logins};
 use store::{FolderStore, Store, StorePlace};
 use tokio::net::TcpListener;
 
-use crate::{flags::Flags, replicas::LinkSettings, token::OwnToken};
+use crate::{authorities::Authorities, flags::Flags, replicas::LinkSettings, token::OwnToken};
 
 /// Folder of the default store in the cache folder. catalogd removes it there when it starts, as all that it does not know.
 const STORE_FOLDER: &str = "catalog-mirror";
@@ -22,9 +17,6 @@ const STORE_FOLDER: &str = "catalog-mirror";
 /// Variables that name an S3 server other than AWS.
 #[cfg(feature = "s3")]
 const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
-
-/// File with the authority of OpenShift's certificates for services, in each pod.
-const SERVICE_CA: &str = "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt";
 
 /// Time for running answers after the program was asked to stop: catalogd's Deployment gives 10 s for everything.
 const DRAIN: Duration = Duration::from_secs(7);
@@ -64,7 +56,7 @@ pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
 
 /// Returns the mirror that polls and publishes.
 pub(crate) fn mirror(
-    flags: &Flags,
+    authorities: &Authorities,
     place: &StorePlace,
     store: Arc<dyn Store>,
     logins: &Logins,
@@ -72,7 +64,7 @@ pub(crate) fn mirror(
 ) -> anyhow::Result<Mirror> {
     let mut loader = ConfigLoader::new(Duration::ZERO);
     loader.registries(RegistryConfig {
-        ca_files: ca_files(flags.pull_cas_dir.as_deref())?,
+        ca_files: authorities.for_registries()?,
         ..RegistryConfig::default()
     });
     let mut config = loader.finish()?;
@@ -85,41 +77,15 @@ pub(crate) fn mirror(
     Ok(Mirror::new(images, store, settings, metrics))
 }
 
-/// Returns the certificates of a folder: its files `*.crt`, as containers/image reads it (containers-certs.d(5)).
-fn ca_files(folder: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    let Some(folder) = folder else {
-        return Ok(Vec::new());
-    };
-    let listed: io::Result<Vec<_>> = fs::read_dir(folder).and_then(Iterator::collect);
-    let listed = listed.with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))?;
-    let mut files: Vec<PathBuf> = listed.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "crt"));
-    files.sort();
-    Ok(files)
-}
-
-/// Returns the names and bytes of all certificates of a folder, to see whether they change.
-pub(crate) fn ca_content(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let files = ca_files(Some(folder))?;
-    let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
-    let content: io::Result<Vec<_>> = files.into_iter().map(read).collect();
-    Ok(content?)
-}
-
-/// Returns the settings for requests to the replica that leads. Its certificate is valid for the name of the service, and signed by
-/// an authority of the system, of `--pull-cas-dir`, or by that of `ca.crt` beside the own certificate.
-pub(crate) fn link(flags: &Flags, token: OwnToken) -> anyhow::Result<LinkSettings> {
-    let mut authorities = ca_files(flags.pull_cas_dir.as_deref())?;
-    let beside = flags.tls_cert.as_deref().map(|file| file.with_file_name("ca.crt"));
-    let others = [beside, Some(SERVICE_CA.into())].into_iter().flatten();
-    authorities.extend(others.filter(|file| file.is_file()));
+/// Returns the settings for requests to the replica that leads. Its certificate is valid for the name of the service.
+pub(crate) fn link(flags: &Flags, authorities: Authorities, token: OwnToken) -> LinkSettings {
     let host = &flags.external_address;
-    Ok(LinkSettings {
+    LinkSettings {
         scheme: if flags.tls_cert.is_some() { "https" } else { "http" },
         host: host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host).to_owned(),
-        ca_files: authorities,
+        authorities,
         token,
-    })
+    }
 }
 
 /// Returns the address under which other replicas reach the HTTP API; `None` if it is not known.

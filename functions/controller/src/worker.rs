@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use kube::{
     Api,
     runtime::{Controller, controller::Error as ControllerError, watcher},
 };
 use model::Sha256;
-use publish::{GcMetrics, Mirror, Retention};
+use publish::{GcMetrics, Retention};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -31,7 +31,6 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Worker {
     pub(crate) program: Arc<Program>,
     pub(crate) reconciler: Arc<Reconciler>,
-    pub(crate) mirror: Arc<Mirror>,
     pub(crate) collections: GcMetrics,
 }
 
@@ -98,7 +97,7 @@ impl Worker {
             tracing::error!(%error, "the collection of garbage broke off");
         }
         // An orderly end is no death of the process.
-        self.mirror.withdraw_pulls().await;
+        self.reconciler.mirror.withdraw_pulls().await;
         // The next leader polls all catalogs anew, and so does this one if it leads again.
         self.reconciler.forget();
     }
@@ -138,6 +137,11 @@ impl Worker {
             Api::<ClusterCatalog>::all(self.program.client.clone()),
             watcher::Config::default(),
         );
+        let all_due = stream::unfold(self.reconciler.all_due.clone(), |all_due| async {
+            all_due.notified().await;
+            Some(((), all_due))
+        });
+        let controller = controller.reconcile_all_on(all_due);
         let done = controller.run(
             |object, reconciler: Arc<Reconciler>| reconciler.reconcile(object),
             |object, error: &ReconcileError, _| Reconciler::after_error(&object, error),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper_util::client::proxy::matcher::Matcher;
@@ -52,14 +53,18 @@ pub(crate) struct TrafficCounter {
 
 struct SharedClients {
     settings: FetchSettings,
-    own_roots: RootCertStore,
-    /// Made on first use: loading the system's CA certificates takes longer than an unchanged poll, and plain HTTP needs
-    /// none of them.
-    roots: OnceLock<RootCertStore>,
-    /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
-    clients: Mutex<BTreeMap<ClientKind, Client>>,
+    pools: Mutex<Pools>,
     /// Proxies of the environment. The HTTP client makes the same decision by itself.
     environment: Matcher,
+}
+
+/// The CA certificates in use, and the connections that trust them.
+struct Pools {
+    own_roots: RootCertStore,
+    /// With the system's. Made on first use: loading those takes longer than an unchanged poll, and plain HTTP needs none.
+    roots: Option<RootCertStore>,
+    /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
+    clients: BTreeMap<ClientKind, Client>,
 }
 
 /// What the connections of an HTTP client have in common.
@@ -77,11 +82,10 @@ impl Fetcher {
     /// # Errors
     /// CA bundles or proxies that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
+        let pools = Pools::new(&settings, &settings.ca_files)?;
         let shared = SharedClients {
-            own_roots: tls::roots(&settings)?,
             settings,
-            roots: OnceLock::new(),
-            clients: Mutex::default(),
+            pools: Mutex::new(pools),
             environment: Matcher::from_system(),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
@@ -96,6 +100,18 @@ impl Fetcher {
     /// Returns the settings that the fetcher was made with.
     pub fn settings(&self) -> &FetchSettings {
         &self.shared.settings
+    }
+
+    /// Trusts these CA bundles from now on in place of those of the settings, and reads the system's again. Requests that have begun
+    /// go on. After an error nothing has changed.
+    ///
+    /// # Errors
+    /// CA bundles that cannot be used.
+    pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), FetchSettingsError> {
+        // Without the clients, whose idle connections were made with the certificates before.
+        let pools = Pools::new(&self.shared.settings, ca_files)?;
+        *self.shared.pools() = pools;
+        Ok(())
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -219,6 +235,16 @@ impl TrafficCounter {
     }
 }
 
+impl Pools {
+    fn new(settings: &FetchSettings, ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
+        Ok(Self {
+            own_roots: tls::roots(ca_files, settings.ca_pem.as_deref())?,
+            roots: None,
+            clients: BTreeMap::new(),
+        })
+    }
+}
+
 impl SharedClients {
     /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
     fn client(&self, url: &Url, nearest: AddressScope, is_home: bool) -> Client {
@@ -239,12 +265,17 @@ impl SharedClients {
             nearest,
             is_certified: certificate.is_some(),
         };
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let Pools {
+            own_roots,
+            roots,
+            clients,
+        } = &mut *self.pools();
         let client = clients.entry(kind).or_insert_with(|| {
             let roots = if is_plain {
                 RootCertStore::empty()
             } else {
-                self.roots().clone()
+                let with_system = || tls::with_system_roots(own_roots.clone());
+                roots.get_or_insert_with(with_system).clone()
             };
             let tls = tls::config(roots, certificate);
             tls.and_then(|tls| self.build(tls, nearest))
@@ -273,9 +304,8 @@ impl SharedClients {
         }
     }
 
-    fn roots(&self) -> &RootCertStore {
-        self.roots
-            .get_or_init(|| tls::with_system_roots(self.own_roots.clone()))
+    fn pools(&self) -> MutexGuard<'_, Pools> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn build(&self, tls: ClientConfig, nearest: AddressScope) -> Result<Client, FetchSettingsError> {

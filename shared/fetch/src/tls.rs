@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::settings::{ClientCertificate, FetchSettings, FetchSettingsError};
+use crate::settings::{ClientCertificate, FetchSettingsError};
 
 /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
 pub(crate) fn config(
@@ -34,12 +34,12 @@ pub(crate) fn config(
 }
 
 /// Reads the operator's own CA certificates.
-pub(crate) fn roots(settings: &FetchSettings) -> Result<RootCertStore, FetchSettingsError> {
+pub(crate) fn roots(ca_files: &[PathBuf], ca_pem: Option<&[u8]>) -> Result<RootCertStore, FetchSettingsError> {
     let mut roots = RootCertStore::empty();
-    for path in &settings.ca_files {
+    for path in ca_files {
         add_bundle(&mut roots, path)?;
     }
-    if let Some(pem) = &settings.ca_pem {
+    if let Some(pem) = ca_pem {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let read = read.ok().filter(|read| !read.is_empty());
         for certificate in read.ok_or(FetchSettingsError::CaPem)? {

@@ -1,7 +1,7 @@
 //! The entry point: a source to its digest, and a digest to its files.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,6 +98,14 @@ impl Images {
     #[must_use]
     pub fn with_registry_wait(&self, max: Option<Duration>) -> Self {
         self.with_settings(|settings| settings.registry_wait = max)
+    }
+
+    /// Trusts these CA bundles from now on, in place of those of the settings. Clones and copies do so too.
+    ///
+    /// # Errors
+    /// CA files that cannot be used. Then nothing has changed.
+    pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), Error> {
+        Ok(self.client.fetcher().trust_ca_files(ca_files)?)
     }
 
     /// Replaces the space on disk for archives.

@@ -248,6 +248,7 @@ fn controller(
         leadership: Arc::default(),
         namespace: "olmv1-system".to_owned(),
         last: Mutex::new(HashMap::new()),
+        all_due: Default::default(),
     };
     (writer, Arc::new(reconciler))
 }

@@ -202,6 +202,11 @@ impl Follower {
         state.link.clone()
     }
 
+    /// Makes a new client for the leader at the next request, because the certificates to trust have changed.
+    pub(crate) fn forget_link(&self) {
+        self.lock().link = None;
+    }
+
     /// Asks for the list and reports. Returns true if the leader has answered.
     async fn exchange(&self, link: &LeaderLink) -> bool {
         // Twice if there is a new list, so that the leader need not wait a second for the report about it.

@@ -1,6 +1,6 @@
 //! The client of the leader: the Lease has its address, and its certificate must be valid for the name of the service.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use axum::http::{
@@ -15,7 +15,7 @@ use sync::{Copier, HttpOrigin, HttpSettings, SyncOptions};
 use tokio::time::timeout;
 
 use super::{LACKS_HEADER, LEAVES_HEADER, LIST_PATH, REPLICA_HEADER, ReplicaList};
-use crate::token::OwnToken;
+use crate::{authorities::Authorities, token::OwnToken};
 
 /// Maximum time to connect to the leader. It is in the same cluster.
 const CONNECT_TIME: Duration = Duration::from_secs(3);
@@ -32,8 +32,7 @@ pub(crate) struct LinkSettings {
     pub(crate) scheme: &'static str,
     /// Host for which the certificate of the leader must be valid.
     pub(crate) host: String,
-    /// PEM files of authorities to trust besides the system's.
-    pub(crate) ca_files: Vec<PathBuf>,
+    pub(crate) authorities: Authorities,
     pub(crate) token: OwnToken,
 }
 
@@ -59,7 +58,7 @@ impl LeaderLink {
     pub(crate) fn new(address: &str, settings: &LinkSettings, store: &Arc<dyn Store>) -> anyhow::Result<Self> {
         let place: SocketAddr = address.parse().context("the address in the Lease is not IP:PORT")?;
         let http = FetchSettings {
-            ca_files: settings.ca_files.clone(),
+            ca_files: settings.authorities.for_leader()?,
             plain_http: match settings.scheme {
                 "http" => PlainHttp::Everywhere,
                 _ => PlainHttp::default(),

@@ -64,7 +64,7 @@ impl Pair {
             link: LinkSettings {
                 scheme: "http",
                 host: "localhost".to_owned(),
-                ca_files: Vec::new(),
+                authorities: Default::default(),
                 token: OwnToken::Text("token".into()),
             },
         }));

@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
@@ -108,6 +109,14 @@ impl Mirror {
             polled: Mutex::default(),
             pull_records: PullRecords::default(),
         }
+    }
+
+    /// Trusts these CA bundles for registries from now on, in place of those before.
+    ///
+    /// # Errors
+    /// CA files that cannot be used. Then nothing has changed.
+    pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), source::Error> {
+        self.images.trust_ca_files(ca_files)
     }
 
     /// Returns the reader of a catalog's source, with the limits for its image.

@@ -34,6 +34,24 @@ async fn configured_ca_is_trusted_and_others_are_not() {
 }
 
 #[tokio::test]
+async fn trusted_ca_can_be_changed() {
+    let registry = Registry::builder().tls().start().await;
+    push(&registry, &small());
+    let (images, dir) = with_ca(&registry, registry.ca_pem());
+    let (images, ca) = (images.unwrap(), dir.path().join("ca.pem"));
+    images.resolve(&source(&registry)).await.unwrap();
+    images.trust_ca_files(&[]).unwrap();
+    // The connection that was trusted before is not used any more.
+    let (found, _) = fault(images.resolve(&source(&registry)).await);
+    assert!(matches!(found, RegistryFault::Fetch(FetchError::Tls(_))), "{found:?}");
+    let copy = images.clone();
+    images.trust_ca_files(std::slice::from_ref(&ca)).unwrap();
+    copy.resolve(&source(&registry)).await.unwrap();
+    assert!(images.trust_ca_files(&["/nonexistent/ca.pem".into()]).is_err());
+    copy.resolve(&source(&registry)).await.unwrap();
+}
+
+#[tokio::test]
 async fn certificate_for_other_name_is_refused() {
     let registry = Registry::builder().tls_for(&["example.com"]).start().await;
     let (images, _dir) = with_ca(&registry, registry.ca_pem());
