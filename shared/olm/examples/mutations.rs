@@ -2,7 +2,7 @@
 //!
 //! Usage: `mutations [FILE]`. FILE has canonical lines of a package with three bundles, in place of the small catalog.
 
-#[path = "../tests/mutations/mod.rs"]
+#[path = "../tests/it/mutations/mod.rs"]
 mod mutations;
 
 use std::{env, error::Error, fs};

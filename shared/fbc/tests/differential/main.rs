@@ -3,7 +3,7 @@
 //! An answer is `error`, or the canonical lines with a space between them.
 
 mod changes;
-#[path = "../common/mod.rs"]
+#[path = "../it/common/mod.rs"]
 mod common;
 mod deviations;
 mod documents;

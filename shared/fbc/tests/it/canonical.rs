@@ -1,0 +1,318 @@
+//! The canonical form, case by case. The expected lines come from catalogd's own libraries.
+
+use crate::common::lines;
+use catalog_mirror_fbc::{Chunks, FbcLimits, Meta, is_yaml, yaml_to_json};
+
+#[track_caller]
+fn check(table: &[(&str, &str)]) {
+    for (file, expected) in table {
+        match lines(file.as_bytes()) {
+            Ok(lines) => assert_eq!(lines, *expected, "of {file:?}"),
+            Err(error) => panic!("{file:?} is refused: {error}"),
+        }
+    }
+}
+
+#[track_caller]
+fn refuse(table: &[(&str, &str)]) {
+    for (file, expected) in table {
+        match lines(file.as_bytes()) {
+            Ok(lines) => panic!("{file:?} is accepted as {lines}"),
+            Err(error) => assert!(error.contains(expected), "{file:?} gives: {error}"),
+        }
+    }
+}
+
+#[test]
+fn keys_are_sorted_by_bytes_at_every_level() {
+    check(&[
+        (
+            r#"{"b":1,"a":{"d":[{"z":1,"y":2}],"c":2}}"#,
+            "{\"a\":{\"c\":2,\"d\":[{\"y\":2,\"z\":1}]},\"b\":1}\n",
+        ),
+        (r#"{"é":1,"z":2,"😀":4,"ﬁ":5}"#, "{\"z\":2,\"é\":1,\"ﬁ\":5,\"😀\":4}\n"),
+        (r#"{"a\"":1,"a!":2,"a#":3}"#, "{\"a!\":2,\"a\\\"\":1,\"a#\":3}\n"),
+        (r#"{"":1,"a":2}"#, "{\"\":1,\"a\":2}\n"),
+    ]);
+}
+
+#[test]
+fn duplicate_keys_keep_the_last_value() {
+    check(&[
+        (r#"{"v":{"a":1,"b":2,"a":3}}"#, "{\"v\":{\"a\":3,\"b\":2}}\n"),
+        (r#"{"v":{"a":1,"\u0061":2}}"#, "{\"v\":{\"a\":2}}\n"),
+        ("v: {y: 1, yes: 2, 'true': 3}\n", "{\"v\":{\"true\":3}}\n"),
+        ("v: {1: a, '1': b}\n", "{\"v\":{\"1\":\"b\"}}\n"),
+    ]);
+}
+
+#[test]
+fn strings_are_escaped_as_go_escapes_them() {
+    check(&[
+        (r#"{"v":"<>&\/'"}"#, "{\"v\":\"<>&/'\"}\n"),
+        (
+            r#"{"v":"\u0000\b\f\n\r\t\u001f\u007f"}"#,
+            "{\"v\":\"\\u0000\\b\\f\\n\\r\\t\\u001f\u{7f}\"}\n",
+        ),
+        (r#"{"v":"\u2028\u2029\u202a"}"#, "{\"v\":\"\\u2028\\u2029\u{202a}\"}\n"),
+        ("{\"v\":\"\u{2028}\u{20ac}\"}", "{\"v\":\"\\u2028\u{20ac}\"}\n"),
+        (r#"{"v":"\ud83d\ude00"}"#, "{\"v\":\"😀\"}\n"),
+        (
+            r#"{"v":"\ud800x\udc00\ud800A"}"#,
+            "{\"v\":\"\u{fffd}x\u{fffd}\u{fffd}A\"}\n",
+        ),
+    ]);
+    assert_eq!(
+        lines(b"{\"v\":\"\xff\xe2\x80\"}").as_deref(),
+        Ok("{\"v\":\"\u{fffd}\u{fffd}\u{fffd}\"}\n"),
+    );
+}
+
+#[test]
+fn json_numbers_print_as_float64_or_keep_their_digits() {
+    check(&[
+        (
+            r#"{"v":[1.0,1e21,1E+2,-0.0,-0,0,1.50,1e-7]}"#,
+            "{\"v\":[1,1e+21,100,-0,-0,0,1.5,1e-7]}\n",
+        ),
+        (
+            r#"{"v":[9007199254740993,123456789012345678901234567890]}"#,
+            "{\"v\":[9007199254740993,123456789012345678901234567890]}\n",
+        ),
+    ]);
+}
+
+#[test]
+fn json_and_yaml_may_alternate_in_one_file() {
+    check(&[
+        ("{\"a\":1}{\"b\":2}\n {\"c\":3}", "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n"),
+        ("{\"a\":1}\n---\nb: 2\n", "{\"a\":1}\n{\"b\":2}\n"),
+        ("{'a':1}", "{\"a\":1}\n"),
+        ("---\n{\"a\":1}\n---\n{\"b\":2}\n", "{\"a\":1}\n{\"b\":2}\n"),
+        ("a: 1\n---\n{\"b\":2}\n", "{\"a\":1}\n{\"b\":2}\n"),
+        ("\u{feff}{\"a\":1}", "{\"a\":1}\n"),
+        ("\u{a0}{\"a\":1}", "{\"a\":1}\n"),
+        ("{\"a\":1} # more\n", "{\"a\":1}\n"),
+        ("{\"a\":1}\nnull\n", "{\"a\":1}\nnull\n"),
+    ]);
+    refuse(&[
+        ("{\"a\":1}{\"b\":2}\n---\nc: 3\n", "document 3, line 2"),
+        ("{\"a\":1} #x", "document 2, line 1"),
+        ("{\"a\":", "ends too early"),
+        ("{\"a\":1}\0", "invalid JSON"),
+        ("{\"a\":\"\u{1}\"}", "control character"),
+        ("{\"a\":1} garbage", "invalid JSON"),
+    ]);
+}
+
+#[test]
+fn documents_are_separated_by_lines() {
+    check(&[
+        ("", ""),
+        ("# comment\n\n", ""),
+        (
+            "---\n---\na: 1\n---\n# nothing\n--- # b\nb: 2\n---\nnull\n---\n~\n---",
+            "{\"a\":1}\n{\"b\":2}\n",
+        ),
+        (
+            "a: 1\r\n---\t\r\nb: |+\r\n  x\r\n\r\n",
+            "{\"a\":1}\n{\"b\":\"x\\n\\n\"}\n",
+        ),
+        ("a: |+\n  x", "{\"a\":\"x\\n\"}\n"),
+        ("a: |\n  x\n  ---\n", "{\"a\":\"x\\n---\\n\"}\n"),
+        ("a: 1\rb: 2\r", "{\"a\":1,\"b\":2}\n"),
+        ("{}\n---\n{}\n", "{}\n{}\n"),
+    ]);
+    refuse(&[
+        (
+            "a: 1\n---b: 1\n",
+            "document 1, line 2: only a comment may follow the document separator, not `b: 1`",
+        ),
+        ("a: 1\n--- {b: 1}\n", "separator"),
+        ("a: 1\n---\nb: [\n---\n", "document 2"),
+    ]);
+}
+
+#[test]
+fn merge_keys_merge_at_their_position() {
+    check(&[
+        (
+            "b: &b {x: 1, z: 2}\nm: {<<: *b, z: 3}\n",
+            "{\"b\":{\"x\":1,\"z\":2},\"m\":{\"x\":1,\"z\":3}}\n",
+        ),
+        (
+            "b: &b {x: 1, z: 2}\nm: {z: 3, <<: *b}\n",
+            "{\"b\":{\"x\":1,\"z\":2},\"m\":{\"x\":1,\"z\":2}}\n",
+        ),
+        (
+            "b: &b {x: 1}\nm: {<<: [*b, {x: 2, w: 3}]}\n",
+            "{\"b\":{\"x\":1},\"m\":{\"w\":3,\"x\":1}}\n",
+        ),
+        (
+            "m: {<<: {a: &a {b: 1}}, c: *a}\n",
+            "{\"m\":{\"a\":{\"b\":1},\"c\":{\"b\":1}}}\n",
+        ),
+        ("m: {<<: [], '<<': 1}\n", "{\"m\":{\"<<\":1}}\n"),
+        (
+            "a: &a 1\nb: *a\nc: &a 2\nd: *a\n",
+            "{\"a\":1,\"b\":1,\"c\":2,\"d\":2}\n",
+        ),
+        ("a: &a k\n*a : 1\n", "{\"a\":\"k\",\"k\":1}\n"),
+    ]);
+    refuse(&[
+        ("m: {<<: 5}\n", "merge key"),
+        ("a: &a [1]\nm: {<<: *a}\n", "merge key"),
+        ("a: &a [*a]\n", "alias"),
+        ("a: &a {<<: *a}\n", "alias"),
+        ("a: *b\n", "unknown anchor"),
+    ]);
+}
+
+#[test]
+fn keys_become_strings_or_errors() {
+    check(&[
+        ("v: {y: 1}\n", "{\"v\":{\"true\":1}}\n"),
+        (
+            "v: {0x10: 1, 1.5: 2, 1e6: 3, .inf: 4}\n",
+            "{\"v\":{\".inf\":4,\"1.5\":2,\"16\":1,\"1e+06\":3}}\n",
+        ),
+        (
+            "v: {2020-01-01: 1, !!binary aGk=: 2}\n",
+            "{\"v\":{\"2020-01-01\":1,\"hi\":2}}\n",
+        ),
+    ]);
+    refuse(&[
+        ("v: {~: 1}\n", "null cannot be a key"),
+        ("v: {[a]: 1}\n", "a mapping or sequence cannot be a key"),
+        ("v: {~: 1}\nv: 2\n", "null cannot be a key"),
+        ("v: {18446744073709551615: 1}\n", "so large an integer cannot be a key"),
+    ]);
+}
+
+#[test]
+fn meta_keys_match_in_any_case() {
+    check(&[
+        ("Schema: a\nNAME: b\n", "{\"NAME\":\"b\",\"Schema\":\"a\"}\n"),
+        ("{\"\\u017fchema\":\"a\"}", "{\"\u{17f}chema\":\"a\"}\n"),
+        ("schema: a\nschema: b\n", "{\"schema\":\"b\"}\n"),
+        ("other: 5\n", "{\"other\":5}\n"),
+    ]);
+    refuse(&[
+        ("schema: a\nSCHEMA: b\n", "differ only in case"),
+        ("x: a\nX: b\n", "differ only in case"),
+        ("straße: a\nstrasse: b\n", "differ only in case"),
+        ("schema: 5\n", "\"schema\" must be a string"),
+        ("name: n\n", "\"name\" must be a string"),
+        ("package: null\n", "\"package\" must be a string"),
+        ("- a\n", "not a list"),
+        ("hello\n", "not a string"),
+    ]);
+}
+
+#[test]
+fn content_that_catalogd_loses_is_kept_or_refused() {
+    check(&[
+        (
+            "v: [9007199254740993, 18446744073709551616, 0xFFFFFFFFFFFFFFFF]\n",
+            "{\"v\":[9007199254740993,18446744073709551616,18446744073709551615]}\n",
+        ),
+        ("a: 1\n...\nb: 2\n", "{\"a\":1}\n{\"b\":2}\n"),
+        ("v: 1e400\n", "{\"v\":\"1e400\"}\n"),
+        (r#"v: "\/ \ud83d\ude00""#, "{\"v\":\"/ 😀\"}\n"),
+        ("v: !!timestamp 2020-13-45\n", "{\"v\":\"2020-13-45\"}\n"),
+        ("a: 1\n...\n", "{\"a\":1}\n"),
+    ]);
+    refuse(&[
+        (r#"{"v":1e400}"#, "1e400 is out of range"),
+        ("{a: 1} {b: 2}\n", "invalid"),
+        ("---\n{a: 1}}\n", "invalid YAML"),
+        ("v: [a:]\n", "white space is needed"),
+        ("v: [?a]\n", "white space is needed"),
+        ("v: [:a]\n", "white space is needed"),
+        ("v: {:a}\n", "white space is needed"),
+    ]);
+}
+
+#[test]
+fn line_separators_are_line_breaks_in_yaml() {
+    check(&[
+        ("v: |\n  a\u{2028}  b\n", "{\"v\":\"a\\u2028b\\n\"}\n"),
+        ("v: 'a \u{2028} b'\n", "{\"v\":\"a\\u2028b\"}\n"),
+        ("a: 1\u{85}b: 2\n", "{\"a\":1,\"b\":2}\n"),
+        ("# a\u{2028}\nv: 1 # b\u{2029} # c\n", "{\"v\":1}\n"),
+    ]);
+    refuse(&[
+        ("v: a\u{2028}b\n", "line separator"),
+        ("# a\u{2028}w: 2\nv: 1\n", "line separator"),
+        ("v: 1 # a\u{2029}w: 2\n", "line separator"),
+        ("v: |-\n  a\u{2028}\n", "line separator"),
+        ("v: |\n  a\n  \u{2028}\n\n", "line separator"),
+        ("v: >\n  \u{2028}a\n", "line separator"),
+        ("v: a\u{1}b\n", "control"),
+        ("# c\n\u{feff}v: 1\n", "byte order mark"),
+        ("\u{feff}\u{feff}v: 1\n", "byte order mark"),
+        ("---\n \u{feff}v: 1\n", "byte order mark"),
+    ]);
+}
+
+#[test]
+fn utf_16_is_accepted_if_its_lines_are_whole() {
+    let units = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(bytes).collect() };
+    let big = units("\u{feff}a: é\n", u16::to_be_bytes);
+    assert_eq!(lines(&big).as_deref(), Ok("{\"a\":\"é\"}\n"));
+    let little = units("\u{feff}a: b\n", u16::to_le_bytes);
+    assert!(lines(&little).is_err(), "a line feed is added to an odd byte");
+    assert!(lines(b"a: \"\xff\"\n").is_err());
+}
+
+/// In chunks of any size, and where invalid bytes in JSON are replaced by longer ones.
+#[test]
+fn position_names_document_and_first_line() {
+    let yaml = b"# a comment\nname: a\n---\nname: b\nschema: s\n---\n\nname: c\n".as_slice();
+    let json = b"{\"name\":\n\"a\"}\n\n{\"name\":\"\xff\xff\"} {\"name\":\"b\"}\n{\"name\":\"c\"}".as_slice();
+    let mixed = b"{\"name\":\"\xff\"}\nname: b\n---\nname: c\n".as_slice();
+    for (file, expected) in [
+        (yaml, &[(1, 1), (2, 4), (3, 7)][..]),
+        (json, &[(1, 1), (2, 4), (3, 4), (4, 5)]),
+        (mixed, &[(1, 1), (2, 2), (3, 4)]),
+    ] {
+        for size in [1, 20, 1 << 20] {
+            let limits = FbcLimits::default();
+            let mut found = Vec::new();
+            for chunk in Chunks::new(file, limits, size) {
+                let mut sink = |meta: Meta<'_>| found.push((meta.position.document, meta.position.line));
+                chunk.unwrap().metas(&limits, &mut sink).unwrap();
+            }
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(file));
+        }
+    }
+}
+
+#[test]
+fn is_yaml_accepts_any_value_of_the_first_document() {
+    for text in ["", "a: b", "text", "[1, 2]", "a\n---\n[", "{\"a\":1}", "# nothing"] {
+        assert!(is_yaml(text.as_bytes()), "{text}");
+    }
+    for text in ["a: b: c", "[", "a:\n\t- b", "\"", "%a", "a: @b"] {
+        assert!(!is_yaml(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn yaml_to_json_converts_the_first_document() {
+    let table = [
+        ("b: 1\na: [x, 1.0, yes]\n", r#"{"a":["x",1,true],"b":1}"#),
+        ("# comment\n---\na: b\n---\nc: d", r#"{"a":"b"}"#),
+        ("---\na: b\r\nc: d\r\n", r#"{"a":"b","c":"d"}"#),
+        ("{\"a\": \"<\"}", r#"{"a":"<"}"#),
+        ("", "null"),
+        ("---\n---\na: b", "null"),
+    ];
+    for (yaml, json) in table {
+        let converted = yaml_to_json(yaml.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(converted).unwrap(), json, "{yaml}");
+    }
+    for text in ["[1]", "text", "a: b: c"] {
+        assert!(yaml_to_json(text.as_bytes()).is_err(), "{text}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Properties that hold for every document.
+
+use std::collections::BTreeMap;
+
+use crate::common::{lines, lines_with};
+use catalog_mirror_fbc::{Chunks, FbcLimits};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+/// Generates values with every kind of string, and integers of any size that JSON and YAML share.
+fn value() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        "[-+.0-9a-fxoyn_ :#'\"\\\\\\[{&*!|>%@`\n]{0,8}".prop_map(Value::from),
+    ];
+    scalar.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..5).prop_map(Value::from),
+            btree_map(any::<String>(), inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Generates documents. Their keys differ by more than case.
+fn document() -> impl Strategy<Value = Value> {
+    let package = prop_oneof![Just(""), Just("a"), Just("b")];
+    let schema = prop_oneof![Just("olm.package"), Just("olm.bundle"), Just("")];
+    (schema, package, "[a-c]{0,2}", value(), 0..16_u32).prop_map(|(schema, package, name, value, present)| {
+        let mut map = Map::new();
+        let mut put = |bit: u32, key: &str, value: Value| {
+            if present & (1 << bit) != 0 {
+                map.insert(key.into(), value);
+            }
+        };
+        put(0, "schema", schema.into());
+        put(1, "package", package.into());
+        put(2, "name", name.into());
+        put(3, "value", value);
+        Value::Object(map)
+    })
+}
+
+/// Writes a value as block-style YAML with all strings in double quotes.
+fn yaml(value: &Value, indent: usize, out: &mut String) {
+    let quote = |string: &str| {
+        let escaped = string.chars().map(|c| match c {
+            ' '..='!' | '#'..='[' | ']'..='~' => c.to_string(),
+            c => format!("\\U{:08x}", u32::from(c)),
+        });
+        format!("\"{}\"", escaped.collect::<String>())
+    };
+    let start = format!("\n{}", " ".repeat(indent));
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            for item in items {
+                *out += &format!("{start}- ");
+                yaml(item, indent + 2, out);
+            }
+        }
+        Value::Object(map) if !map.is_empty() => {
+            for (key, value) in map {
+                // An explicit key may be of any length.
+                *out += &format!("{start}? {}{start}: ", quote(key));
+                yaml(value, indent + 2, out);
+            }
+        }
+        Value::String(string) => *out += &quote(string),
+        other => *out += &other.to_string(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn canonical_form_is_idempotent(document in document()) {
+        let once = lines(document.to_string().as_bytes()).unwrap();
+        let pretty = serde_json::to_vec_pretty(&document).unwrap();
+        prop_assert_eq!(&lines(&pretty).unwrap(), &once);
+        prop_assert_eq!(&lines(once.as_bytes()).unwrap(), &once);
+        prop_assert_eq!(serde_json::from_str::<Value>(&once).unwrap(), document);
+    }
+
+    #[test]
+    fn json_and_yaml_of_one_value_give_one_line(document in document()) {
+        let mut text = String::new();
+        yaml(&document, 0, &mut text);
+        let json = lines(document.to_string().as_bytes()).unwrap();
+        prop_assert_eq!(lines(text.as_bytes()).unwrap(), json, "{}", text);
+    }
+
+    #[test]
+    fn chunk_size_does_not_change_the_lines(
+        documents in vec((document(), 0..6000_usize), 0..6),
+        json in any::<bool>(),
+        target in 0..20_000_usize,
+    ) {
+        let mut file = String::new();
+        for (document, space) in &documents {
+            let separator = if json { "\n" } else { "\n---\n" };
+            let space = "\n".repeat(*space);
+            // Line breaks in YAML 1.1: next to an escape they are refused.
+            let document = document.to_string().replace('\u{2028}', r"\u2028").replace('\u{2029}', r"\u2029");
+            file += &format!("{document}{separator}{space}");
+        }
+        if !json {
+            file.insert_str(0, "# YAML\n");
+        }
+        let whole = lines(file.as_bytes()).unwrap();
+        prop_assert_eq!(whole.lines().count(), documents.len());
+        prop_assert_eq!(lines_with(file.as_bytes(), FbcLimits::default(), target).unwrap(), whole);
+    }
+
+    #[test]
+    fn grouping_keeps_every_line_exactly_once(documents in vec(document(), 0..12)) {
+        let file: String = documents.iter().map(|document| format!("{document}\n")).collect();
+        let mut groups = BTreeMap::<Option<String>, Vec<String>>::new();
+        for chunk in Chunks::new(file.as_bytes(), FbcLimits::default(), 1 << 20) {
+            chunk.unwrap().metas(&FbcLimits::default(), &mut |meta| {
+                let line = String::from_utf8(meta.line.to_vec()).unwrap();
+                groups.entry(meta.group().map(Into::into)).or_default().push(line);
+            }).unwrap();
+        }
+        for (group, lines) in &groups {
+            for line in lines {
+                let meta: Value = serde_json::from_str(line).unwrap();
+                let field = |key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default();
+                let package = match (field("schema"), field("package")) {
+                    ("olm.package", "") => field("name"),
+                    (_, package) => package,
+                };
+                prop_assert_eq!(group.as_deref().unwrap_or_default(), package);
+            }
+        }
+        let mut grouped: Vec<_> = groups.into_values().flatten().collect();
+        let mut expected: Vec<_> = lines(file.as_bytes()).unwrap().split_inclusive('\n').map(String::from).collect();
+        grouped.sort();
+        expected.sort();
+        prop_assert_eq!(grouped, expected);
+    }
+
+    #[test]
+    fn parser_never_panics(bytes in vec(any::<u8>(), 0..200), text in "[-:?\\[\\]{},#&*!|>'\"%@` \n\ta0.]{0,60}") {
+        let _ = lines(&bytes);
+        let _ = lines(text.as_bytes());
+        let _ = lines(format!("{{\"a\":{text}}}").as_bytes());
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of what lines mean to OLM.
+
+mod changes;
+mod mutations;
+mod properties;
+mod required_images;
+mod search;
+mod validate;

@@ -1,0 +1,252 @@
+//! The rules against a table of catalogs that break them, and properties that hold for all catalogs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::mutations::{self, Catalog};
+use catalog_mirror_olm::{Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Validates lines grouped by their package, as Shards hold them.
+fn validate(text: &str) -> (Vec<RuleViolation>, SchemaCounts) {
+    let mut shards: BTreeMap<String, String> = BTreeMap::new();
+    for line in text.lines() {
+        let document: Value = serde_json::from_str(line).unwrap();
+        let field = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
+        let group = match (field("schema").as_str(), field("package")) {
+            ("olm.package", package) if package.is_empty() => field("name"),
+            (_, package) => package,
+        };
+        // Objects of serde_json are sorted, so this is the canonical line.
+        *shards.entry(group).or_default() += &format!("{document}\n");
+    }
+    let (mut found, mut counts) = (Vec::new(), SchemaCounts::default());
+    for (name, lines) in shards {
+        counts.merge(shard(&name, &lines, &mut |violation| found.push(violation)));
+    }
+    (found, counts)
+}
+
+fn shard(name: &str, lines: &str, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
+    // The tests write YAML with an error as text with a colon twice, a tab, a quote or a reserved character.
+    let mut validator = ShardValidator::new(name, |data| matches!(data, b"a: b" | b"hello"));
+    for chunk in lines.as_bytes().chunks(1000) {
+        validator.push(chunk, sink);
+    }
+    validator.finish(sink)
+}
+
+fn rules(text: &str) -> BTreeSet<&'static str> {
+    validate(text).0.iter().map(|violation| violation.rule.code()).collect()
+}
+
+#[test]
+fn mutation_breaks_its_rule_and_near_miss_breaks_no_rule() {
+    let small = Catalog::small();
+    assert_eq!(validate(&small.text()).0, []);
+    // The renderer refuses a file that is not FBC before its lines are validated.
+    let wrong = mutations::all()
+        .filter(|mutation| mutation.rule != "not-fbc")
+        .filter_map(|mutation| {
+            let found = rules(&small.mutated(&mutation).text());
+            let as_expected = match mutation.rule {
+                "valid" => found.is_empty(),
+                rule => found.contains(rule),
+            };
+            (!as_expected).then(|| format!("{}: {}: {found:?}", mutation.rule, mutation.edits))
+        });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn catalog_of_its_own_lines_is_the_same() {
+    let small = Catalog::small();
+    let read = Catalog::of_lines(&small.text()).unwrap();
+    assert_eq!((read.text(), read.package()), (small.text(), "db"));
+}
+
+#[test]
+fn rule_always_has_five_mutations() {
+    // A line that is too complex has megabytes, so it has a test of its own.
+    for rule in Rule::ALL.iter().filter(|rule| **rule != Rule::TooComplex) {
+        let count = mutations::all().filter(|mutation| mutation.rule == rule.code()).count();
+        assert!(count >= 5, "{rule:?}: {count}");
+    }
+    let codes: BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
+    assert_eq!(codes.len(), Rule::ALL.len());
+    for mutation in mutations::all() {
+        assert!(
+            mutation.rule == "valid" || codes.contains(mutation.rule),
+            "{}",
+            mutation.rule
+        );
+    }
+}
+
+#[test]
+fn violation_names_channel_bundle_line_and_value() {
+    let mutation = mutations::Mutation {
+        rule: "",
+        edits: r#"channel /entries/2/skipRange = "\u001b1.x.y" ;; head /image = "A""#,
+    };
+    let (found, counts) = validate(&Catalog::small().mutated(&mutation).text());
+    insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap(), @r#"
+    [
+      {
+        "rule": "bundle-image-invalid",
+        "package": "db",
+        "bundle": "db.v1.2.0",
+        "detail": "\"A\": the registry or the repository is malformed",
+        "line": 5
+      },
+      {
+        "rule": "entry-skip-range-invalid",
+        "package": "db",
+        "channel": "stable",
+        "bundle": "db.v1.2.0",
+        "detail": "\"\\u{1b}1.x.y\"",
+        "line": 2
+      }
+    ]
+    "#);
+    assert_eq!((counts.known, counts.other.len()), (5, 0));
+}
+
+#[test]
+fn icon_is_only_a_warning() {
+    let severities = Rule::ALL.iter().filter(|rule| rule.severity() == Severity::Warning);
+    assert_eq!(severities.collect::<Vec<_>>(), [&Rule::IconInvalid]);
+}
+
+#[test]
+fn other_schemas_are_counted_up_to_a_limit() {
+    let line = |at: usize| format!("{}\n", json!({"schema": format!("s{at}")}));
+    let counts = shard("", &(0..300).map(line).collect::<String>(), &mut |_| ());
+    assert_eq!(counts.other.values().sum::<u64>(), 300);
+    assert_eq!(counts.other.len(), 101);
+}
+
+/// Returns the lines of a package with a channel of `entries`, and a bundle for each.
+fn package(entries: &[Value]) -> String {
+    let mut text = format!(
+        "{}\n",
+        json!({"schema": "olm.package", "name": "p", "defaultChannel": "c"})
+    );
+    text += &format!(
+        "{}\n",
+        json!({"schema": "olm.channel", "name": "c", "package": "p", "entries": entries})
+    );
+    for (at, entry) in entries.iter().enumerate() {
+        let property = json!({"type": "olm.package", "value": {"packageName": "p", "version": format!("1.0.{at}")}});
+        let bundle = json!({
+            "schema": "olm.bundle", "name": entry["name"], "package": "p", "image": "q.io/a", "properties": [property],
+        });
+        text += &format!("{bundle}\n");
+    }
+    text
+}
+
+#[test]
+fn long_chain_is_walked_once_without_recursion() {
+    const ENTRIES: usize = 20_000;
+    let name = |at: usize| format!("b{at}");
+    let chain = |at: usize| json!({"name": name(at), "replaces": name(at + 1)});
+    let mut entries: Vec<Value> = (0..ENTRIES).map(chain).collect();
+    assert!(rules(&package(&entries)).is_empty());
+    // The last entry replaces the second, so the head stays the head.
+    entries[ENTRIES - 1]["replaces"] = json!(name(1));
+    assert_eq!(rules(&package(&entries)), BTreeSet::from(["channel-cycle"]));
+    let all: Vec<Value> = (0..ENTRIES)
+        .map(|at| json!({"name": name(at), "skips": [name(0)]}))
+        .collect();
+    assert_eq!(rules(&package(&all)), BTreeSet::from(["channel-several-heads"]));
+}
+
+#[test]
+fn violation_of_long_names_stays_short() {
+    let name = "x".repeat(1 << 20);
+    let text = format!(
+        "{}\n",
+        json!({"schema": "olm.channel", "name": name, "entries": [{"skipRange": name}]})
+    );
+    for violation in validate(&text).0 {
+        assert!(serde_json::to_string(&violation).unwrap().len() < 4000);
+    }
+}
+
+proptest! {
+    #[test]
+    fn order_of_packages_does_not_change_findings(chosen in prop::collection::vec(0..300_usize, 1..6), seed in any::<u64>()) {
+        let small = Catalog::small();
+        let all: Vec<_> = mutations::all().filter(|mutation| mutation.rule != "not-fbc").collect();
+        let texts: Vec<String> = chosen.iter().enumerate().map(|(at, mutation)| {
+            let text = small.mutated(&all[mutation % all.len()]).text();
+            text.replace("\"db\"", &format!("\"db{at}\"")).replace("\"db.v", &format!("\"db{at}.v"))
+        }).collect();
+        let mut shuffled = texts.clone();
+        shuffled.rotate_left(usize::try_from(seed % 7).unwrap() % texts.len());
+        shuffled.reverse();
+        let sorted = |texts: &[String]| {
+            let (mut found, counts) = validate(&texts.concat());
+            // Lines of the global group come in the order of the files.
+            found.iter_mut().for_each(|violation| violation.line = 0);
+            found.sort();
+            (found, counts)
+        };
+        prop_assert_eq!(sorted(&texts), sorted(&shuffled));
+    }
+
+    #[test]
+    fn any_line_is_validated_without_panic(text in "\\PC*", name in "\\PC*") {
+        let line = json!({"schema": "olm.bundle", "name": name, "image": text, "properties": [
+            {"type": "olm.package", "value": {"packageName": text, "version": name, "release": text}},
+        ]});
+        shard(&name, &format!("{line}\n{text}\n"), &mut |_| ());
+    }
+
+    /// Every version of the crate `semver` is one of blang's, and the reverse as far as numbers fit.
+    #[test]
+    fn version_accepts_the_grammar_of_semver(
+        numbers in prop::array::uniform3(0..1000_u64),
+        pre in prop::option::of("(0|[1-9][0-9]{0,3}|[a-z-][a-z0-9-]{0,3})(\\.(0|[1-9][0-9]{0,3}|[a-z-]{1,3})){0,2}"),
+        build in prop::option::of("[a-z0-9-]{1,4}(\\.[a-z0-9-]{1,4}){0,2}"),
+        prefix in prop::sample::select(vec!["", "v", "0", " "]),
+    ) {
+        let [major, minor, patch] = numbers;
+        let pre = pre.map(|pre| format!("-{pre}")).unwrap_or_default();
+        let build = build.map(|build| format!("+{build}")).unwrap_or_default();
+        let version = format!("{prefix}{major}.{minor}.{patch}{pre}{build}");
+        let property = json!({"type": "olm.package", "value": {"packageName": "p", "version": version}});
+        let bundle = json!({"schema": "olm.bundle", "name": "b", "package": "p", "image": "a", "properties": [property]});
+        let refused = rules(&format!("{bundle}\n")).contains("version-invalid");
+        prop_assert_eq!(refused, !prefix.is_empty());
+    }
+
+    /// Valid comparisons stay valid when they are joined, and one short version makes the range invalid.
+    #[test]
+    fn range_of_valid_comparisons_is_valid(
+        parts in prop::collection::vec(("(|=|==|!|!=|>|>=|<|<=)", "[1-9]\\.[0-9]\\.[0-9]|[1-9]\\.[0-9]\\.x|[1-9]\\.x", "( \\|\\|)?"), 1..5),
+        broken in any::<bool>(),
+    ) {
+        let last = parts.len() - 1;
+        let text = |(at, (operator, version, or)): (usize, &(String, String, String))| {
+            format!("{operator}{version}{} ", if at == last { "" } else { or })
+        };
+        let range: String = parts.iter().enumerate().map(text).collect();
+        let range = if broken { format!("{range} 1.0") } else { range.trim_end().to_owned() };
+        let entry = json!({"name": "b", "skipRange": range});
+        let found = rules(&package(&[entry]));
+        prop_assert_eq!(found.contains("entry-skip-range-invalid"), broken, "{}", range);
+    }
+}
+
+#[test]
+fn line_with_too_many_values_is_one_error_and_is_not_checked_further() {
+    let entries = vec!["{}"; 200_000].join(",");
+    let found = rules(&format!(
+        r#"{{"schema":"olm.channel","package":"p","name":"c","entries":[{entries}]}}"#
+    ));
+    assert!(found.contains("too-complex"), "{found:?}");
+    assert_eq!(Rule::TooComplex.severity(), Severity::Error);
+}

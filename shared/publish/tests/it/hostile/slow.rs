@@ -1,0 +1,194 @@
+//! Registries that are too slow to wait for.
+
+use std::{sync::Arc, time::Duration};
+
+use catalog_mirror_publish::{
+    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, SourceLimits,
+};
+use model::{Key, Outcome, Status};
+use prometheus_client::{encoding::text::encode, registry::Registry as Metrics};
+use store::{MemoryStore, StoreExt};
+use testkit::{Kind, Registry};
+use tokio::time::{sleep, timeout};
+
+use super::{row, site};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Time that a pull waits for its registry.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Never within the time of a test.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Two pulls at a time, each of which may wait a tenth of a second for its registry.
+fn mirror(store: &MemoryStore) -> Arc<Mirror> {
+    let limits = SourceLimits::default();
+    let settings = MirrorSettings {
+        side_by_side: 2,
+        registry_wait: Some(WAIT),
+        ..site::settings(&limits)
+    };
+    Arc::new(site::mirror(site::images(&limits), store, settings))
+}
+
+async fn registry(names: &[&str]) -> (Registry, Vec<Catalog>) {
+    let registry = Registry::start().await;
+    let catalogs = names.iter().map(|name| {
+        registry.push(name, "v1", &row::image([row::layer("configs/a.yaml", name)]));
+        let source = registry.reference(name, "v1").parse::<source::Source>().unwrap();
+        Catalog::new(name.parse().unwrap(), source)
+    });
+    let catalogs = catalogs.collect();
+    (registry, catalogs)
+}
+
+async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
+    let polled = timeout(PATIENCE, mirror.poll(catalog, PollOptions::default())).await;
+    polled.unwrap_or_else(|_| panic!("{} is not polled", catalog.name))
+}
+
+async fn status(store: &MemoryStore, catalog: &Catalog) -> Option<Status> {
+    let read = store.read_document(&Key::Status(catalog.name.clone())).await.unwrap();
+    read.map(|(status, _)| status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_registries_do_not_keep_others_from_their_turn() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (slow_registry, slow) = registry(&["slow-a", "slow-b", "slow-c", "slow-d", "slow-e"]).await;
+    let (_quick_registry, quick) = registry(&["quick"]).await;
+    slow_registry.delay(Kind::Blob, NEVER);
+    let polls: Vec<_> = slow
+        .iter()
+        .map(|catalog| {
+            let (mirror, catalog) = (mirror.clone(), catalog.clone());
+            tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
+        })
+        .collect();
+    // All of them have asked for a layer or a config and wait for it.
+    let all_wait = async {
+        while slow_registry.count(Kind::Blob) < slow.len() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, all_wait)
+        .await
+        .expect("each slow catalog gets a turn");
+    let report = poll(&mirror, &quick[0]).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert!(polls.iter().all(|poll| !poll.is_finished()));
+    polls.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// A registry that answers nothing at all, not even the HEAD of a tag, holds back no other catalog of the round.
+#[tokio::test(flavor = "multi_thread")]
+async fn round_goes_on_beside_a_registry_that_hangs() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (hung_registry, mut catalogs) = registry(&["hung-a", "hung-b"]).await;
+    let names: Vec<String> = (0..40).map(|at| format!("quick-{at}")).collect();
+    let (_quick_registry, quick) = registry(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    hung_registry.delay(Kind::Head, NEVER);
+    catalogs.extend(quick.clone());
+    let round = tokio::spawn(async move { mirror.poll_all(&catalogs, false).await });
+    let all_published = async {
+        for catalog in &quick {
+            while status(&store, catalog)
+                .await
+                .is_none_or(|status| status.outcome != Outcome::Published)
+            {
+                sleep(Duration::from_millis(10)).await;
+            }
+        }
+    };
+    timeout(PATIENCE, all_published)
+        .await
+        .expect("all quick catalogs are published");
+    assert!(!round.is_finished());
+    round.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_catalog_is_published_from_its_copy() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (registry, catalogs) = registry(&["slow"]).await;
+    registry.delay(Kind::Blob, Duration::from_millis(300));
+    let report = poll(&mirror, &catalogs[0]).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert!(report.bytes_pulled > 0);
+    // The config that was given up, then the copy: the config and the layer.
+    assert_eq!(registry.count(Kind::Blob), 3);
+    let status = status(&store, &catalogs[0]).await.unwrap();
+    assert_eq!((status.outcome, status.open_pulls), (Outcome::Published, None));
+    let again = poll(&mirror, &catalogs[0]).await;
+    assert_eq!(again.outcome, Outcome::Unchanged);
+}
+
+/// A process that dies while it copies an image has not read the image, so its death does not count against it.
+#[tokio::test(flavor = "multi_thread")]
+async fn copying_is_not_recorded_as_open_pull() {
+    let store = MemoryStore::new();
+    let mirror = mirror(&store);
+    let (registry, catalogs) = registry(&["slow"]).await;
+    registry.delay(Kind::Blob, NEVER);
+    let task = {
+        let (mirror, catalog) = (mirror.clone(), catalogs[0].clone());
+        tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
+    };
+    let copying = async {
+        while registry.count(Kind::Blob) < 2 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, copying).await.expect("the image is copied");
+    let status = status(&store, &catalogs[0]).await.unwrap();
+    assert_eq!(status.open_pulls, None);
+    task.abort();
+}
+
+/// A catalog whose pull does not end, for whatever reason, gives its place back and names the limit. Its own limit wins.
+#[tokio::test(flavor = "multi_thread")]
+async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
+    let store = MemoryStore::new();
+    let limits = SourceLimits::default();
+    let settings = MirrorSettings {
+        side_by_side: 1,
+        registry_wait: None,
+        ..site::settings(&limits)
+    };
+    let mut metrics = Metrics::default();
+    let metrics_of_polls = PollMetrics::register(&mut metrics);
+    let images = site::images(&limits);
+    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, metrics_of_polls.clone());
+    let (registry, mut catalogs) = registry(&["slow", "quick"]).await;
+    catalogs[0].limits = Some(SourceLimits {
+        pull_time: Duration::from_millis(200),
+        ..limits
+    });
+    registry.delay(Kind::Blob, NEVER);
+    let report = poll(&mirror, &catalogs[0]).await;
+    assert!(
+        matches!(report.error, Some(PollError::PullTime(_))),
+        "{:?}",
+        report.error
+    );
+    assert!(report.error_text().unwrap().contains("pullSeconds"));
+    registry.delay(Kind::Blob, Duration::ZERO);
+    assert_eq!(poll(&mirror, &catalogs[1]).await.outcome, Outcome::Published);
+    metrics_of_polls.refresh([]);
+    let mut text = String::new();
+    encode(&mut text, &metrics).unwrap();
+    let counted = "limit_exceeded_total{catalog=\"slow\",limit=\"pullSeconds\"} 1";
+    assert!(text.contains(counted), "{text}");
+    assert!(!text.contains("limit_exceeded_total{catalog=\"quick\""), "{text}");
+    let budgets = [
+        format!("document_memory_limit_bytes {}", 256 << 20),
+        format!("download_limit_bytes {}", 4_u64 << 30),
+        "document_memory_taken_bytes 0".to_owned(),
+        "download_taken_bytes 0".to_owned(),
+    ];
+    assert!(budgets.iter().all(|line| text.contains(line)), "{text}");
+}

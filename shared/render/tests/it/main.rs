@@ -1,0 +1,4 @@
+//! Tests of the rendering of a catalog from its lines.
+
+mod limits;
+mod rendering;

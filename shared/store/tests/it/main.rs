@@ -1,0 +1,8 @@
+//! Tests of the stores. The conformance suite is a part of the crate.
+
+mod conformance;
+mod ext;
+mod folder;
+mod memory;
+mod processes;
+mod s3;

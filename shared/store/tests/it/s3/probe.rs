@@ -1,0 +1,82 @@
+//! Probe of an endpoint for conditional writes.
+
+use catalog_mirror_store::{Condition, Store as _, StoreError};
+use testkit::{S3, S3Call, S3Fault};
+
+use super::support::{current, open, settings, shard};
+
+const PROBE: &str = "mirror/.conditional-writes";
+
+#[tokio::test]
+async fn probe_runs_once_and_leaves_one_object() {
+    let server = S3::start().await;
+    let first = open(&server, &settings(&server)).await;
+    first.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
+    assert_eq!(server.count(S3Call::Put), 4, "three to a fresh bucket");
+    server.reset();
+    first.put(&current(), "x".into(), Condition::CreateOnly).await.unwrap();
+    assert_eq!(server.count(S3Call::Put), 1, "none from then on");
+    assert!(server.names().contains(&PROBE.to_owned()));
+
+    server.reset();
+    let later = open(&server, &settings(&server)).await;
+    later.check_writes().await.unwrap();
+    later.check_writes().await.unwrap();
+    assert_eq!(server.requests().len(), 2, "two in every later process");
+}
+
+#[tokio::test]
+async fn put_without_condition_needs_no_probe() {
+    let server = S3::start().await;
+    let store = open(&server, &settings(&server)).await;
+    store.put(&current(), "x".into(), Condition::Always).await.unwrap();
+    store.delete(&current()).await.unwrap();
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn put_to_endpoint_that_ignores_conditions_fails() {
+    let server = S3::builder().ignoring_conditions().start().await;
+    let store = open(&server, &settings(&server)).await;
+    let refused = store.check_writes().await.unwrap_err();
+    let reason = std::error::Error::source(&refused).expect("a reason").to_string();
+    assert!(reason.contains("--single-writer"), "{reason}");
+    for condition in [
+        Condition::CreateOnly,
+        Condition::Replace(catalog_mirror_store::Version("\"x\"".into())),
+    ] {
+        let put = store.put(&shard(), "x".into(), condition).await;
+        assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+    }
+    assert_eq!(server.names(), [PROBE], "nothing was published");
+}
+
+/// Some endpoints honour `If-None-Match` and not `If-Match`. That is worse: only the pointer is not safe.
+#[tokio::test]
+async fn put_to_endpoint_that_ignores_if_match_fails() {
+    let server = S3::builder().ignoring_conditions().start().await;
+    let refuse = || S3Fault::Status(412, "PreconditionFailed");
+    server.script(S3Call::Put, refuse());
+    let store = open(&server, &settings(&server)).await;
+    assert!(store.check_writes().await.is_err());
+    assert_eq!(server.count(S3Call::Put), 2);
+}
+
+#[tokio::test]
+async fn put_to_endpoint_without_conditions_fails() {
+    let server = S3::start().await;
+    for _ in 0..3 {
+        server.script(S3Call::Put, S3Fault::Status(501, "NotImplemented"));
+    }
+    let store = open(&server, &settings(&server)).await;
+    assert!(store.check_writes().await.is_err());
+}
+
+#[tokio::test]
+async fn probe_that_failed_runs_again() {
+    let server = S3::start().await;
+    server.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
+    let store = open(&server, &settings(&server)).await;
+    assert!(store.check_writes().await.is_err());
+    store.check_writes().await.unwrap();
+}

@@ -1,0 +1,325 @@
+//! Results of writes for the answers of a server.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use catalog_mirror_store::s3::{S3Settings, S3Store};
+use catalog_mirror_store::{Condition, Staged, Store as _, StoreError, StoreExt as _, Version};
+use model::Sha256;
+use testkit::{S3, S3Call, S3Fault, S3Request};
+
+use super::support::{current, object, open, settings, shard};
+
+const RACED: S3Fault = S3Fault::Status(409, "ConditionalRequestConflict");
+
+/// Returns a store that has run its probe, so that the server records the requests of a test only.
+async fn ready(server: &S3) -> S3Store {
+    let store = open(server, &settings(server)).await;
+    store.check_writes().await.unwrap();
+    server.reset();
+    store
+}
+
+fn is_conflict(put: &Result<Version, StoreError>) -> bool {
+    put.as_ref().is_err_and(StoreError::is_conflict)
+}
+
+#[tokio::test]
+async fn put_after_409_is_repeated() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Put, RACED);
+    let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
+    put.unwrap();
+    assert_eq!(server.count(S3Call::Put), 2);
+}
+
+#[tokio::test]
+async fn put_after_many_409_conflicts() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    (0..10).for_each(|_| server.script(S3Call::Put, RACED));
+    let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
+    assert!(is_conflict(&put), "{put:?}");
+    assert_eq!(server.count(S3Call::Put), 4);
+}
+
+#[tokio::test]
+async fn put_after_other_409_fails() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Put, S3Fault::Status(409, "InvalidBucketState"));
+    let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
+    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+}
+
+#[tokio::test]
+async fn put_after_503_is_repeated() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    for _ in 0..2 {
+        server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
+    }
+    store.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
+    assert_eq!(server.count(S3Call::Put), 3);
+}
+
+#[tokio::test]
+async fn delete_that_fails_is_not_repeated() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Delete, S3Fault::Status(503, "SlowDown"));
+    let deleted = store.delete(&shard()).await;
+    assert!(matches!(deleted, Err(StoreError::Failed { .. })), "{deleted:?}");
+    assert_eq!(server.count(S3Call::Delete), 1);
+}
+
+#[tokio::test]
+async fn put_after_many_503_fails() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    (0..9).for_each(|_| server.script(S3Call::Put, S3Fault::Status(503, "SlowDown")));
+    let put = store.put(&shard(), "x".into(), Condition::Always).await;
+    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+    assert_eq!(server.count(S3Call::Put), 4);
+}
+
+#[tokio::test]
+async fn put_without_answer_times_out() {
+    let server = S3::start().await;
+    let mut settings = settings(&server);
+    settings.attempt_timeout = Duration::from_millis(400);
+    settings.total_timeout = Duration::from_secs(3);
+    let store = open(&server, &settings).await;
+    (0..9).for_each(|_| server.script(S3Call::Put, S3Fault::Late(Duration::from_secs(3600))));
+    let started = std::time::Instant::now();
+    let put = store.put(&shard(), "x".into(), Condition::Always).await;
+    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+    let (took, tries) = (started.elapsed(), server.count(S3Call::Put));
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert!(tries > 1, "one attempt that hangs is not all: {tries}");
+}
+
+/// The server writes, its answer is lost, and the repeated request meets the bytes of the first.
+#[tokio::test]
+async fn put_whose_answer_was_lost_succeeds() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Put, S3Fault::Lost(503, "SlowDown"));
+    let created = store
+        .put(&current(), "one".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
+    server.script(S3Call::Put, S3Fault::Lost(500, "InternalError"));
+    let replaced = store
+        .put(&current(), "two".into(), Condition::Replace(created))
+        .await
+        .unwrap();
+    let (found, info) = store.read_all(&current(), 100).await.unwrap();
+    assert_eq!((found, info.version), ("two".into(), replaced));
+    assert_eq!(server.count(S3Call::Put), 4);
+}
+
+#[tokio::test]
+async fn put_that_timed_out_but_happened_succeeds() {
+    let server = S3::start().await;
+    let mut settings = settings(&server);
+    settings.attempt_timeout = Duration::from_millis(500);
+    let store = open(&server, &settings).await;
+    store.check_writes().await.unwrap();
+    server.script(S3Call::Put, S3Fault::Late(Duration::from_secs(3600)));
+    store
+        .put(&current(), "one".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
+    assert_eq!(store.read_all(&current(), 100).await.unwrap().0, "one");
+}
+
+/// After a lost answer only equal bytes count as written.
+#[tokio::test]
+async fn put_after_lost_answer_and_other_write_conflicts() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    let put = store.put(&current(), "theirs".into(), Condition::Always).await;
+    put.unwrap();
+    server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
+    let put = store.put(&current(), "ours!!".into(), Condition::CreateOnly).await;
+    assert!(is_conflict(&put), "{put:?}");
+    let put = store.put(&current(), "theirs".into(), Condition::CreateOnly).await;
+    assert!(
+        is_conflict(&put),
+        "nothing got lost, so equal bytes are still another's: {put:?}"
+    );
+}
+
+#[tokio::test]
+async fn put_to_missing_bucket_fails() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Put, S3Fault::Status(404, "NoSuchBucket"));
+    let replace = Condition::Replace(Version("\"x\"".into()));
+    let put = store.put(&current(), "x".into(), replace).await;
+    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+}
+
+#[tokio::test]
+async fn put_sets_type_coding_and_cache_policy() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    store.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
+    store.put(&current(), "{}".into(), Condition::CreateOnly).await.unwrap();
+    for key in [shard(), current()] {
+        let object = server
+            .object(&format!("mirror/{key}"))
+            .expect("it lies under the prefix");
+        let field = |name: &str| object.headers.get(name).map(String::as_str);
+        assert_eq!(field("content-type"), Some(key.content_type()));
+        assert_eq!(field("content-encoding"), key.encoding().content_encoding());
+        assert_eq!(field("cache-control"), Some(key.cache_policy().cache_control()));
+    }
+    let requests = server.requests();
+    assert_eq!(requests[0].path, format!("/bucket/mirror/{}", shard()));
+    assert_eq!(requests[0].header("if-none-match"), Some("*"));
+    assert!(requests.iter().all(|request| request.header("authorization").is_some()));
+}
+
+/// Checks the size, the one checksum and the signed hash of a put. Several servers refuse the encoding `aws-chunked` and
+/// trailers.
+fn assert_plain_put(put: &S3Request, bytes: &[u8]) {
+    let sha256 = Sha256::of(bytes);
+    let checksum = base64::engine::general_purpose::STANDARD.encode(sha256.as_bytes());
+    for (name, expected) in [
+        ("content-length", Some(bytes.len().to_string())),
+        ("x-amz-checksum-sha256", Some(checksum)),
+        ("x-amz-content-sha256", Some(sha256.to_string())),
+        ("x-amz-checksum-crc32", None),
+        ("x-amz-sdk-checksum-algorithm", None),
+        ("x-amz-trailer", None),
+        ("x-amz-decoded-content-length", None),
+        ("transfer-encoding", None),
+    ] {
+        assert_eq!(put.header(name), expected.as_deref(), "{name}");
+    }
+    let signed = put.header("authorization").unwrap();
+    assert!(
+        signed.contains("x-amz-checksum-sha256;x-amz-content-sha256"),
+        "{signed}"
+    );
+}
+
+async fn staged(store: &S3Store, bytes: &Bytes) -> Box<dyn Staged> {
+    let mut staged = store.stage().await.unwrap();
+    for piece in bytes.chunks(600_000) {
+        staged.write(Bytes::copy_from_slice(piece)).await.unwrap();
+    }
+    staged
+}
+
+/// Returns bytes that a staged object spools, in which every misplaced piece shows.
+fn large(size: usize) -> Bytes {
+    (0..size).map(|at| ((at * 31 + at / 251) % 256) as u8).collect()
+}
+
+#[tokio::test]
+async fn put_has_one_checksum_and_signs_it() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    for key in [shard(), current()] {
+        store.put(&key, "x".into(), Condition::Always).await.unwrap();
+    }
+    let bytes = large(2_500_000);
+    for key in [object(&bytes), current()] {
+        let staged = staged(&store, &bytes).await;
+        staged.commit(&key, Condition::Always).await.unwrap();
+        assert!(server.object(&format!("mirror/{key}")).unwrap().bytes == bytes, "{key}");
+    }
+    let puts = server.requests();
+    assert_eq!(puts.len(), 4, "one request for each, whatever its size");
+    for (put, bytes) in puts.iter().zip([b"x", b"x", &bytes[..], &bytes]) {
+        assert_plain_put(put, bytes);
+    }
+}
+
+#[tokio::test]
+async fn put_of_other_bytes_under_an_immutable_key_is_refused() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    let put = store.put(&shard(), "y".into(), Condition::Always).await;
+    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+    assert!(store.head(&shard()).await.is_err_and(|error| error.is_not_found()));
+}
+
+#[tokio::test]
+async fn commit_of_large_object_is_repeated_from_its_start() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    let bytes = large(2_500_000);
+    let key = object(&bytes);
+    server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
+    server.script(S3Call::Put, S3Fault::Lost(503, "SlowDown"));
+    let staged = staged(&store, &bytes).await;
+    let version = staged.commit(&key, Condition::CreateOnly).await.unwrap();
+    let puts: Vec<_> = server.requests();
+    let puts = puts.iter().filter(|request| request.call == S3Call::Put);
+    assert_eq!(puts.inspect(|put| assert_plain_put(put, &bytes)).count(), 3);
+    let info = store.head(&key).await.unwrap();
+    assert_eq!((info.size, info.version), (2_500_000, version));
+    let stored = server.object(&format!("mirror/{key}")).unwrap();
+    assert!(stored.bytes == bytes);
+    assert_eq!(stored.headers["content-encoding"], "zstd");
+}
+
+/// The limit of a large immutable object grows by the time for its bytes, here 4 s. That of a commit does not.
+#[tokio::test]
+async fn put_of_large_object_has_more_time() {
+    let server = S3::start().await;
+    let mut settings = settings(&server);
+    settings.attempt_timeout = Duration::from_millis(700);
+    let store = open(&server, &settings).await;
+    let bytes = large(2_500_000);
+    for (key, attempts) in [(object(&bytes), 1), (current(), 2)] {
+        server.reset();
+        server.script(S3Call::Put, S3Fault::Late(Duration::from_millis(1_500)));
+        let staged = staged(&store, &bytes).await;
+        staged.commit(&key, Condition::Always).await.unwrap();
+        assert_eq!(server.count(S3Call::Put), attempts, "{key}");
+    }
+}
+
+/// The limit on stalls ends it long before the limit of an attempt, which is a minute for this size.
+#[tokio::test]
+async fn put_of_large_object_that_stalls_fails() {
+    let server = S3::start().await;
+    let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut settings = S3Settings {
+        endpoint: Some(format!("http://{}", deaf.local_addr().unwrap())),
+        attempts: 1,
+        stall_timeout: Duration::from_secs(1),
+        ..settings(&server)
+    };
+    settings.attempt_timeout = Duration::from_secs(30);
+    let store = open(&server, &settings).await;
+    let accepting = tokio::spawn(async move {
+        let _connection = deaf.accept().await;
+        std::future::pending::<()>().await;
+    });
+    let bytes = large(24 << 20);
+    let staged = staged(&store, &bytes).await;
+    let started = std::time::Instant::now();
+    let put = staged.commit(&object(&bytes), Condition::Always).await;
+    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    accepting.abort();
+}
+
+/// A denied request is not repeated, and not taken for a server in trouble.
+#[tokio::test]
+async fn denied_operation_is_not_a_failure() {
+    let server = S3::start().await;
+    let store = ready(&server).await;
+    server.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
+    let put = store.put(&shard(), "x".into(), Condition::Always).await;
+    assert!(put.is_err_and(|error| error.is_denied()));
+    assert_eq!(server.count(S3Call::Put), 1);
+}
