@@ -16,5 +16,5 @@ else
   CASES=$(dirname "$(find "$WORK/cases" -maxdepth 3 -name fbc -type d | head -1)")
   cd "$ROOT" || exit
   CATALOG_MIRROR_CASES=$(dirname "$CASES") succeeds "every case gives the bytes of catalogd" \
-    cargo test --quiet --workspace --test cases -- --ignored
+    cargo test --quiet --workspace --test it -- --ignored recorded_cases
 fi

@@ -156,17 +156,31 @@ story() {
   record changed
   [[ $PEER != ours ]] || after_change
 
+  # What changes while the program stands still is older than what the new API server remembers, so that the watch has expired.
+  kill -STOP "$CONTROLLER_PID"
+  kubectl patch clustercatalog missing --type merge -p "{\"spec\": {\"source\": {\"image\": {\"ref\": \"$OWN/ns/catalog:first\"}}}}" >/dev/null
+  kubectl delete clustercatalog hidden --wait=false >/dev/null
+  catalog late :first
+  end_process "$APISERVER_PID"
+  start_api_server
+  kill -CONT "$CONTROLLER_PID"
+  becomes late Serving "True Available true"
+  succeeds "$PEER: a change of the spec is seen after a restart of the API server" wait_for 45 has_resolved missing "$OWN/ns/catalog@$digest"
+  succeeds "$PEER: and a deletion" wait_for 45 is_gone hidden
+  record restarted
+  [[ $PEER != ours ]] || matches "the watch had expired" "$(cat "$WORK/ours.log")" 'too old resource version'
+
   down
   stop_peer
   start_peer
   [[ $PEER != ours ]] || while_down
-  for name in tag once missing held; do becomes "$name" Progressing "True Retrying true"; done
+  for name in tag once missing held late; do becomes "$name" Progressing "True Retrying true"; done
   # With its store the controller needs no registry for a digest: only catalogd forgets what it knew of them.
   becomes digest Progressing "$(if [[ $PEER == ours ]]; then echo True Succeeded true; else echo True Retrying true; fi)"
   becomes bare-digest Progressing "$(if [[ $PEER == ours ]]; then echo False Blocked true; else echo True Retrying true; fi)"
   record down
   up
-  for name in tag digest once missing held; do becomes "$name" Progressing "True Succeeded true" 120; done
+  for name in tag digest once missing held late; do becomes "$name" Progressing "True Succeeded true" 120; done
   becomes bare-digest Progressing "False Blocked true" 120
   record up
 
@@ -182,6 +196,7 @@ story() {
   stop_peer
 }
 
+is_gone() { [[ -z $(kubectl get clustercatalog "$1" --ignore-not-found -o name) ]]; }
 has_finalizers() { [[ $(kubectl get clustercatalog "$1" -o json | jq -c .metadata.finalizers) == "$2" ]]; }
 
 # foreign_condition NAME: a condition that neither program knows.
@@ -207,6 +222,8 @@ after_creation() {
   is "of a user who may get it" "$(metrics -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(account_token)")" 403
   matches "the metrics tell the leader" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 1'
   succeeds "a failure is an event" wait_for 20 has_event missing
+  matches "kubectl shows what the definition prints" "$(kubectl get clustercatalogs tag)" \
+    $'^NAME +LASTUNPACKED +SERVING +AGE\ntag +[0-9]+[ms0-9]* +True +[0-9]+[ms0-9]*$'
   has_label || not_ok "the name is a label of each available catalog" "$(kubectl get clustercatalogs --show-labels)"
   handover
   VERSIONS=$(versions)
@@ -346,7 +363,7 @@ compared() {
 
 compare() {
   local step
-  for step in created switched changed down up deleted; do
+  for step in created switched changed restarted down up deleted; do
     succeeds "statuses are those of catalogd: $step" diff <(compared catalogd "$step") <(compared ours "$step")
   done
 }

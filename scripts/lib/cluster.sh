@@ -6,9 +6,9 @@ NAMESPACE=olmv1-system ACCOUNT=catalogd-controller-manager SERVICE=catalogd-serv
 # start_cluster: KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API server, CLUSTER_CA its authority, and ETCD_URL
 # what it writes to.
 start_cluster() {
-  local home=$WORK/cluster etcd port peer
+  local home=$WORK/cluster etcd peer
   mkdir -p "$home"
-  etcd=$(free_port) peer=$(free_port) port=$(free_port)
+  etcd=$(free_port) peer=$(free_port)
   start "$home/etcd.log" kubernetes etcd --data-dir "$home/etcd" --unsafe-no-fsync \
     --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls "http://127.0.0.1:$etcd" \
     --listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
@@ -17,16 +17,22 @@ start_cluster() {
   wait_for 30 curl -sf "$ETCD_URL/health"
   openssl genrsa -out "$home/account.key" 2048 2>/dev/null
   echo 'administrator,admin,1,system:masters' >"$home/tokens.csv"
-  start "$home/apiserver.log" kubernetes kube-apiserver --etcd-servers "http://127.0.0.1:$etcd" \
-    --bind-address 127.0.0.1 --secure-port "$port" --cert-dir "$home/certs" --token-auth-file "$home/tokens.csv" \
+  APISERVER_PORT=$(free_port)
+  CLUSTER_URL=https://127.0.0.1:$APISERVER_PORT CLUSTER_CA=$home/certs/apiserver.crt
+  start_api_server
+  export KUBECONFIG=$home/admin.yaml
+  write_kubeconfig "$KUBECONFIG" administrator
+}
+
+start_api_server() {
+  local home=$WORK/cluster
+  start "$home/apiserver.log" kubernetes kube-apiserver --etcd-servers "$ETCD_URL" \
+    --bind-address 127.0.0.1 --secure-port "$APISERVER_PORT" --cert-dir "$home/certs" --token-auth-file "$home/tokens.csv" \
     --authorization-mode RBAC --service-cluster-ip-range 10.0.0.0/24 --service-account-issuer https://kubernetes.default.svc \
     --service-account-key-file "$home/account.key" --service-account-signing-key-file "$home/account.key" \
     --disable-admission-plugins ServiceAccount
   APISERVER_PID=$STARTED_PID
-  CLUSTER_URL=https://127.0.0.1:$port CLUSTER_CA=$home/certs/apiserver.crt
   wait_for 90 curl -sf --cacert "$CLUSTER_CA" -H 'Authorization: Bearer administrator' "$CLUSTER_URL/readyz"
-  export KUBECONFIG=$home/admin.yaml
-  write_kubeconfig "$KUBECONFIG" administrator
 }
 
 # stop_cluster: the API server first. Without etcd it takes minutes to stop.
