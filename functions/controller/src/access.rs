@@ -1,4 +1,4 @@
-//! Access to pages that are not for all: the API server authenticates the token and its user is asked for a right.
+//! TokenAccess to pages that are not for all: the API server authenticates the token and its user is asked for a right.
 
 use std::{
     collections::HashMap,
@@ -39,7 +39,7 @@ pub(crate) enum Right {
 }
 
 /// Answers of the API server, by the hash of the token.
-pub(crate) struct Access {
+pub(crate) struct TokenAccess {
     client: Client,
     right: Right,
     known: Mutex<HashMap<Sha256, (Verdict, Instant)>>,
@@ -55,7 +55,7 @@ enum Verdict {
     Forbidden,
 }
 
-impl Access {
+impl TokenAccess {
     /// Asks with this client, whose user needs the role `system:auth-delegator` or the same rules.
     pub(crate) fn new(client: Client, right: Right) -> Self {
         Self {
@@ -151,7 +151,7 @@ fn access_of(user: UserInfo) -> SubjectAccessReview {
 }
 
 /// Answers 401 without a valid token, and 403 to users without the right.
-pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(access): State<Arc<TokenAccess>>, request: Request, next: Next) -> Response {
     let Some(token) = bearer(request.headers()) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };

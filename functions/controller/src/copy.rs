@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     catalog::ClusterCatalog,
     conditions::Fact,
-    mirrors::{self, MirrorError},
+    mirrors::{self, MirrorRefusal},
     poll::{Polled, unpacked},
     reconcile::Reconciler,
 };
@@ -31,7 +31,7 @@ impl Reconciler {
         object: &ClusterCatalog,
         catalog: &Catalog,
         annotation: &str,
-    ) -> Result<Polled, MirrorError> {
+    ) -> Result<Polled, MirrorRefusal> {
         let location = mirrors::location(annotation)?;
         let access = self.mirrors.access(&location).await?;
         let repository = repository(&location);
@@ -52,7 +52,7 @@ impl Reconciler {
             permits: self.mirrors.permits.clone(),
             ..SyncOptions::default()
         };
-        let address = location.mirror().parse().map_err(|_| MirrorError::NotUrl)?;
+        let address = location.mirror().parse().map_err(|_| MirrorRefusal::NotUrl)?;
         let origin = match HttpOrigin::new(address, access.http) {
             Ok(origin) => origin,
             Err(error) => return Ok(Polled::failed(chain(&error), false)),

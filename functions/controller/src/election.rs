@@ -1,5 +1,8 @@
 //! Leader election over the Lease of catalogd.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -19,7 +22,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    lease::{Decision, LEASE_TIME, RENEW_TIME, RETRY_TIME, SeenLease, released},
+    lease::{LEASE_TIME, LeaseDecision, RENEW_TIME, RETRY_TIME, SeenLease, released},
     replicas::FIRST_LOOK,
 };
 
@@ -209,7 +212,7 @@ impl Election {
             }),
         });
         let spec = match decision {
-            Decision::Write(_) if does_yield => {
+            LeaseDecision::Write(_) if does_yield => {
                 if self.logged.as_deref() != Some(YIELD_ANNOTATION) {
                     tracing::warn!("the Lease has the annotation {YIELD_ANNOTATION}, so this program does not lead");
                     self.logged = Some(YIELD_ANNOTATION.to_owned());
@@ -218,8 +221,8 @@ impl Election {
                 self.try_release().await?;
                 return Ok(false);
             }
-            Decision::Write(spec) => Some(*spec),
-            Decision::Wait(holder) => {
+            LeaseDecision::Write(spec) => Some(*spec),
+            LeaseDecision::Wait(holder) => {
                 if self.logged.as_ref() != Some(&holder) {
                     let is_replica = self.sight.borrow().address.is_some();
                     tracing::info!(
@@ -261,159 +264,4 @@ fn address(lease: &Lease) -> Option<String> {
     let (leader, address) = annotations.get(LEADER_ANNOTATION)?.split_once(' ')?;
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     (leader == holder).then(|| address.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use axum::{
-        Router,
-        body::Bytes,
-        extract::State,
-        http::{Method, StatusCode},
-    };
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// The Lease as the API server has it, and whether that answers.
-    #[derive(Clone, Default)]
-    struct Cluster(Arc<Mutex<(Value, bool)>>);
-
-    async fn answer(State(cluster): State<Cluster>, method: Method, body: Bytes) -> (StatusCode, String) {
-        let mut state = cluster.0.lock().unwrap();
-        let (lease, is_down) = &mut *state;
-        let status = match (method, serde_json::from_slice::<Value>(&body)) {
-            _ if *is_down => StatusCode::SERVICE_UNAVAILABLE,
-            (Method::GET, _) if lease.is_null() => StatusCode::NOT_FOUND,
-            (Method::GET, _) => return (StatusCode::OK, lease.to_string()),
-            (_, Ok(written)) if written["metadata"]["resourceVersion"] == lease["metadata"]["resourceVersion"] => {
-                *lease = written;
-                let version = format!("{:x}", rand::random::<u64>());
-                lease["metadata"]["resourceVersion"] = json!(version);
-                return (StatusCode::OK, lease.to_string());
-            }
-            _ => StatusCode::CONFLICT,
-        };
-        let reason = if status == StatusCode::NOT_FOUND {
-            "NotFound"
-        } else {
-            ""
-        };
-        let body = json!({"kind": "Status", "code": status.as_u16(), "reason": reason, "message": ""});
-        (status, body.to_string())
-    }
-
-    impl Cluster {
-        fn candidate(&self) -> Election {
-            let service = Router::new().fallback(answer).with_state(self.clone());
-            Election::new(Client::new(service, "default"), "olmv1-system", None)
-        }
-
-        fn holder(&self) -> String {
-            let state = self.0.lock().unwrap();
-            state.0["spec"]["holderIdentity"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()
-        }
-
-        fn annotate(&self, annotations: Value) {
-            self.0.lock().unwrap().0["metadata"]["annotations"] = annotations;
-        }
-
-        fn set_down(&self, is_down: bool) {
-            self.0.lock().unwrap().1 = is_down;
-        }
-    }
-
-    /// Returns the seconds for which something takes.
-    async fn seconds<T>(work: impl Future<Output = T>) -> (u64, T) {
-        let begin = Instant::now();
-        let ended = work.await;
-        (begin.elapsed().as_secs(), ended)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn released_lease_is_acquired_at_the_next_try() {
-        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-        let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
-        assert_eq!(seconds(first.acquire(&stop)).await, (0, true));
-        assert_eq!(cluster.holder(), first.me);
-        let me = first.me.clone();
-        let waiting = async {
-            sleep(Duration::from_secs(300)).await;
-            assert_eq!(cluster.holder(), me, "it is renewed");
-        };
-        let holding = first.hold(&stop, |_| {});
-        tokio::select! {
-            () = waiting => {}
-            () = holding => panic!("the Lease was lost"),
-            _ = second.acquire(&stop) => panic!("there are two leaders"),
-        }
-        first.release().await;
-        assert_eq!(cluster.holder(), "");
-        let (waited, acquired) = seconds(second.acquire(&stop)).await;
-        assert!(acquired && waited <= 32, "{waited}");
-        assert_eq!(cluster.holder(), second.me);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn leader_that_cannot_renew_ends_before_another_one_leads() {
-        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-        let mut first = cluster.candidate();
-        assert!(first.acquire(&stop).await);
-        cluster.set_down(true);
-        let (held, ()) = seconds(first.hold(&stop, |_| {})).await;
-        assert!((107..=120).contains(&held), "{held}");
-        cluster.set_down(false);
-        // It has seen the Lease for the first time now, whatever its times say.
-        let (waited, acquired) = seconds(cluster.candidate().acquire(&stop)).await;
-        assert!(acquired && waited >= 137, "{waited}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
-        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-        let mut first = cluster.candidate();
-        assert!(first.acquire(&stop).await);
-        cluster.annotate(json!({YIELD_ANNOTATION: "true"}));
-        let (held, ()) = seconds(first.hold(&stop, |_| {})).await;
-        assert!(held <= 26 && cluster.holder().is_empty(), "{held}");
-        let waiting = timeout(Duration::from_secs(600), first.acquire(&stop)).await;
-        assert!(waiting.is_err() && cluster.holder().is_empty());
-        cluster.annotate(json!({}));
-        assert!(first.acquire(&stop).await);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn short_failure_of_the_api_server_changes_no_leader() {
-        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-        let mut first = cluster.candidate();
-        assert!(first.acquire(&stop).await);
-        let failure = async {
-            cluster.set_down(true);
-            sleep(Duration::from_secs(90)).await;
-            cluster.set_down(false);
-            sleep(Duration::from_secs(200)).await;
-        };
-        tokio::select! {
-            () = failure => {}
-            () = first.hold(&stop, |_| {}) => panic!("the Lease was lost"),
-        }
-        assert_eq!(cluster.holder(), first.me);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn stopped_replica_waits_no_longer_and_releases_only_its_own_lease() {
-        let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-        let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
-        assert!(first.acquire(&stop).await);
-        stop.cancel();
-        assert_eq!(seconds(second.acquire(&stop)).await, (0, false));
-        second.release().await;
-        assert_eq!(cluster.holder(), first.me);
-        assert_eq!(seconds(first.hold(&stop, |_| {})).await, (0, ()));
-    }
 }

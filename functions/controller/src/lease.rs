@@ -17,9 +17,9 @@ pub(crate) const RETRY_TIME: Duration = Duration::from_secs(26);
 #[derive(Debug, Default)]
 pub(crate) struct SeenLease(Option<(LeaseSpec, Instant)>);
 
-/// Decision about a Lease.
+/// LeaseDecision about a Lease.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Decision {
+pub(crate) enum LeaseDecision {
     /// Write this. The write must fail if another replica has written meanwhile.
     Write(Box<LeaseSpec>),
     /// The replica of this name leads.
@@ -40,10 +40,16 @@ impl SeenLease {
     }
 
     /// Decides for the replica `me` about the Lease that was read now; `None` if there is none.
-    pub(crate) fn decide(&mut self, found: Option<LeaseSpec>, me: &str, now: Instant, time: &MicroTime) -> Decision {
+    pub(crate) fn decide(
+        &mut self,
+        found: Option<LeaseSpec>,
+        me: &str,
+        now: Instant,
+        time: &MicroTime,
+    ) -> LeaseDecision {
         let Some(found) = found else {
             self.0 = None;
-            return Decision::Write(Box::new(held(me, time, time, 0)));
+            return LeaseDecision::Write(Box::new(held(me, time, time, 0)));
         };
         let since = match &self.0 {
             Some((known, since)) if *known == found => *since,
@@ -54,15 +60,15 @@ impl SeenLease {
         let transitions = found.lease_transitions.unwrap_or_default();
         if holder == me {
             let acquired = found.acquire_time.as_ref().unwrap_or(time);
-            return Decision::Write(Box::new(held(me, acquired, time, transitions)));
+            return LeaseDecision::Write(Box::new(held(me, acquired, time, transitions)));
         }
         // The holder decides how long its Lease is valid.
         let seconds = found.lease_duration_seconds.unwrap_or_default().max(0);
         let valid = Duration::from_secs(seconds.unsigned_abs().into());
         if !holder.is_empty() && now < since + valid {
-            return Decision::Wait(holder.to_owned());
+            return LeaseDecision::Wait(holder.to_owned());
         }
-        Decision::Write(Box::new(held(me, time, time, transitions.saturating_add(1))))
+        LeaseDecision::Write(Box::new(held(me, time, time, transitions.saturating_add(1))))
     }
 }
 
@@ -98,10 +104,10 @@ mod tests {
         MicroTime(Timestamp::from_second(second).unwrap())
     }
 
-    fn written(decision: Decision) -> LeaseSpec {
+    fn written(decision: LeaseDecision) -> LeaseSpec {
         match decision {
-            Decision::Write(spec) => *spec,
-            Decision::Wait(holder) => panic!("waits for {holder}"),
+            LeaseDecision::Write(spec) => *spec,
+            LeaseDecision::Wait(holder) => panic!("waits for {holder}"),
         }
     }
 
@@ -126,7 +132,7 @@ mod tests {
             let found = held("other", &time(1), &time(renewed), 4);
             seen.decide(Some(found), "me", start + Duration::from_secs(seconds), &time(9))
         };
-        let waits = Decision::Wait("other".to_owned());
+        let waits = LeaseDecision::Wait("other".to_owned());
         // However old its times are: the clock of its holder may be wrong.
         assert_eq!(decide(2, 0), waits);
         assert_eq!(decide(2, 136), waits);

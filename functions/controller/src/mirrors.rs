@@ -42,7 +42,7 @@ pub(crate) struct MirrorAccess {
 
 /// Reason for which a mirror is not asked. No message quotes a Secret.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MirrorError {
+pub(crate) enum MirrorRefusal {
     #[error(
         "the annotation catalog-mirror/source is not the URL of a catalog in a mirror: write https://HOST/catalogs/NAME"
     )]
@@ -78,7 +78,7 @@ pub(crate) enum MirrorError {
     Key(String, &'static str, #[source] KeyError),
 }
 
-impl MirrorError {
+impl MirrorRefusal {
     /// True if only another annotation, or another start of this program, can help.
     pub(crate) const fn is_terminal(&self) -> bool {
         matches!(
@@ -113,16 +113,16 @@ impl FromStr for MirrorOrigin {
 }
 
 /// Parses the text of the annotation.
-pub(crate) fn location(text: &str) -> Result<MirrorLocation, MirrorError> {
+pub(crate) fn location(text: &str) -> Result<MirrorLocation, MirrorRefusal> {
     let location: MirrorLocation = text.parse().map_err(|error| match error {
-        MirrorLocationError::NotUrl => MirrorError::NotUrl,
-        MirrorLocationError::Secret => MirrorError::Credentials,
-        MirrorLocationError::NoCatalog => MirrorError::NoCatalog,
+        MirrorLocationError::NotUrl => MirrorRefusal::NotUrl,
+        MirrorLocationError::Secret => MirrorRefusal::Credentials,
+        MirrorLocationError::NoCatalog => MirrorRefusal::NoCatalog,
     })?;
     // `..%2f` stays as it is in a URL, and a server that decodes it would leave the allowed path.
     let path = location.mirror().split_once("://").map_or("", |(_, rest)| rest);
     if path.contains('%') || path.contains("//") {
-        return Err(MirrorError::Path);
+        return Err(MirrorRefusal::Path);
     }
     Ok(location)
 }
@@ -140,53 +140,53 @@ impl Mirrors {
     }
 
     /// Returns the settings for a mirror, from its Secret as it is now. Sends nothing to the mirror.
-    pub(crate) async fn access(&self, location: &MirrorLocation) -> Result<MirrorAccess, MirrorError> {
+    pub(crate) async fn access(&self, location: &MirrorLocation) -> Result<MirrorAccess, MirrorRefusal> {
         let allowed = self
             .origins
             .iter()
             .filter(|origin| location.mirror().starts_with(&origin.url));
         let Some(origin) = allowed.max_by_key(|origin| origin.url.len()) else {
-            return Err(MirrorError::NotAllowed(location.mirror().to_owned()));
+            return Err(MirrorRefusal::NotAllowed(location.mirror().to_owned()));
         };
         let Some(secret) = &origin.secret else {
             return Ok(MirrorAccess::default());
         };
         let name = format!("{}/{secret}", self.namespace);
         let Ok(read) = timeout(READ_TIME, self.secrets.get_opt(secret)).await else {
-            return Err(MirrorError::NoAnswer(name));
+            return Err(MirrorRefusal::NoAnswer(name));
         };
         match read {
             Ok(Some(found)) => access(name, found, origin.url.starts_with("http:")),
-            Ok(None) => Err(MirrorError::NoSecret(name)),
-            Err(kube::Error::Api(status)) if status.code == 403 => Err(MirrorError::Forbidden(name)),
-            Err(error) => Err(MirrorError::Read(name, error)),
+            Ok(None) => Err(MirrorRefusal::NoSecret(name)),
+            Err(kube::Error::Api(status)) if status.code == 403 => Err(MirrorRefusal::Forbidden(name)),
+            Err(error) => Err(MirrorRefusal::Read(name, error)),
         }
     }
 }
 
 /// Returns the settings that a Secret stands for. Certificates are parsed by the client that uses them.
-fn access(name: String, secret: Secret, is_plain_http: bool) -> Result<MirrorAccess, MirrorError> {
+fn access(name: String, secret: Secret, is_plain_http: bool) -> Result<MirrorAccess, MirrorRefusal> {
     let mut data: BTreeMap<String, ByteString> = secret.data.unwrap_or_default();
     let mut take = |key: &str| data.remove(key).map(|bytes| bytes.0);
     let mut keys = Vec::new();
     for key in PUBLIC_KEYS {
         if let Some(pem) = take(key) {
             let read = PublicKey::from_pem(&pem);
-            keys.extend(read.map_err(|error| MirrorError::Key(name.clone(), key, error))?);
+            keys.extend(read.map_err(|error| MirrorRefusal::Key(name.clone(), key, error))?);
         }
     }
     let client_certificate = match (take("tls.crt"), take("tls.key")) {
         (Some(chain), Some(key)) => Some(ClientCertificate { chain, key }),
         (None, None) => None,
-        _ => return Err(MirrorError::HalfCertificate(name)),
+        _ => return Err(MirrorRefusal::HalfCertificate(name)),
     };
     let headers = match take("header") {
         Some(bytes) => header_fields(&String::from_utf8_lossy(&bytes)),
         None => Ok(Default::default()),
     };
-    let headers = headers.map_err(|line| MirrorError::Header(name.clone(), line))?;
+    let headers = headers.map_err(|line| MirrorRefusal::Header(name.clone(), line))?;
     if is_plain_http && (client_certificate.is_some() || !headers.is_empty()) {
-        return Err(MirrorError::PlainHttp(name));
+        return Err(MirrorRefusal::PlainHttp(name));
     }
     let http = FetchSettings {
         ca_pem: take("ca.crt"),

@@ -39,7 +39,7 @@ use crate::{
     poll::{next_poll, whole_seconds},
     replicas::{Leadership, pointer_hash},
     schedule::{self, LastPoll, Seen},
-    secrets::PullSecrets,
+    secrets::ClusterSecrets,
 };
 
 /// Wait after an error of the API server or of the store.
@@ -61,7 +61,7 @@ pub(crate) struct Reconciler {
     pub(crate) objects: reflector::Store<ClusterCatalog>,
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) secrets: PullSecrets,
+    pub(crate) secrets: ClusterSecrets,
     pub(crate) mirrors: Mirrors,
     pub(crate) events: Recorder,
     pub(crate) metrics: ControllerMetrics,

@@ -21,7 +21,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
-    access::{self, Access, Right},
+    access::{self, Right, TokenAccess},
     authorities::Authorities,
     catalog::ClusterCatalog,
     election::Election,
@@ -31,7 +31,7 @@ use crate::{
     mirrors::Mirrors,
     reconcile::Reconciler,
     replicas::{self, FollowSettings, Follower, Leadership},
-    secrets::PullSecrets,
+    secrets::ClusterSecrets,
     token::OwnToken,
     webhook, wiring,
     worker::Worker,
@@ -207,7 +207,7 @@ impl Program {
 
     /// Returns the routes of the HTTP API: those of the catalogs, some of which another replica may answer, and the leader's list.
     fn api(&self, catalogs: Router) -> Router {
-        let access = Arc::new(Access::new(self.client.clone(), Right::Replica));
+        let access = Arc::new(TokenAccess::new(self.client.clone(), Right::Replica));
         let list = Router::new()
             .route(replicas::LIST_PATH, get(replicas::answer))
             .with_state(self.leadership.clone())
@@ -226,7 +226,7 @@ impl Program {
             let objects = objects.state();
             polls.refresh(objects.iter().map(|object| object.name()));
         });
-        let access = Arc::new(Access::new(self.client.clone(), Right::Metrics));
+        let access = Arc::new(TokenAccess::new(self.client.clone(), Right::Metrics));
         let routes = page
             .route()
             .layer(middleware::from_fn_with_state(access, access::check));
@@ -269,7 +269,7 @@ impl Program {
             mirror,
             store: self.store.clone(),
             mirrors,
-            secrets: PullSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
+            secrets: ClusterSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
             metrics,
             base: self.flags.base(),

@@ -27,7 +27,7 @@ pub(crate) struct ObjectName {
 }
 
 /// Keeps the logins of the registry client equal to the secrets. Each is read by its name, so the role need not list secrets.
-pub(crate) struct PullSecrets {
+pub(crate) struct ClusterSecrets {
     client: Client,
     global: Option<ObjectName>,
     logins: Logins,
@@ -52,7 +52,7 @@ enum SecretsError {
     Logins(#[from] source::CredentialsError),
 }
 
-impl PullSecrets {
+impl ClusterSecrets {
     /// Sets `logins` from the secrets of the cluster.
     pub(crate) fn new(client: Client, global: Option<ObjectName>, logins: Logins) -> Self {
         Self {

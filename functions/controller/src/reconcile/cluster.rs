@@ -27,7 +27,7 @@ use crate::{
     catalog::ClusterCatalog,
     metrics::ControllerMetrics,
     mirrors::{MirrorOrigin, Mirrors},
-    secrets::{ObjectName, PullSecrets},
+    secrets::{ClusterSecrets, ObjectName},
 };
 
 const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
@@ -232,7 +232,7 @@ fn controller(
         objects: known,
         mirror: Arc::new(mirror),
         store,
-        secrets: PullSecrets::new(client.clone(), Some(global), logins),
+        secrets: ClusterSecrets::new(client.clone(), Some(global), logins),
         mirrors: Mirrors::new(
             client.clone(),
             "olmv1-system",

@@ -16,9 +16,10 @@ use tokio::{
 };
 
 use super::{
-    ALL, ReplicaList,
-    link::{LeaderLink, LinkSettings, Report},
-    rules::{Fence, LAG, Standing},
+    ReplicaList,
+    follow_state::FollowState,
+    link::{FollowerReport, LeaderLink, LinkSettings},
+    rules::{LAG, Standing},
 };
 use crate::election::LeaseSight;
 
@@ -32,8 +33,6 @@ const COPIES_MAX: usize = 4;
 const COPY_TIME: Duration = Duration::from_secs(600);
 /// Time before a copy that failed is tried again.
 const COPY_RETRY: Duration = Duration::from_secs(5);
-/// Maximum number of bytes of the names of catalogs in a report. Servers limit the size of headers.
-const NAMES_MAX: usize = 4096;
 
 /// Settings of a [`Follower`].
 pub(crate) struct FollowSettings {
@@ -53,25 +52,8 @@ pub(crate) struct Follower {
     pub(crate) metric: Gauge,
 }
 
-struct FollowState {
-    is_leading: bool,
-    /// True once the leader does not wait for this replica any more.
-    has_left: bool,
-    fence: Fence,
-    lease: LeaseSight,
-    link: Option<Arc<LeaderLink>>,
-    /// Entity tag of the list; empty before the first one.
-    tag: String,
-    /// Hash of the pointer that the leader has published, by catalog.
-    listed: BTreeMap<String, Sha256>,
-    /// Hash of the pointer in the store, by catalog that was listed.
-    held: BTreeMap<String, Sha256>,
-    /// Time before which a catalog whose copy failed is not copied again.
-    failed: BTreeMap<String, Instant>,
-}
-
 /// The place from which a request for a catalog is answered.
-pub(crate) enum Route {
+pub(crate) enum AnswerPlace {
     /// The store of this replica.
     Own,
     /// The leader, because the store does not have the state that statuses may name.
@@ -148,21 +130,21 @@ impl Follower {
     }
 
     /// Returns the place from which a request for a catalog is answered now.
-    pub(crate) fn route(&self, catalog: &str) -> Route {
+    pub(crate) fn route(&self, catalog: &str) -> AnswerPlace {
         let mut state = self.lock();
         if state.is_leading {
-            return Route::Own;
+            return AnswerPlace::Own;
         }
         if state.has_left {
-            return Route::Unavailable;
+            return AnswerPlace::Unavailable;
         }
         let standing = state.standing();
         let is_behind = state.is_behind(catalog);
         match (standing, &state.link) {
-            (Standing::CutOff, _) => Route::Unavailable,
-            _ if !is_behind => Route::Own,
-            (Standing::InStep, Some(link)) => Route::Forward(Arc::clone(link)),
-            _ => Route::Unavailable,
+            (Standing::CutOff, _) => AnswerPlace::Unavailable,
+            _ if !is_behind => AnswerPlace::Own,
+            (Standing::InStep, Some(link)) => AnswerPlace::Forward(Arc::clone(link)),
+            _ => AnswerPlace::Unavailable,
         }
     }
 
@@ -213,10 +195,10 @@ impl Follower {
         for _ in 0..2 {
             let report = {
                 let state = self.lock();
-                Report {
+                FollowerReport {
                     replica: self.settings.me.clone(),
                     tag: state.tag.clone(),
-                    lacks: header_of(&state),
+                    lacks: state.lacks(),
                 }
             };
             let sent = Instant::now().into_std();
@@ -334,67 +316,6 @@ impl Follower {
     fn lock(&self) -> MutexGuard<'_, FollowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl FollowState {
-    fn new() -> Self {
-        Self {
-            is_leading: false,
-            has_left: false,
-            fence: Fence::new(Instant::now().into_std()),
-            lease: LeaseSight::default(),
-            link: None,
-            tag: String::new(),
-            listed: BTreeMap::new(),
-            held: BTreeMap::new(),
-            failed: BTreeMap::new(),
-        }
-    }
-
-    /// Records the Lease as it was read.
-    fn see(&mut self, lease: LeaseSight) {
-        self.lease = lease;
-        if self.has_other_leader()
-            && let Some(times) = self.lease.times
-        {
-            // What an earlier leader has listed does not count any more. The other program waits for no replica, and each of them
-            // pulls what the statuses name, so this is as good as a contact: the next leader begins after it.
-            *self = Self {
-                has_left: self.has_left,
-                lease: std::mem::take(&mut self.lease),
-                ..Self::new()
-            };
-            self.fence.contacted(times.read);
-        }
-    }
-
-    fn has_other_leader(&self) -> bool {
-        !self.is_leading && self.lease.address.is_none() && !self.lease.holder.is_empty()
-    }
-
-    fn standing(&mut self) -> Standing {
-        self.fence.standing(self.lease.times, Instant::now().into_std())
-    }
-
-    fn is_behind(&self, catalog: &str) -> bool {
-        let listed = self.listed.get(catalog);
-        listed.is_some() && listed != self.held.get(catalog)
-    }
-
-    /// Returns the catalogs whose listed state is not in the store.
-    fn lacking(&self) -> impl Iterator<Item = &str> {
-        self.listed
-            .keys()
-            .map(String::as_str)
-            .filter(|name| self.is_behind(name))
-    }
-}
-
-/// Returns the names of the catalogs that are lacking, as the header has them.
-fn header_of(state: &FollowState) -> String {
-    let names: Vec<&str> = state.lacking().collect();
-    let text = names.join(",");
-    if text.len() > NAMES_MAX { ALL.to_owned() } else { text }
 }
 
 /// Returns the hash of a catalog's pointer in the store; `None` if there is none.

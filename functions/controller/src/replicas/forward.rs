@@ -18,7 +18,7 @@ use fetch::{FetchResponse, RequestSpec};
 use futures_util::stream;
 
 use super::{
-    follower::{Follower, Route},
+    follower::{AnswerPlace, Follower},
     link::LeaderLink,
 };
 
@@ -54,8 +54,8 @@ pub(crate) async fn forward(State(follower): State<Arc<Follower>>, request: Requ
     let is_forwarded = request.headers().contains_key(FORWARDED);
     let catalog = catalog_of(request.uri().path()).map(str::to_owned);
     match catalog.as_deref().map(|catalog| follower.route(catalog)) {
-        Some(Route::Own) => next.run(request).await,
-        Some(Route::Forward(leader)) if !is_forwarded => match saved(request).await {
+        Some(AnswerPlace::Own) => next.run(request).await,
+        Some(AnswerPlace::Forward(leader)) if !is_forwarded => match saved(request).await {
             Ok(request) => request.send(&leader).await,
             Err(refused) => refused,
         },

@@ -46,7 +46,7 @@ pub(crate) struct LeaderLink {
 }
 
 /// Headers of a request for the list.
-pub(crate) struct Report {
+pub(crate) struct FollowerReport {
     pub(crate) replica: String,
     /// Entity tag of the list that is known. Empty for none.
     pub(crate) tag: String,
@@ -103,12 +103,12 @@ impl LeaderLink {
     }
 
     /// Asks for the list. Returns `None` if it is the known one, else the list and its entity tag.
-    pub(crate) async fn ask(&self, report: Report) -> anyhow::Result<Option<(ReplicaList, String)>> {
+    pub(crate) async fn ask(&self, report: FollowerReport) -> anyhow::Result<Option<(ReplicaList, String)>> {
         let ask = self.try_ask(report);
         timeout(ASK_TIME, ask).await.context("there is no answer in time")?
     }
 
-    async fn try_ask(&self, report: Report) -> anyhow::Result<Option<(ReplicaList, String)>> {
+    async fn try_ask(&self, report: FollowerReport) -> anyhow::Result<Option<(ReplicaList, String)>> {
         let mut request = RequestSpec::default().with_bearer_auth(&self.token.read()?);
         request
             .headers

@@ -1,5 +1,6 @@
 //! Replicas: each serves, and one of them polls. The others copy what it has published, and report to it.
 
+mod follow_state;
 mod follower;
 mod forward;
 mod leader;
