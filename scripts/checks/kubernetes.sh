@@ -16,6 +16,7 @@ prepare() {
   secret login "$REGISTRY"
   secret global registry.invalid
   start_own_registry
+  write_registries_conf
 }
 
 # A registry that this part may stop, with the certificates and logins of the suite's.
@@ -34,6 +35,27 @@ start_own_registry() {
   new_image "$WORK/bare:latest"
   umoci config --image "$WORK/bare:latest" --clear=config.labels
   copy_image "oci:$WORK/bare:latest" "docker://$OWN/ns/catalog:bare"
+}
+
+# Both programs read it: a mirror that a cluster without a connection has, and a registry that must not be asked.
+write_registries_conf() {
+  cat >"$WORK/registries.conf" <<TOML
+unqualified-search-registries = ["docker.io"]
+
+[[registry]]
+location = "registry.invalid/mirrored"
+
+[[registry.mirror]]
+location = "$OWN/none"
+
+[[registry.mirror]]
+location = "$OWN/ns"
+
+[[registry]]
+location = "$OWN/blocked"
+blocked = true
+TOML
+  export CONTAINERS_REGISTRIES_CONF=$WORK/registries.conf
 }
 
 up() {
@@ -129,8 +151,10 @@ story() {
   catalog bare-digest "@$(digest bare)"
   catalog hidden :first '' 'availabilityMode: Unavailable'
   catalog held :first
-  for name in tag once digest held; do becomes "$name" Serving "True Available true"; done
-  for name in missing bare; do becomes "$name" Progressing "True Retrying true"; done
+  clustercatalog mirrored registry.invalid/mirrored/catalog:first | kubectl apply -f - >/dev/null
+  clustercatalog blocked "$OWN/blocked/catalog:first" | kubectl apply -f - >/dev/null
+  for name in tag once digest held mirrored; do becomes "$name" Serving "True Available true"; done
+  for name in missing bare blocked; do becomes "$name" Progressing "True Retrying true"; done
   for name in both bare-digest; do becomes "$name" Progressing "False Blocked true"; done
   becomes hidden Serving "False UserSpecifiedUnavailable true"
   record created
@@ -174,13 +198,13 @@ story() {
   stop_peer
   start_peer
   [[ $PEER != ours ]] || while_down
-  for name in tag once missing held late; do becomes "$name" Progressing "True Retrying true"; done
+  for name in tag once missing held late mirrored; do becomes "$name" Progressing "True Retrying true"; done
   # With its store the controller needs no registry for a digest: only catalogd forgets what it knew of them.
   becomes digest Progressing "$(if [[ $PEER == ours ]]; then echo True Succeeded true; else echo True Retrying true; fi)"
   becomes bare-digest Progressing "$(if [[ $PEER == ours ]]; then echo False Blocked true; else echo True Retrying true; fi)"
   record down
   up
-  for name in tag digest once missing held late; do becomes "$name" Progressing "True Succeeded true" 120; done
+  for name in tag digest once missing held late mirrored; do becomes "$name" Progressing "True Succeeded true" 120; done
   becomes bare-digest Progressing "False Blocked true" 120
   record up
 

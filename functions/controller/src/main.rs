@@ -14,6 +14,7 @@ mod mirrors;
 mod named;
 mod poll;
 mod reconcile;
+mod registries_conf;
 mod replicas;
 mod run;
 mod schedule;

@@ -77,7 +77,10 @@ impl Reconciler {
         let Ok(catalog) = spec::catalog(&named) else {
             return false;
         };
-        self.secrets.refresh().await;
+        if let Err(error) = self.prepare_pull().await {
+            tracing::warn!(error = model::text::chain(&error), "cannot pull what a status names");
+            return false;
+        }
         let options = PollOptions {
             accept_gone: true,
             ..PollOptions::default()

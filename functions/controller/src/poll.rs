@@ -7,6 +7,7 @@ use std::{
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::runtime::reflector;
+use model::text::chain;
 use publish::{Catalog, PollError, PollOptions, Report};
 use source::ImageError;
 use tokio_util::task::AbortOnDropHandle;
@@ -15,6 +16,7 @@ use crate::{
     catalog::{CatalogStatus, ClusterCatalog},
     conditions::{BLOCKED, Fact, PROGRESSING},
     reconcile::Reconciler,
+    registries_conf::{self, ConfError},
     schedule::{self, LastPoll},
     spec,
 };
@@ -43,7 +45,12 @@ impl Reconciler {
                 () = self.until_changed(object) => None,
             };
         }
-        self.secrets.refresh().await;
+        if let Err(error) = self.prepare_pull().await {
+            return Some(Polled::failed(
+                format!("source catalog content: {}", chain(&error)),
+                false,
+            ));
+        }
         let force = self.is_copied(object, &catalog).await;
         let mirror = Arc::clone(&self.mirror);
         let polled = catalog.clone();
@@ -69,6 +76,13 @@ impl Reconciler {
             },
             Err(error) => Polled::failed(format!("the poll was broken off: {error}"), false),
         })
+    }
+
+    /// Reads again what decides how images are pulled: logins, and rules for registries.
+    pub(crate) async fn prepare_pull(&self) -> Result<(), ConfError> {
+        self.secrets.refresh().await;
+        self.rules.set(registries_conf::read()?);
+        Ok(())
     }
 
     /// Returns when the object has another generation than this one, or is gone.

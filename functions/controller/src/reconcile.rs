@@ -26,6 +26,7 @@ use kube::{
 use model::CatalogName;
 use publish::Mirror;
 use serde_json::{Value, json};
+use source::RegistryRules;
 use store::Store;
 use tokio::{sync::Notify, time::timeout};
 use tracing::Instrument;
@@ -62,6 +63,8 @@ pub(crate) struct Reconciler {
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) secrets: ClusterSecrets,
+    /// Rules for registries, read again before each poll.
+    pub(crate) rules: RegistryRules,
     pub(crate) mirrors: Mirrors,
     pub(crate) events: Recorder,
     pub(crate) metrics: ControllerMetrics,

@@ -15,7 +15,7 @@ use kube::{
 };
 use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 use publish::{GcMetrics, Mirror};
-use source::Logins;
+use source::{Logins, RegistryRules};
 use store::{Store, StorePlace};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -123,12 +123,13 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         "catalogs that this replica forwards to the leader, because it has not copied their state yet",
         follower.metric.clone(),
     );
-    let logins = Logins::default();
+    let (logins, rules) = (Logins::default(), RegistryRules::default());
     let mirror = Arc::new(wiring::mirror(
         &authorities,
         &place,
         store.clone(),
         &logins,
+        &rules,
         polls.clone(),
     )?);
 
@@ -167,7 +168,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let catalogs = PublishedCatalogs::new(program.store.clone(), settings, requests);
     let routes = program.api(catalogs.router());
     tasks.push(tokio::spawn(api.run(listener, routes, stop.clone())));
-    let reconciler = program.reconciler(mirror, logins, mirrors, namespace, reconciles);
+    let reconciler = program.reconciler(mirror, logins, rules, mirrors, namespace, reconciles);
     let watching = authorities.watch(reconciler.clone(), program.follower.clone());
     let watching = AbortOnDropHandle::new(tokio::spawn(watching));
 
@@ -259,6 +260,7 @@ impl Program {
         &self,
         mirror: Arc<Mirror>,
         logins: Logins,
+        rules: RegistryRules,
         mirrors: Mirrors,
         namespace: String,
         metrics: ControllerMetrics,
@@ -269,6 +271,7 @@ impl Program {
             mirror,
             store: self.store.clone(),
             mirrors,
+            rules,
             secrets: ClusterSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),
             metrics,

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use anyhow::Context;
 use config::{ConfigLoader, RegistryConfig};
 use publish::{Mirror, MirrorSettings, PollMetrics};
-use source::{Images, Logins};
+use source::{Images, Logins, RegistryRules};
 use store::{FolderStore, Store, StorePlace};
 use tokio::net::TcpListener;
 
@@ -60,6 +60,7 @@ pub(crate) fn mirror(
     place: &StorePlace,
     store: Arc<dyn Store>,
     logins: &Logins,
+    rules: &RegistryRules,
     metrics: PollMetrics,
 ) -> anyhow::Result<Mirror> {
     let mut loader = ConfigLoader::new(Duration::ZERO);
@@ -68,7 +69,7 @@ pub(crate) fn mirror(
         ..RegistryConfig::default()
     });
     let mut config = loader.finish()?;
-    config.images.logins = logins.clone();
+    (config.images.logins, config.images.rules) = (logins.clone(), rules.clone());
     let images = Images::new(config.images).context("cannot set up the registry client")?;
     let settings = MirrorSettings {
         identity: place.wants_identity(),

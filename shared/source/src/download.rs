@@ -136,7 +136,7 @@ impl Images {
         space: &DownloadSpace,
     ) -> Result<Download, Error> {
         let limit = self.settings().pull_timeout;
-        let blobs = BlobSource::Registry(self.session(reference));
+        let blobs = self.registry_with(reference, digest).await?;
         let copying = self.copy(&blobs, digest, empty, space);
         let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
         let copied = timeout(limit, copying).await.map_err(|_| Error::Timeout(limit))?;

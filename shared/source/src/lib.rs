@@ -31,7 +31,7 @@ pub use crate::git::{GitFault, GitLocation, GitLocationError};
 pub use crate::images::{Images, Pull, SkippableLayers};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::mirror::{MirrorError, MirrorLocation, MirrorLocationError};
-pub use crate::registry::{Pushed, RegistryFailure, RegistryFault};
+pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::{SourceSettings, TargetPlatform};
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};

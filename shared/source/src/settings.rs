@@ -10,6 +10,7 @@ use trust::Trust;
 
 use crate::auth::Logins;
 use crate::download::DownloadSpace;
+use crate::registry::RegistryRules;
 
 /// Settings for reading images. The default suits a public registry.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct SourceSettings {
     pub logins: Logins,
     /// Header fields for web servers, by host: archives and other mirrors. Registries use credential files alone. Default: none.
     pub header_files: HeaderFiles,
+    /// Mirrors of registries, and registries that must not be asked. Default: none.
+    pub rules: RegistryRules,
     /// Connections: CA files, plain HTTP, proxy, time-outs, retries.
     pub http: FetchSettings,
     /// Platform to choose from an index. Default: linux/amd64, because a catalog has the same files for all platforms.
@@ -57,6 +60,7 @@ impl Default for SourceSettings {
             auth_files: Vec::new(),
             logins: Logins::default(),
             header_files: HeaderFiles::default(),
+            rules: RegistryRules::default(),
             http: FetchSettings::default(),
             platform: TargetPlatform::default(),
             resolve_timeout: Duration::from_secs(2 * 60),

@@ -78,7 +78,7 @@ impl Images {
             return Ok(Signatures::default());
         };
         let mut found = SignatureSearch {
-            session: self.session(reference),
+            session: self.session_with(reference, digest.as_str()).await?,
             signatures: Signatures::default(),
             left: self.limits().signatures,
         };

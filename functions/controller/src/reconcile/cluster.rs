@@ -249,6 +249,7 @@ fn controller(
         namespace: "olmv1-system".to_owned(),
         last: Mutex::new(HashMap::new()),
         all_due: Default::default(),
+        rules: Default::default(),
     };
     (writer, Arc::new(reconciler))
 }

@@ -18,6 +18,8 @@ pub struct RegistryFailure {
     pub at: Option<String>,
     /// The failure, without secrets that were sent.
     pub fault: RegistryFault,
+    /// Failures of the mirrors that were asked before, in words.
+    pub failed_mirrors: Vec<String>,
 }
 
 impl fmt::Display for RegistryFailure {
@@ -27,10 +29,11 @@ impl fmt::Display for RegistryFailure {
             write!(f, ", at {host}")?;
         }
         write!(f, ": {}", self.fault)?;
-        match self.fault.advice(self.at.as_ref().unwrap_or(&self.registry)) {
-            Some(advice) => write!(f, "; {advice}"),
-            None => Ok(()),
+        if let Some(advice) = self.fault.advice(self.at.as_ref().unwrap_or(&self.registry)) {
+            write!(f, "; {advice}")?;
         }
+        let mut mirrors = self.failed_mirrors.iter();
+        mirrors.try_for_each(|failure| write!(f, "; before that its mirror failed: {failure}"))
     }
 }
 
@@ -62,6 +65,9 @@ pub enum RegistryFault {
         /// The manifest, tag or blob in words.
         what: String,
     },
+    /// A rule of [`RegistryRules`](crate::RegistryRules) forbids pulls from it.
+    #[error("registries.conf blocks it")]
+    Blocked,
     /// 400 to a plain HTTP request, the usual answer of a server that expects TLS.
     #[error("400, it refuses plain http")]
     PlainHttpRefused,
@@ -122,7 +128,7 @@ impl RegistryFault {
             Self::WebPage => Some("a proxy or a login page stands in between, or this is no registry".to_owned()),
             Self::Fetch(error) => fetch_advice(error, host),
             Self::UploadLocation => Some("a proxy in front of it may have to pass its name and scheme on".to_owned()),
-            Self::Digest(_) | Self::Challenge | Self::TokenService { .. } | Self::Url(_) => None,
+            Self::Blocked | Self::Digest(_) | Self::Challenge | Self::TokenService { .. } | Self::Url(_) => None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod link;
 mod manifest;
 mod push;
 mod referrers;
+mod rules;
 mod signatures;
 mod token;
 
@@ -45,6 +46,8 @@ pub use error::{RegistryFailure, RegistryFault};
 #[cfg(test)]
 pub(crate) use link::next as next_link;
 pub use push::Pushed;
+pub(crate) use rules::Places;
+pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
 
 /// Connections, tokens and facts about registries, shared by all pulls of a process.
 #[derive(Clone)]
@@ -78,6 +81,8 @@ pub(crate) struct Session {
     login: OnceCell<Option<Login>>,
     /// The token that was sent last.
     sent_token: Mutex<Option<Arc<str>>>,
+    /// Failures of the mirrors that were asked before, for errors.
+    failed_mirrors: Vec<String>,
 }
 
 impl RegistryClient {
@@ -115,11 +120,17 @@ impl RegistryClient {
             auth: Arc::clone(states.entry(key).or_default()),
             login: OnceCell::new(),
             sent_token: Mutex::default(),
+            failed_mirrors: Vec::new(),
         }
     }
 }
 
 impl Session {
+    /// Names failed mirrors in each error.
+    pub(crate) fn after(self, failed_mirrors: Vec<String>) -> Self {
+        Self { failed_mirrors, ..self }
+    }
+
     /// Returns the bytes received and the requests sent so far.
     pub(crate) fn traffic(&self) -> Traffic {
         self.fetcher.traffic()
@@ -147,7 +158,7 @@ impl Session {
         &self.settings
     }
 
-    fn failed(&self, fault: impl Into<RegistryFault>) -> Error {
+    pub(crate) fn failed(&self, fault: impl Into<RegistryFault>) -> Error {
         self.failed_by(None, fault.into())
     }
 
@@ -168,6 +179,7 @@ impl Session {
             repository: self.repository.clone(),
             at,
             fault: fault.with_shown_text(|text| secrets.show(text)),
+            failed_mirrors: self.failed_mirrors.clone(),
         }))
     }
 

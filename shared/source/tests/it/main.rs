@@ -15,6 +15,7 @@ mod kit;
 mod layers;
 mod limits;
 mod mirror;
+mod mirrored;
 mod push;
 mod signatures;
 mod tls;

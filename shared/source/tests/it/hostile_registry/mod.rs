@@ -191,6 +191,7 @@ fn fault(fault: &RegistryFault) -> &'static str {
         RegistryFault::Unauthorized { .. } => "unauthorized",
         RegistryFault::Forbidden { .. } => "forbidden",
         RegistryFault::NotFound { .. } => "not found",
+        RegistryFault::Blocked => "blocked",
         RegistryFault::PlainHttpRefused => "plain refused",
         RegistryFault::Digest(_) => "malformed digest",
         RegistryFault::WebPage => "page",

@@ -1,0 +1,268 @@
+//! Mirrors of registries, and registries that are blocked, from the files of podman and CRI-O (containers-registries.conf(5)).
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use source::{RegistryMirror, RegistryRule};
+
+/// File of the rules, and the folder whose files `*.conf` add some.
+const FILE: &str = "/etc/containers/registries.conf";
+const FOLDER: &str = "/etc/containers/registries.conf.d";
+
+/// Variable that names another file.
+const FILE_VARIABLE: &str = "CONTAINERS_REGISTRIES_CONF";
+
+/// Failure to read the rules. Without them an image might be pulled from a registry that is blocked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfError {
+    #[error("cannot read {0}")]
+    Read(PathBuf, #[source] io::Error),
+    #[error("cannot parse {0}")]
+    Parse(PathBuf, #[source] toml::de::Error),
+    #[error("{0}: registry {1:?} {2}")]
+    Rule(PathBuf, String, &'static str),
+}
+
+/// A file of version 2. Other keys are for the programs that pull images to run them.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    registry: Vec<RegistryTable>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+struct RegistryTable {
+    prefix: String,
+    location: String,
+    blocked: bool,
+    mirror_by_digest_only: bool,
+    mirror: Vec<MirrorTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct MirrorTable {
+    location: String,
+    #[serde(default)]
+    pull_from_mirror: PullFromMirror,
+}
+
+#[derive(Deserialize, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum PullFromMirror {
+    #[default]
+    All,
+    DigestOnly,
+    TagOnly,
+}
+
+/// Returns the rules of this machine. Files that do not exist have none.
+pub(crate) fn read() -> Result<Vec<RegistryRule>, ConfError> {
+    let file = env::var_os(FILE_VARIABLE).map_or_else(|| FILE.into(), PathBuf::from);
+    read_from(&file, Path::new(FOLDER))
+}
+
+/// A later file replaces the rule of the same prefix.
+fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError> {
+    let mut files = vec![file.to_owned()];
+    files.extend(added(folder).map_err(|error| ConfError::Read(folder.to_owned(), error))?);
+    let mut rules: Vec<RegistryRule> = Vec::new();
+    for file in files {
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(ConfError::Read(file, error)),
+        };
+        let document: Document = match toml::from_str(&text) {
+            Ok(document) => document,
+            Err(error) => return Err(ConfError::Parse(file, error)),
+        };
+        for table in document.registry {
+            let name = table.name().to_owned();
+            let rule = rule(table).map_err(|problem| ConfError::Rule(file.clone(), name, problem))?;
+            rules.retain(|known| known.prefix != rule.prefix);
+            rules.push(rule);
+        }
+    }
+    Ok(rules)
+}
+
+fn added(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let listed: io::Result<Vec<_>> = listed.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut files = listed?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "conf"));
+    files.sort();
+    Ok(files)
+}
+
+impl RegistryTable {
+    /// Returns the text by which a person finds the table.
+    fn name(&self) -> &str {
+        if self.prefix.is_empty() {
+            &self.location
+        } else {
+            &self.prefix
+        }
+    }
+}
+
+fn rule(table: RegistryTable) -> Result<RegistryRule, &'static str> {
+    let prefix = place(table.name()).ok_or("has neither prefix nor location")?;
+    let mirror = |mirror: MirrorTable| {
+        let only = match (table.mirror_by_digest_only, mirror.pull_from_mirror) {
+            (true, PullFromMirror::TagOnly) => return Err("has mirror-by-digest-only and a mirror for tags only"),
+            (true, _) => PullFromMirror::DigestOnly,
+            (false, only) => only,
+        };
+        Ok(RegistryMirror {
+            location: place(&mirror.location).ok_or("has a mirror without location")?,
+            for_tags: only != PullFromMirror::DigestOnly,
+            for_digests: only != PullFromMirror::TagOnly,
+        })
+    };
+    Ok(RegistryRule {
+        prefix,
+        location: place(&table.location),
+        is_blocked: table.blocked,
+        mirrors: table.mirror.into_iter().map(mirror).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Returns a host with a path, without a slash at its end.
+fn place(text: &str) -> Option<String> {
+    let text = text.trim_end_matches('/');
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the rules of a file and of files in the folder, or the error.
+    fn rules(file: &str, added: &[(&str, &str)]) -> Result<Vec<RegistryRule>, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("registries.conf");
+        fs::write(&path, file).unwrap();
+        let folder = dir.path().join("d");
+        fs::create_dir(&folder).unwrap();
+        for (name, text) in added {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        read_from(&path, &folder).map_err(|error| model::text::chain(&error))
+    }
+
+    fn mirror(location: &str, for_tags: bool, for_digests: bool) -> RegistryMirror {
+        RegistryMirror {
+            location: location.to_owned(),
+            for_tags,
+            for_digests,
+        }
+    }
+
+    const FILE: &str = r#"
+unqualified-search-registries = ["docker.io"]
+short-name-mode = "enforcing"
+
+[[registry]]
+prefix = "quay.io/a"
+location = "internal.lab/a/"
+insecure = true
+
+[[registry.mirror]]
+location = "one.lab"
+
+[[registry.mirror]]
+location = "two.lab:5000/x/"
+pull-from-mirror = "digest-only"
+
+[[registry.mirror]]
+location = "three.lab"
+pull-from-mirror = "tag-only"
+
+[[registry]]
+location = "bad.io"
+blocked = true
+
+[[registry]]
+location = "digests.io"
+mirror-by-digest-only = true
+
+[[registry.mirror]]
+location = "four.lab"
+"#;
+
+    #[test]
+    fn tables_become_rules() {
+        let found = rules(FILE, &[]).unwrap();
+        let rule = |prefix: &str, location: &str, is_blocked, mirrors: &[RegistryMirror]| RegistryRule {
+            prefix: prefix.to_owned(),
+            location: Some(location.to_owned()),
+            is_blocked,
+            mirrors: mirrors.to_vec(),
+        };
+        let mirrors = [
+            mirror("one.lab", true, true),
+            mirror("two.lab:5000/x", false, true),
+            mirror("three.lab", true, false),
+        ];
+        assert_eq!(found[0], rule("quay.io/a", "internal.lab/a", false, &mirrors));
+        assert_eq!(found[1], rule("bad.io", "bad.io", true, &[]));
+        assert_eq!(
+            found[2],
+            rule("digests.io", "digests.io", false, &[mirror("four.lab", false, true)])
+        );
+        assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn files_of_the_folder_replace_rules_of_the_same_prefix() {
+        let table = |blocked: bool| format!("[[registry]]\nlocation = 'bad.io'\nblocked = {blocked}\n");
+        let added = [
+            ("2.conf", table(false)),
+            ("1.conf", table(true)),
+            ("3.txt", "{".to_owned()),
+        ];
+        let added = added.each_ref().map(|(name, text)| (*name, text.as_str()));
+        let found = rules(FILE, &added).unwrap();
+        assert_eq!(found.len(), 3);
+        assert!(!found.iter().find(|rule| rule.prefix == "bad.io").unwrap().is_blocked);
+        assert_eq!(
+            read_from(Path::new("/nonexistent/a"), Path::new("/nonexistent/b")).unwrap(),
+            []
+        );
+    }
+
+    #[test]
+    fn wrong_file_is_an_error_that_names_it() {
+        for (file, problem) in [
+            ("[[registry]\n", "cannot parse"),
+            ("registry = 'a'\n", "cannot parse"),
+            ("[[registry]]\nblocked = 'yes'\n", "blocked"),
+            ("[[registry]]\nblocked = true\n", "has neither prefix nor location"),
+            (
+                "[[registry]]\nlocation = 'a'\n[[registry.mirror]]\nlocation = ''\n",
+                "mirror without location",
+            ),
+            (
+                "[[registry]]\nlocation = 'a'\n[[registry.mirror]]\nlocation = 'b'\npull-from-mirror = 'never'\n",
+                "pull-from-mirror",
+            ),
+            (
+                "[[registry]]\nlocation = 'a'\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'b'\npull-from-mirror = 'tag-only'\n",
+                "tags only",
+            ),
+        ] {
+            let error = rules(file, &[]).unwrap_err();
+            assert!(error.contains("registries.conf") && error.contains(problem), "{error}");
+        }
+    }
+}
