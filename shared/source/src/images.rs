@@ -22,16 +22,13 @@ use crate::layers;
 use crate::layout::{Layout, blocking};
 use crate::manifest::{self, ImageDocument, ImageManifest};
 use crate::mirror::{KnownPointers, MirrorLocation, MirrorRequest};
-use crate::registry::{Places, RegistryClient, RegistryFault, Session};
+use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
 use crate::web::WebFault;
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
-
-/// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
-const MIRROR_TIME: Duration = Duration::from_secs(20);
 
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
 #[derive(Clone)]
@@ -319,46 +316,6 @@ impl Images {
         Err(ImageError::Nested(digest).into())
     }
 
-    /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
-    async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
-        let places = self.places(reference, false)?;
-        let mut failed = Vec::new();
-        for mirror in &places.mirrors {
-            let session = self.session(mirror);
-            match ask_mirror(&session, session.resolve(reference)).await {
-                Ok(digest) => return Ok(digest),
-                Err(failure) => failed.push(failure),
-            }
-        }
-        self.session(&places.registry).after(failed).resolve(reference).await
-    }
-
-    /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.
-    pub(crate) async fn session_with(&self, reference: &Reference, version: &str) -> Result<Session, Error> {
-        let places = self.places(reference, version.contains(':'))?;
-        let mut failed = Vec::new();
-        for mirror in &places.mirrors {
-            let session = self.session(mirror);
-            match ask_mirror(&session, session.exists(version)).await {
-                Ok(true) => return Ok(session),
-                Ok(false) => failed.push(format!("{mirror} does not have {version}")),
-                Err(failure) => failed.push(failure),
-            }
-        }
-        Ok(self.session(&places.registry).after(failed))
-    }
-
-    /// Returns the place of an image in a registry or its mirrors.
-    pub(crate) async fn registry_with(&self, reference: &Reference, digest: &Digest) -> Result<BlobSource, Error> {
-        let session = Box::pin(self.session_with(reference, digest.as_str())).await?;
-        Ok(BlobSource::Registry(session))
-    }
-
-    fn places(&self, reference: &Reference, by_digest: bool) -> Result<Places, Error> {
-        let places = self.settings.rules.places(reference, by_digest);
-        places.ok_or_else(|| self.session(reference).failed(RegistryFault::Blocked))
-    }
-
     pub(crate) fn session(&self, reference: &Reference) -> Session {
         self.client.session(reference, &self.settings, "pull")
     }
@@ -401,17 +358,6 @@ impl Images {
     pub(crate) fn layout(&self, dir: &Path) -> Layout {
         Layout::new(dir, &self.settings.limits)
     }
-}
-
-/// Asks a mirror. A failure is not the end, so it is returned in words.
-async fn ask_mirror<T>(session: &Session, asking: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
-    let asked = timeout(MIRROR_TIME, asking).await;
-    let asked = asked.unwrap_or(Err(Error::Timeout(MIRROR_TIME)));
-    asked.map_err(|error| {
-        let failure = model::text::chain(&error.without(&session.sent_secrets()));
-        tracing::debug!(failure, "a mirror of the registry failed");
-        failure
-    })
 }
 
 impl SkippableLayers {

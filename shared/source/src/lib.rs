@@ -17,6 +17,7 @@ mod layout;
 mod lookaside;
 mod manifest;
 mod mirror;
+mod places;
 mod registry;
 mod settings;
 mod signatures;

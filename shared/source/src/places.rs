@@ -1,0 +1,68 @@
+//! The choice between a registry and its mirrors.
+
+use std::time::Duration;
+
+use oci::Digest;
+use oci_client::Reference;
+use tokio::time::timeout;
+
+use crate::blob_source::BlobSource;
+use crate::error::Error;
+use crate::images::Images;
+use crate::registry::{Places, RegistryFault, Session};
+
+/// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
+const MIRROR_TIME: Duration = Duration::from_secs(20);
+
+impl Images {
+    /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
+    pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
+        let places = self.places(reference, false)?;
+        let mut failed = Vec::new();
+        for mirror in &places.mirrors {
+            let session = self.session(mirror);
+            match ask_mirror(&session, session.resolve(reference)).await {
+                Ok(digest) => return Ok(digest),
+                Err(failure) => failed.push(failure),
+            }
+        }
+        self.session(&places.registry).after(failed).resolve(reference).await
+    }
+
+    /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.
+    pub(crate) async fn session_with(&self, reference: &Reference, version: &str) -> Result<Session, Error> {
+        let places = self.places(reference, version.contains(':'))?;
+        let mut failed = Vec::new();
+        for mirror in &places.mirrors {
+            let session = self.session(mirror);
+            match ask_mirror(&session, session.exists(version)).await {
+                Ok(true) => return Ok(session),
+                Ok(false) => failed.push(format!("{mirror} does not have {version}")),
+                Err(failure) => failed.push(failure),
+            }
+        }
+        Ok(self.session(&places.registry).after(failed))
+    }
+
+    /// Returns the place of an image in a registry or its mirrors.
+    pub(crate) async fn registry_with(&self, reference: &Reference, digest: &Digest) -> Result<BlobSource, Error> {
+        let session = Box::pin(self.session_with(reference, digest.as_str())).await?;
+        Ok(BlobSource::Registry(session))
+    }
+
+    fn places(&self, reference: &Reference, by_digest: bool) -> Result<Places, Error> {
+        let places = self.settings().rules.places(reference, by_digest);
+        places.ok_or_else(|| self.session(reference).failed(RegistryFault::Blocked))
+    }
+}
+
+/// Asks a mirror. A failure is not the end, so it is returned in words.
+async fn ask_mirror<T>(session: &Session, asking: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
+    let asked = timeout(MIRROR_TIME, asking).await;
+    let asked = asked.unwrap_or(Err(Error::Timeout(MIRROR_TIME)));
+    asked.map_err(|error| {
+        let failure = model::text::chain(&error.without(&session.sent_secrets()));
+        tracing::debug!(failure, "a mirror of the registry failed");
+        failure
+    })
+}
