@@ -92,7 +92,7 @@ start_ours() {
   mapfile -t flags < <(flags)
   [[ -f $WORK/account.yaml ]] || write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   BEGAN=$(now_ms)
-  start "$WORK/ours.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" "${flags[@]}" --leader-elect \
+  start "$WORK/ours.log" env -u KUBECONFIG "$CONTROLLER" "${flags[@]}" --kubeconfig "$WORK/account.yaml" --leader-elect \
     --webhook-server-port "$(free_port)" --advertise-address "127.0.0.1:$API" "$@"
   CONTROLLER_PID=$STARTED_PID
 }

@@ -15,7 +15,6 @@ const IGNORED: &[&str] = &[
     "add_dir_header",
     "alsologtostderr",
     "feature-gates",
-    "kubeconfig",
     "log_backtrace_at",
     "log_dir",
     "log_file",
@@ -92,6 +91,9 @@ pub(crate) struct Flags {
     /// given several times. Default: none.
     #[arg(long, value_name = "URL[,secret=NAME]", action = ArgAction::Append)]
     pub(crate) mirror_origin: Vec<MirrorOrigin>,
+    /// File with the address of the API server and how to log in. Default: that of KUBECONFIG, else the pod's service account.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// Port of the mutating webhook for ClusterCatalogs, served with --tls-cert.
     #[arg(long, value_name = "PORT", default_value_t = 9443)]
     pub(crate) webhook_server_port: u16,

@@ -81,7 +81,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let started = Instant::now();
     let place = wiring::place(&flags);
     let store = wiring::open(&place).await?;
-    let mut config = kube::Config::infer().await.context("cannot find the API server")?;
+    let mut config = wiring::api_server(flags.kubeconfig.as_deref()).await?;
     (config.read_timeout, config.reset_reader_on_write) = (Some(READ_TIME), true);
     let namespace = match flags.system_namespace.as_str() {
         "" => config.default_namespace.clone(),

@@ -1,9 +1,10 @@
 //! From flags to the parts that do the work.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use config::{ConfigLoader, RegistryConfig};
+use kube::config::Kubeconfig;
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use source::{Images, Logins, RegistryRules};
 use store::{FolderStore, Store, StorePlace};
@@ -25,6 +26,17 @@ const DRAIN: Duration = Duration::from_secs(7);
 pub(crate) fn place(flags: &Flags) -> StorePlace {
     let default = || StorePlace::Folder(flags.cache_dir.join(STORE_FOLDER));
     flags.store.clone().unwrap_or_else(default)
+}
+
+/// Returns the settings for the API server: those of a kubeconfig, else those of the environment.
+pub(crate) async fn api_server(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
+    let Some(path) = kubeconfig else {
+        return kube::Config::infer().await.context("cannot find the API server");
+    };
+    let settings =
+        async { kube::Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &Default::default()).await };
+    let settings = settings.await;
+    settings.with_context(|| format!("cannot use {} (--kubeconfig)", path.display()))
 }
 
 /// Opens the store for writing. A missing folder is created.
