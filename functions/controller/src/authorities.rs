@@ -49,7 +49,7 @@ impl Authorities {
         let Some(folder) = self.folder.as_deref() else {
             return Ok(Vec::new());
         };
-        list(folder).with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))
+        files(folder, "crt").with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))
     }
 
     /// Returns the files for the replica that leads, those for registries among them.
@@ -100,10 +100,11 @@ impl Authorities {
     }
 }
 
-fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Returns the files of a folder with this extension, in the order of their names.
+pub(crate) fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let listed: io::Result<Vec<_>> = fs::read_dir(folder)?.collect();
     let mut files: Vec<PathBuf> = listed?.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "crt"));
+    files.retain(|file| file.extension().is_some_and(|found| found == extension));
     files.sort();
     Ok(files)
 }

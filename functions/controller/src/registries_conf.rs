@@ -8,6 +8,8 @@ use std::{
 use serde::Deserialize;
 use source::{RegistryMirror, RegistryRule};
 
+use crate::authorities::files;
+
 /// File of the rules, and the folder whose files `*.conf` add some.
 const FILE: &str = "/etc/containers/registries.conf";
 const FOLDER: &str = "/etc/containers/registries.conf.d";
@@ -68,10 +70,14 @@ pub(crate) fn read() -> Result<Vec<RegistryRule>, ConfError> {
 
 /// A later file replaces the rule of the same prefix.
 fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError> {
-    let mut files = vec![file.to_owned()];
-    files.extend(added(folder).map_err(|error| ConfError::Read(folder.to_owned(), error))?);
+    let mut all = vec![file.to_owned()];
+    match files(folder, "conf") {
+        Ok(added) => all.extend(added),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(ConfError::Read(folder.to_owned(), error)),
+    }
     let mut rules: Vec<RegistryRule> = Vec::new();
-    for file in files {
+    for file in all {
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -89,19 +95,6 @@ fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError>
         }
     }
     Ok(rules)
-}
-
-fn added(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let listed = match fs::read_dir(folder) {
-        Ok(listed) => listed,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let listed: io::Result<Vec<_>> = listed.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut files = listed?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "conf"));
-    files.sort();
-    Ok(files)
 }
 
 impl RegistryTable {

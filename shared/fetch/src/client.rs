@@ -67,7 +67,7 @@ struct Pools {
     clients: BTreeMap<ClientKind, Client>,
 }
 
-/// What the connections of an HTTP client have in common.
+/// The properties that all connections of an HTTP client share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ClientKind {
     is_plain: bool,

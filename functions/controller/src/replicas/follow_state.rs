@@ -1,4 +1,4 @@
-//! What a follower knows of its leader.
+//! The knowledge of a follower about its leader.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::election::LeaseSight;
 /// Maximum number of bytes of the names of catalogs in a report. Servers limit the size of headers.
 const NAMES_MAX: usize = 4096;
 
-/// What a follower knows of the leader, and of its own store.
+/// A follower's knowledge about the leader and its own store.
 pub(super) struct FollowState {
     pub(super) is_leading: bool,
     /// True once the leader does not wait for this replica any more.

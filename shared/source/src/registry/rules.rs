@@ -1,4 +1,4 @@
-//! Where images are pulled from: mirrors of registries, and registries that must not be asked (containers-registries.conf(5)).
+//! Rules for the place of a pull: mirrors of registries, and registries that must not be asked (containers-registries.conf(5)).
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,7 +8,7 @@ use oci_client::Reference;
 #[derive(Debug, Clone, Default)]
 pub struct RegistryRules(Arc<RwLock<Arc<[RegistryRule]>>>);
 
-/// What holds for the repositories below one prefix. Of several prefixes the longest decides.
+/// Rule for the repositories below one prefix. Of several prefixes the longest decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryRule {
     /// `HOST[:PORT][/PATH]`, or `*.DOMAIN[/PATH]` for the hosts below a domain.
