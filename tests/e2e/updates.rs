@@ -45,7 +45,7 @@ async fn each_update_is_complete_and_writes_only_changed_objects() {
         auth_files: vec![auth],
         ..source::SourceSettings::default()
     };
-    let images = source::Images::new(images).unwrap();
+    let images = source::Sources::new(images).unwrap();
     let mirror = Mirror::new(
         images,
         store.clone(),

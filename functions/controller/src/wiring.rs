@@ -6,7 +6,7 @@ use anyhow::Context;
 use config::{ConfigLoader, RegistryConfig};
 use kube::config::Kubeconfig;
 use publish::{Mirror, MirrorSettings, PollMetrics};
-use source::{Images, Logins, RegistryRules};
+use source::{Logins, RegistryRules, Sources};
 use store::{FolderStore, Store, StorePlace};
 use tokio::net::TcpListener;
 
@@ -82,7 +82,7 @@ pub(crate) fn mirror(
     });
     let mut config = loader.finish()?;
     (config.images.logins, config.images.rules) = (logins.clone(), rules.clone());
-    let images = Images::new(config.images).context("cannot set up the registry client")?;
+    let images = Sources::new(config.images).context("cannot set up the registry client")?;
     let settings = MirrorSettings {
         identity: place.wants_identity(),
         ..MirrorSettings::with_limits(&config.limits)

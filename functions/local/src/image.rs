@@ -10,14 +10,14 @@ use ::render::{Rendering, Sinks};
 use anyhow::Context;
 use oci::{Digest, Documents, media_type};
 use serde_json::{Value, json};
-use source::{Images, Source};
+use source::{Source, Sources};
 use tempfile::NamedTempFile;
 
 /// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
 const TAG: &str = "org.opencontainers.image.ref.name";
 
 /// Writes or pushes the image, and returns its digest. It has the bytes that the mirror serves for the same content.
-pub(crate) async fn write(images: &Images, target: &Source, rendering: Rendering) -> anyhow::Result<Digest> {
+pub(crate) async fn write(images: &Sources, target: &Source, rendering: Rendering) -> anyhow::Result<Digest> {
     let place = target.clone();
     let layer = tokio::task::spawn_blocking(move || ImageLayer::new(&place, &rendering)).await??;
     match target {

@@ -9,7 +9,7 @@ use publish::{
     Mirror,
     notify::{Notifier, Receiver},
 };
-use source::Images;
+use source::Sources;
 use store::{Store, StorePlace};
 use tokio::net::TcpListener;
 use trust::Trust;
@@ -130,7 +130,7 @@ pub(crate) fn mirror(
     store: Arc<dyn Store>,
     metrics: publish::PollMetrics,
 ) -> anyhow::Result<Mirror> {
-    let images = Images::new(config.images.clone()).context("cannot set up the registry client")?;
+    let images = Sources::new(config.images.clone()).context("cannot set up the registry client")?;
     let settings = publish::MirrorSettings {
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
         signer: config.keys.signer(),

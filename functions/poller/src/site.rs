@@ -7,7 +7,7 @@ use config::{Config, ConfigKeys, WebhookConfig};
 use futures_util::future::try_join_all;
 use publish::notify::{Notifier, NotifierSettings, Receiver};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, Retention, SourceLimits};
-use source::{Images, Logins};
+use source::{Logins, Sources};
 use store::Store;
 use tokio::sync::Mutex;
 use trust::{Signer, SigningKey};
@@ -100,7 +100,7 @@ impl SiteParts<'_> {
             logins: self.logins.clone(),
             ..config.images
         };
-        let images = Images::new(images).context("cannot set up the registry client")?;
+        let images = Sources::new(images).context("cannot set up the registry client")?;
         tracing::info!(catalogs = config.catalogs.len(), "loaded the configuration");
         Ok(Site {
             catalogs: config.catalogs,

@@ -10,7 +10,7 @@ use quick_cache::{
 };
 use store::Version;
 
-use crate::{fields::Coding, index::CatalogIndex, settings::HttpSettings};
+use crate::{index::CatalogIndex, rfc9110::Coding, settings::HttpSettings};
 
 /// Types of GraphQL of a catalog, or the reason for none.
 pub(crate) type GraphQlTypes = Result<CatalogTypes, TypesError>;

@@ -13,7 +13,7 @@ use zstd::{
 
 use crate::{
     error::ApiError,
-    fields::Coding,
+    rfc9110::Coding,
     stream::{self as chunks, Chunks},
 };
 

@@ -2,7 +2,7 @@ use std::{collections::HashMap, ops::Range};
 
 use model::{Index, IndexedMeta, Snapshot};
 
-use crate::fields::Query;
+use crate::rfc9110::Query;
 
 /// Index of a Snapshot for lookups. It holds every text once, 24 bytes for each Meta, and 4 more in each of three orders.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use model::{Index, Key, Kind, Sha256, ShardRef, Snapshot, StoredDocument};
 use crate::{
     app::{App, blocking},
     error::{ApiError, Corruption},
-    fields::Query,
     index::CatalogIndex,
     pointer::ServedCatalog,
+    rfc9110::Query,
     stored::Extent,
     stream::{Chunks, exact, pick},
 };

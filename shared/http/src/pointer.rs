@@ -15,7 +15,7 @@ use trust::TrustError;
 use crate::{
     app::App,
     error::{ApiError, Corruption, PointerRefused},
-    fields::{Coding, Modified, Tag},
+    rfc9110::{Coding, Modified, Tag},
     routes::EarlierImages,
 };
 

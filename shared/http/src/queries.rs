@@ -20,10 +20,10 @@ use crate::{
     app::App,
     cache::{BodyKey, GraphQlTypes},
     error::{ApiError, Corruption},
-    fields::{Coding, Query},
     index::CatalogIndex,
     lines::SelectedLines,
     pointer::ServedCatalog,
+    rfc9110::{Coding, Query},
     settings::Large,
 };
 

@@ -15,8 +15,8 @@ use model::{CachePolicy, Sha256};
 use crate::{
     app::App,
     error::ApiError,
-    fields::{Coding, Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
     payload::Payload,
+    rfc9110::{Coding, Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
     routes::{Redirect, Route},
     settings::{Large, Locate},
     stream::Chunks,

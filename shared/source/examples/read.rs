@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::time::Instant;
 
-use catalog_mirror_source::{FileSink, Images, PlainHttp, Source, SourceSettings};
+use catalog_mirror_source::{FileSink, PlainHttp, Source, SourceSettings, Sources};
 
 #[derive(Default)]
 struct Count {
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let source: Source = args.next().unwrap_or_default().parse()?;
     let mut settings = SourceSettings::default();
     settings.http.plain_http = PlainHttp::Hosts(args.collect());
-    let images = Images::new(settings)?;
+    let images = Sources::new(settings)?;
     let started = Instant::now();
     let digest = images.resolve(&source).await?;
     let resolve_ms = started.elapsed().as_millis();

@@ -17,10 +17,10 @@ use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
-use crate::images::{Images, Pull, SkippableLayers};
 use crate::layers::{CHUNKS_AHEAD, from_the_top};
 use crate::layout::blocking;
 use crate::source::Source;
+use crate::sources::{Pull, SkippableLayers, Sources};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;
@@ -113,7 +113,7 @@ impl Default for DownloadSpace {
 }
 
 impl Download {
-    /// Returns the source that [`Images::read`] reads the copy from, by the digest of the image.
+    /// Returns the source that [`Sources::read`] reads the copy from, by the digest of the image.
     pub fn source(&self) -> Source {
         Source::OciLayout {
             dir: self.dir.path().to_owned(),
@@ -122,7 +122,7 @@ impl Download {
     }
 }
 
-impl Images {
+impl Sources {
     /// Copies what [`Self::read`] needs of the image `digest` to a folder for temporary files. Layers in `empty` are not copied.
     /// Holds no more of the image in memory than its manifests and a few chunks.
     ///

@@ -23,9 +23,9 @@ use tracing::Instrument;
 
 use crate::blob_source::{BlobSource, StreamEnd};
 use crate::error::{Error, ImageError};
-use crate::images::Pull;
 use crate::manifest::ImageManifest;
 use crate::settings::SourceSettings;
+use crate::sources::Pull;
 
 /// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
 pub(crate) const CHUNKS_AHEAD: usize = 4;

@@ -11,7 +11,6 @@ mod download;
 mod error;
 mod git;
 mod grammar;
-mod images;
 mod layers;
 mod layout;
 mod lookaside;
@@ -22,6 +21,7 @@ mod registry;
 mod settings;
 mod signatures;
 mod source;
+mod sources;
 mod web;
 
 pub use crate::archive::{ArchiveFault, ArchiveLocation, ArchiveLocationError};
@@ -29,13 +29,13 @@ pub use crate::auth::{CredentialsError, Logins};
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
 pub use crate::git::{GitFault, GitLocation, GitLocationError};
-pub use crate::images::{Images, Pull, SkippableLayers};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::mirror::{MirrorError, MirrorLocation, MirrorLocationError};
 pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::{SourceSettings, TargetPlatform};
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
+pub use crate::sources::{Pull, SkippableLayers, Sources};
 pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{

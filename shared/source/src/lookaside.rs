@@ -9,10 +9,10 @@ use reqwest::Url;
 
 use crate::blob_source::NamedLimit;
 use crate::error::Error;
-use crate::images::Images;
 use crate::layout::{blocking, read_file};
 use crate::registry::Session;
 use crate::source::Source;
+use crate::sources::Sources;
 
 /// Location of signatures that are kept beside a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl std::str::FromStr for Lookaside {
     }
 }
 
-impl Images {
+impl Sources {
     /// Returns the simple signatures of the image `digest` (containers/image, "signature protocols"): files from
     /// `signature-1` up to the first that does not exist.
     ///

@@ -8,13 +8,13 @@ use tokio::time::timeout;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
-use crate::images::Images;
 use crate::registry::{Places, RegistryFault, Session};
+use crate::sources::Sources;
 
 /// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
 const MIRROR_TIME: Duration = Duration::from_secs(20);
 
-impl Images {
+impl Sources {
     /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
     pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
         let places = self.places(reference, false)?;

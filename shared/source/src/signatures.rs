@@ -7,10 +7,10 @@ use oci::{BlobRef, Digest, LimitExceeded};
 use serde::Deserialize;
 
 use crate::error::{Error, ImageError};
-use crate::images::Images;
 use crate::manifest::PARSING;
 use crate::registry::Session;
 use crate::source::Source;
+use crate::sources::Sources;
 
 /// Media type of a signed payload (cosign, specs/SIGNATURE_SPEC.md).
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -67,7 +67,7 @@ struct SignatureDescriptor {
     annotations: BTreeMap<String, String>,
 }
 
-impl Images {
+impl Sources {
     /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from the digest and as
     /// referrers. Sources other than registries have none.
     ///

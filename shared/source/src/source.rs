@@ -1,7 +1,7 @@
 //! The source of a catalog.
 //!
 //! A new kind of source is a variant of [`Source`] with its prefix in `FromStr` and `Display`, a module that resolves and
-//! reads it, and an arm in each of the three methods of [`Images`](crate::Images).
+//! reads it, and an arm in each of the three methods of [`Sources`](crate::Sources).
 
 use std::fmt;
 use std::path::{Path, PathBuf};

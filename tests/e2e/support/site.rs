@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use model::{CatalogName, Current, Key, Snapshot};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
-use source::{Images, PlainHttp, Source, SourceSettings};
+use source::{PlainHttp, Source, SourceSettings, Sources};
 use store::{MemoryStore, ObjectState, Store, StoreExt, check_object, read_stored};
 use testkit::{Image, Registry};
 
@@ -111,7 +111,7 @@ impl Site {
 fn mirror(registry: &Registry, store: &MemoryStore, settings: MirrorSettings) -> Mirror {
     let mut images = SourceSettings::default();
     images.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
-    let images = Images::new(images).unwrap();
+    let images = Sources::new(images).unwrap();
     Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
 }
 

@@ -1,4 +1,4 @@
-use source::{Error, Images, PlainHttp, Proxy, SkippableLayers, Source, SourceSettings};
+use source::{Error, PlainHttp, Proxy, SkippableLayers, Source, SourceSettings, Sources};
 use testkit::{DeltaBuilder, FileServer, GitKind, GitRepo, PackBuilder, packet};
 
 use crate::{images::Seen, images::limits, runtime::run};
@@ -17,7 +17,7 @@ struct GitSite {
     // Only kept: it serves until it is dropped.
     _server: FileServer,
     repo: GitRepo,
-    images: Images,
+    images: Sources,
     source: Source,
 }
 
@@ -43,7 +43,7 @@ impl GitSite {
         // A connection that breaks is the same input again.
         settings.http.retry.attempts = Some(1);
         Self {
-            images: Images::new(settings).expect("the settings work"),
+            images: Sources::new(settings).expect("the settings work"),
             source: source.parse().expect("a source"),
             _server: server,
             repo,

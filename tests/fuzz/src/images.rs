@@ -6,14 +6,14 @@ use std::{
     path::Path,
 };
 
-use source::{Error, FileSink, ImageLimits, Images, SkippableLayers, Source, SourceSettings};
+use source::{Error, FileSink, ImageLimits, SkippableLayers, Source, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::Image;
 
 use crate::runtime::run;
 
 thread_local! {
-    static IMAGES: Images = Images::new(settings()).expect("the default settings work");
+    static IMAGES: Sources = Sources::new(settings()).expect("the default settings work");
 }
 
 /// Files and links that the reader reports.
@@ -64,7 +64,7 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
         tag: None,
     };
     let digest = image.digest.parse().expect("a digest");
-    let images = IMAGES.with(Images::clone);
+    let images = IMAGES.with(Sources::clone);
     let read = run(images.read(&source, &digest, &SkippableLayers::default(), Seen::default()));
     match read {
         Ok((seen, _)) => Ok(seen),

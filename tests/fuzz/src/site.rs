@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, Request, Uri};
 use http_api::HttpMetrics;
 use model::{CatalogName, Current, Document, Key, Snapshot, StoredDocument};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
-use source::{Images, Source};
+use source::{Source, Sources};
 use store::{Condition, MemoryStore, Store};
 use testkit::Answer;
 
@@ -85,7 +85,7 @@ fn router(store: &MemoryStore) -> Router {
 }
 
 async fn publish(store: &MemoryStore, folder: &Path) {
-    let images = Images::new(source::SourceSettings::default()).expect("the default settings work");
+    let images = Sources::new(source::SourceSettings::default()).expect("the default settings work");
     let settings = MirrorSettings {
         identity: true,
         ..MirrorSettings::default()

@@ -11,7 +11,7 @@ use axum::{
 };
 use http::{StatusCode, header::CONTENT_TYPE};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
-use source::{Images, Source};
+use source::{Source, Sources};
 use store::{MemoryStore, Store};
 use tokio::{net::TcpListener, time::Instant};
 
@@ -33,7 +33,7 @@ async fn mirror() -> Router {
     let store = MemoryStore::new();
     for version in ["v1", "v2", "v1"] {
         let catalog = Catalog::new("demo".parse().unwrap(), Source::Dir(Path::new(CATALOGS).join(version)));
-        let images = Images::new(source::SourceSettings::default()).unwrap();
+        let images = Sources::new(source::SourceSettings::default()).unwrap();
         let mirror = Mirror::new(
             images,
             Arc::new(store.clone()),

@@ -5,7 +5,7 @@ use std::{
 };
 
 use model::CatalogName;
-use source::{Images, Source};
+use source::{Source, Sources};
 use tempfile::TempDir;
 
 /// Names of the catalogs of every run.
@@ -29,7 +29,7 @@ pub(crate) const PACKAGES: [&str; 3] = ["ant", "bee", "cow"];
 /// Files of all versions, written once for all runs of a process.
 struct SourceFiles {
     dir: TempDir,
-    images: Images,
+    images: Sources,
 }
 
 fn source_files() -> &'static SourceFiles {
@@ -46,12 +46,12 @@ fn source_files() -> &'static SourceFiles {
                 fs::write(folder.join("catalog.yaml"), text).expect("a file can be written");
             }
         }
-        let images = Images::new(source::SourceSettings::default()).expect("nothing is fetched");
+        let images = Sources::new(source::SourceSettings::default()).expect("nothing is fetched");
         SourceFiles { dir, images }
     })
 }
 
-pub(crate) fn images() -> Images {
+pub(crate) fn images() -> Sources {
     source_files().images.clone()
 }
 

@@ -18,7 +18,7 @@ use kube::{
 use model::{Current, Key};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use serde_json::{Value, json};
-use source::{Images, Logins, PlainHttp, SourceSettings};
+use source::{Logins, PlainHttp, SourceSettings, Sources};
 use store::{MemoryStore, StoreExt};
 use testkit::{ImageBuilder, Layer, Registry};
 
@@ -219,7 +219,7 @@ fn controller(
     };
     settings.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
     settings.http.retry.attempts = Some(1);
-    let images = Images::new(settings).unwrap();
+    let images = Sources::new(settings).unwrap();
     let store: Arc<dyn store::Store> = Arc::new(store.clone());
     let mirror = Mirror::new(images, store.clone(), MirrorSettings::default(), PollMetrics::default());
     let (known, writer) = reflector::store();

@@ -3,7 +3,7 @@ use std::{path::Path, sync::Arc};
 use anyhow::Context;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions, Report};
-use source::{Images, Source};
+use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -72,7 +72,7 @@ fn serve(
 }
 
 fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -> anyhow::Result<(Mirror, Catalog)> {
-    let images = Images::new(source::SourceSettings::default())?;
+    let images = Sources::new(source::SourceSettings::default())?;
     let source = Source::OciLayout {
         dir: layout.to_owned(),
         tag: Some(example::TAG.to_owned()),

@@ -4,7 +4,7 @@ use anyhow::Context;
 use model::{CatalogName, Current, ObjectRef, Sha256, Snapshot};
 use olm::{Changes, changed_shards};
 use publish::{Catalog, Mirror};
-use source::{Images, Source};
+use source::{Source, Sources};
 use store::{FolderStore, Store};
 
 use crate::{
@@ -119,7 +119,7 @@ async fn between_sources(sources: [&str; 2], registries: RegistryArgs) -> anyhow
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
     let (images, limits) = wiring::images(registries)?;
     let mirror = Mirror::new(
-        Images::new(images)?,
+        Sources::new(images)?,
         Arc::clone(&store),
         publish::MirrorSettings::with_limits(&limits),
         publish::PollMetrics::default(),

@@ -113,7 +113,7 @@ impl FoundImages {
 
 /// Asks the registries for every image, by the reference with which it is pulled.
 async fn check(needs: &RequiredImages, registries: RegistryArgs) -> anyhow::Result<ImageChecks> {
-    let images = source::Images::new(wiring::images(registries)?.0)?;
+    let images = source::Sources::new(wiring::images(registries)?.0)?;
     let checks = needs.iter().map(|(reference, _)| {
         let images = images.clone();
         let reference = reference.to_owned();
@@ -126,7 +126,7 @@ async fn check(needs: &RequiredImages, registries: RegistryArgs) -> anyhow::Resu
     Ok(stream::iter(checks).buffer_unordered(CONCURRENT_CHECKS).collect().await)
 }
 
-async fn check_one(images: &source::Images, reference: &str) -> ImageCheck {
+async fn check_one(images: &source::Sources, reference: &str) -> ImageCheck {
     let source: Source = match Reference::new(reference).to_string().parse() {
         Ok(source) => source,
         Err(error) => return ImageCheck::Unknown(model::text::chain(&error)),

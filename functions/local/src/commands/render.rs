@@ -6,7 +6,7 @@ use std::{
 use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
 use anyhow::Context;
 use publish::{RenderSink, SourceLimits};
-use source::{Images, SkippableLayers, Source};
+use source::{SkippableLayers, Source, Sources};
 
 use crate::{
     cli::{RegistryArgs, RenderArgs},
@@ -22,18 +22,18 @@ pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
 
 /// Renders sources without a store.
 pub(super) struct SourceReader {
-    images: Images,
+    images: Sources,
     limits: SourceLimits,
 }
 
 impl SourceReader {
     pub(super) fn new(registries: RegistryArgs) -> anyhow::Result<Self> {
         let (images, limits) = wiring::images(registries)?;
-        let images = Images::new(images)?;
+        let images = Sources::new(images)?;
         Ok(Self { images, limits })
     }
 
-    pub(super) const fn images(&self) -> &Images {
+    pub(super) const fn images(&self) -> &Sources {
         &self.images
     }
 

@@ -12,7 +12,7 @@ use lambda_http::{
 };
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use serde_json::{Value, json};
-use source::{Images, Source};
+use source::{Source, Sources};
 use store::{MemoryStore, Store};
 
 /// Status, fields and body of an answer.
@@ -31,7 +31,7 @@ pub(crate) async fn mirror(folder: &Path) -> MemoryStore {
 }
 
 pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
-    let images = Images::new(source::SourceSettings::default()).unwrap();
+    let images = Sources::new(source::SourceSettings::default()).unwrap();
     let settings = MirrorSettings {
         identity: true,
         ..MirrorSettings::default()

@@ -10,10 +10,10 @@ use crate::{
     app::{App, blocking},
     cache::BodyKey,
     error::{ApiError, Corruption},
-    fields::{Coding, Tag, since},
     payload::Payload,
     pointer::{ServedCatalog, parse_snapshot},
     respond::Representation,
+    rfc9110::{Coding, Tag, since},
 };
 
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few megabytes; a whole catalog

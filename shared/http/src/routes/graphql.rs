@@ -11,9 +11,9 @@ use super::{BodyType, DOCUMENT, Route, RouteCall};
 use crate::{
     content::AllowedMethods,
     error::ApiError,
-    fields::{Coding, Tag, graphql_parameters, negotiate},
     payload::Payload,
     respond::Representation,
+    rfc9110::{Coding, Tag, graphql_parameters, negotiate},
 };
 
 /// Media type of answers to GraphQL over HTTP, which have statuses.

@@ -8,10 +8,10 @@ use model::CachePolicy;
 use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
 use crate::{
     error::ApiError,
-    fields::{Coding, Query, Tag, negotiate},
     payload::Payload,
     pointer::ServedCatalog,
     respond::Representation,
+    rfc9110::{Coding, Query, Tag, negotiate},
 };
 
 /// Size below which lines are sent uncompressed, in bytes: with its header, a compressed answer saves no packet.

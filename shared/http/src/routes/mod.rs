@@ -28,7 +28,7 @@ pub(crate) use self::{
     registry::{EarlierImages, RepositoryList, TagList},
     search::SearchAnswer,
 };
-use crate::{app::App, content::AllowedMethods, error::ApiError, fields::decode, respond::Representation};
+use crate::{app::App, content::AllowedMethods, error::ApiError, respond::Representation, rfc9110::decode};
 
 /// All routes. A path that matches several belongs to the first.
 pub(crate) const ROUTES: &[Route] = &[

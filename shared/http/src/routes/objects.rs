@@ -7,9 +7,9 @@ use super::{Answering, BodyType, DOCUMENT, Redirect, Route, RouteCall};
 use crate::{
     cache::BodyKey,
     error::ApiError,
-    fields::{Coding, Tag},
     payload::Payload,
     respond::Representation,
+    rfc9110::{Coding, Tag},
 };
 
 const OBJECT: Route = Route {

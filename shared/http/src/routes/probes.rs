@@ -4,7 +4,7 @@ use bytes::Bytes;
 use model::{CachePolicy, Key, Sha256};
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
-use crate::{error::ApiError, fields::Tag, respond::Representation};
+use crate::{error::ApiError, respond::Representation, rfc9110::Tag};
 
 pub(super) const HEALTH: Route = Route {
     path: "/healthz",

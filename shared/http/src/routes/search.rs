@@ -9,9 +9,9 @@ use super::{BodyType, DOCUMENT, Route, RouteCall, listing::json};
 use crate::{
     app::{App, blocking},
     error::{ApiError, Corruption},
-    fields::search,
     pointer::ServedCatalog,
     respond::Representation,
+    rfc9110::search,
 };
 
 pub(super) const SEARCH: Route = Route {

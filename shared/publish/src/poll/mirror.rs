@@ -8,7 +8,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, Status};
 use render::{RenderLimits, RenderSettings, StopFlag};
-use source::{Digest, Images, Source};
+use source::{Digest, Source, Sources};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
@@ -60,7 +60,7 @@ pub enum UpdateCheck {
 
 /// Polls catalogs and publishes them to one store.
 pub struct Mirror {
-    pub(crate) images: Images,
+    pub(crate) images: Sources,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settings: MirrorSettings,
     pub(crate) rendering: Semaphore,
@@ -92,7 +92,7 @@ struct PollEnd {
 
 impl Mirror {
     /// Reads with `images` and publishes to `store`. The limits of `images` and `settings` are for catalogs without their own.
-    pub fn new(images: Images, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
+    pub fn new(images: Sources, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
         let rendering = Semaphore::new(settings.side_by_side.max(1));
         let resolving = Semaphore::new(settings.resolves.max(1));
         metrics.set_budgets(&settings.render.documents, &settings.download_space);
@@ -120,7 +120,7 @@ impl Mirror {
     }
 
     /// Returns the reader of a catalog's source, with the limits for its image.
-    pub(crate) fn images(&self, catalog: &Catalog) -> Images {
+    pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
         match &catalog.limits {
             Some(limits) => self.images.with_limits(limits.image.clone()),
             None => self.images.clone(),

@@ -5,7 +5,7 @@ use std::{
 
 use model::{EmptyLayers, Snapshot};
 use render::{RenderError, Renderer, Rendering, StopFlag};
-use source::{Digest, FileSink, Images, Source};
+use source::{Digest, FileSink, Source, Sources};
 
 use super::{once::Poll, stored_shards::PublishedShards};
 use crate::{Catalog, Mirror, PollError, PollProgress, Report};
@@ -87,7 +87,7 @@ impl Poll<'_> {
 
 /// The place to pull an image from, the report of the pull and the flag that ends its work.
 pub(crate) struct PullWork<'a> {
-    pub(crate) images: Images,
+    pub(crate) images: Sources,
     /// Source of the catalog, or a copy of its image.
     pub(crate) from: Source,
     /// Layers that need not be fetched.

@@ -1,7 +1,7 @@
 //! Verifies the signatures of an image before any of it is pulled.
 
 use model::{SourceRef, Verified};
-use source::{Digest, Images};
+use source::{Digest, Sources};
 use trust::policy::{CosignSignature, ImageSignatures, Policy, VerifyError};
 
 use crate::{Catalog, Mirror, PollError};
@@ -65,7 +65,7 @@ async fn verify_manifest(
 }
 
 async fn find(
-    images: &Images,
+    images: &Sources,
     catalog: &Catalog,
     policy: &Policy,
     digest: &Digest,

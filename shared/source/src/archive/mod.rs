@@ -24,9 +24,9 @@ use reqwest::header::HeaderMap;
 use tokio::time::{sleep, timeout};
 
 use crate::error::Error;
-use crate::images::Pull;
 use crate::layout::blocking;
 use crate::settings::SourceSettings;
+use crate::sources::Pull;
 use crate::web::{BodyCopy, BodyWriter, WebSession, conditions};
 
 pub use location::{ArchiveLocation, ArchiveLocationError};

@@ -9,8 +9,8 @@ use super::location::GitLocation;
 use super::server::GitServer;
 use super::{GitCommits, GitRequest, tree};
 use crate::error::Error;
-use crate::images::Pull;
 use crate::layout::blocking;
+use crate::sources::Pull;
 
 impl GitRequest<'_> {
     /// Returns the revision of the commit that the source means now.

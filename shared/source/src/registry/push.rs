@@ -8,9 +8,9 @@ use reqwest::header::LOCATION;
 use reqwest::{Method, Url};
 
 use crate::error::Error;
-use crate::images::Images;
 use crate::registry::exchange::{ApiRequest, RequestBody};
 use crate::registry::{RegistryFault, Session};
+use crate::sources::Sources;
 
 /// Media type of a blob that is uploaded.
 const BLOB: &str = "application/octet-stream";
@@ -24,7 +24,7 @@ pub struct Pushed {
     pub was_there: bool,
 }
 
-impl Images {
+impl Sources {
     /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it has no tag.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use testkit::{Fault as ScriptedFault, ImageBuilder, Kind, Layer, Registry};
 
 use crate::registry::RegistryFault;
 use crate::settings::SourceSettings;
-use crate::{Error, Images, Logins};
+use crate::{Error, Logins, Sources};
 
 /// Addresses of each name: the first lookup returns the first address, the next one the next, and then always the last.
 type Names = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
@@ -66,8 +66,8 @@ impl Net {
         Self { names, settings }
     }
 
-    fn images(&self) -> Images {
-        Images::new(self.settings.clone()).unwrap()
+    fn images(&self) -> Sources {
+        Sources::new(self.settings.clone()).unwrap()
     }
 
     /// Resolves `ns/cat:v1` of a registry of that name and port several times with one client. Returns the last result.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fetch::{AddressScope, FetchError, Network, PlainHttp, Proxy, RedirectRefusal};
 use testkit::{FileAnswer, FileServer, Layer};
 
-use crate::{Error, Images, SourceSettings, WebFault};
+use crate::{Error, SourceSettings, Sources, WebFault};
 
 const PATH: &str = "/catalog.tar";
 
@@ -18,7 +18,7 @@ fn scope(address: IpAddr) -> AddressScope {
     }
 }
 
-fn images(internal_hosts: &[&str]) -> Images {
+fn images(internal_hosts: &[&str]) -> Sources {
     let mut settings = SourceSettings::default();
     // A document in memory keeps the credential files of this machine out.
     settings.logins.set([("test", "{}")]).unwrap();
@@ -33,7 +33,7 @@ fn images(internal_hosts: &[&str]) -> Images {
             Box::pin(async move { Ok(vec![IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))]) })
         }),
     };
-    Images::new(settings).unwrap()
+    Sources::new(settings).unwrap()
 }
 
 #[tokio::test]

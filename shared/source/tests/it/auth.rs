@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use catalog_mirror_source::{CredentialsError, Error, Images, Logins, RegistryFault, SourceSettings};
+use catalog_mirror_source::{CredentialsError, Error, Logins, RegistryFault, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
@@ -11,7 +11,7 @@ use crate::kit::{catalog, client_with, fault, plain, pull, push, settings, small
 
 /// A client whose only credentials are in `auth.json`, with HOST for the registry's host.
 struct Client {
-    images: Images,
+    images: Sources,
     dir: TempDir,
 }
 
@@ -19,7 +19,7 @@ fn client(registry: &Registry, auth: &str) -> Client {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("auth.json");
     fs::write(&file, auth.replace("HOST", registry.host())).unwrap();
-    let images = Images::new(SourceSettings {
+    let images = Sources::new(SourceSettings {
         auth_files: vec![file],
         ..settings(registry)
     })
@@ -262,7 +262,7 @@ async fn failed_token_service_does_not_lead_to_anonymous_request() {
 async fn replaced_logins_are_used_by_next_pull() {
     let registry = start(Registry::builder().basic("user", "secret")).await;
     let logins = Logins::default();
-    let images = Images::new(SourceSettings {
+    let images = Sources::new(SourceSettings {
         logins: logins.clone(),
         auth_files: Vec::new(),
         ..settings(&registry)

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use catalog_mirror_source::{Error, ImageError, Images, LinkError, Source, SourceSettings};
+use catalog_mirror_source::{Error, ImageError, LinkError, Source, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::{Layer, index};
 
 use crate::kit::{Collect, catalog, chain, small};
 
 async fn read(source: &str) -> Result<Vec<String>, Error> {
-    let images = Images::new(SourceSettings::default())?;
+    let images = Sources::new(SourceSettings::default())?;
     let source: Source = source.parse().unwrap();
     let digest = images.resolve(&source).await?;
     let (sink, pull) = images
@@ -123,7 +123,7 @@ async fn folder_source_reads_all_files() {
 
 #[tokio::test]
 async fn folder_digest_depends_on_paths_and_contents() {
-    let images = Images::new(SourceSettings::default()).unwrap();
+    let images = Sources::new(SourceSettings::default()).unwrap();
     let (one, two) = (folder(), folder());
     let source = |dir: &TempDir| Source::Dir(dir.path().to_owned());
     let digest = images.resolve(&source(&one)).await.unwrap();

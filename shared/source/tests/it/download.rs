@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use catalog_mirror_source::{Download, DownloadSpace, Error, Images, SkippableLayers, Source};
+use catalog_mirror_source::{Download, DownloadSpace, Error, SkippableLayers, Source, Sources};
 use testkit::{Fault, Image, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, client, pull, push, source};
@@ -20,7 +20,7 @@ fn three_layers() -> Image {
     ])
 }
 
-async fn download(images: &Images, registry: &Registry, space: &DownloadSpace) -> Result<Download, Error> {
+async fn download(images: &Sources, registry: &Registry, space: &DownloadSpace) -> Result<Download, Error> {
     let source = source(registry);
     let digest = images.resolve(&source).await?;
     let Source::Registry { reference, .. } = &source else {

@@ -1,7 +1,7 @@
 //! Resolving, manifests, indexes and configs.
 
 use bytes::Bytes;
-use catalog_mirror_source::{Error, ImageError, Images, SourceSettings, TargetPlatform};
+use catalog_mirror_source::{Error, ImageError, SourceSettings, Sources, TargetPlatform};
 use testkit::{Fault, Format, Image, ImageBuilder, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, chain, client, pull, push, read_image, settings, small, source};
@@ -170,7 +170,7 @@ async fn index_gives_image_of_platform() {
         os: "linux".to_owned(),
         architecture: "s390x".to_owned(),
     };
-    let images = Images::new(SourceSettings {
+    let images = Sources::new(SourceSettings {
         platform,
         ..settings(&registry)
     })

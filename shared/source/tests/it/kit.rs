@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Error, FetchSettings, FileSink, Images, PlainHttp, Proxy, Pull, RegistryFault, RetrySchedule, Source,
-    SourceSettings,
+    Error, FetchSettings, FileSink, PlainHttp, Proxy, Pull, RegistryFault, RetrySchedule, Source, SourceSettings,
+    Sources,
 };
 use tempfile::TempDir;
 use testkit::{FileServer, Image, ImageBuilder, Layer, Registry};
@@ -73,10 +73,10 @@ pub(crate) fn settings(registry: &Registry) -> SourceSettings {
 }
 
 /// Images for `registry` with changed settings.
-pub(crate) fn client_with(registry: &Registry, change: impl Fn(&mut SourceSettings)) -> Images {
+pub(crate) fn client_with(registry: &Registry, change: impl Fn(&mut SourceSettings)) -> Sources {
     let mut settings = settings(registry);
     change(&mut settings);
-    Images::new(settings).unwrap()
+    Sources::new(settings).unwrap()
 }
 
 /// Plain HTTP for these hosts.
@@ -88,8 +88,8 @@ fn empty_auth() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")
 }
 
-pub(crate) fn client(registry: &Registry) -> Images {
-    Images::new(settings(registry)).unwrap()
+pub(crate) fn client(registry: &Registry) -> Sources {
+    Sources::new(settings(registry)).unwrap()
 }
 
 pub(crate) fn source(registry: &Registry) -> Source {
@@ -115,12 +115,12 @@ pub(crate) fn small() -> Image {
 }
 
 /// Resolves and reads `ns/cat:v1`.
-pub(crate) async fn pull(images: &Images, registry: &Registry) -> Result<(Collect, Pull), Error> {
+pub(crate) async fn pull(images: &Sources, registry: &Registry) -> Result<(Collect, Pull), Error> {
     pull_but(images, registry, &catalog_mirror_source::SkippableLayers::default()).await
 }
 
 pub(crate) async fn pull_but(
-    images: &Images,
+    images: &Sources,
     registry: &Registry,
     empty: &catalog_mirror_source::SkippableLayers,
 ) -> Result<(Collect, Pull), Error> {

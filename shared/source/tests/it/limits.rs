@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, ImageLimits, Images, SkippableLayers, Source, SourceSettings};
+use catalog_mirror_source::{Error, ImageLimits, SkippableLayers, Source, SourceSettings, Sources};
 use testkit::{Image, ImageBuilder, Layer, Registry, gzip};
 
 use crate::kit::{Collect, catalog, pull, push, settings};
@@ -10,7 +10,7 @@ use crate::kit::{Collect, catalog, pull, push, settings};
 async fn with(limits: ImageLimits, image: &Image) -> Result<Collect, Error> {
     let registry = Registry::start().await;
     push(&registry, image);
-    let images = Images::new(SourceSettings {
+    let images = Sources::new(SourceSettings {
         limits,
         ..settings(&registry)
     })
@@ -211,7 +211,7 @@ async fn folder_at_exact_limits_is_read() {
         let read = async |value| {
             let mut settings = SourceSettings::default();
             set(&mut settings.limits, value);
-            let images = Images::new(settings)?;
+            let images = Sources::new(settings)?;
             let digest = images.resolve(&source).await?;
             images
                 .read(&source, &digest, &SkippableLayers::default(), Collect::default())

@@ -1,7 +1,7 @@
 //! Catalogs of another mirror.
 
 use catalog_mirror_source::{
-    Error, FetchError, ImageLimits, Images, MirrorError, SkippableLayers, Source, SourceSettings, WebFault,
+    Error, FetchError, ImageLimits, MirrorError, SkippableLayers, Source, SourceSettings, Sources, WebFault,
 };
 use model::{Current, Document, Sha256};
 use testkit::{BuiltSnapshot, FileAnswer, FileServer, Registry, SnapshotBuilder, current, zstd};
@@ -31,14 +31,14 @@ fn source(server: &FileServer) -> Source {
     format!("mirror:{}", server.url("/catalogs/demo")).parse().unwrap()
 }
 
-async fn images(server: &FileServer, change: impl Fn(&mut SourceSettings)) -> Images {
+async fn images(server: &FileServer, change: impl Fn(&mut SourceSettings)) -> Sources {
     let mut settings = settings(&Registry::start().await);
     settings.http.plain_http = plain(&[server.host()]);
     change(&mut settings);
-    Images::new(settings).unwrap()
+    Sources::new(settings).unwrap()
 }
 
-async fn pull(images: &Images, server: &FileServer) -> Result<Vec<String>, Error> {
+async fn pull(images: &Sources, server: &FileServer) -> Result<Vec<String>, Error> {
     let source = source(server);
     let digest = images.resolve(&source).await?;
     let none = SkippableLayers::default();

@@ -1,6 +1,6 @@
 //! Mirrors of registries, and registries that are blocked.
 
-use catalog_mirror_source::{Images, RegistryFault, RegistryMirror, RegistryRule};
+use catalog_mirror_source::{RegistryFault, RegistryMirror, RegistryRule, Sources};
 use testkit::{Layer, Registry};
 
 use crate::kit::{catalog, client_with, fault, plain, pull, push, small, source};
@@ -20,7 +20,7 @@ fn rule(registry: &Registry, mirrors: &[&Registry]) -> RegistryRule {
     }
 }
 
-fn images(registry: &Registry, rule: &RegistryRule) -> Images {
+fn images(registry: &Registry, rule: &RegistryRule) -> Sources {
     let mut hosts = vec![registry.host()];
     hosts.extend(rule.mirrors.iter().map(|mirror| mirror.location.as_str()));
     client_with(registry, |settings| {

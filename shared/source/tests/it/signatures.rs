@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, Error, FetchError, FetchSettings, ImageLimits, Images, Logins, Lookaside, Proxy, RedirectRefusal,
-    RegistryFault, Source, SourceSettings,
+    Digest, Error, FetchError, FetchSettings, ImageLimits, Logins, Lookaside, Proxy, RedirectRefusal, RegistryFault,
+    Source, SourceSettings, Sources,
 };
 use testkit::Registry;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,7 +71,7 @@ fn number(path: &str) -> u64 {
 }
 
 /// A client with credentials for every server on this machine, and small limits.
-fn client(change: impl Fn(&mut SourceSettings)) -> Images {
+fn client(change: impl Fn(&mut SourceSettings)) -> Sources {
     let logins = Logins::default();
     let auth = r#"{"auths": {"127.0.0.1": {"auth": "cm9ib3Q6aHVudGVyMg=="}}}"#;
     logins.set([("the test", auth)]).unwrap();
@@ -91,10 +91,10 @@ fn client(change: impl Fn(&mut SourceSettings)) -> Images {
         ..SourceSettings::default()
     };
     change(&mut settings);
-    Images::new(settings).unwrap()
+    Sources::new(settings).unwrap()
 }
 
-async fn look(images: &Images, lookaside: &Lookaside) -> Result<Vec<String>, Error> {
+async fn look(images: &Sources, lookaside: &Lookaside) -> Result<Vec<String>, Error> {
     let source: Source = "127.0.0.1:1/ns/cat:v1".parse().unwrap();
     let digest: Digest = format!("sha256:{HEX}").parse().unwrap();
     let found = images.simple_signatures(&source, &digest, lookaside).await?;
@@ -209,7 +209,7 @@ async fn endless_lookaside_files_end_at_timeout() {
     let error = look(&images, &slow.lookaside()).await.unwrap_err();
     assert!(matches!(error, Error::Timeout(_)), "{error}");
     let registry = Registry::start().await;
-    let images = Images::new(SourceSettings {
+    let images = Sources::new(SourceSettings {
         resolve_timeout: Duration::ZERO,
         ..settings(&registry)
     });

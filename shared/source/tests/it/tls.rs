@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, FetchSettingsError, Images, Proxy, RegistryFault};
+use catalog_mirror_source::{Error, FetchError, FetchSettingsError, Proxy, RegistryFault, Sources};
 use tempfile::TempDir;
 use testkit::{Kind, Registry};
 
 use crate::kit::{client, client_with, fault, plain, pull, push, settings, small, source};
 
-fn with_ca(registry: &Registry, pem: &str) -> (Result<Images, Error>, TempDir) {
+fn with_ca(registry: &Registry, pem: &str) -> (Result<Sources, Error>, TempDir) {
     let dir = TempDir::new().unwrap();
     let ca = dir.path().join("ca.pem");
     fs::write(&ca, pem).unwrap();
     let mut settings = settings(registry);
     settings.http.ca_files = vec![ca];
     settings.http.plain_http = plain(&[]);
-    (Images::new(settings), dir)
+    (Sources::new(settings), dir)
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn ca_file_without_certificates_is_refused_at_start() {
     );
     let mut settings = settings(&registry);
     settings.http.ca_files = vec!["/nonexistent/ca.pem".into()];
-    let error = Images::new(settings).err().unwrap();
+    let error = Sources::new(settings).err().unwrap();
     assert!(
         matches!(error, Error::Settings(FetchSettingsError::CaFile { .. })),
         "{error}"

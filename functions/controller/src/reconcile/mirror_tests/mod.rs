@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use model::{Key, Sha256};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use serde_json::json;
-use source::{Images, Logins, PlainHttp, SourceSettings};
+use source::{Logins, PlainHttp, SourceSettings, Sources};
 use store::{MemoryStore, StoreExt};
 use testkit::{FileServer, Kind};
 use trust::{Signer, SigningKey};
@@ -46,7 +46,7 @@ impl Upstream {
             signer: self.signer.clone(),
             ..MirrorSettings::default()
         };
-        let mirror = Mirror::new(Images::new(settings).unwrap(), store, signed, PollMetrics::default());
+        let mirror = Mirror::new(Sources::new(settings).unwrap(), store, signed, PollMetrics::default());
         let source: source::Source = cluster.registry.reference("cat", tag).parse().unwrap();
         let catalog = Catalog::new("up".parse().unwrap(), source);
         let options = PollOptions {

@@ -16,7 +16,7 @@ use self::page::Page;
 pub(crate) use self::{images::EarlierImages, names::unmatched};
 use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
 use crate::{
-    app::App, error::ApiError, fields::Tag, payload::Payload, pointer::ServedCatalog, respond::Representation,
+    app::App, error::ApiError, payload::Payload, pointer::ServedCatalog, respond::Representation, rfc9110::Tag,
 };
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");

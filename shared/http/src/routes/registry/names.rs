@@ -2,7 +2,7 @@
 
 use model::{CatalogName, Sha256};
 
-use crate::{error::ApiError, fields::decode};
+use crate::{error::ApiError, rfc9110::decode};
 
 /// Maximum length of a repository's name: with a host before it, most implementations take no more.
 const REPOSITORY_NAME_MAX: usize = 255;

@@ -1,6 +1,6 @@
 use http::HeaderValue;
 
-use crate::{error::ApiError, fields::decode};
+use crate::{error::ApiError, rfc9110::decode};
 
 /// A page of a sorted list (OCI distribution specification, "Listing Tags").
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ mod whiteouts;
 use catalog_mirror_publish::SourceLimits;
 use row::{Row, Then};
 use site::Site;
-use source::Images;
+use source::Sources;
 use tokio::task::JoinSet;
 
 /// Returns the rows of each class of attack.
@@ -53,7 +53,7 @@ async fn hostile_image_is_refused_or_read_safely_and_old_state_stays() {
     assert_eq!(failed, 0, "rows failed, see the panics above");
 }
 
-async fn check(class: &str, row: &Row, images: Images) {
+async fn check(class: &str, row: &Row, images: Sources) {
     let site = Site::start(images, &row.limits).await;
     let trick = format!("{class}: {}", row.trick);
     let before = site.objects();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use catalog_mirror_publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, SourceLimits};
 use model::{Current, Key, Snapshot};
-use source::{FetchSettings, Images, PlainHttp, Proxy, RetrySchedule};
+use source::{FetchSettings, PlainHttp, Proxy, RetrySchedule, Sources};
 use store::{MemoryStore, StoreExt, read_stored};
 use testkit::{Image, Registry};
 
@@ -19,7 +19,7 @@ pub(crate) struct Site {
 
 impl Site {
     /// With a catalog that is published, of a package named old.
-    pub(crate) async fn start(images: Images, limits: &SourceLimits) -> Self {
+    pub(crate) async fn start(images: Sources, limits: &SourceLimits) -> Self {
         let registry = Registry::start().await;
         let store = MemoryStore::new();
         let site = Self {
@@ -77,7 +77,7 @@ impl Site {
 }
 
 /// Reads images of registries on this machine.
-pub(crate) fn images(limits: &SourceLimits) -> Images {
+pub(crate) fn images(limits: &SourceLimits) -> Sources {
     let settings = source::SourceSettings {
         http: FetchSettings {
             plain_http: PlainHttp::Hosts(vec!["127.0.0.1".to_owned()]),
@@ -92,10 +92,10 @@ pub(crate) fn images(limits: &SourceLimits) -> Images {
         limits: limits.image.clone(),
         ..source::SourceSettings::default()
     };
-    Images::new(settings).unwrap()
+    Sources::new(settings).unwrap()
 }
 
-pub(crate) fn mirror(images: Images, store: &MemoryStore, settings: MirrorSettings) -> Mirror {
+pub(crate) fn mirror(images: Sources, store: &MemoryStore, settings: MirrorSettings) -> Mirror {
     Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
 }
 

@@ -10,7 +10,7 @@ use model::{
     ValidationVerdict,
 };
 use registry::Graph;
-use source::{Images, SourceSettings};
+use source::{SourceSettings, Sources};
 use store::{MemoryStore, StoreExt, read_object, read_stored};
 use tempfile::TempDir;
 
@@ -99,7 +99,7 @@ impl Site {
 }
 
 fn mirror(store: &MemoryStore, metrics: PollMetrics) -> Mirror {
-    let images = Images::new(SourceSettings::default()).unwrap();
+    let images = Sources::new(SourceSettings::default()).unwrap();
     Mirror::new(images, Arc::new(store.clone()), MirrorSettings::default(), metrics)
 }
 

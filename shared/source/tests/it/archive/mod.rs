@@ -5,7 +5,7 @@ mod content;
 mod limits;
 mod server;
 
-use catalog_mirror_source::{Error, Images, Pull, SkippableLayers, Source, SourceSettings};
+use catalog_mirror_source::{Error, Pull, SkippableLayers, Source, SourceSettings, Sources};
 use testkit::{FileServer, Layer, Registry};
 
 use crate::kit::{Collect, plain, settings};
@@ -19,21 +19,21 @@ async fn settings_for(server: &FileServer) -> SourceSettings {
     settings
 }
 
-async fn images(server: &FileServer) -> Images {
-    Images::new(settings_for(server).await).unwrap()
+async fn images(server: &FileServer) -> Sources {
+    Sources::new(settings_for(server).await).unwrap()
 }
 
-async fn images_with(server: &FileServer, change: impl Fn(&mut SourceSettings)) -> Images {
+async fn images_with(server: &FileServer, change: impl Fn(&mut SourceSettings)) -> Sources {
     let mut settings = settings_for(server).await;
     change(&mut settings);
-    Images::new(settings).unwrap()
+    Sources::new(settings).unwrap()
 }
 
 fn source(server: &FileServer, folder: &str) -> Source {
     format!("{}{folder}", server.url(PATH)).parse().unwrap()
 }
 
-async fn pull(images: &Images, source: &Source) -> Result<(Collect, Pull), Error> {
+async fn pull(images: &Sources, source: &Source) -> Result<(Collect, Pull), Error> {
     let digest = images.resolve(source).await?;
     images
         .read(source, &digest, &SkippableLayers::default(), Collect::default())

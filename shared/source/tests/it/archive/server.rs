@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, Images, PlainHttp, SourceSettings, WebFault};
+use catalog_mirror_source::{Error, FetchError, PlainHttp, SourceSettings, Sources, WebFault};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, Layer};
 
@@ -100,7 +100,7 @@ async fn archive_behind_tls_and_password_is_read() {
         settings.http.ca_files = vec![ca.clone()];
         settings.http.proxy = catalog_mirror_source::Proxy::Off;
         settings.auth_files = auth_files;
-        Images::new(settings).unwrap()
+        Sources::new(settings).unwrap()
     };
     let good = with(vec![auth_file(&dir, &server, "hunter22")]);
     assert_eq!(pull(&good, &source(&server, "")).await.unwrap().0.files.len(), 2);

@@ -6,7 +6,7 @@ mod limits;
 mod refs;
 mod server;
 
-use catalog_mirror_source::{Error, GitFault, Images, Pull, SkippableLayers, Source, SourceSettings};
+use catalog_mirror_source::{Error, GitFault, Pull, SkippableLayers, Source, SourceSettings, Sources};
 use testkit::{FileServer, GitRepo, Registry};
 
 use crate::kit::{Collect, chain, plain, settings};
@@ -19,7 +19,7 @@ const MAIN: &str = "refs/heads/main";
 struct GitHost {
     server: FileServer,
     repo: GitRepo,
-    images: Images,
+    images: Sources,
 }
 
 impl GitHost {
@@ -35,7 +35,7 @@ impl GitHost {
         let mut settings = settings(&Registry::start().await);
         settings.http.plain_http = plain(&[server.host()]);
         change(&mut settings);
-        let images = Images::new(settings).unwrap();
+        let images = Sources::new(settings).unwrap();
         Self { server, repo, images }
     }
 

@@ -45,7 +45,7 @@ async fn moved_branch_has_another_revision_and_the_old_one_is_still_read() {
     assert_eq!(read.unwrap().0.list(), ["x=1"], "the commit that was resolved");
     assert_ne!(host.images.resolve(&source).await.unwrap(), first);
     // Another process knows only the revision.
-    let other = catalog_mirror_source::Images::new(host.images.settings().clone()).unwrap();
+    let other = catalog_mirror_source::Sources::new(host.images.settings().clone()).unwrap();
     let error = other
         .read(&source, &first, &none, Collect::default())
         .await

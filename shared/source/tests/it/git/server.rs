@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, Images, PlainHttp, Proxy, SourceSettings, WebFault};
+use catalog_mirror_source::{Error, PlainHttp, Proxy, SourceSettings, Sources, WebFault};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, GitRepo, packet};
 
@@ -111,7 +111,7 @@ async fn redirect_to_another_server_is_followed_without_the_credentials() {
     host.repo.serve(&other, PATH);
     host.server.script(INFO, FileAnswer::Redirect(other.url(INFO)));
     host.server.script(COMMANDS, FileAnswer::Redirect(other.url(COMMANDS)));
-    Images::new(settings)
+    Sources::new(settings)
         .unwrap()
         .resolve(&host.source("#main"))
         .await
@@ -151,7 +151,7 @@ async fn repository_behind_tls_and_password_is_read() {
         settings.http.ca_files = vec![ca.clone()];
         settings.http.proxy = Proxy::Off;
         settings.auth_files = vec![auth_file(&dir, &server, password)];
-        Images::new(settings).unwrap()
+        Sources::new(settings).unwrap()
     };
     let source = format!("git:{}", server.url(PATH)).parse().unwrap();
     with("hunter22").resolve(&source).await.unwrap();
@@ -168,7 +168,7 @@ async fn error_of_repository_repeats_no_password() {
     let dir = TempDir::new().unwrap();
     let mut settings = host.images.settings().clone();
     settings.auth_files = vec![auth_file(&dir, &host.server, "hunter22")];
-    let images = Images::new(settings).unwrap();
+    let images = Sources::new(settings).unwrap();
     host.repo.send_answer(packet(b"ERR hunter22 is wrong"));
     let source = host.source("");
     let digest = images.resolve(&source).await.unwrap();

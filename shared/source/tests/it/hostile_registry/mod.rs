@@ -16,8 +16,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{
-    Error, FetchError, FetchSettings, Images, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault,
-    SkippableLayers, Source, SourceSettings,
+    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault,
+    SkippableLayers, Source, SourceSettings, Sources,
 };
 use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request};
 
@@ -31,7 +31,7 @@ pub(crate) struct Lab {
     pub(crate) registry: Registry,
     pub(crate) other: Registry,
     pub(crate) image: Image,
-    images: Images,
+    images: Sources,
     host: String,
 }
 
@@ -79,7 +79,7 @@ impl Lab {
         };
         change(&mut settings);
         Self {
-            images: Images::new(settings).unwrap(),
+            images: Sources::new(settings).unwrap(),
             host: host.to_owned(),
             registry,
             other,
@@ -93,7 +93,7 @@ impl Lab {
         self.registry.reset();
     }
 
-    pub(crate) fn client(&self) -> &Images {
+    pub(crate) fn client(&self) -> &Sources {
         &self.images
     }
 

@@ -103,7 +103,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::fields::Modified;
+    use crate::rfc9110::Modified;
 
     const TAG: &str = "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\"";
     const WEAK: &str = "W/\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\"";

@@ -32,7 +32,7 @@ const MAX_INDEXES: usize = 3;
 
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
 #[derive(Clone)]
-pub struct Images {
+pub struct Sources {
     client: RegistryClient,
     archives: Archives,
     pointers: KnownPointers,
@@ -72,7 +72,7 @@ pub(crate) struct PlatformImage {
     pub(crate) documents: Vec<(Digest, Bytes)>,
 }
 
-impl Images {
+impl Sources {
     /// Checks the settings; sends nothing.
     ///
     /// # Errors
