@@ -10,12 +10,10 @@ use std::{
 };
 
 use model::{Availability, CatalogName, Current, Key, Outcome, Snapshot};
-use publish::{
-    Catalog, CatalogSource, ComposedSource, GcOptions, PollOptions, Report, Retention, RollbackOptions, RollbackTarget,
-    Schedule,
-};
+use publish::{Catalog, CatalogSource, ComposedSource, PollOptions, Report, RollbackOptions, RollbackTarget, Schedule};
 use store::{MemoryStore, Store, StoreExt, memory::Action, read_stored};
 use tokio_util::sync::CancellationToken;
+use upkeep::{GcOptions, Retention};
 
 use crate::support::{
     catalogs::{Files, connected_package},
@@ -134,7 +132,7 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
         .filter(|key| key.to_string().starts_with("packages/"));
     // By the poll of the input. The composition takes the same object.
     assert_eq!(shards.count(), 1);
-    let found = publish::verify(&site.store, &"team".parse().unwrap()).await.unwrap();
+    let found = upkeep::verify(&site.store, &"team".parse().unwrap()).await.unwrap();
     assert_eq!(found.findings, []);
 }
 
@@ -284,7 +282,7 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
             retention: retention.clone(),
             ..GcOptions::default()
         };
-        deleted += publish::gc(&site.store, &options).await.unwrap().deleted.objects;
+        deleted += upkeep::gc(&site.store, &options).await.unwrap().deleted.objects;
     }
     assert!(deleted > 40, "{deleted}");
     // The selection is edited after its input has moved on and the collection.
@@ -379,6 +377,6 @@ async fn damaged_shard_of_an_input_is_mended_by_the_input() {
     assert!(error.contains("p5"), "{error}");
     site.poll_forced().await;
     assert_eq!(site.mirror.poll(&team, options).await.error_text(), None);
-    let found = publish::verify(&site.store, &team.name).await.unwrap();
+    let found = upkeep::verify(&site.store, &team.name).await.unwrap();
     assert_eq!(found.findings, []);
 }

@@ -24,19 +24,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "publish",
         // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
         &[
-            "compose", "fbc", "fetch", "model", "oci", "olm", "registry", "render", "source", "store", "trust",
+            "compose", "fbc", "model", "oci", "olm", "registry", "render", "source", "store", "trust",
         ],
     ),
+    // Of `publish`, only the names of the catalogs, clocks and counts.
+    ("upkeep", &["model", "publish", "registry", "render", "store"]),
+    // Of `publish`, only the report of a poll and the difference of two states.
+    ("notify", &["fetch", "model", "publish", "store"]),
     (
         "sync",
-        &["fetch", "model", "oci", "publish", "render", "store", "trust"],
+        &["fetch", "model", "oci", "publish", "render", "store", "trust", "upkeep"],
     ),
     // Names of fields are those under which `olm` records them.
     ("graphql", &["model", "olm"]),
     ("http", &["graphql", "model", "oci", "olm", "store", "trust"]),
     ("grpc", &["registry"]),
     ("server", &["http", "model"]),
-    ("config", &["compose", "model", "publish", "source", "trust"]),
+    (
+        "config",
+        &["compose", "model", "notify", "publish", "source", "trust", "upkeep"],
+    ),
     ("testkit", &["model"]),
     // The load test checks all other crates, so it shares no code with them except the names of keys.
     ("load", &["model"]),

@@ -98,6 +98,6 @@ async fn each_update_is_complete_and_writes_only_changed_objects() {
         }
         before = now;
     }
-    let found = publish::verify(&*store, &catalog.name).await.unwrap();
+    let found = upkeep::verify(&*store, &catalog.name).await.unwrap();
     assert_eq!((found.findings.len(), found.snapshots), (0, 17));
 }

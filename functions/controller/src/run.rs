@@ -14,11 +14,12 @@ use kube::{
     runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
 };
 use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
-use publish::{GcMetrics, Mirror};
+use publish::Mirror;
 use source::{Logins, RegistryRules};
 use store::{Store, StorePlace};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use upkeep::GcMetrics;
 
 use crate::{
     access::{self, Right, TokenAccess},

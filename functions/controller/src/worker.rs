@@ -13,8 +13,8 @@ use kube::{
     runtime::{Controller, controller::Error as ControllerError, watcher},
 };
 use model::Sha256;
-use publish::{GcMetrics, Retention};
 use tokio_util::sync::CancellationToken;
+use upkeep::{GcMetrics, Retention};
 
 use crate::{
     catalog::ClusterCatalog,
@@ -77,7 +77,7 @@ impl Worker {
         program.leading.set(1);
         tracing::info!("this replica leads");
         let work = CancellationToken::new();
-        let collecting = publish::collect_regularly(
+        let collecting = upkeep::collect_regularly(
             self.program.store.clone(),
             self.retention(),
             self.collections.clone(),

@@ -5,10 +5,8 @@ use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time
 use anyhow::Context;
 use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
 use model::CatalogName;
-use publish::{
-    Mirror,
-    notify::{Notifier, Receiver},
-};
+use notify::{Notifier, Receiver};
+use publish::Mirror;
 use source::Sources;
 use store::{Store, StorePlace};
 use tokio::net::TcpListener;
@@ -68,8 +66,8 @@ pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
 pub(crate) fn notifier(
     config: &Config,
     store: Arc<dyn Store>,
-    settings: publish::notify::NotifierSettings,
-    metrics: publish::notify::NotifyMetrics,
+    settings: notify::NotifierSettings,
+    metrics: notify::NotifyMetrics,
 ) -> anyhow::Result<Notifier> {
     let mut receivers: Vec<Box<dyn Receiver>> = Vec::new();
     for webhook in &config.webhooks {
@@ -77,7 +75,7 @@ pub(crate) fn notifier(
         let receiver = webhook.receiver().map_err(|mut problems| problems.remove(0));
         receivers.push(Box::new(receiver.with_context(|| webhook.place.clone())?));
     }
-    let settings = publish::notify::NotifierSettings {
+    let settings = notify::NotifierSettings {
         source: config.event_source.clone().unwrap_or(settings.source),
         ..settings
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::CatalogName;
 use publish::Report;
-use publish::Verification;
 use serde::Serialize;
+use upkeep::Verification;
 
 /// Answer to a schedule event, or to a manual event other than `gc`. Its JSON is a contract with the callers.
 #[derive(Debug, Default, Serialize)]

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use publish::notify::Receiver;
+use notify::Receiver;
 use serde_json::json;
 
 use crate::{CatalogMessage, ConfigDocument, ConfigLocation, Environment, Services, bus::Bus};

@@ -7,7 +7,7 @@ use aws_sdk_eventbridge::{
     operation::put_events::{PutEventsError, PutEventsOutput},
     types::PutEventsRequestEntry,
 };
-use publish::notify::{Event, Receiver, SendError};
+use notify::{Event, Receiver, SendError};
 use serde_json::json;
 
 /// `source` of every event. Rules of operators match on it, so it must not change.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use publish::{GcOptions, GcReport};
 use store::Store;
 use tokio::time::timeout;
+use upkeep::{GcOptions, GcReport};
 
 use crate::Deadline;
 
@@ -21,7 +21,7 @@ pub(crate) async fn collect(store: &dyn Store, options: GcOptions, deadline: Dea
         ..options
     };
     // The limit of the deletes does not bound a single request: a store that hangs would use up the invocation.
-    let collecting = timeout(left, publish::gc(store, &options)).await;
+    let collecting = timeout(left, upkeep::gc(store, &options)).await;
     Ok(collecting.context("the store did not answer until the time was over")??)
 }
 

@@ -19,8 +19,8 @@ use std::{
 };
 
 use model::{CatalogName, Outcome};
-use publish::{GcError, GcReport};
 use serde_json::{Value, json};
+use upkeep::{GcError, GcReport};
 
 use crate::MetricsLevel;
 

@@ -9,11 +9,12 @@ use std::{
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::{CatalogName, Outcome};
-use publish::{Catalog, GcOptions, GcReport, PollOrder, Report, RollbackOptions, RollbackTarget};
+use publish::{Catalog, PollOrder, Report, RollbackOptions, RollbackTarget};
 use serde_json::{Value, json};
 use store::Store;
 use tokio::time::timeout;
 use tracing::Instrument;
+use upkeep::{GcOptions, GcReport};
 
 use crate::{
     CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
@@ -292,7 +293,7 @@ impl<'a> Invocation<'a> {
                 continue;
             };
             let span = tracing::error_span!("verify", %catalog);
-            let verifying = publish::verify(&*self.poller.store, &catalog).instrument(span.clone());
+            let verifying = upkeep::verify(&*self.poller.store, &catalog).instrument(span.clone());
             // A check that is cut off is no result: it may have missed the damaged objects.
             let Ok(found) = timeout(time, verifying).await else {
                 answer.left.push(catalog);

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use model::{CatalogName, Sha256};
-use publish::notify::Receiver;
+use notify::Receiver;
 use serde::Serialize;
 
 /// `catalogs.yaml` as it was read from S3.

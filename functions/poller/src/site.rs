@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Instant};
 use anyhow::Context;
 use config::{Config, ConfigKeys, WebhookConfig};
 use futures_util::future::try_join_all;
-use publish::notify::{Notifier, NotifierSettings, Receiver};
-use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, Retention, SourceLimits};
+use notify::{Notifier, NotifierSettings, Receiver};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
 use source::{Logins, Sources};
 use store::Store;
 use tokio::sync::Mutex;
 use trust::{Signer, SigningKey};
+use upkeep::Retention;
 
 use crate::{ConfigDocument, ConfigLocation, Environment, Services, secrets};
 

@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, SystemTime},
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -79,6 +82,10 @@ impl Garbage {
 }
 
 impl GcState {
+    /// Minimum time between two states. A constant of the format: publishers rely on it. It is the hour that a publication
+    /// may take, and as much again for slow commits and wrong clocks.
+    pub const AGE_MIN: Duration = Duration::from_secs(2 * 3600);
+
     /// Returns the list that is condemned or being deleted.
     pub const fn garbage(&self) -> Option<&ObjectRef> {
         match &self.phase {
@@ -131,7 +138,7 @@ impl<'de> Deserialize<'de> for ObjectKey {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
 
     use super::*;
     use crate::{ObjectDigest, Sha256};

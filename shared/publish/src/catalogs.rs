@@ -59,8 +59,11 @@ pub(crate) async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result
     }
 }
 
-/// True if `catalogs.json` is there and has a name.
-pub(crate) async fn is_listed(store: &dyn Store, name: &CatalogName) -> Result<bool, ReadError> {
+/// Returns true if `catalogs.json` is there and has a name.
+///
+/// # Errors
+/// As [`catalog_names`].
+pub async fn is_listed(store: &dyn Store, name: &CatalogName) -> Result<bool, ReadError> {
     let found = NameList::read(store).await?;
     Ok(!found.is_restored && found.names.catalogs.contains(name))
 }

@@ -2,21 +2,18 @@
 
 mod catalogs;
 mod env;
-mod gc;
-pub mod notify;
+mod load;
 mod poll;
 mod remove;
 mod report;
 mod rollback;
+mod stats;
 mod status;
 mod transaction;
-mod verify;
 
-pub use catalogs::{add_name, catalog_names};
+pub use catalogs::{add_name, catalog_names, is_listed};
 pub use env::{Env, jittered};
-pub use gc::{
-    GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
-};
+pub use load::{ShardError, load_verified, open_verified};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, FactReader,
     FindingsRecorder, InputCatalog, InputPlace, InvalidCatalog, KnownFacts, Mirror, MirrorSettings, NamedInput,
@@ -25,10 +22,8 @@ pub use poll::{
     input_shards, named_catalogs, render_composition,
 };
 pub use remove::{followers, remove};
-pub use report::{ChangedPackages, ObjectStats, Report};
+pub use report::{ChangedPackages, Report};
 pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
+pub use stats::ObjectStats;
 pub use status::{StatusUpdate, record_status};
 pub use transaction::{Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions};
-pub use verify::{
-    Finding, IntegrityCheck, ObjectProblem, ShardError, Verification, load_verified, open_verified, verify,
-};

@@ -3,7 +3,7 @@ use std::time::Duration;
 use model::{CatalogName, Current, Outcome, Sha256, Snapshot, ValidationCounts};
 use serde::{Serialize, Serializer};
 
-use crate::PollError;
+use crate::{ObjectStats, PollError};
 
 /// Result of one poll or rollback of one catalog.
 #[derive(Debug)]
@@ -49,23 +49,6 @@ pub struct ChangedPackages {
     pub removed: Vec<String>,
     /// Names of packages whose lines differ.
     pub changed: Vec<String>,
-}
-
-/// Number and total size of some objects.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct ObjectStats {
-    /// Number of objects, each counted once.
-    pub objects: u64,
-    /// Total size of their stored bytes.
-    pub bytes: u64,
-}
-
-impl ObjectStats {
-    /// Adds one object of `bytes` stored bytes.
-    pub const fn add(&mut self, bytes: u64) {
-        self.objects += 1;
-        self.bytes += bytes;
-    }
 }
 
 impl Report {

@@ -6,8 +6,8 @@ use tracing::Instrument;
 use trust::Signer;
 
 use crate::{
-    ChangedPackages, Env, Finding, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
-    TransactionOptions, verify::stat_objects,
+    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
+    TransactionOptions, stats::find_unservable,
 };
 
 /// Maximum number of attempts of one rollback, as of a poll.
@@ -226,14 +226,14 @@ impl Rollback<'_> {
     }
 
     async fn check(&self, snapshot: &Snapshot) -> Result<(), PollError> {
-        let findings = stat_objects(&**self.store, snapshot).await?;
-        let Some(Finding { key, problem }) = findings.first() else {
+        let found = find_unservable(&**self.store, snapshot).await?;
+        let Some(first) = found.first() else {
             return Ok(());
         };
         Err(RollbackError::Incomplete {
             content_hash: snapshot.content_hash,
-            count: findings.len(),
-            first: format!("{key}, which {problem}"),
+            count: found.len(),
+            first: first.to_string(),
         }
         .into())
     }

@@ -3,8 +3,9 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::ManifestEntry;
-use publish::{IntegrityCheck, ObjectProblem, Transaction};
+use publish::Transaction;
 use store::{Staged, Store, StoreError};
+use upkeep::{IntegrityCheck, ObjectProblem};
 
 use crate::{Copier, SyncError};
 

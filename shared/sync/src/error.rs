@@ -1,10 +1,11 @@
 use std::time::Duration;
 
 use model::{CatalogName, DocumentError, PREVIOUS_MAX};
-use publish::{ObjectProblem, PublishError, RetryableError};
+use publish::{PublishError, RetryableError};
 use render::RenderError;
 use store::{ObjectError, StoreError};
 use trust::TrustError;
+use upkeep::ObjectProblem;
 
 use crate::OriginError;
 

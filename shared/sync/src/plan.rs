@@ -9,8 +9,9 @@ use model::{
     CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Publication,
     Snapshot, StoredDocument,
 };
-use publish::{IntegrityCheck, Transaction, TransactionOptions};
+use publish::{Transaction, TransactionOptions};
 use store::{DOCUMENT_MAX, Fetched, Get, Object, read_object};
+use upkeep::IntegrityCheck;
 
 use crate::{
     Copier, OriginDocument, OriginError, SyncError, SyncReport,

@@ -11,10 +11,11 @@ use model::{
     CatalogName, Content, Encoding, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot,
     StoredDocument, decode_zstd,
 };
-use publish::{FactReader, KnownFacts, ObjectProblem, Transaction};
+use publish::{FactReader, KnownFacts, Transaction};
 use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StopFlag, StoredShards};
 use store::{Staged, Store, StoreExt, bridge};
 use tokio::{runtime::Handle, task::spawn_blocking};
+use upkeep::ObjectProblem;
 
 use crate::{Copier, SyncError, SyncReport, plan::Plan};
 

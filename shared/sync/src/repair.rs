@@ -2,8 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, stream};
 use model::{CatalogName, Key, Kind, ManifestEntry, ObjectRef, Snapshot, text::chain};
-use publish::{Finding, ObjectProblem, Transaction, TransactionOptions, Verification, verify};
+use publish::{Transaction, TransactionOptions};
 use store::read_stored;
+use upkeep::{Finding, ObjectProblem, Verification, verify};
 
 use crate::{Copier, SyncError};
 

@@ -101,7 +101,7 @@ impl Site {
     }
 
     pub(crate) async fn is_sound(&self) {
-        let found = publish::verify(&self.store as &dyn Store, &self.catalog.name)
+        let found = upkeep::verify(&self.store as &dyn Store, &self.catalog.name)
             .await
             .unwrap();
         assert_eq!(found.findings, [], "{found:?}");

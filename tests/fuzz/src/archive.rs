@@ -81,7 +81,7 @@ fn check(store: &MemoryStore, before: Option<&Bytes>) {
 }
 
 fn check_catalog(store: &MemoryStore, name: &CatalogName, bytes: &Bytes) {
-    let found = run(publish::verify(store, name)).expect("memory can be read");
+    let found = run(upkeep::verify(store, name)).expect("memory can be read");
     assert!(
         found.findings.is_empty(),
         "{:#?} in {}",

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use model::{Key, Kind};
-use publish::Retention;
 use serde_json::Value;
+use upkeep::Retention;
 
 use crate::{
     catalogs,
@@ -147,7 +147,7 @@ async fn must_be_clean(simulation: &Simulation, observed: &ObservedStore) -> Res
 async fn must_verify(observed: &ObservedStore) -> Result<(), String> {
     for (key, _) in pointers(observed) {
         let Key::Current(name) = key else { continue };
-        let verified = publish::verify(&observed.store, &name)
+        let verified = upkeep::verify(&observed.store, &name)
             .await
             .map_err(|error| error.to_string())?;
         if let Some(finding) = verified.findings.first() {

@@ -55,7 +55,7 @@ async fn is_found(observed: &ObservedStore, name: &CatalogName) -> Result<(), St
     if damaged.is_empty() && observed.checker().published(name).is_none() {
         return Ok(());
     }
-    let verified = publish::verify(&observed.store, name).await;
+    let verified = upkeep::verify(&observed.store, name).await;
     let verified = verified.map_err(|error| error.to_string())?;
     let found: BTreeSet<String> = verified
         .findings

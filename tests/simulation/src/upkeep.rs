@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use publish::{GcOptions, Retention};
 use store::Store;
 use sync::{Copier, Repair, StoreOrigin, SyncOptions};
+use upkeep::{GcOptions, Retention};
 
 use crate::{
     catalogs,
@@ -37,7 +37,7 @@ pub(crate) async fn collect(handle: StoreHandle, wrong: i64, retention: Retentio
         env: env(&handle, wrong),
         ..GcOptions::default()
     };
-    let collected = publish::gc(&handle, &options).await;
+    let collected = upkeep::gc(&handle, &options).await;
     let report = collected.map(|report| format!("collected: {report:?}"));
     Done::without_claim(report.map_err(|error| words(&error)))
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use model::CatalogName;
-use publish::{GcOptions, Retention};
+use upkeep::{GcOptions, Retention};
 
 use super::{StoreArgs, SyncOrigin};
 

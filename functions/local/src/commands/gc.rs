@@ -1,4 +1,4 @@
-use publish::GcError;
+use upkeep::GcError;
 
 use crate::{
     cli::{GcArgs, KeyArgs},
@@ -13,7 +13,7 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = args.store.s3.open(&args.store.place(&config)?, access).await?;
     let options = args.options(&config.retention.unwrap_or_default());
-    let report = match publish::gc(&*store, &options).await {
+    let report = match upkeep::gc(&*store, &options).await {
         Err(error @ GcError::Unreadable(_)) if args.json => {
             output::gc::error_json(&error)?;
             return Ok(Exit::Failed);

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use config::{Config, ServerConfig};
 use futures_util::future::join_all;
 use model::CatalogName;
+use notify::{NotifierSettings, NotifyMetrics};
 use publish::Catalog;
-use publish::notify::{NotifierSettings, NotifyMetrics};
 
 use crate::{cli::PollArgs, exit::Exit, output, stores::Access, wiring};
 

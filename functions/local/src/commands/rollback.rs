@@ -1,6 +1,6 @@
 use std::slice;
 
-use publish::notify::{NotifierSettings, NotifyMetrics};
+use notify::{NotifierSettings, NotifyMetrics};
 use publish::{RollbackOptions, RollbackTarget};
 
 use crate::{cli::RollbackArgs, exit::Exit, output, stores::Access, wiring};

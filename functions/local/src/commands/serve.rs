@@ -9,8 +9,9 @@ use std::{
 use config::Config;
 use http_api::PublishedCatalogs;
 use model::CatalogName;
+use notify::Notifier;
 use prometheus_client::registry::Registry;
-use publish::{Schedule, notify::Notifier};
+use publish::Schedule;
 use store::{Store, StorePlace};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -32,8 +33,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
     let requests = http_api::HttpMetrics::register(&mut registry);
-    let events = publish::notify::NotifyMetrics::register(&mut registry);
-    let collections = publish::GcMetrics::register(&mut registry);
+    let events = notify::NotifyMetrics::register(&mut registry);
+    let collections = upkeep::GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -68,7 +69,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         tasks.push(poller.start(&stop));
         let retention = config.retention.clone();
         tasks.extend(
-            retention.map(|settings| publish::collect_regularly(store.clone(), settings, collections, stop.clone())),
+            retention.map(|settings| upkeep::collect_regularly(store.clone(), settings, collections, stop.clone())),
         );
     }
 
@@ -148,11 +149,11 @@ impl Poller {
         config: &Config,
         store: &Arc<dyn Store>,
         polls: publish::PollMetrics,
-        events: publish::notify::NotifyMetrics,
+        events: notify::NotifyMetrics,
         first_polls: FirstPolls,
     ) -> anyhow::Result<Self> {
         let mirror = Arc::new(wiring::mirror(&args.catalogs, place, config, store.clone(), polls)?);
-        let settings = publish::notify::NotifierSettings::patient();
+        let settings = notify::NotifierSettings::patient();
         let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events)?);
         let after = notifier.clone();
         let schedule = Schedule::new(mirror, config.catalogs.clone());

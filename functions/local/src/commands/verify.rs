@@ -1,6 +1,6 @@
 use ::sync::{Copier, Repair, SyncOptions};
 use model::CatalogName;
-use publish::Verification;
+use upkeep::Verification;
 
 use super::sync::origin;
 use crate::{
@@ -30,7 +30,7 @@ async fn verify(args: &VerifyArgs) -> anyhow::Result<Verifications> {
     let store = args.store.open_alone(Access::Read).await?;
     let mut results = Vec::new();
     for name in published::names_or_all(&*store, &args.names).await? {
-        let verification = publish::verify(&*store, &name).await?;
+        let verification = upkeep::verify(&*store, &name).await?;
         results.push((name, verification));
     }
     Ok(results)

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use publish::{GcError, GcReport, GcStep, NextStep};
 use serde_json::json;
+use upkeep::{GcError, GcReport, GcStep, NextStep};
 
 use super::{TextTable, bytes, number, print_json, printable};
 

@@ -1,6 +1,6 @@
 use model::CatalogName;
-use publish::Verification;
 use serde::Serialize;
+use upkeep::Verification;
 
 use super::{TextTable, bytes, print_json};
 

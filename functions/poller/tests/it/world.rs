@@ -12,8 +12,8 @@ use std::{
 
 use async_trait::async_trait;
 use model::{CatalogName, Current, Key, Status};
+use notify::Receiver;
 use poller::{CatalogMessage, ConfigDocument, Deadline, Environment, Poller, Services};
-use publish::notify::Receiver;
 use serde_json::Value;
 use store::{MemoryStore, StoreExt};
 use testkit::{ImageBuilder, Layer, Registry, RegistryBuilder};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use model::{Availability, CatalogName};
-use publish::{Catalog, CatalogSource, Retention, ValidationMode};
+use publish::{Catalog, CatalogSource, ValidationMode};
 use serde_json::Value;
+use upkeep::Retention;
 
 use super::{
     ConfigProblems, GrpcConfig, RegistryConfig, ServerConfig, cluster_catalog, composed,

@@ -13,7 +13,8 @@ mod signatures;
 mod values;
 mod webhook;
 
-use publish::{Catalog, Retention};
+use publish::Catalog;
+use upkeep::Retention;
 
 pub use keys::ConfigKeys;
 pub use loader::{ConfigLoader, NamedSource};

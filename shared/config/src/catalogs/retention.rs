@@ -1,4 +1,4 @@
-use publish::Retention;
+use upkeep::Retention;
 
 use super::{section::Section, values};
 

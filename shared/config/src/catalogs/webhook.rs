@@ -1,10 +1,8 @@
 use std::collections::BTreeSet;
 
 use model::CatalogName;
-use publish::{
-    Catalog,
-    notify::{SecretLocation, Webhook, WebhookError},
-};
+use notify::{SecretLocation, Webhook, WebhookError};
+use publish::Catalog;
 
 use super::{ConfigProblems, section::Section};
 

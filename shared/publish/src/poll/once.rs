@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
-    Transaction, TransactionOptions, verify::stat_objects,
+    Transaction, TransactionOptions, stats::find_unservable,
 };
 
 /// Result of the cheap part of a poll.
@@ -216,8 +216,8 @@ impl Poll<'_> {
             let key = transaction.base().map(|base| base.snapshot.key().to_string());
             return Err(PublishError::Damaged(key.unwrap_or_default()).into());
         };
-        match stat_objects(&*self.mirror.store, snapshot).await?.into_iter().next() {
-            Some(finding) => Err(PublishError::Damaged(finding.key.to_string()).into()),
+        match find_unservable(&*self.mirror.store, snapshot).await?.first() {
+            Some(object) => Err(PublishError::Damaged(object.key.to_string()).into()),
             None => {
                 self.mirror.note_check(name);
                 Ok(())

@@ -10,7 +10,7 @@ use model::{Garbage, GcPhase, GcState, Key, ObjectKey, ObjectRef};
 use store::{Condition, Dated, ObjectInfo, Store, StoreError, StoreExt, read_stored};
 use tokio::sync::Mutex;
 
-use crate::{Env, PublishError, gc::STATE_MIN};
+use crate::{Env, PublishError};
 
 /// Number of times that a spare starts again after a lost race. Each loss means that another publication spared
 /// something, or that the collector took a step.
@@ -142,7 +142,7 @@ impl CondemnedList {
             // The second marking dropped what it found named, so the rest of the list is no concern here.
             GcPhase::Deleting { .. } => match threatened.first() {
                 // Every delete has landed, so any process may end the state. The next collector may come a day later.
-                Some(_) if self.age >= STATE_MIN => Ok(Some(self.state.with_phase(GcPhase::None))),
+                Some(_) if self.age >= GcState::AGE_MIN => Ok(Some(self.state.with_phase(GcPhase::None))),
                 Some(key) => Err(PublishError::Deferred(key.key().to_string())),
                 None => Ok(None),
             },

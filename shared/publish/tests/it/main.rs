@@ -1,5 +1,4 @@
-//! Tests of publication, its maintenance and change events.
+//! Tests of polls: what is published, and what is refused.
 
 mod hostile;
-mod maintenance;
-mod notify;
+mod validation;

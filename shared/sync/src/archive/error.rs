@@ -1,8 +1,8 @@
 use std::io;
 
 use model::{CatalogName, DocumentError, Sha256};
-use publish::ObjectProblem;
 use store::ReadError;
+use upkeep::ObjectProblem;
 
 /// An archive that cannot be written, or that is refused. A refused archive has not changed the store.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,8 @@ use std::{
 };
 
 use model::{Current, Document, DocumentError, Key, ManifestEntry, ObjectDigest, Snapshot, StoredDocument};
-use publish::IntegrityCheck;
 use store::DOCUMENT_MAX;
+use upkeep::IntegrityCheck;
 
 use super::{ArchiveError, Manifest, PackedCatalog, opening::Opening, tar_format::READ_BYTES};
 use crate::plan::is_derived;

@@ -241,7 +241,7 @@ pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Byte
 pub(crate) async fn assert_sound(memory: &MemoryStore) {
     let store: Arc<dyn Store> = Arc::new(memory.clone());
     if memory.objects().contains_key(&Key::Current(name())) {
-        let found = publish::verify(&*store, &name()).await.unwrap();
+        let found = upkeep::verify(&*store, &name()).await.unwrap();
         assert_eq!(found.findings, [], "the store is not sound");
     }
 }

@@ -163,7 +163,7 @@ async fn copy_of_recompressed_shard_leaves_the_earlier_shard_alone() {
     let report = copier(&from, &to, options(true)).copy(&name()).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     assert_sound(&memory).await;
-    let other = publish::verify(&*to, &"other".parse().unwrap()).await.unwrap();
+    let other = upkeep::verify(&*to, &"other".parse().unwrap()).await.unwrap();
     assert_eq!(other.findings, []);
     let after = memory.objects();
     let immutable = before.iter().filter(|(key, _)| key.is_immutable());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use publish::Retention;
+use upkeep::Retention;
 
 use super::{HOUR_MS, Job, Step, Writer, damage::removal, moment_of_work, round, side, which};
 use crate::{catalogs, chance::Chance};

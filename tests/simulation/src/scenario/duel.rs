@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use publish::Retention;
+use upkeep::Retention;
 
 use super::{HOUR_MS, Job, Step, Writer, moment_of_work, round};
 use crate::{catalogs, chance::Chance, fault::Side};

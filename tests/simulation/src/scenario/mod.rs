@@ -2,7 +2,7 @@ mod crowd;
 mod damage;
 mod duel;
 
-use publish::Retention;
+use upkeep::Retention;
 
 use self::{crowd::crowd, damage::damage, duel::duel};
 use crate::{

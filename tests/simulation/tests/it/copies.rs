@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use catalog_mirror_simulation::{Faults, Job, Scenario, Side, Step, Writer, run};
-use publish::Retention;
+use upkeep::Retention;
 
 const HOUR: u64 = 3_600_000;
 /// Time between two steps of collection: two hours and some minutes.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use catalog_mirror_simulation::{DamageKind, Fault, Faults, Job, Operation, Part, Scenario, Side, Step, Writer, run};
-use publish::Retention;
+use upkeep::Retention;
 
 const HOUR: u64 = 3_600_000;
 /// Time between two steps of collection: two hours and some minutes.

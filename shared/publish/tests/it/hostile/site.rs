@@ -69,9 +69,7 @@ impl Site {
     }
 
     pub(crate) async fn is_sound(&self, trick: &str) {
-        let found = catalog_mirror_publish::verify(&self.store, &self.catalog.name)
-            .await
-            .unwrap();
+        let found = upkeep::verify(&self.store, &self.catalog.name).await.unwrap();
         assert_eq!(found.findings, [], "{trick}");
     }
 }

@@ -1,0 +1,105 @@
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use model::{CatalogName, Current, PublicationId, SourceRef};
+use publish::ChangedPackages;
+use serde::Serialize;
+
+/// One change of one catalog, as a CloudEvent in structured JSON (CloudEvents 1.0, section 2, and its JSON event
+/// format, section 3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Event {
+    specversion: &'static str,
+    /// Identifier, equal for all attempts of all senders, so that a receiver can detect a repeat. Contains no `.`, as
+    /// Standard Webhooks requires.
+    pub id: String,
+    /// URI reference of the mirror, [`NotifierSettings::source`](crate::NotifierSettings::source).
+    pub source: String,
+    /// Type of the event, always [`Event::TYPE`].
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Name of the catalog that changed, the `subject` of the CloudEvent.
+    pub subject: CatalogName,
+    /// Time of the publication, RFC 3339 in UTC.
+    pub time: String,
+    datacontenttype: &'static str,
+    /// Old and new publication, and the packages that differ.
+    pub data: EventData,
+}
+
+/// Payload of an [`Event`]: one catalog before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventData {
+    /// Name of the catalog that changed, as in [`Event::subject`].
+    pub catalog: CatalogName,
+    /// Serial and content hash of the publication.
+    #[serde(flatten)]
+    pub published: PublicationId,
+    /// Last publication that the receiver has acknowledged; `None` for a new catalog.
+    pub previous: Option<PublicationId>,
+    /// Packages that differ between the two; `None` if the earlier snapshot was deleted.
+    pub packages: Option<ChangedPackages>,
+    /// Time of the publication, RFC 3339 in UTC.
+    pub published_at: String,
+    /// Source that the catalog was read from.
+    pub source: SourceRef,
+}
+
+impl Event {
+    /// Value of `type` in every event. A change that breaks receivers gets a new version at its end.
+    pub const TYPE: &'static str = "io.github.catalog-mirror.catalog.published.v1";
+
+    /// Media type of [`Event::to_json`] (CloudEvents 1.0, JSON event format, section 3).
+    pub const MEDIA_TYPE: &'static str = "application/cloudevents+json";
+
+    /// Creates the event that brings a receiver from `previous` to `current`.
+    pub fn new(
+        source: &str,
+        catalog: &CatalogName,
+        previous: Option<PublicationId>,
+        current: &Current,
+        packages: Option<ChangedPackages>,
+    ) -> Self {
+        let published = PublicationId::from(current);
+        let time = rfc3339(current.published_at);
+        Self {
+            specversion: "1.0",
+            id: id(catalog, previous, published),
+            source: source.to_owned(),
+            kind: Self::TYPE,
+            subject: catalog.clone(),
+            time: time.clone(),
+            datacontenttype: "application/json",
+            data: EventData {
+                catalog: catalog.clone(),
+                published,
+                previous,
+                packages,
+                published_at: time,
+                source: current.source.clone(),
+            },
+        }
+    }
+
+    /// Returns the event as one JSON document, equal bytes for equal events.
+    pub fn to_json(&self) -> Bytes {
+        let json = serde_json::to_vec(self);
+        json.expect("an event holds only texts, numbers and lists of texts")
+            .into()
+    }
+}
+
+/// Returns the identifier of an event. A catalog's name has no `_`, so different catalogs have different identifiers. The
+/// content hash is needed because a catalog that was removed starts again with the same serials.
+fn id(catalog: &CatalogName, previous: Option<PublicationId>, published: PublicationId) -> String {
+    let catalog = catalog.as_str().replace('.', "_");
+    let from = previous.map_or(0, |previous| previous.serial);
+    let hash = published.content_hash.to_string();
+    // Receivers that missed different publications get different events, so the old serial is part of the identifier.
+    format!("{catalog}:{from}:{}:{}", published.serial, &hash[..16])
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string()
+}

@@ -1,0 +1,295 @@
+//! The sender of events: one queue for each catalog, several receivers.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::{FutureExt, StreamExt, future::join_all, stream};
+use model::text::chain;
+use model::{CatalogName, Outcome, PublicationId};
+use publish::Report;
+use store::{ReadError, Store};
+use tokio::sync::Semaphore;
+use tracing::Instrument;
+
+use crate::{
+    Event, NotifierSettings, NotifyMetrics, Receiver, SendError, cursors,
+    metrics::Delivery,
+    outbox::{Outbox, StartAt},
+    waits::SendWaits,
+};
+
+/// Number of catalogs whose cursors are read at a time.
+const CONCURRENT_READS: usize = 16;
+
+/// Sends events of publications to receivers until they acknowledge them.
+#[derive(Debug)]
+pub struct Notifier {
+    store: Arc<dyn Store>,
+    receivers: Vec<LimitedReceiver>,
+    settings: NotifierSettings,
+    metrics: NotifyMetrics,
+    queues: Mutex<HashMap<CatalogName, Arc<CatalogQueue>>>,
+}
+
+/// A receiver with a limit on concurrent events, so that one that hangs does not hold all tasks.
+#[derive(Debug)]
+struct LimitedReceiver {
+    receiver: Box<dyn Receiver>,
+    permits: Semaphore,
+}
+
+/// State of the deliveries of one catalog.
+#[derive(Debug, Default)]
+struct CatalogQueue {
+    /// Publication that all receivers have acknowledged. While it is the current one, nothing is left to send.
+    last_delivered: Mutex<Option<PublicationId>>,
+    /// Number of requests to send the outstanding events.
+    requests: AtomicU64,
+    /// Held by the task that sends the outstanding events.
+    busy: tokio::sync::Mutex<()>,
+}
+
+/// Request to send the outstanding events of a catalog.
+#[derive(Debug)]
+struct DeliveryRequest {
+    catalog: CatalogName,
+    start: StartAt,
+}
+
+impl Notifier {
+    /// Creates a notifier for the catalogs in `store`.
+    pub fn new(store: Arc<dyn Store>, receivers: Vec<Box<dyn Receiver>>, settings: NotifierSettings) -> Self {
+        let limited = |receiver| LimitedReceiver {
+            receiver,
+            permits: Semaphore::new(settings.side_by_side.max(1)),
+        };
+        Self {
+            store,
+            receivers: receivers.into_iter().map(limited).collect(),
+            settings,
+            metrics: NotifyMetrics::default(),
+            queues: Mutex::default(),
+        }
+    }
+
+    /// Counts with `metrics` from now on.
+    #[must_use]
+    pub fn with_metrics(self, metrics: NotifyMetrics) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// Stores the first cursors of new receivers. Call it before the first polls: from then on no publication is missed,
+    /// even if the program dies right after its commit. Failures are logged.
+    pub async fn register_receivers(&self, catalogs: &[CatalogName]) {
+        // Boxed, because the compiler cannot tell that a stream of borrowing futures is `Send`.
+        let started: Vec<_> = catalogs
+            .iter()
+            .map(|catalog| self.add_receivers(catalog).boxed())
+            .collect();
+        stream::iter(started)
+            .buffer_unordered(CONCURRENT_READS)
+            .collect::<()>()
+            .await;
+    }
+
+    /// Sends the outstanding events of the catalog in `report`, whatever its outcome. Returns when every receiver has
+    /// acknowledged them or the time is over. Reads nothing from the store if all receivers are known to be up to date.
+    /// Failures are logged and counted; the events are sent again after the next poll.
+    ///
+    /// Returns at once if another call is working on the same catalog. That call then reads the two documents once more.
+    pub async fn after(&self, report: &Report) {
+        if let Some(request) = self.request(report) {
+            self.run(request).await;
+        }
+    }
+
+    /// Does the work of [`Notifier::after`] in a task of its own. Must be called inside a runtime.
+    pub fn spawn_after(self: &Arc<Self>, report: &Report) {
+        if let Some(request) = self.request(report) {
+            let this = self.clone();
+            tokio::spawn(async move { this.run(request).await });
+        }
+    }
+
+    /// Returns the request that a report leads to, or `None` if all receivers are up to date.
+    fn request(&self, report: &Report) -> Option<DeliveryRequest> {
+        let published = PublicationId {
+            serial: report.serial?,
+            content_hash: report.content_hash?,
+        };
+        self.receivers_of(&report.catalog).next()?;
+        // An unchanged poll, the usual one, then costs no read of the store.
+        if self.queue(&report.catalog).last_delivered() == Some(published) {
+            return None;
+        }
+        Some(DeliveryRequest {
+            catalog: report.catalog.clone(),
+            start: match report.outcome {
+                Outcome::Published => StartAt::Before(published.serial),
+                Outcome::Unchanged | Outcome::SourceDigestUpdated | Outcome::Refused | Outcome::Failed => {
+                    StartAt::Current
+                }
+            },
+        })
+    }
+
+    async fn run(&self, request: DeliveryRequest) {
+        let span = tracing::info_span!("notify", catalog = %request.catalog);
+        self.work(&request).instrument(span).await;
+    }
+
+    async fn work(&self, DeliveryRequest { catalog, start }: &DeliveryRequest) {
+        let queue = self.queue(catalog);
+        queue.requests.fetch_add(1, Ordering::SeqCst);
+        // A request that arrives while another task is busy is seen by that task, after it has let go of the lock.
+        while let Ok(busy) = queue.busy.try_lock() {
+            let requests = queue.requests.load(Ordering::SeqCst);
+            let delivered = self.deliver(catalog, *start).await.unwrap_or_else(|error| {
+                tracing::warn!(error = chain(&error), "cannot read the cursors of the receivers");
+                None
+            });
+            queue.set_last_delivered(delivered);
+            drop(busy);
+            if queue.requests.load(Ordering::SeqCst) == requests {
+                return;
+            }
+        }
+    }
+
+    /// Sends all outstanding events of a catalog. Returns the publication that all receivers have acknowledged, or `None`
+    /// if some have not.
+    async fn deliver(&self, catalog: &CatalogName, start: StartAt) -> Result<Option<PublicationId>, ReadError> {
+        let mut outbox = Outbox::open(&*self.store, catalog).await?;
+        let Some(published) = outbox.published() else {
+            return Ok(None);
+        };
+        // Before the first send: a receiver that is down now, and a process that dies, must find the cursor later.
+        outbox.add_receivers(&self.names_for(catalog), start).await?;
+        let due = self
+            .receivers_of(catalog)
+            .map(|receiver| (receiver, outbox.cursor(receiver.name())));
+        let due: Vec<_> = due.filter(|(_, cursor)| *cursor != Some(published)).collect();
+        let from: Vec<_> = due.iter().map(|(_, cursor)| *cursor).collect();
+        let events = outbox.events(&self.settings.source, &from).await?;
+        let sent: Vec<_> = due
+            .iter()
+            .map(|(receiver, cursor)| self.bring_up_to_date(receiver, &events[cursor]))
+            .collect();
+        let all_delivered = join_all(sent).await.into_iter().all(|delivered| delivered);
+        Ok(all_delivered.then_some(published))
+    }
+
+    /// Sends an event to one receiver and moves its cursor. Returns true if both succeeded.
+    async fn bring_up_to_date(&self, receiver: &LimitedReceiver, event: &Event) -> bool {
+        if !self.send(receiver, event).await.is_settled() {
+            return false;
+        }
+        let data = &event.data;
+        let moved = cursors::advance(
+            &*self.store,
+            &data.catalog,
+            receiver.name(),
+            data.previous,
+            data.published,
+        );
+        let moved = moved.await;
+        if let Err(error) = &moved {
+            tracing::warn!(
+                receiver = receiver.name(),
+                error = chain(error),
+                "cannot store the cursor of a receiver; the event will be sent again"
+            );
+        }
+        moved.is_ok()
+    }
+
+    async fn send(&self, receiver: &LimitedReceiver, event: &Event) -> Delivery {
+        let result = self.attempts(receiver, event).await;
+        let delivery = Delivery::of(&result);
+        let (receiver, id) = (receiver.name(), &event.id);
+        // Counted before it is logged: a test that waits for the log line then finds the count.
+        self.metrics.count(receiver, delivery);
+        match result {
+            Ok(()) => tracing::info!(receiver, id, "delivered an event"),
+            Err(error @ SendError::Permanent(_)) => {
+                tracing::error!(receiver, id, error = chain(&error), "dropped an event");
+            }
+            Err(error @ (SendError::Temporary { .. } | SendError::Refused(_))) => {
+                let error = chain(&error);
+                tracing::warn!(
+                    receiver,
+                    id,
+                    error,
+                    "cannot deliver an event; it is sent again after the next poll"
+                );
+            }
+        }
+        delivery
+    }
+
+    async fn attempts(&self, receiver: &LimitedReceiver, event: &Event) -> Result<(), SendError> {
+        let mut waits = SendWaits::new(&self.settings);
+        loop {
+            let attempt = tokio::time::timeout_at(waits.attempt_deadline(), receiver.send(event));
+            let sent = attempt.await.unwrap_or_else(|late| Err(SendError::temporary(late)));
+            match sent {
+                Ok(()) => return Ok(()),
+                Err(error) => tokio::time::sleep(waits.after(error)?).await,
+            }
+        }
+    }
+
+    async fn add_receivers(&self, catalog: &CatalogName) {
+        let names = self.names_for(catalog);
+        if names.is_empty() {
+            return;
+        }
+        let added = async {
+            let mut outbox = Outbox::open(&*self.store, catalog).await?;
+            outbox.add_receivers(&names, StartAt::Current).await
+        };
+        let added: Result<(), ReadError> = added.await;
+        if let Err(error) = added {
+            tracing::warn!(%catalog, error = chain(&error), "cannot store the first cursors of new receivers");
+        }
+    }
+
+    fn names_for(&self, catalog: &CatalogName) -> Vec<&str> {
+        self.receivers_of(catalog).map(LimitedReceiver::name).collect()
+    }
+
+    fn receivers_of(&self, catalog: &CatalogName) -> impl Iterator<Item = &LimitedReceiver> {
+        self.receivers.iter().filter(|limited| limited.receiver.wants(catalog))
+    }
+
+    fn queue(&self, catalog: &CatalogName) -> Arc<CatalogQueue> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.entry(catalog.clone()).or_default().clone()
+    }
+}
+
+impl LimitedReceiver {
+    fn name(&self) -> &str {
+        self.receiver.name()
+    }
+
+    async fn send(&self, event: &Event) -> Result<(), SendError> {
+        let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
+        self.receiver.send(event).await
+    }
+}
+
+impl CatalogQueue {
+    fn last_delivered(&self) -> Option<PublicationId> {
+        *self.last_delivered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_last_delivered(&self, delivered: Option<PublicationId>) {
+        *self.last_delivered.lock().unwrap_or_else(PoisonError::into_inner) = delivered;
+    }
+}

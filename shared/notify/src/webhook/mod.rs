@@ -1,0 +1,170 @@
+//! Webhooks, signed and sent as Standard Webhooks 1.0.0 specifies.
+
+mod secret;
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use async_trait::async_trait;
+use fetch::{FetchSettings, Fetcher, RedirectTarget, RequestSpec, retry_after};
+use model::CatalogName;
+use reqwest::{
+    Method, StatusCode, Url,
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue},
+};
+
+pub use self::secret::{SecretError, SecretLocation};
+use crate::{Event, Receiver, SendError};
+
+/// A receiver of events by HTTP POST.
+pub struct Webhook {
+    name: String,
+    url: Url,
+    secret: SecretLocation,
+    /// Catalogs to send events of; empty means all.
+    catalogs: BTreeSet<CatalogName>,
+    fetcher: Fetcher,
+}
+
+/// An error in the configuration of a webhook.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    /// Not an HTTP URL with a host. The text is not quoted, because it may hold a password.
+    #[error("url is not an http or https URL with a host")]
+    Url,
+    /// The secret to sign with is missing or malformed.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// A status other than 2xx. The body of the answer is not read.
+#[derive(Debug, thiserror::Error)]
+#[error("it answered {0}")]
+struct RefusedStatus(StatusCode);
+
+impl Webhook {
+    /// Creates a webhook. The secrets are read again for each event, but must exist now too.
+    ///
+    /// # Errors
+    /// All errors in the arguments.
+    pub fn new(name: &str, url: &str, secret: SecretLocation) -> Result<Self, Vec<WebhookError>> {
+        let url = Url::parse(url).ok().filter(is_web);
+        let mut problems = Vec::new();
+        problems.extend(secret.read().err().map(WebhookError::Secret));
+        match url {
+            Some(url) if problems.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                url,
+                secret,
+                catalogs: BTreeSet::new(),
+                fetcher: Fetcher::new(FetchSettings::default()).expect("the default settings can be used"),
+            }),
+            Some(_) => Err(problems),
+            None => {
+                problems.insert(0, WebhookError::Url);
+                Err(problems)
+            }
+        }
+    }
+
+    /// Limits the webhook to events of these catalogs. No catalogs means all.
+    #[must_use]
+    pub fn only(self, catalogs: impl IntoIterator<Item = CatalogName>) -> Self {
+        Self {
+            catalogs: catalogs.into_iter().collect(),
+            ..self
+        }
+    }
+
+    async fn post(&self, event: &Event) -> Result<(), SendError> {
+        let secrets = self.secret.read().map_err(|error| SendError::Refused(error.into()))?;
+        // The time of the attempt and not of the event: a receiver refuses old timestamps.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let timestamp = since.as_secs();
+        let body = event.to_json();
+        let signature = secrets.sign(&event.id, timestamp, &body);
+        let request = RequestSpec {
+            headers: headers(&event.id, timestamp, &signature).map_err(|error| SendError::Refused(error.into()))?,
+            body: Some(body),
+            ..RequestSpec::new(Method::POST)
+        };
+        let target = RedirectTarget::configured(self.url.clone()).map_err(|error| SendError::Refused(error.into()))?;
+        // `send` and not `follow`: a redirect is a failure (Standard Webhooks 1.0.0, "Deliverability and reliability").
+        match self.fetcher.send(&target, &request).await {
+            Ok(response) => outcome(response.status(), response.headers()),
+            Err(failed) => Err(SendError::temporary(failed.error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Receiver for Webhook {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wants(&self, catalog: &CatalogName) -> bool {
+        self.catalogs.is_empty() || self.catalogs.contains(catalog)
+    }
+
+    async fn send(&self, event: &Event) -> Result<(), SendError> {
+        self.post(event).await
+    }
+}
+
+/// Prints scheme, host and port of the URL only: the user, the password, the path and the query may be secret.
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook")
+            .field("name", &self.name)
+            .field("origin", &self.url.origin().ascii_serialization())
+            .field("secret", &self.secret)
+            .field("catalogs", &self.catalogs)
+            .finish_non_exhaustive()
+    }
+}
+
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.has_host()
+}
+
+fn headers(id: &str, timestamp: u64, signature: &str) -> Result<HeaderMap, InvalidHeaderValue> {
+    Ok(HeaderMap::from_iter([
+        (CONTENT_TYPE, HeaderValue::from_static(Event::MEDIA_TYPE)),
+        (HeaderName::from_static("webhook-id"), HeaderValue::try_from(id)?),
+        (
+            HeaderName::from_static("webhook-timestamp"),
+            HeaderValue::from(timestamp),
+        ),
+        (
+            HeaderName::from_static("webhook-signature"),
+            HeaderValue::try_from(signature)?,
+        ),
+    ]))
+}
+
+/// Sorts a status (Standard Webhooks 1.0.0, "Deliverability and reliability").
+fn outcome(status: StatusCode, headers: &HeaderMap) -> Result<(), SendError> {
+    if status.is_success() {
+        return Ok(());
+    }
+    let refused = Box::new(RefusedStatus(status));
+    Err(match status {
+        // The specification asks to disable the endpoint after a 410. Here the event is dropped, and an operator
+        // removes the webhook.
+        StatusCode::GONE => SendError::Permanent(refused),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => later(refused, headers),
+        status if status.is_server_error() => later(refused, headers),
+        _ => SendError::Refused(refused),
+    })
+}
+
+fn later(refused: Box<RefusedStatus>, headers: &HeaderMap) -> SendError {
+    SendError::Temporary {
+        retry_after: retry_after(headers),
+        source: refused,
+    }
+}

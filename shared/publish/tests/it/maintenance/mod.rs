@@ -1,9 +1,0 @@
-//! Publications, garbage collection and their clocks, on the memory store.
-
-mod faults;
-mod gc;
-mod kit;
-mod property;
-mod transaction;
-mod validation;
-mod verification;

@@ -1,0 +1,389 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    time::{Duration, Instant, SystemTime},
+};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use model::{Garbage, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, StoredDocument};
+use publish::ObjectStats;
+use store::{Condition, DELETE_BATCH_MAX, Dated, ObjectInfo, ObjectState, Store, StoreExt, check_object, read_stored};
+
+use super::{DELETING_MAX, GcError, GcOptions, GcReport, GcStep, NextStep, marks::Marks};
+
+/// Number of times that a step starts again because a publication spared something meanwhile.
+const STEP_ATTEMPTS: u32 = 3;
+
+/// One run of garbage collection over one store.
+pub(super) struct Collector<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) options: &'a GcOptions,
+}
+
+/// `gc.json` with its version and its age by the clock of the store.
+struct DatedState {
+    state: GcState,
+    info: Option<ObjectInfo>,
+    /// Time of the read, by the clock of the store.
+    date: SystemTime,
+    /// Time since the state began; the longest if there is no document, because nothing came before.
+    age: Duration,
+}
+
+/// Result of an attempt to take a step.
+enum Stepped {
+    Done(GcReport),
+    Raced,
+}
+
+impl Collector<'_> {
+    pub(super) async fn run(&self) -> Result<GcReport, GcError> {
+        for _ in 0..STEP_ATTEMPTS {
+            if let Stepped::Done(report) = self.step().await? {
+                return Ok(report);
+            }
+        }
+        // A run that lost all its races is not an error: what it wanted to do was done by others, or waits for the next
+        // run.
+        let state = self.read().await?;
+        Ok(state.report(GcStep::LostRace))
+    }
+
+    /// Takes all steps of a round, again and again until nothing is left to condemn.
+    pub(super) async fn run_offline(&self) -> Result<GcReport, GcError> {
+        let mut total = GcReport::default();
+        loop {
+            let report = self.run().await?;
+            let is_last = matches!(report.step, GcStep::Clean | GcStep::LostRace | GcStep::Wait);
+            total = GcReport {
+                condemned: sum(total.condemned, report.condemned),
+                deleted: sum(total.deleted, report.deleted),
+                failed: total.failed + report.failed,
+                // The last mark counts what is kept; the end of a round marks nothing.
+                catalogs: report.catalogs.max(total.catalogs),
+                snapshots: report.snapshots.max(total.snapshots),
+                kept: if report.kept.objects > 0 {
+                    report.kept
+                } else {
+                    total.kept
+                },
+                unreadable: if report.unreadable.is_empty() {
+                    total.unreadable
+                } else {
+                    report.unreadable
+                },
+                step: match is_last && total.deleted.objects > 0 {
+                    true => GcStep::Delete,
+                    false => report.step,
+                },
+                ..report
+            };
+            // What cannot be deleted now would be condemned for ever.
+            if is_last || total.failed > 0 && total.step == GcStep::Finish {
+                return Ok(total);
+            }
+        }
+    }
+
+    async fn step(&self) -> Result<Stepped, GcError> {
+        let state = self.read().await?;
+        if self.options.dry_run {
+            return self.preview(&state).await.map(Stepped::Done);
+        }
+        let is_due = self.options.offline || state.age >= GcState::AGE_MIN;
+        match &state.state.phase {
+            GcPhase::None if is_due => self.condemn(&state).await,
+            GcPhase::Condemned { garbage, spared } if is_due => self.start_deleting(&state, garbage, spared).await,
+            // Any collector may delete during these 30 minutes, also one that did not start the phase: the first may
+            // have died.
+            GcPhase::Deleting { garbage } if state.age < DELETING_MAX && !self.options.offline => {
+                let keys = self.read_list(garbage).await?.unwrap_or_default();
+                self.delete(&state, keys).await.map(Stepped::Done)
+            }
+            GcPhase::Deleting { .. } if is_due => self.replace(&state, GcPhase::None, GcStep::Finish).await,
+            GcPhase::None | GcPhase::Condemned { .. } | GcPhase::Deleting { .. } => {
+                Ok(Stepped::Done(state.report(GcStep::Wait)))
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<DatedState, GcError> {
+        let Dated { date, document } = match self.options.dry_run {
+            false => self.store.read_dated::<GcState>(&Key::Gc).await?,
+            true => self.read_only().await?,
+        };
+        let (state, info) = document.map_or_else(Default::default, |(state, info)| (state, Some(info)));
+        // A spare rewrites the document and so renews its time in the store. `since` keeps the time at which the state
+        // began.
+        let since = state.since.or(info.as_ref().map(|info| info.modified));
+        let age = since.map_or(Duration::MAX, |since| date.duration_since(since).unwrap_or_default());
+        Ok(DatedState { state, info, date, age })
+    }
+
+    /// Reads the state without writing anything, and takes the time from the own clock.
+    async fn read_only(&self) -> Result<Dated<GcState>, GcError> {
+        let document = match self.store.read_document::<GcState>(&Key::Gc).await? {
+            // The time of a folder comes from a fresh file. A dry run must also work where this process may only read.
+            Some((state, _)) => Some((state, self.store.head(&Key::Gc).await?)),
+            None => None,
+        };
+        Ok(Dated {
+            date: (self.options.env.clock)(),
+            document,
+        })
+    }
+
+    /// Marks, and returns the sizes of all immutable objects that nothing names.
+    async fn unmarked(&self, state: &DatedState, report: &mut GcReport) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
+        // The order of listing and marking does not matter: what is published meanwhile is marked again before any delete.
+        let listed = self.list().await?;
+        let mut marks = Marks::read(self.store, &self.options.retention, state.date).await?;
+        if let Some(garbage) = state.state.garbage() {
+            // The list of this round is needed until the round ends, and no Snapshot names it.
+            marks.add(garbage);
+        }
+        (report.catalogs, report.snapshots) = (marks.catalogs, marks.snapshots);
+        report.unreadable = mem::take(&mut marks.unreadable);
+        let mut unmarked = BTreeMap::new();
+        for (key, size) in listed {
+            match marks.contains(&key) {
+                true => report.kept.add(size),
+                false => drop(unmarked.insert(key, size)),
+            }
+        }
+        Ok(unmarked)
+    }
+
+    async fn list(&self) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
+        let listed = self
+            .store
+            .list("")
+            .try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
+        Ok(listed.try_collect().await?)
+    }
+
+    async fn preview(&self, state: &DatedState) -> Result<GcReport, GcError> {
+        let mut report = state.report(GcStep::Wait);
+        let unmarked = self.unmarked(state, &mut report).await?;
+        unmarked.values().for_each(|size| report.condemned.add(*size));
+        report.dry_run = true;
+        Ok(report)
+    }
+
+    async fn condemn(&self, state: &DatedState) -> Result<Stepped, GcError> {
+        let mut counts = GcReport::default();
+        let unmarked = self.unmarked(state, &mut counts).await?;
+        // Lists of earlier rounds go with other garbage. Alone they would start round after round, for each leaves one.
+        if unmarked.keys().all(|key| key.kind == Kind::Garbage) {
+            return Ok(Stepped::Done(state.report(GcStep::Clean).marked(counts)));
+        }
+        // Snapshots first: if the list is full, no Snapshot is left that names what is gone.
+        let (snapshots, others): (Vec<_>, Vec<_>) =
+            unmarked.into_iter().partition(|(key, _)| key.kind == Kind::Snapshot);
+        let chosen: BTreeMap<ObjectKey, u64> = snapshots.into_iter().chain(others).take(Garbage::MAX_KEYS).collect();
+        chosen.values().for_each(|size| counts.condemned.add(*size));
+        let garbage = self.put_list(chosen.into_keys().collect()).await?;
+        let phase = GcPhase::Condemned {
+            garbage,
+            spared: BTreeSet::new(),
+        };
+        Ok(match self.replace(state, phase, GcStep::Condemn).await? {
+            Stepped::Done(report) => Stepped::Done(GcReport {
+                condemned: counts.condemned,
+                left: counts.condemned,
+                ..report.marked(counts)
+            }),
+            Stepped::Raced => Stepped::Raced,
+        })
+    }
+
+    /// Marks again, after the state was read: a publication that spares something meanwhile makes the compare-and-swap
+    /// fail, and one that committed is marked.
+    async fn start_deleting(
+        &self,
+        state: &DatedState,
+        garbage: &ObjectRef,
+        spared: &BTreeSet<ObjectKey>,
+    ) -> Result<Stepped, GcError> {
+        let Some(condemned) = self.read_list(garbage).await? else {
+            // Without its list nothing can be deleted: the round ends.
+            return self.replace(state, GcPhase::None, GcStep::Finish).await;
+        };
+        let mut counts = GcReport::default();
+        let unmarked = self.unmarked(state, &mut counts).await?;
+        let still = condemned.keys.into_iter();
+        let still = still.filter(|key| !spared.contains(key) && unmarked.contains_key(key));
+        let keys: BTreeSet<ObjectKey> = still.collect();
+        if keys.is_empty() {
+            return self.replace(state, GcPhase::None, GcStep::Finish).await;
+        }
+        let list = Garbage { keys };
+        let garbage = self.put_list(list.keys.clone()).await?;
+        match self
+            .replace(state, GcPhase::Deleting { garbage }, GcStep::Delete)
+            .await?
+        {
+            Stepped::Raced => Ok(Stepped::Raced),
+            Stepped::Done(_) => {
+                // Read back, because only a read tells the age by the clock of the store. It also shows if another
+                // collector came first.
+                let deleting = self.read().await?;
+                if deleting.state.garbage() != Some(&garbage) {
+                    return Ok(Stepped::Raced);
+                }
+                let report = self.delete(&deleting, list).await?;
+                Ok(Stepped::Done(report.marked(counts)))
+            }
+        }
+    }
+
+    /// Deletes what is left of a list, as long as the state is young enough.
+    async fn delete(&self, state: &DatedState, list: Garbage) -> Result<GcReport, GcError> {
+        let started = Instant::now();
+        let own_start = (self.options.env.since_boot)();
+        let mut report = state.report(GcStep::Delete);
+        let listed = self.list().await?;
+        let mut left: Vec<(ObjectKey, u64)> = list
+            .keys
+            .into_iter()
+            // What is gone already is skipped: an earlier run or another collector has deleted it.
+            .filter_map(|key| Some((key, *listed.get(&key)?)))
+            .collect();
+        left.iter().for_each(|(_, size)| report.left.add(*size));
+        // Snapshots first, and nothing else before all of them are gone: no Snapshot is left that names what is deleted.
+        let (snapshots, others): (Vec<_>, Vec<_>) = left.drain(..).partition(|(key, _)| key.kind == Kind::Snapshot);
+        let batches = snapshots.chunks(DELETE_BATCH_MAX).map(|batch| (batch, true));
+        for (batch, are_snapshots) in batches.chain(others.chunks(DELETE_BATCH_MAX).map(|batch| (batch, false))) {
+            let is_out_of_time = self.options.time.is_some_and(|time| started.elapsed() >= time);
+            // A Snapshot that could not be deleted still names the other objects, so these stay until it is gone.
+            let is_blocked = !are_snapshots && report.failed > 0 && report.deleted.objects < snapshots.len() as u64;
+            if is_out_of_time || is_blocked || !self.may_delete(state, own_start).await? {
+                break;
+            }
+            self.delete_batch(batch, &mut report).await;
+        }
+        if report.left.objects == 0 {
+            tracing::debug!(objects = report.deleted.objects, "deleted the whole list");
+        }
+        Ok(report)
+    }
+
+    /// Returns true if `gc.json` is unchanged and young enough to delete one more batch.
+    async fn may_delete(&self, state: &DatedState, own_start: Duration) -> Result<bool, GcError> {
+        let stat = self.store.stat(&Key::Gc).await?;
+        // Another version means another state, in which the list may not be deleted any more.
+        let is_same = match (&stat.object, &state.info) {
+            (Some(found), Some(known)) => found.version == known.version,
+            _ => false,
+        };
+        // The larger age counts: a process that was suspended and a clock that stands still must not delete too late.
+        // Checked before each batch, because the process may be suspended between two of them.
+        let by_store = state.age + stat.date.duration_since(state.date).unwrap_or_default();
+        let by_own_clock = state.age + (self.options.env.since_boot)().saturating_sub(own_start);
+        let is_young = by_store.max(by_own_clock) < DELETING_MAX;
+        Ok(is_same && (is_young || self.options.offline))
+    }
+
+    async fn delete_batch(&self, batch: &[(ObjectKey, u64)], report: &mut GcReport) {
+        let keys: Vec<Key> = batch.iter().map(|(key, _)| key.key()).collect();
+        let results = self.store.delete_batch(&keys).await;
+        for ((key, size), result) in batch.iter().zip(results) {
+            match result {
+                Ok(()) => {
+                    report.deleted.add(*size);
+                    report.left.objects -= 1;
+                    report.left.bytes -= size;
+                }
+                Err(error) => {
+                    report.failed += 1;
+                    let key = key.key();
+                    // No retry: a delete that is sent late could land when the key has been written again. The next
+                    // round condemns the key once more.
+                    tracing::warn!(%key, error = model::text::chain(&error), "cannot delete an object");
+                }
+            }
+        }
+    }
+
+    /// Reads a list of condemned keys; `None` if it is missing or damaged.
+    async fn read_list(&self, garbage: &ObjectRef) -> Result<Option<Garbage>, GcError> {
+        match read_stored::<Garbage>(self.store, &garbage.digest).await {
+            Ok(list) => Ok(Some(list)),
+            Err(error) if error.is_not_found() || error.is_damage() => {
+                let key = garbage.key();
+                tracing::warn!(%key, error = model::text::chain(&error), "the list of condemned objects is unreadable");
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn put_list(&self, keys: BTreeSet<ObjectKey>) -> Result<ObjectRef, GcError> {
+        let bytes = Garbage { keys }.to_stored().map_err(GcError::Compress)?;
+        let object = ObjectDigest::of(&bytes).with_kind(Kind::Garbage);
+        let (key, bytes) = (object.key(), Bytes::from(bytes));
+        let put = self.store.put(&key, bytes.clone(), Condition::CreateOnly);
+        match put.await {
+            Err(error) if error.is_conflict() => {
+                let found = check_object(self.store, object.kind, object.digest.sha256).await?;
+                if !matches!(found, ObjectState::Intact { .. }) {
+                    self.store.put(&key, bytes, Condition::Always).await?;
+                }
+            }
+            put => drop(put?),
+        }
+        self.store.flush().await?;
+        Ok(object)
+    }
+
+    async fn replace(&self, before: &DatedState, phase: GcPhase, step: GcStep) -> Result<Stepped, GcError> {
+        let condition = match &before.info {
+            Some(info) => Condition::Replace(info.version.clone()),
+            None => Condition::CreateOnly,
+        };
+        let next = before.state.with_phase(phase);
+        match self.store.write_document(&Key::Gc, &next, condition).await {
+            Ok(version) => {
+                let info = before.info.clone().map(|info| ObjectInfo { version, ..info });
+                let after = DatedState {
+                    state: next,
+                    info,
+                    date: before.date,
+                    // Only for the report. Decisions use the age that the next read gives.
+                    age: Duration::ZERO,
+                };
+                Ok(Stepped::Done(after.report(step)))
+            }
+            Err(error) if error.is_conflict() => Ok(Stepped::Raced),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl DatedState {
+    /// Returns a report with the state, its age and the next step.
+    fn report(&self, step: GcStep) -> GcReport {
+        let left = GcState::AGE_MIN.saturating_sub(self.age);
+        let (state, next) = match &self.state.phase {
+            GcPhase::None => ("none", GcStep::Condemn),
+            GcPhase::Condemned { .. } => ("condemned", GcStep::Delete),
+            GcPhase::Deleting { .. } => ("deleting", GcStep::Finish),
+        };
+        GcReport {
+            step,
+            state,
+            // Without a document the age has no meaning.
+            age_seconds: self.info.as_ref().map_or(0, |_| self.age.as_secs()),
+            next: Some(NextStep::after(next, left)),
+            ..GcReport::default()
+        }
+    }
+}
+
+const fn sum(a: ObjectStats, b: ObjectStats) -> ObjectStats {
+    ObjectStats {
+        objects: a.objects + b.objects,
+        bytes: a.bytes + b.bytes,
+    }
+}

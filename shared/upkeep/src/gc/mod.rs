@@ -1,0 +1,170 @@
+//! Garbage collection in three states: none, condemned, deleting.
+//!
+//! ```text
+//!   none --condemn--> condemned --(2 h) mark again, delete--> deleting --(2 h)--> none
+//! ```
+//!
+//! Each run takes the one step that is due. A collector holds no lock: two collectors do the same work twice, and one that
+//! dies stops no one.
+
+mod collector;
+mod marks;
+mod metrics;
+mod regular;
+mod report;
+
+use std::{fmt, time::Duration};
+
+use model::PREVIOUS_MAX;
+use publish::Env;
+use store::{ObjectError, ReadError, Store, StoreError};
+use tracing::Instrument;
+
+use self::collector::Collector;
+pub use self::{
+    metrics::GcMetrics,
+    regular::collect_regularly,
+    report::{GcReport, GcStep, NextStep, UnreadableState},
+};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Time for which deletes may be sent after `deleting` began. With 15 minutes for which a signature of S3 lives, and 15 for
+/// a clock that is wrong, every delete has landed well before the state ends.
+const DELETING_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// Earlier publications that are kept besides what is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    /// Maximum number of earlier publications of a catalog. Default: all that `current.json` remembers, 16.
+    pub generations: usize,
+    /// Maximum time after an earlier publication was replaced. Default: 30 days.
+    pub max_age: Duration,
+    /// Time after its replacement for which an earlier publication is kept in any case. Default: 24 h, for which shared
+    /// caches may serve a stale `current.json` (`stale-if-error`).
+    pub grace: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            generations: PREVIOUS_MAX,
+            max_age: 30 * DAY,
+            grace: DAY,
+        }
+    }
+}
+
+impl Retention {
+    /// Returns the given values, with the defaults for those that are not given. `days` are those of
+    /// [`Retention::max_age`].
+    pub fn of(generations: Option<usize>, days: Option<u64>, grace: Option<Duration>) -> Self {
+        let usual = Self::default();
+        let seconds = |days: u64| Duration::from_secs(days.saturating_mul(DAY.as_secs()));
+        Self {
+            generations: generations.unwrap_or(usual.generations),
+            max_age: days.map_or(usual.max_age, seconds),
+            grace: grace.unwrap_or(usual.grace),
+        }
+    }
+}
+
+/// Options of one run of garbage collection.
+#[derive(Debug, Clone, Default)]
+pub struct GcOptions {
+    /// Earlier publications whose objects are kept. Default: those of the last 30 days, at most 16 of each catalog.
+    pub retention: Retention,
+    /// Takes all steps at once, without the waits. Safe only while no other process reads or writes the store. Default:
+    /// false.
+    pub offline: bool,
+    /// Writes nothing, and reports what would be condemned. Default: false.
+    pub dry_run: bool,
+    /// Maximum duration of the deletes. What is left is deleted by the next run within the 30 minutes, or condemned again.
+    /// Default: none.
+    pub time: Option<Duration>,
+    /// Clocks and randomness. Default: the system's.
+    pub env: Env,
+}
+
+/// Failure of garbage collection. Nothing was condemned then that a catalog names.
+#[derive(Debug, thiserror::Error)]
+pub enum GcError {
+    /// Pointers or published Snapshots cannot be read, so it is not known what they name. Any object may be one of theirs: an
+    /// object does not tell its catalog, and catalogs share objects. So nothing can be condemned.
+    #[error(
+        "nothing is collected, because it is unknown which objects these need: {}. `verify --repair-from MIRROR NAME` fetches what is \
+         damaged from a copy, `poll --force NAME` makes it again from the source, `rm NAME` removes a catalog that is not wanted",
+        UnreadableList(.0)
+    )]
+    Unreadable(Vec<UnreadableState>),
+    /// A document of the store cannot be read.
+    #[error("cannot read the state of garbage collection")]
+    Read(#[from] ReadError),
+    /// The store cannot be listed or written.
+    #[error("cannot collect garbage")]
+    Store(#[from] StoreError),
+    /// The list of condemned objects cannot be compressed.
+    #[error("cannot compress the list of condemned objects")]
+    Compress(#[source] std::io::Error),
+}
+
+struct UnreadableList<'a>(&'a [UnreadableState]);
+
+impl fmt::Display for UnreadableList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, UnreadableState { catalog, error, .. }) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "; " };
+            write!(f, "{comma}{catalog} ({error})")?;
+        }
+        Ok(())
+    }
+}
+
+impl GcError {
+    /// Returns the pointers and Snapshots that have to be repaired.
+    pub fn unreadable(&self) -> &[UnreadableState] {
+        match self {
+            Self::Unreadable(states) => states,
+            _ => &[],
+        }
+    }
+}
+
+impl From<ObjectError> for GcError {
+    fn from(error: ObjectError) -> Self {
+        match error {
+            ObjectError::Read(error) => Self::Read(error),
+            ObjectError::Damaged { .. } => Self::Store(StoreError::failed(
+                store::Operation::Get,
+                &"the list of condemned objects",
+                error,
+            )),
+        }
+    }
+}
+
+/// Takes the one step of garbage collection that is due, or all of them if [`GcOptions::offline`] is set.
+///
+/// # Errors
+/// [`GcError`]; the next run tries again.
+pub async fn gc(store: &dyn Store, options: &GcOptions) -> Result<GcReport, GcError> {
+    let collector = Collector { store, options };
+    let run = async {
+        let report = match options.offline && !options.dry_run {
+            // A dry run takes no step, so repeating it until nothing is left would never end.
+            true => collector.run_offline().await?,
+            false => collector.run().await?,
+        };
+        tracing::info!(
+            step = ?report.step,
+            state = report.state,
+            age_seconds = report.age_seconds,
+            objects_condemned = report.condemned.objects,
+            objects_deleted = report.deleted.objects,
+            objects_left = report.left.objects,
+            "collected garbage"
+        );
+        Ok(report)
+    };
+    run.instrument(tracing::info_span!("gc")).await
+}

@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+mod gc;
+mod verify;
+
+pub use gc::{
+    GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
+};
+pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, verify};

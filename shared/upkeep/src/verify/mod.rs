@@ -1,0 +1,223 @@
+//! Verification of what is stored: each object against its key, and its content against the documents that name it.
+
+mod content;
+mod index;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use model::text::chain;
+use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, ShardRef, Snapshot};
+use publish::is_listed;
+use serde::{Serialize, Serializer};
+use store::{Fetched, Get, Object, ObjectError, ReadError, Store, StoreError, StoreExt, read_stored};
+
+pub use self::content::{IntegrityCheck, ObjectProblem};
+use self::index::IndexedLines;
+
+/// Number of objects that are read at a time: each may have megabytes.
+const READS_IN_FLIGHT: usize = 4;
+
+/// Result of verifying one catalog: counts and problems.
+#[derive(Debug, Default, Serialize)]
+pub struct Verification {
+    /// Number of publications that were checked: the current one, and earlier ones and inputs that are still stored.
+    pub snapshots: usize,
+    /// Number of earlier publications and inputs that are not stored any more.
+    pub expired: usize,
+    /// Number of objects that were read.
+    pub objects: usize,
+    /// Number of bytes that were read.
+    pub bytes: u64,
+    /// All problems, in the order of their keys.
+    pub findings: Vec<Finding>,
+}
+
+/// One object or document with its problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Key of the object or document.
+    #[serde(serialize_with = "as_text")]
+    pub key: Key,
+    /// The problem; JSON has it in words.
+    #[serde(serialize_with = "as_text")]
+    pub problem: ObjectProblem,
+}
+
+/// Reads everything that a catalog names, and compares it with what the documents record.
+///
+/// # Errors
+/// [`StoreError`] only if the store cannot be asked.
+pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verification, StoreError> {
+    let mut verification = Verification::default();
+    let key = Key::Current(catalog.clone());
+    let current = match read_current(store, &key).await? {
+        Ok(current) => current,
+        Err(problem) => {
+            verification.found(&key, problem);
+            return Ok(verification);
+        }
+    };
+    verification.check_name(store, catalog).await?;
+    let mut expected = BTreeMap::new();
+    let mut indexed = IndexedLines::default();
+    for object in publications(&current) {
+        if let Some(snapshot) = verification.snapshot(store, &current, object).await? {
+            indexed.add(store, &object, &snapshot).await?;
+            let entries = snapshot.objects().into_iter();
+            expected.extend(entries.map(|entry| (entry.key(), entry)));
+        }
+    }
+    verification.objects(store, expected, &mut indexed).await?;
+    verification.findings.extend(indexed.findings());
+    verification.findings.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok(verification)
+}
+
+/// Returns the Snapshots of all publications and of the states that a composition was made of, each once: content may come back.
+fn publications(current: &Current) -> Vec<ObjectRef> {
+    let mut seen = BTreeSet::new();
+    let earlier = current.previous.iter().map(|previous| previous.snapshot);
+    let inputs = current.source.inputs.iter().map(|input| input.snapshot);
+    let all = std::iter::once(current.snapshot).chain(earlier).chain(inputs);
+    all.filter(|snapshot| seen.insert(*snapshot)).collect()
+}
+
+impl Verification {
+    fn found(&mut self, key: &Key, problem: ObjectProblem) {
+        self.findings.push(Finding {
+            key: key.clone(),
+            problem,
+        });
+    }
+
+    async fn check_name(&mut self, store: &dyn Store, catalog: &CatalogName) -> Result<(), StoreError> {
+        match is_listed(store, catalog).await {
+            Ok(true) => {}
+            Ok(false) => self.found(&Key::Catalogs, ObjectProblem::Unlisted),
+            Err(ReadError::Store(error)) => return Err(error),
+            Err(error) => self.found(&Key::Catalogs, ObjectProblem::Document(chain(&error))),
+        }
+        Ok(())
+    }
+
+    /// Checks one Snapshot. Only the current one has to be there.
+    async fn snapshot(
+        &mut self,
+        store: &dyn Store,
+        current: &Current,
+        object: ObjectRef,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let key = object.key();
+        let snapshot = match read_stored::<Snapshot>(store, &object.digest).await {
+            Ok(snapshot) => snapshot,
+            Err(error) if error.is_not_found() && object != current.snapshot => {
+                self.expired += 1;
+                return Ok(None);
+            }
+            Err(error) => {
+                let problem = problem(error)?;
+                self.found(&key, problem);
+                return Ok(None);
+            }
+        };
+        self.snapshots += 1;
+        let inputs = current.source.inputs.iter();
+        let inputs = inputs.filter(|input| input.content_hash == snapshot.content_hash);
+        let mut named = current
+            .snapshots_of(snapshot.content_hash)
+            .chain(inputs.map(|input| input.snapshot));
+        if !named.any(|named| named == object) {
+            self.found(&key, ObjectProblem::Disagrees("current.json"));
+        }
+        let sum = |of: fn(&ShardRef) -> u64| snapshot.shards().map(of).fold(0, u64::saturating_add);
+        let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
+        // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
+        if object == current.snapshot && !describes(current, &snapshot)
+            || (size, metas) != (snapshot.size, snapshot.metas)
+        {
+            self.found(&key, ObjectProblem::Disagrees("the numbers in it and in current.json"));
+        }
+        Ok(Some(snapshot))
+    }
+
+    async fn objects(
+        &mut self,
+        store: &dyn Store,
+        expected: BTreeMap<Key, ManifestEntry>,
+        indexed: &mut IndexedLines,
+    ) -> Result<(), StoreError> {
+        let checks: Vec<_> = expected.into_values().map(|entry| check(store, entry)).collect();
+        let mut checks = stream::iter(checks).buffer_unordered(READS_IN_FLIGHT);
+        let mut shards = Vec::new();
+        while let Some((entry, result)) = checks.try_next().await? {
+            self.objects += 1;
+            match result {
+                Ok(()) => {
+                    self.bytes += entry.object.digest.size;
+                    if let (Kind::Package, Some(lines)) = (entry.object.kind, entry.content) {
+                        shards.push((entry.object, lines));
+                    }
+                }
+                Err(problem) => self.found(&entry.key(), problem),
+            }
+        }
+        // Not in the loop: a read there would leave the other reads unpolled, in the middle of a TLS handshake or of a body, until
+        // the server gives them up. One that handshakes one by one answers nothing meanwhile.
+        for (shard, lines) in shards {
+            indexed.check(store, &shard, lines).await?;
+        }
+        Ok(())
+    }
+}
+
+/// True if the pointer repeats the numbers of its Snapshot.
+fn describes(current: &Current, snapshot: &Snapshot) -> bool {
+    let all = |current: ObjectRef, snapshot: model::ObjectDigest| current.digest == snapshot;
+    current.content_hash == snapshot.content_hash
+        && current.size == snapshot.size
+        && current.metas == snapshot.metas
+        && current.packages == snapshot.packages.len() as u64
+        && all(current.all.zstd, snapshot.all.zstd)
+        && all(current.all.gzip, snapshot.all.gzip)
+}
+
+/// Reads one object to its end.
+async fn check(
+    store: &dyn Store,
+    entry: ManifestEntry,
+) -> Result<(ManifestEntry, Result<(), ObjectProblem>), StoreError> {
+    let mut body = match store.get(&entry.key(), Get::default()).await {
+        Ok(Fetched::Object(Object { body, .. })) => body,
+        Ok(Fetched::NotModified) => unreachable!("a read without `unless` finds the object or fails"),
+        Err(error) if error.is_not_found() => return Ok((entry, Err(ObjectProblem::Missing))),
+        Err(error) => return Err(error),
+    };
+    let mut check = IntegrityCheck::new(&entry);
+    while let Some(chunk) = body.try_next().await? {
+        if let Err(problem) = check.update(&chunk) {
+            return Ok((entry, Err(problem)));
+        }
+    }
+    Ok((entry, check.finish()))
+}
+
+/// Reads the pointer. One that cannot be used is a problem; only a store that fails is an error.
+async fn read_current(store: &dyn Store, key: &Key) -> Result<Result<Current, ObjectProblem>, StoreError> {
+    match store.read_all(key, store::DOCUMENT_MAX).await {
+        Ok((bytes, _)) => Ok(Current::from_bytes(&bytes).map_err(|error| ObjectProblem::Document(chain(&error)))),
+        Err(error) => problem(error.into()).map(Err),
+    }
+}
+
+fn problem(error: ObjectError) -> Result<ObjectProblem, StoreError> {
+    match error {
+        error if error.is_not_found() => Ok(ObjectProblem::Missing),
+        ObjectError::Read(ReadError::Store(error)) => Err(error),
+        error => Ok(ObjectProblem::Document(chain(&error))),
+    }
+}
+
+fn as_text<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}

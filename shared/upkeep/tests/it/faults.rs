@@ -1,0 +1,90 @@
+//! A collection that fails or is killed at any operation deletes no named object, and later runs finish the round.
+
+use std::sync::OnceLock;
+
+use catalog_mirror_upkeep::Retention;
+use publish::PublishError;
+use store::memory::{Answer, Call, Moment};
+
+use super::kit::{DAY, HOUR, World};
+
+/// Upper bound: one round in [`world`] has some thirty operations, and no round has more than this number.
+const OPERATIONS_MAX: u64 = 80;
+
+async fn world() -> World {
+    let world = World::new();
+    for packages in [&["p1", "p2"][..], &["p2", "p3"], &["p3", "p4"]] {
+        world.publish("a", packages).await;
+    }
+    world.publish("gone", &["p4", "p5"]).await;
+    world.remove("gone").await;
+    world.pass(40 * DAY);
+    world
+}
+
+/// Takes three steps of garbage collection. Errors and time-outs are ignored.
+async fn steps(world: &World) {
+    for _ in 0..3 {
+        let retention = Retention::default();
+        let run = world.try_gc(&retention);
+        drop(tokio::time::timeout(std::time::Duration::from_secs(30), run).await);
+        world.pass(2 * HOUR);
+    }
+}
+
+async fn assert_finishes(world: &World, at: u64) {
+    world.store.clear_hook();
+    world.is_sound().await;
+    // Right after the deletes, a publication of deleted objects waits for the end of the round.
+    while let Err(error) = world.try_publish("b", &["p1", "p5", "p6"]).await {
+        assert!(matches!(error, PublishError::Deferred(_)), "operation {at}: {error}");
+        world.gc_round(&Retention::default()).await;
+    }
+    for _ in 0..3 {
+        world.gc_round(&Retention::default()).await;
+    }
+    world.is_sound().await;
+    // Both catalogs, and at most the lists of the last round.
+    let expected = ["a", "b"].len() * 4 + ["p3", "p4", "p1", "p5", "p6"].len();
+    let left = world.keys().len();
+    assert!(
+        (expected..=expected + 2).contains(&left),
+        "operation {at}: {left} of {expected}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn gc_that_fails_at_any_operation_is_finished_by_later_runs() {
+    for moment in [Moment::Before, Moment::After] {
+        for failing in 0..OPERATIONS_MAX {
+            let world = world().await;
+            let base = OnceLock::new();
+            world.store.set_hook(move |call: &Call, at: Moment| {
+                let number = call.number - base.get_or_init(|| call.number);
+                if number == failing && at == moment {
+                    return Answer::Fail;
+                }
+                Answer::GoOn
+            });
+            steps(&world).await;
+            assert_finishes(&world, failing).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn gc_that_is_killed_at_any_operation_stops_no_publication() {
+    for killed in 0..OPERATIONS_MAX {
+        let world = world().await;
+        let base = OnceLock::new();
+        world.store.set_hook(move |call: &Call, _| {
+            let number = call.number - base.get_or_init(|| call.number);
+            if number == killed {
+                return Answer::Wait(Box::pin(std::future::pending()));
+            }
+            Answer::GoOn
+        });
+        steps(&world).await;
+        assert_finishes(&world, killed).await;
+    }
+}

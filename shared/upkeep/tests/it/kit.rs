@@ -1,0 +1,233 @@
+//! A store with a clock that tests move, and publications through the real transaction.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
+
+use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, Retention, gc, verify};
+use model::{
+    Availability, CatalogName, Current, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, Publication,
+    RENDER_VERSION, Sha256, Snapshot, SourceRef, StoredDocument,
+};
+use publish::{
+    Env, PublishError, Report, RollbackOptions, RollbackTarget, Transaction, TransactionOptions, remove, rollback,
+};
+use store::{Condition, MemoryStore, Store, StoreExt};
+use testkit::{BuiltSnapshot, SnapshotBuilder};
+
+pub(crate) const HOUR: u64 = 3600;
+pub(crate) const DAY: u64 = 24 * HOUR;
+
+/// Start of the store's clock: 2026-01-01.
+const START: u64 = 1_767_225_600;
+
+pub(crate) struct World {
+    pub(crate) store: MemoryStore,
+    /// Seconds by which tests have advanced all clocks.
+    passed: Arc<AtomicU64>,
+    /// Seconds by which tests have advanced the publisher's own clock alone.
+    own: Arc<AtomicU64>,
+    pub(crate) env: Env,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let (passed, own) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let clock = passed.clone();
+        let time = move || UNIX_EPOCH + Duration::from_secs(START + clock.load(Ordering::Relaxed));
+        let store = MemoryStore::with_clock(time.clone());
+        let boot = [passed.clone(), own.clone()];
+        let since_boot = move || {
+            let seconds = boot.iter().map(|seconds| seconds.load(Ordering::Relaxed));
+            Duration::from_secs(1000 + seconds.sum::<u64>())
+        };
+        let env = Env {
+            clock: Arc::new(time),
+            since_boot: Arc::new(since_boot),
+            rng: Arc::new(|| 0.5),
+        };
+        Self {
+            store,
+            passed,
+            own,
+            env,
+        }
+    }
+
+    /// Advances all clocks by this number of seconds.
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.passed.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// Advances only the publisher's own clock by this number of seconds.
+    pub(crate) fn pass_own(&self, seconds: u64) {
+        self.own.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    pub(crate) fn shared(&self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone())
+    }
+
+    pub(crate) async fn begin(&self, catalog: &str) -> Transaction {
+        self.begin_with(catalog, false).await
+    }
+
+    pub(crate) async fn begin_with(&self, catalog: &str, recheck_existing: bool) -> Transaction {
+        let options = TransactionOptions {
+            recheck_existing,
+            env: self.env.clone(),
+            ..TransactionOptions::default()
+        };
+        Transaction::begin(self.shared(), &name(catalog), options)
+            .await
+            .unwrap()
+    }
+
+    /// Publishes these packages, each with the same content whenever it is published.
+    pub(crate) async fn publish(&self, catalog: &str, packages: &[&str]) -> Snapshot {
+        let built = built(packages);
+        let transaction = self.begin(catalog).await;
+        put_all(&transaction, &built).await.unwrap();
+        commit(&transaction, &built).await.unwrap();
+        built.snapshot
+    }
+
+    pub(crate) async fn try_publish(&self, catalog: &str, packages: &[&str]) -> Result<Current, PublishError> {
+        let built = built(packages);
+        let transaction = self.begin(catalog).await;
+        put_all(&transaction, &built).await?;
+        commit(&transaction, &built).await
+    }
+
+    pub(crate) async fn rollback(&self, catalog: &str, content: Sha256) -> Report {
+        let options = RollbackOptions {
+            env: self.env.clone(),
+            ..RollbackOptions::new(RollbackTarget::Hash(content.to_string()))
+        };
+        rollback(&self.shared(), &name(catalog), &options).await
+    }
+
+    pub(crate) async fn remove(&self, catalog: &str) {
+        remove(&self.store, &name(catalog)).await.unwrap();
+    }
+
+    pub(crate) async fn try_gc(&self, retention: &Retention) -> Result<GcReport, GcError> {
+        let options = GcOptions {
+            retention: retention.clone(),
+            env: self.env.clone(),
+            ..GcOptions::default()
+        };
+        gc(&self.store, &options).await
+    }
+
+    pub(crate) async fn gc(&self) -> GcReport {
+        self.try_gc(&Retention::default()).await.unwrap()
+    }
+
+    /// Takes all steps of a round, with the waits between them.
+    pub(crate) async fn gc_round(&self, retention: &Retention) -> GcReport {
+        self.pass(2 * HOUR);
+        let mut deleted = GcReport::default();
+        for _ in 0..3 {
+            let report = self.try_gc(retention).await.unwrap();
+            if report.deleted.objects > 0 {
+                deleted = report;
+            }
+            self.pass(2 * HOUR);
+        }
+        deleted
+    }
+
+    pub(crate) async fn state(&self) -> GcState {
+        let found = self.store.read_document(&Key::Gc).await.unwrap();
+        found.map(|(state, _)| state).unwrap_or_default()
+    }
+
+    pub(crate) async fn current(&self, catalog: &str) -> Option<Current> {
+        let key = Key::Current(name(catalog));
+        self.store
+            .read_document(&key)
+            .await
+            .unwrap()
+            .map(|(current, _)| current)
+    }
+
+    pub(crate) fn has(&self, object: &ObjectRef) -> bool {
+        self.store.objects().contains_key(&object.key())
+    }
+
+    /// Puts an object that nothing names.
+    pub(crate) async fn orphan(&self, text: &str) -> ObjectRef {
+        let object = ObjectDigest::of(text.as_bytes()).with_kind(Kind::Package);
+        let (key, bytes) = (object.key(), text.to_owned().into());
+        self.store.put(&key, bytes, Condition::Always).await.unwrap();
+        object
+    }
+
+    /// Checks that every published Snapshot and all that it names is there.
+    pub(crate) async fn is_sound(&self) {
+        for key in self.store.objects().into_keys() {
+            if let Key::Current(catalog) = key {
+                let found = verify(&self.store, &catalog).await.unwrap();
+                assert_eq!(found.findings, [], "{catalog}");
+            }
+        }
+    }
+
+    /// Returns the keys of all stored immutable objects.
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+        self.store.objects().keys().filter_map(ObjectKey::of).collect()
+    }
+}
+
+pub(crate) fn name(text: &str) -> CatalogName {
+    text.parse().unwrap()
+}
+
+pub(crate) fn built(packages: &[&str]) -> BuiltSnapshot {
+    let line = |package: &str| format!("{{\"name\":\"{package}\",\"schema\":\"olm.package\"}}\n");
+    let builder = SnapshotBuilder::new();
+    let packages = packages.iter();
+    packages
+        .fold(builder, |builder, package| builder.package(package, line(package)))
+        .build()
+}
+
+pub(crate) fn shard(package: &str) -> ObjectRef {
+    built(&[package]).snapshot.packages[0].stored.with_kind(Kind::Package)
+}
+
+pub(crate) async fn put_all(transaction: &Transaction, built: &BuiltSnapshot) -> Result<(), PublishError> {
+    for (key, bytes) in &built.objects {
+        let Key::Object(kind, _) = key else {
+            panic!("{key} is immutable")
+        };
+        let object = ObjectDigest::of(bytes).with_kind(*kind);
+        if !transaction.find(&object).await? {
+            transaction.put_verified(object, bytes.clone()).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn commit(transaction: &Transaction, built: &BuiltSnapshot) -> Result<Current, PublishError> {
+    let publication = Publication {
+        snapshot: ObjectDigest::of(&built.snapshot.to_stored().unwrap()),
+        source: SourceRef {
+            inputs: Vec::new(),
+            reference: "dir:/fbc".into(),
+            revision: built.snapshot.content_hash.to_string(),
+            verified: None,
+        },
+        render_version: RENDER_VERSION,
+        published_at: UNIX_EPOCH,
+        rolled_back: None,
+        availability: Availability::Available,
+    };
+    let next = Current::publish(transaction.base(), &built.snapshot, publication);
+    Ok(transaction.commit(next).await?.0)
+}

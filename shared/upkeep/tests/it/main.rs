@@ -1,0 +1,8 @@
+//! Publications, garbage collection and their clocks, on the memory store.
+
+mod faults;
+mod gc;
+mod kit;
+mod property;
+mod transaction;
+mod verification;
