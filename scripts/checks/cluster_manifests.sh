@@ -87,7 +87,7 @@ charts() {
   chart default '' '[]'
   chart OpenShift --v=4 '[]' service-monitor openshift
   # The own CA is in the Secret that the page makes.
-  chart "S3, own CA, pull secret, origins" $'--mirror-origin=https://a.example\n--mirror-origin=https://b.example' '[
+  chart "S3, own CA, pull secret, arguments" $'--gc-interval=1h\n--v=4' '[
     {"target": {"kind": "ConfigMap", "name": "catalog-mirror-s3"}, "patch": "- {op: replace, path: /data/CATALOG_MIRROR_STORE, value: s3://other/catalogs}"},
     {"target": {"kind": "Deployment", "name": "catalogd-controller-manager"},
      "patch": "- {op: remove, path: /spec/template/spec/topologySpreadConstraints/1}\n- {op: add, path: /spec/template/spec/volumes/-, value: {name: more, emptyDir: {}}}"}

@@ -45,7 +45,7 @@ prepare_olm() {
   kubectl create namespace "$NAMESPACE" >/dev/null
   kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
   kubectl apply -f "$ROOT/infra/kubernetes/controller/base/rbac.yaml" >/dev/null
-  allow_secrets login global mirror certified
+  allow_secrets login global
   kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
 }
 

@@ -16,9 +16,6 @@ pub(crate) const FINALIZER: &str = "olm.operatorframework.io/delete-server-cache
 /// Label with the name of the object. Operator-controller selects catalogs by it.
 pub(crate) const NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
 
-/// Annotation with the URL of a catalog in a mirror, from which the content is copied.
-pub(crate) const SOURCE_ANNOTATION: &str = "catalog-mirror/source";
-
 /// Beginning of the annotations that decide about the content.
 const OWN_ANNOTATIONS: &str = "catalog-mirror/";
 
@@ -133,12 +130,6 @@ impl ClusterCatalog {
             generation: self.generation(),
             annotations: own.map(|(name, value)| (name.clone(), value.clone())).collect(),
         }
-    }
-
-    /// Returns the text of the annotation that names a mirror as the source.
-    pub(crate) fn mirror_source(&self) -> Option<&str> {
-        let annotations = self.metadata.annotations.as_ref()?;
-        annotations.get(SOURCE_ANNOTATION).map(String::as_str)
     }
 
     /// True if the object waits for its finalizers.

@@ -1,8 +1,5 @@
 //! Leader election over the Lease of catalogd.
 
-#[cfg(test)]
-mod tests;
-
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -265,3 +262,6 @@ fn address(lease: &Lease) -> Option<String> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     (leader == holder).then(|| address.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use clap::{
 };
 use store::StorePlace;
 
-use crate::{mirrors::MirrorOrigin, secrets::ObjectName};
+use crate::secrets::ObjectName;
 
 /// Flags of catalogd that are accepted and mean nothing here. The README says why.
 const IGNORED: &[&str] = &[
@@ -87,10 +87,6 @@ pub(crate) struct Flags {
     /// Secret with logins for registries, read again before each poll.
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = object_name)]
     pub(crate) global_pull_secret: Option<ObjectName>,
-    /// URL below which the annotation catalog-mirror/source may name mirrors, and a Secret of the system namespace for them. May be
-    /// given several times. Default: none.
-    #[arg(long, value_name = "URL[,secret=NAME]", action = ArgAction::Append)]
-    pub(crate) mirror_origin: Vec<MirrorOrigin>,
     /// File with the address of the API server and how to log in. Default: that of KUBECONFIG, else the pod's service account.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,

@@ -111,18 +111,11 @@ impl Reconciler {
     }
 }
 
-/// Returns true if the store has the content of `REPOSITORY@DIGEST`: of an image, or of the OCI view of a copied catalog.
+/// Returns true if the store has the content of the image `REPOSITORY@DIGEST`.
 pub(crate) async fn serves(store: &dyn Store, name: &str, reference: &str) -> bool {
     let (Ok(name), Some((_, digest))) = (name.parse::<CatalogName>(), reference.rsplit_once('@')) else {
         return false;
     };
     let found = store.read_document::<Current>(&Key::Current(name)).await;
-    let Ok(Some((current, _))) = found else {
-        return false;
-    };
-    let view = current
-        .image
-        .as_ref()
-        .map(|image| format!("sha256:{}", image.digest.sha256));
-    current.source.revision == digest || view.as_deref() == Some(digest)
+    matches!(found, Ok(Some((current, _))) if current.source.revision == digest)
 }

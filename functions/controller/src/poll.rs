@@ -28,8 +28,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Polled {
     pub(crate) fact: Fact,
     pub(crate) interval: Option<Duration>,
-    /// True if the source may end a failure that the status calls terminal.
-    pub(crate) is_retried: bool,
 }
 
 impl Reconciler {
@@ -39,19 +37,12 @@ impl Reconciler {
             Ok(catalog) => catalog,
             Err(error) => return Some(Polled::failed(error.message, error.is_terminal)),
         };
-        if let Some(source) = object.mirror_source() {
-            return tokio::select! {
-                polled = self.copy(object, &catalog, source) => Some(polled),
-                () = self.until_changed(object) => None,
-            };
-        }
         if let Err(error) = self.prepare_pull().await {
             return Some(Polled::failed(
                 format!("source catalog content: {}", chain(&error)),
                 false,
             ));
         }
-        let force = self.is_copied(object, &catalog).await;
         let mirror = Arc::clone(&self.mirror);
         let polled = catalog.clone();
         // A task of its own: a panic must not end the work on other catalogs.
@@ -59,7 +50,6 @@ impl Reconciler {
             let options = PollOptions {
                 // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to force a poll.
                 accept_gone: true,
-                force,
                 ..PollOptions::default()
             };
             mirror.poll(&polled, options).await
@@ -72,7 +62,6 @@ impl Reconciler {
             Ok(report) => Polled {
                 fact: fact(object, &catalog, &report),
                 interval: catalog.poll_interval(),
-                is_retried: false,
             },
             Err(error) => Polled::failed(format!("the poll was broken off: {error}"), false),
         })
@@ -109,7 +98,6 @@ impl Polled {
         Self {
             fact: Fact::Failed { message, is_terminal },
             interval: None,
-            is_retried: false,
         }
     }
 }
@@ -119,7 +107,7 @@ pub(crate) fn next_poll(object: &ClusterCatalog, before: Option<&LastPoll>, poll
     let before = before.filter(|before| before.version == object.version());
     let failures = before.map_or(0, |before| before.failures);
     let (failures, wait) = match &polled.fact {
-        Fact::Failed { is_terminal: true, .. } if !polled.is_retried => (failures.saturating_add(1), None),
+        Fact::Failed { is_terminal: true, .. } => (failures.saturating_add(1), None),
         Fact::Failed { .. } => {
             let failures = failures.saturating_add(1);
             (

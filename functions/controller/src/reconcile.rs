@@ -1,12 +1,5 @@
 //! The work on one ClusterCatalog: content, status, finalizer.
 
-#[cfg(test)]
-mod cluster;
-#[cfg(test)]
-mod mirror_tests;
-#[cfg(test)]
-mod tests;
-
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -36,7 +29,6 @@ use crate::{
     conditions::{BLOCKED, Fact, next_status},
     health::has_content,
     metrics::ControllerMetrics,
-    mirrors::Mirrors,
     poll::{next_poll, whole_seconds},
     replicas::{Leadership, pointer_hash},
     schedule::{self, LastPoll, Seen},
@@ -65,7 +57,6 @@ pub(crate) struct Reconciler {
     pub(crate) secrets: ClusterSecrets,
     /// Rules for registries, read again before each poll.
     pub(crate) rules: RegistryRules,
-    pub(crate) mirrors: Mirrors,
     pub(crate) events: Recorder,
     pub(crate) metrics: ControllerMetrics,
     /// URL below which catalogs are served, without a slash at its end.
@@ -334,3 +325,6 @@ enum Target {
     Object,
     Status,
 }
+
+#[cfg(test)]
+mod tests;

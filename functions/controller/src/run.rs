@@ -29,7 +29,6 @@ use crate::{
     flags::Flags,
     health::Health,
     metrics::ControllerMetrics,
-    mirrors::Mirrors,
     reconcile::Reconciler,
     replicas::{self, FollowSettings, Follower, Leadership},
     secrets::ClusterSecrets,
@@ -142,7 +141,6 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let waiting = objects.clone();
     // One task waits for all: of several that wait for a store of kube, it wakes the last one only.
     tokio::spawn(async move { is_listed.send_replace(waiting.wait_until_ready().await.is_ok()) });
-    let mirrors = Mirrors::new(client.clone(), &namespace, flags.mirror_origin.clone(), polls.clone());
     let program = Arc::new(Program {
         client,
         place,
@@ -169,7 +167,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let catalogs = PublishedCatalogs::new(program.store.clone(), settings, requests);
     let routes = program.api(catalogs.router());
     tasks.push(tokio::spawn(api.run(listener, routes, stop.clone())));
-    let reconciler = program.reconciler(mirror, logins, rules, mirrors, namespace, reconciles);
+    let reconciler = program.reconciler(mirror, logins, rules, namespace, reconciles);
     let watching = authorities.watch(reconciler.clone(), program.follower.clone());
     let watching = AbortOnDropHandle::new(tokio::spawn(watching));
 
@@ -262,7 +260,6 @@ impl Program {
         mirror: Arc<Mirror>,
         logins: Logins,
         rules: RegistryRules,
-        mirrors: Mirrors,
         namespace: String,
         metrics: ControllerMetrics,
     ) -> Arc<Reconciler> {
@@ -271,7 +268,6 @@ impl Program {
             objects: self.objects.clone(),
             mirror,
             store: self.store.clone(),
-            mirrors,
             rules,
             secrets: ClusterSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
             events: Recorder::new(self.client.clone(), NAME.into()),

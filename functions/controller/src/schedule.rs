@@ -57,12 +57,12 @@ mod tests {
         }
     }
 
-    fn version(uid: &str, generation: i64, source: Option<&str>) -> ObjectVersion {
-        let source = source.map(|source| ("catalog-mirror/source".to_owned(), source.to_owned()));
+    fn version(uid: &str, generation: i64, limits: Option<&str>) -> ObjectVersion {
+        let limits = limits.map(|limits| ("catalog-mirror/limits".to_owned(), limits.to_owned()));
         ObjectVersion {
             uid: uid.to_owned(),
             generation,
-            annotations: source.into_iter().collect(),
+            annotations: limits.into_iter().collect(),
         }
     }
 
@@ -82,7 +82,7 @@ mod tests {
             message: String::new(),
             is_terminal: true,
         };
-        let (known, annotated) = (version("u", 2, None), version("u", 2, Some("https://a.io/catalogs/b")));
+        let (known, annotated) = (version("u", 2, None), version("u", 2, Some("{documents: 7}")));
         let (recreated, edited) = (version("v", 2, None), version("u", 3, None));
         let seen = |version, has_content| Seen { version, has_content };
         let same = seen(&known, true);
@@ -100,7 +100,7 @@ mod tests {
                 Some(last(stored(), None)),
                 seen(&annotated, true),
                 true,
-                "another source",
+                "other limits",
             ),
             (Some(last(stored(), None)), seen(&known, false), true, "lost content"),
             (

@@ -17,7 +17,7 @@ use crate::access::own_user;
 const FRESH: Duration = Duration::from_secs(5);
 
 /// Maximum time to read all secrets. The poll goes on with the last ones.
-pub(crate) const READ_TIME: Duration = Duration::from_secs(30);
+const READ_TIME: Duration = Duration::from_secs(30);
 
 /// Namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use publish::Catalog;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::catalog::{ClusterCatalog, SOURCE_ANNOTATION};
+use crate::catalog::ClusterCatalog;
 
 /// Policy files for signatures, in the order in which containers/image looks for them (containers-policy.json(5)).
 const POLICY_FILES: [&str; 2] = [".config/containers/policy.json", "/etc/containers/policy.json"];
@@ -33,8 +33,7 @@ pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, SpecError> {
         message,
         is_terminal: true,
     })?;
-    // What a mirror has is signed by its publisher, and no policy for images says anything about it.
-    match policy_file().filter(|_| object.mirror_source().is_none()) {
+    match policy_file() {
         None => Ok(own),
         Some(policy) => load(object, Some(&policy)).map_err(|message| SpecError {
             message,
@@ -72,9 +71,7 @@ fn manifest(object: &ClusterCatalog) -> Value {
             "pollIntervalMinutes": field("/source/image/pollIntervalMinutes"),
         });
     }
-    let mut annotations = object.metadata.annotations.clone().unwrap_or_default();
-    // It replaces the image, and is looked at elsewhere.
-    annotations.remove(SOURCE_ANNOTATION);
+    let annotations = object.metadata.annotations.clone().unwrap_or_default();
     json!({
         "apiVersion": "olm.operatorframework.io/v1",
         "kind": "ClusterCatalog",

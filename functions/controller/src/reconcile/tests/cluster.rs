@@ -22,11 +22,10 @@ use source::{Logins, PlainHttp, SourceSettings, Sources};
 use store::{MemoryStore, StoreExt};
 use testkit::{ImageBuilder, Layer, Registry};
 
-use super::{Action, ReconcileError, Reconciler};
 use crate::{
     catalog::ClusterCatalog,
     metrics::ControllerMetrics,
-    mirrors::{MirrorOrigin, Mirrors},
+    reconcile::{Action, ReconcileError, Reconciler},
     secrets::{ClusterSecrets, ObjectName},
 };
 
@@ -36,8 +35,6 @@ const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
 struct Objects {
     catalog: Value,
     secret: Option<Value>,
-    /// Data of the Secret `mirror`.
-    mirror_secret: Option<Value>,
     version: u64,
     /// Requests that write, as `METHOD PATH`.
     writes: Vec<String>,
@@ -51,8 +48,6 @@ pub(super) struct Cluster {
     pub(super) registry: Registry,
     pub(super) store: MemoryStore,
     known: Mutex<reflector::store::Writer<ClusterCatalog>>,
-    /// Values of --mirror-origin.
-    origins: Vec<String>,
     pub(super) reconciler: Arc<Reconciler>,
 }
 
@@ -71,43 +66,20 @@ impl Cluster {
         };
         let objects = Arc::new(Mutex::new(objects));
         let store = MemoryStore::default();
-        let (known, reconciler) = controller(&objects, &registry, &store, &[]);
+        let (known, reconciler) = controller(&objects, &registry, &store);
         Self {
             objects,
             registry,
             store,
             known: Mutex::new(known),
-            origins: Vec::new(),
             reconciler,
         }
     }
 
     /// Replaces the controller by another one on the same store, as after a restart.
     pub(super) fn restart(&mut self) {
-        let (known, reconciler) = controller(&self.objects, &self.registry, &self.store, &self.origins);
+        let (known, reconciler) = controller(&self.objects, &self.registry, &self.store);
         (self.known, self.reconciler) = (Mutex::new(known), reconciler);
-    }
-
-    /// Allows mirrors, and restarts the controller.
-    pub(super) fn allow(&mut self, origin: &str) {
-        self.origins.push(origin.to_owned());
-        self.restart();
-    }
-
-    /// Names a mirror as the source.
-    pub(super) fn annotate(&self, source: Option<&str>) {
-        self.edit(&json!({"metadata": {"annotations": {"catalog-mirror/source": source}}}));
-    }
-
-    /// Sets the Secret `mirror`; `None` removes it.
-    pub(super) fn set_mirror_secret(&self, data: Option<&[(&str, &str)]>) {
-        let bytes = |text: &str| json!(k8s_openapi::ByteString(text.into()));
-        let data = data.map(|data| {
-            data.iter()
-                .map(|(key, text)| ((*key).to_owned(), bytes(text)))
-                .collect::<Value>()
-        });
-        self.lock().mirror_secret = data.map(|data| json!({"metadata": {"name": "mirror"}, "data": data}));
     }
 
     /// Pushes a catalog with these packages.
@@ -209,7 +181,6 @@ fn controller(
     objects: &Arc<Mutex<Objects>>,
     registry: &Registry,
     store: &MemoryStore,
-    origins: &[String],
 ) -> (reflector::store::Writer<ClusterCatalog>, Arc<Reconciler>) {
     let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
     let logins = Logins::default();
@@ -233,15 +204,6 @@ fn controller(
         mirror: Arc::new(mirror),
         store,
         secrets: ClusterSecrets::new(client.clone(), Some(global), logins),
-        mirrors: Mirrors::new(
-            client.clone(),
-            "olmv1-system",
-            origins
-                .iter()
-                .map(|origin| origin.parse::<MirrorOrigin>().unwrap())
-                .collect(),
-            PollMetrics::default(),
-        ),
         events: Recorder::new(client, "test".into()),
         metrics: ControllerMetrics::default(),
         base: "https://catalogs.example/catalogs".to_owned(),
@@ -266,10 +228,6 @@ async fn answer(
         (&Method::GET, CATALOGS) => (StatusCode::OK, objects.catalog.to_string()),
         (&Method::PATCH, path) if path.starts_with(CATALOGS) => objects.patch(path, &body),
         (&Method::GET, path) if path.ends_with("/secrets/global") => match &objects.secret {
-            Some(secret) => (StatusCode::OK, secret.to_string()),
-            None => failure(StatusCode::NOT_FOUND),
-        },
-        (&Method::GET, path) if path.ends_with("/secrets/mirror") => match &objects.mirror_secret {
             Some(secret) => (StatusCode::OK, secret.to_string()),
             None => failure(StatusCode::NOT_FOUND),
         },

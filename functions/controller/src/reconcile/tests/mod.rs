@@ -1,9 +1,14 @@
+//! Reconciliations with an API server and a registry in this process.
+
+mod cluster;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::{ImageBuilder, Kind, Layer};
 
-use super::{Action, cluster::Cluster};
+use self::cluster::Cluster;
+use super::Action;
 use crate::catalog::FINALIZER;
 
 #[tokio::test]
