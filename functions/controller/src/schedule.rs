@@ -96,12 +96,7 @@ mod tests {
                 "another object",
             ),
             (Some(last(stored(), None)), seen(&edited, true), true, "another spec"),
-            (
-                Some(last(stored(), None)),
-                seen(&annotated, true),
-                true,
-                "other limits",
-            ),
+            (Some(last(stored(), None)), seen(&annotated, true), true, "other limits"),
             (Some(last(stored(), None)), seen(&known, false), true, "lost content"),
             (
                 Some(last(stored(), Some(now + MINUTE))),
