@@ -37,7 +37,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // Names of fields are those under which `olm` records them.
     ("graphql", &["model", "olm"]),
-    ("http", &["graphql", "model", "oci", "olm", "store", "trust"]),
+    // A state is written by `publish` and read here; all below are fronts.
+    ("state-reader", &["model", "store", "trust"]),
+    ("http", &["graphql", "model", "oci", "olm", "state-reader"]),
     ("grpc", &["registry"]),
     ("server", &["http", "model"]),
     (
@@ -66,6 +68,18 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     (
         "catalog-mirror-store",
         &["reqwest", "granit-parser", "catalog-mirror-source", "aws-sdk-s3"],
+    ),
+    // It has to become a part of programs without sockets and threads.
+    (
+        "catalog-mirror-state-reader",
+        &[
+            "axum",
+            "http",
+            "reqwest",
+            "hyper",
+            "granit-parser",
+            "catalog-mirror-fbc",
+        ],
     ),
     (
         "catalog-mirror-reader",

@@ -8,13 +8,14 @@ use std::{
 use anyhow::Context;
 use axum::{Router, middleware, routing::get};
 use futures_util::StreamExt;
-use http_api::PublishedCatalogs;
+use http_api::HttpSettings;
 use kube::{
     Api, Client,
     runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
 };
 use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 use publish::Mirror;
+use reader::{PublishedCatalogs, ReaderSettings};
 use source::{Logins, RegistryRules};
 use store::{Store, StorePlace};
 use tokio::{sync::watch, task::JoinHandle};
@@ -159,13 +160,14 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     tasks.extend(program.metrics(registry, polls).await?);
     tasks.extend(program.webhook().await?);
     tracing::info!(address = %listener.local_addr()?, store = %program.place, base = program.flags.base(), "serving");
-    let settings = http_api::HttpSettings {
+    let settings = ReaderSettings {
         // Another replica may have published to the same store, and a status may name that state already.
         freshness: program.place.freshness().min(POINTER_FRESHNESS),
-        ..http_api::HttpSettings::default()
+        offload: http_api::offload,
+        ..ReaderSettings::default()
     };
-    let catalogs = PublishedCatalogs::new(program.store.clone(), settings, requests);
-    let routes = program.api(catalogs.router());
+    let catalogs = PublishedCatalogs::new(program.store.clone(), settings);
+    let routes = program.api(http_api::router(catalogs, HttpSettings::default(), requests));
     tasks.push(tokio::spawn(api.run(listener, routes, stop.clone())));
     let reconciler = program.reconciler(mirror, logins, rules, namespace, reconciles);
     let watching = authorities.watch(reconciler.clone(), program.follower.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use config::Config;
 use grpc::{GrpcMetrics, RegistryApi};
-use http_api::PublishedCatalogs;
+use reader::PublishedCatalogs;
 use server::{Server, ServerLimits, ServerMetrics};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;

@@ -8,9 +8,8 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
 use grpc::{Published, PublishedError, PublishedState, ShardChunks};
-use http_api::{ApiError, PublishedCatalogs, PublishedContent};
 use model::{
-    Findings, Kind, Sha256, StoredDocument,
+    Findings, Kind, Sha256, Snapshot, StoredDocument,
     text::{self, chain},
 };
 use olm::RULES_VERSION;
@@ -19,6 +18,7 @@ use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
+use reader::{PublishedCatalogs, PublishedState as CatalogState, ReaderError};
 use registry::Graph;
 
 /// Memory for the graphs of published states, in bytes: those of six large catalogs. A graph that was evicted is read again.
@@ -68,7 +68,7 @@ struct GraphWeight;
 
 /// Published state whose graph was read.
 struct GraphState {
-    content: PublishedContent,
+    content: CatalogState,
     graph: Graph,
 }
 
@@ -93,8 +93,8 @@ impl RegistryCatalogs {
             return Ok(known.names);
         }
         let read = Instant::now();
-        let all = self.catalogs.names().await.map_err(unavailable)?;
-        let names = all.iter().map(ToString::to_string);
+        let all = self.catalogs.all().await.map_err(unavailable)?;
+        let names = all.iter().map(|state| state.name().to_string());
         let names: Arc<[String]> = names.filter(|name| self.is_allowed(name)).collect();
         let known = KnownNames {
             names: Arc::clone(&names),
@@ -103,7 +103,7 @@ impl RegistryCatalogs {
         *locked(&self.names) = Some(known);
         let mut labels = locked(&self.labels);
         if labels.len() < LABELS_MAX {
-            labels.extend(all.iter().map(|name| as_label(name.as_str())));
+            labels.extend(all.iter().map(|state| as_label(state.name().as_str())));
         }
         Ok(names)
     }
@@ -121,7 +121,7 @@ impl RegistryCatalogs {
                 },
             );
         }
-        let content = match self.catalogs.content(name).await.map_err(unavailable) {
+        let content = match self.catalogs.find(name).await.map_err(unavailable) {
             // The names were read before.
             Err(PublishedError::NotFound) => return Err(PublishedError::NotServed),
             content => content?,
@@ -130,7 +130,7 @@ impl RegistryCatalogs {
         let graph = match self.states.get(&key) {
             Some(graph) => graph,
             None => {
-                let read = read_graph(&content).await;
+                let read = read_graph(&self.catalogs, &content).await;
                 // A failure of the store may be over with the next call.
                 if !matches!(read, Err(PublishedError::Unavailable(_))) {
                     self.states.insert(key, read.clone());
@@ -199,18 +199,18 @@ impl Weighter<Sha256, Result<Graph, PublishedError>> for GraphWeight {
 }
 
 /// Reads the graph of a state that opm would serve too.
-async fn read_graph(content: &PublishedContent) -> Result<Graph, PublishedError> {
-    let snapshot = content.snapshot();
+async fn read_graph(catalogs: &PublishedCatalogs, content: &CatalogState) -> Result<Graph, PublishedError> {
+    let snapshot = content.snapshot().await.map_err(unavailable)?;
     let findings = match snapshot.findings {
-        Some(object) => read_findings(content, object).await?,
-        None => validate(content.clone()).await?,
+        Some(object) => read_findings(catalogs, object).await?,
+        None => validate(content.clone(), Arc::clone(&snapshot)).await?,
     };
     if let Some(invalid) = InvalidCatalog::of(&findings) {
         let examples = invalid.examples.into_iter().take(FINDINGS_MAX);
         return Err(PublishedError::Refused(examples.collect::<Vec<_>>().join("; ")));
     }
     let object = snapshot.graph.ok_or(PublishedError::NoGraph)?.with_kind(Kind::Graph);
-    let stored = content.object(&object).await.map_err(unavailable)?;
+    let stored = catalogs.object(&object).await.map_err(unavailable)?;
     let parsed = tokio::task::spawn_blocking(move || Graph::from_stored(&stored)).await;
     let parsed = parsed.map_err(|error| PublishedError::Unavailable(error.to_string()))?;
     let damaged = |error| PublishedError::Unavailable(chain(&error));
@@ -224,24 +224,24 @@ async fn read_graph(content: &PublishedContent) -> Result<Graph, PublishedError>
     }
 }
 
-async fn read_findings(content: &PublishedContent, object: model::ObjectDigest) -> Result<Findings, PublishedError> {
-    let stored = content.object(&object.with_kind(Kind::Findings)).await;
+async fn read_findings(catalogs: &PublishedCatalogs, object: model::ObjectDigest) -> Result<Findings, PublishedError> {
+    let stored = catalogs.object(&object.with_kind(Kind::Findings)).await;
     let findings = Findings::from_stored(&stored.map_err(unavailable)?);
     findings.map_err(|error| PublishedError::Unavailable(chain(&error)))
 }
 
 /// Returns the findings of a state that was published without a validation.
-async fn validate(content: PublishedContent) -> Result<Findings, PublishedError> {
+async fn validate(content: CatalogState, snapshot: Arc<Snapshot>) -> Result<Findings, PublishedError> {
     let runtime = tokio::runtime::Handle::current();
     let work = move || {
-        let found = content.snapshot().shards().map(|shard| {
+        let found = snapshot.shards().map(|shard| {
             let mut recorder = FindingsRecorder::new(&shard.name);
             let read = runtime.block_on(async {
                 let mut chunks = content.shard(shard).await?;
                 while let Some(chunk) = chunks.try_next().await? {
                     recorder.push(&chunk);
                 }
-                Ok::<(), ApiError>(())
+                Ok::<(), ReaderError>(())
             });
             read.map(|()| recorder.finish()).map_err(unavailable)
         });
@@ -251,9 +251,9 @@ async fn validate(content: PublishedContent) -> Result<Findings, PublishedError>
     validated.map_err(|error| PublishedError::Unavailable(error.to_string()))?
 }
 
-fn unavailable(error: ApiError) -> PublishedError {
+fn unavailable(error: ReaderError) -> PublishedError {
     match error {
-        ApiError::UnknownCatalog(_) | ApiError::CatalogName(_) => PublishedError::NotFound,
+        ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_) => PublishedError::NotFound,
         error => {
             // The client learns only that there was a failure.
             let error: &dyn std::error::Error = &error;

@@ -1,4 +1,4 @@
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{convert::Infallible, time::Instant};
 
 use axum::{Router, body::Body};
 use http_api::{HttpMetrics, takes_content};
@@ -9,18 +9,18 @@ use lambda_http::{
     service_fn,
     tower::{ServiceBuilder, ServiceExt},
 };
+use reader::PublishedCatalogs;
 use serde::Serialize;
-use store::Store;
 
 use crate::{answer::FunctionAnswer, event};
 
 /// Returns the function, which turns an event into an answer. Each of them is one JSON document.
 pub fn function(
-    store: Arc<dyn Store>,
+    catalogs: PublishedCatalogs,
     settings: http_api::HttpSettings,
 ) -> impl Service<LambdaEvent<LambdaRequest>, Response = impl Serialize, Error = Infallible, Future: Send> {
     // A function has no /metrics: each instance would count for itself. CloudWatch counts instead.
-    let router = http_api::router(store, settings, HttpMetrics::default());
+    let router = http_api::router(catalogs, settings, HttpMetrics::default());
     let handler = service_fn(move |request: Request| handle(router.clone(), request));
     ServiceBuilder::new()
         .map_request(|mut event: LambdaEvent<LambdaRequest>| {

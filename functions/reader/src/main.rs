@@ -2,7 +2,7 @@
 
 use std::{env, process::ExitCode};
 
-use reader::ReaderEnvironment;
+use reader_function::ReaderEnvironment;
 
 /// Number of threads for decompressing and hashing. A function answers one request at a time, so two are enough.
 const BLOCKING_THREADS: usize = 2;
@@ -27,5 +27,5 @@ fn run() -> anyhow::Result<()> {
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;
-    runtime.block_on(reader::serve(environment))
+    runtime.block_on(reader_function::serve(environment))
 }

@@ -4,6 +4,7 @@ use std::{env, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use http_api::{BaseUrl, Large, Locate};
+use reader::{PublishedCatalogs, ReaderSettings};
 use store::s3::{S3Reader, S3Store};
 use trust::Trust;
 
@@ -21,7 +22,15 @@ pub async fn serve(environment: ReaderEnvironment) -> anyhow::Result<()> {
     let sdk = store::s3::sdk_config_of_environment(&s3).context("cannot set up the S3 client")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &s3);
     let settings = settings(&environment, &store);
-    let served = lambda_http::lambda_runtime::run(function(Arc::new(S3Reader::new(store)), settings)).await;
+    let reading = ReaderSettings {
+        cache_bytes: environment.cache_bytes,
+        freshness: environment.freshness,
+        trust: (!environment.verify_keys.is_empty()).then(|| Trust::new(environment.verify_keys)),
+        offload: http_api::offload,
+        ..ReaderSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(Arc::new(S3Reader::new(store)), reading);
+    let served = lambda_http::lambda_runtime::run(function(catalogs, settings)).await;
     served.map_err(anyhow::Error::from_boxed)
 }
 
@@ -47,9 +56,6 @@ fn settings(environment: &ReaderEnvironment, store: &S3Store) -> http_api::HttpS
         None => Arc::new(Presigned::new(store.clone())),
     };
     http_api::HttpSettings {
-        cache_bytes: environment.cache_bytes,
-        freshness: environment.freshness,
-        trust: (!environment.verify_keys.is_empty()).then(|| Trust::new(environment.verify_keys.clone())),
         large: Large::Redirect {
             above: environment.inline_max,
             to,

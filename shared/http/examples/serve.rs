@@ -8,6 +8,7 @@ mod fixture;
 use std::sync::Arc;
 
 use axum::serve::ListenerExt;
+use reader::{PublishedCatalogs, ReaderSettings};
 use store::FolderStore;
 
 #[tokio::main]
@@ -31,8 +32,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = socket.listen(1024)?.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
+    let settings = ReaderSettings {
+        offload: catalog_mirror_http::offload,
+        ..ReaderSettings::default()
+    };
     let app = catalog_mirror_http::router(
-        store,
+        PublishedCatalogs::new(store, settings),
         catalog_mirror_http::HttpSettings::default(),
         catalog_mirror_http::HttpMetrics::default(),
     );

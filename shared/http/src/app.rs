@@ -1,39 +1,79 @@
-use std::{sync::Arc, time::Instant};
+use std::{convert::Infallible, sync::Arc};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::TryStreamExt;
-use model::Key;
-use store::{Fetched, Get, Object, Store, StoreError};
+use bytes::Bytes;
+use model::{Encoding, Sha256};
+use olm::SearchIndex;
+use quick_cache::sync::Cache;
+use reader::{PublishedCatalogs, PublishedState, WeightedCache};
 use tokio::sync::Semaphore;
 
 use crate::{
-    cache::Caches,
     content::ContentBudget,
-    error::{ApiError, Corruption},
     metrics::HttpMetrics,
-    pointer::Pointers,
-    queries::ANSWERS_MAX,
+    queries::{ANSWERS_MAX, GraphQlTypes, types_weight},
+    rfc9110::{Modified, Tag},
+    routes::EarlierImages,
     settings::HttpSettings,
 };
 
-/// Maximum size of a document that is read into memory, in bytes. The Snapshot of 100,000 packages has half of it.
-const DOCUMENT_MAX: u64 = 64 << 20;
+/// Maximum number of states whose fields are remembered: those of a thousand catalogs take less than a megabyte.
+const HEADS_MAX: usize = 1024;
 
-/// State of one router that all its requests share: store, settings, pointers, caches and metrics.
+/// State of one router that all its requests share: settings, published catalogs, caches and metrics.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) catalogs: PublishedCatalogs,
     pub(crate) settings: HttpSettings,
-    pub(crate) pointers: Pointers,
-    /// Shared with bodies that are still being sent.
-    pub(crate) caches: Arc<Caches>,
     pub(crate) metrics: HttpMetrics,
-    pub(crate) started: Instant,
+    heads: Cache<Sha256, Arc<StateHead>>,
+    /// Indexes for search, by the hash of their stored documents.
+    pub(crate) searches: WeightedCache<Sha256, Arc<SearchIndex>>,
+    /// Types of GraphQL, or the reason for none, by the hash of the documents with their fields.
+    pub(crate) types: WeightedCache<Sha256, Arc<GraphQlTypes>>,
     /// Queries of GraphQL that may run.
     pub(crate) queries: Arc<Semaphore>,
     pub(crate) contents: ContentBudget,
     /// Bytes that answers to queries may take while they are sent.
     pub(crate) answers: Arc<Semaphore>,
+}
+
+/// Fields of answers that follow from a published state. They are made once: the most frequent question formats and hashes
+/// nothing.
+#[derive(Debug)]
+pub(crate) struct StateHead {
+    pub(crate) document_tag: Tag,
+    /// Content hash as a line.
+    pub(crate) hash_line: Bytes,
+    pub(crate) hash_tag: Tag,
+    pub(crate) modified: Modified,
+    /// Images of earlier publications, read at the first request for one.
+    pub(crate) earlier: EarlierImages,
+    all_tags: [Tag; 3],
+}
+
+impl StateHead {
+    fn new(state: &PublishedState) -> Self {
+        let current = state.current();
+        let hash_line = Bytes::from(format!("{}\n", current.content_hash));
+        Self {
+            hash_tag: Tag::of_stored(Sha256::of(&hash_line)),
+            hash_line,
+            document_tag: Tag::of_stored(state.document_hash()),
+            modified: Modified::new(current.published_at),
+            earlier: EarlierImages::default(),
+            all_tags: Encoding::ALL.map(|encoding| match encoding {
+                Encoding::Zstd => Tag::of_stored(current.all.zstd.digest.sha256),
+                Encoding::Gzip => Tag::of_stored(current.all.gzip.digest.sha256),
+                // Stored or made on the fly, the bytes are those of the content hash.
+                Encoding::Identity => Tag::of_stored(current.content_hash),
+            }),
+        }
+    }
+
+    /// Returns the tag of the whole catalog in an encoding.
+    pub(crate) const fn all_tag(&self, encoding: Encoding) -> &Tag {
+        &self.all_tags[encoding as usize]
+    }
 }
 
 /// Returns the maximum number of queries at a time: two for each processor, since one may wait for the store. All others wait
@@ -43,81 +83,26 @@ fn queries_max() -> usize {
 }
 
 impl App {
-    pub(crate) fn new(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetrics) -> Self {
+    pub(crate) fn new(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Self {
+        // The reader leaves three parts of 32. A real catalog has 300 kB of types.
+        let part = catalogs.cache_bytes() / 32;
         Self {
-            caches: Arc::new(Caches::new(&settings)),
-            pointers: Pointers::default(),
-            store,
+            searches: WeightedCache::new(2 * part, 1, |index| index.weight()),
+            types: WeightedCache::new(part, 1, types_weight),
+            heads: Cache::new(HEADS_MAX),
+            catalogs,
             settings,
             metrics,
-            started: Instant::now(),
             contents: ContentBudget::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             queries: Arc::new(Semaphore::new(queries_max())),
         }
     }
 
-    /// Starts to read an object. [`StoreError::NotFound`] is left to the caller, who knows if it is a failure.
-    pub(crate) async fn get(&self, key: &Key, get: Get) -> Result<Object, StoreError> {
-        match self.store.get(key, get).await? {
-            Fetched::Object(object) => Ok(object),
-            Fetched::NotModified => Err(StoreError::Failed {
-                operation: store::Operation::Get,
-                key: key.to_string(),
-                source: "the store answered a condition that was not asked".into(),
-            }),
-        }
-    }
-
-    /// Reads an opened object into memory and checks that it is complete.
-    pub(crate) async fn collect(&self, key: &Key, object: Object) -> Result<Bytes, ApiError> {
-        let expected = object.info.size;
-        let limit = DOCUMENT_MAX.max(self.caches.body_max);
-        if expected > limit {
-            return Err(ApiError::corrupt(key, Corruption::TooLarge(limit)));
-        }
-        let bytes = read_to_end(object.body, expected).await.map_err(ApiError::Store)?;
-        match bytes.len() as u64 {
-            found if found == expected => Ok(bytes),
-            found => Err(ApiError::corrupt(key, Corruption::Size { expected, found })),
-        }
-    }
-}
-
-/// Reads a stream of about `expected` bytes. A single chunk, which small objects and memory stores have, is not copied.
-async fn read_to_end(mut body: store::Body, expected: u64) -> Result<Bytes, StoreError> {
-    let Some(first) = body.try_next().await? else {
-        return Ok(Bytes::new());
-    };
-    let Some(second) = body.try_next().await? else {
-        return Ok(first);
-    };
-    let mut bytes = BytesMut::with_capacity(usize::try_from(expected).unwrap_or_default());
-    bytes.extend_from_slice(&first);
-    bytes.extend_from_slice(&second);
-    while let Some(chunk) = body.try_next().await? {
-        bytes.extend_from_slice(&chunk);
-        // A store that sends more than it announced is not read on.
-        if bytes.len() as u64 > expected {
-            break;
-        }
-    }
-    Ok(bytes.freeze())
-}
-
-/// Maximum number of bytes that are hashed, coded or parsed on the request's own thread. That takes under a millisecond, and
-/// handing it to another thread takes two switches. It also keeps small requests in one order, which the simulation needs.
-const INLINE_MAX: u64 = 64 << 10;
-
-/// Runs work on `bytes` bytes: hashing, compressing, parsing. Long work goes to another thread, so that it does not keep
-/// other requests of this thread waiting.
-pub(crate) async fn blocking<T: Send + 'static>(bytes: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
-    if bytes <= INLINE_MAX {
-        return work();
-    }
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        // The task is never cancelled, so it panicked.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    /// Returns the fields of a published state, from memory or into it.
+    pub(crate) fn head(&self, state: &PublishedState) -> Arc<StateHead> {
+        let make = || Ok::<_, Infallible>(Arc::new(StateHead::new(state)));
+        let Ok(head) = self.heads.get_or_insert_with(&state.document_hash(), make);
+        head
     }
 }

@@ -1,114 +1,19 @@
-//! Compression and decompression of streams, with the memory of one window.
+//! Compression of answers, with the memory of one window.
 
 use std::io::{self, Write};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{Key, ZSTD_WINDOW_LOG_MAX};
-use zstd::{
-    stream::raw::{DParameter, Decoder, Operation},
-    zstd_safe::{InBuffer, OutBuffer},
-};
-
-use crate::{
-    error::ApiError,
-    rfc9110::Coding,
-    stream::{self as chunks, Chunks},
-};
-
-/// Size of the chunks that decompression returns, in bytes: large enough to keep system calls few, small enough for a
-/// thousand requests at a time.
-const CHUNK: usize = 128 << 10;
+use model::{Encoding, Key};
+use reader::{Chunks, Corruption, ReaderError};
 
 // The compressors' own defaults. Stored objects are made once at denser levels; here a client waits.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: u32 = 6;
 
-/// Decompresses a stream of one zstd frame. Fails if the frame ends early or if bytes follow it.
-pub(crate) fn decode(body: Chunks, key: Key) -> Result<Chunks, ApiError> {
-    let mut decoder = Decoder::new().map_err(chunks::coding(&key))?;
-    let limit = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
-    // The window bounds the memory of the decoder. A frame in a damaged or foreign store could ask for gigabytes.
-    decoder.set_parameter(limit).map_err(chunks::coding(&key))?;
-    let decoding = FrameDecoder {
-        body,
-        decoder,
-        input: Bytes::new(),
-        full: false,
-        ended: false,
-        key,
-    };
-    Ok(stream::try_unfold(decoding, FrameDecoder::next).boxed())
-}
-
-struct FrameDecoder {
-    body: Chunks,
-    decoder: Decoder<'static>,
-    input: Bytes,
-    /// True if the last step filled its chunk: the decoder may hold more output without more input.
-    full: bool,
-    ended: bool,
-    key: Key,
-}
-
-impl FrameDecoder {
-    async fn next(mut self) -> Result<Option<(Bytes, Self)>, ApiError> {
-        loop {
-            if self.input.is_empty() && !self.full {
-                match self.body.try_next().await? {
-                    Some(next) => self.input = next,
-                    None if self.ended => return Ok(None),
-                    None => return Err(self.failed(io::ErrorKind::UnexpectedEof.into())),
-                }
-                continue;
-            }
-            if self.ended {
-                // Several clients stop after the first frame, so a second one would be read differently by them.
-                return Err(self.failed(io::ErrorKind::InvalidData.into()));
-            }
-            let output = self.step().map_err(|error| self.failed(error))?;
-            if !output.is_empty() {
-                return Ok(Some((output, self)));
-            }
-        }
-    }
-
-    /// Returns the next chunk. Sets `ended` when the frame is complete and its checksum, if it has one, is right.
-    fn step(&mut self) -> io::Result<Bytes> {
-        let mut output: Vec<u8> = Vec::with_capacity(CHUNK);
-        let mut source = InBuffer::around(&self.input);
-        let mut sink = OutBuffer::around(&mut output);
-        loop {
-            self.ended = self.decoder.run(&mut source, &mut sink)? == 0;
-            self.full = !self.ended && sink.pos() == sink.capacity();
-            if self.ended || self.full || source.pos() == source.src.len() {
-                break;
-            }
-        }
-        let read = source.pos();
-        drop(self.input.split_to(read));
-        Ok(output.into())
-    }
-
-    fn failed(&self, error: io::Error) -> ApiError {
-        chunks::coding(&self.key)(error)
-    }
-}
-
-/// Decompresses one zstd frame of exactly `size` bytes in memory.
-pub(crate) fn decode_all(bytes: &[u8], size: u64) -> io::Result<Bytes> {
-    let capacity = usize::try_from(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    let decoded = zstd::bulk::decompress(bytes, capacity)?;
-    if decoded.len() == capacity {
-        Ok(decoded.into())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
 /// Compresses in memory. Identity returns the bytes as they are.
-pub(crate) fn encode_all(bytes: Bytes, coding: Coding) -> io::Result<Bytes> {
+pub(crate) fn encode_all(bytes: Bytes, coding: Encoding) -> io::Result<Bytes> {
     let Some(mut encoder) = CodingEncoder::new(coding)? else {
         return Ok(bytes);
     };
@@ -119,25 +24,29 @@ pub(crate) fn encode_all(bytes: Bytes, coding: Coding) -> io::Result<Bytes> {
 
 /// Compresses a stream; identity returns it as it is. Other chunks give equal content but not always equal bytes, so a
 /// body that was compressed on the fly is never served in parts.
-pub(crate) fn encode(body: Chunks, coding: Coding, key: Key) -> Result<Chunks, ApiError> {
-    let Some(encoder) = CodingEncoder::new(coding).map_err(chunks::coding(&key))? else {
+pub(crate) fn encode(body: Chunks, coding: Encoding, key: Key) -> Result<Chunks, ReaderError> {
+    let Some(encoder) = CodingEncoder::new(coding).map_err(failed(&key))? else {
         return Ok(body);
     };
     let state = Some((body, encoder, key));
     let encoded = stream::try_unfold(state, |state| async {
         let Some((mut body, mut encoder, key)) = state else {
-            return Ok::<_, ApiError>(None);
+            return Ok::<_, ReaderError>(None);
         };
         while let Some(chunk) = body.try_next().await? {
-            let output = encoder.write(&chunk).map_err(chunks::coding(&key))?;
+            let output = encoder.write(&chunk).map_err(failed(&key))?;
             if !output.is_empty() {
                 return Ok(Some((output, Some((body, encoder, key)))));
             }
         }
-        let last = encoder.finish().map_err(chunks::coding(&key))?;
+        let last = encoder.finish().map_err(failed(&key))?;
         Ok(Some((last, None)))
     });
     Ok(encoded.boxed())
+}
+
+fn failed(key: &Key) -> impl Fn(io::Error) -> ReaderError + '_ {
+    |source| ReaderError::corrupt(key, Corruption::Coding(source))
 }
 
 enum CodingEncoder {
@@ -147,11 +56,11 @@ enum CodingEncoder {
 
 impl CodingEncoder {
     /// Returns `None` for identity, which needs no compressor.
-    fn new(coding: Coding) -> io::Result<Option<Self>> {
+    fn new(coding: Encoding) -> io::Result<Option<Self>> {
         Ok(match coding {
-            Coding::Identity => None,
-            Coding::Gzip => Some(Self::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL)))),
-            Coding::Zstd => Some(Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?)),
+            Encoding::Identity => None,
+            Encoding::Gzip => Some(Self::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL)))),
+            Encoding::Zstd => Some(Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?)),
         })
     }
 
@@ -182,40 +91,19 @@ impl CodingEncoder {
 mod tests {
     use super::*;
 
-    fn lines() -> Vec<u8> {
-        (0_u32..200_000).flat_map(u32::to_be_bytes).collect()
-    }
-
-    fn body(bytes: &[u8], chunk: usize) -> Chunks {
-        let pieces: Vec<_> = bytes
-            .chunks(chunk)
-            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
-            .collect();
-        stream::iter(pieces).boxed()
-    }
-
-    async fn decoded(bytes: &[u8], chunk: usize) -> Option<Vec<u8>> {
-        let decoding = decode(body(bytes, chunk), Key::Catalogs).unwrap();
-        chunks::collect(decoding, 0).await.ok()
-    }
-
     #[tokio::test]
-    async fn decode_undoes_encode_for_all_chunk_sizes() {
+    async fn encode_makes_one_frame_of_chunks_of_all_sizes() {
+        let lines: Vec<u8> = (0_u32..200_000).flat_map(u32::to_be_bytes).collect();
         for chunk in [1 << 10, 100 << 10, 10 << 20] {
-            let encoded = encode(body(&lines(), chunk), Coding::Zstd, Key::Catalogs).unwrap();
-            let encoded = chunks::collect(encoded, 0).await.unwrap();
-            assert!(decoded(&encoded, chunk).await == Some(lines()), "{chunk}");
+            let pieces = lines.chunks(chunk).map(|piece| Ok(Bytes::copy_from_slice(piece)));
+            let body = stream::iter(pieces.collect::<Vec<_>>()).boxed();
+            let encoded: Vec<Bytes> = encode(body, Encoding::Zstd, Key::Catalogs)
+                .unwrap()
+                .try_collect()
+                .await
+                .unwrap();
+            let decoded = zstd::bulk::decompress(&encoded.concat(), lines.len());
+            assert!(decoded.unwrap() == lines, "{chunk}");
         }
-    }
-
-    #[tokio::test]
-    async fn decode_refuses_incomplete_frames_and_trailing_bytes() {
-        let frame = encode_all(lines().into(), Coding::Zstd).unwrap();
-        assert_eq!(decoded(&frame[..frame.len() - 1], 1000).await, None);
-        assert_eq!(decoded(&[&frame[..], b"x"].concat(), 1 << 20).await, None);
-        assert_eq!(decoded(b"", 1).await, None);
-        assert_eq!(decoded(b"no zstd", 1).await, None);
-        assert!(decode_all(&frame, 800_000).is_ok());
-        assert!(decode_all(&frame, 799_999).is_err() && decode_all(&frame, 800_001).is_err());
     }
 }

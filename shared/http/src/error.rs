@@ -2,18 +2,17 @@ use std::time::Duration;
 
 use graphql::{RequestError, TypesError};
 use http::StatusCode;
-use model::{CatalogNameError, DocumentError, Key, Sha256};
-use store::StoreError;
-use trust::TrustError;
+use model::{Key, Sha256};
+use reader::ReaderError;
 
 use crate::content::AllowedMethods;
 
 /// Any reason why a request is not answered with what it asks for.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// A catalog name that is not a DNS-1123 subdomain.
-    #[error("the path does not name a catalog")]
-    CatalogName(#[source] CatalogNameError),
+    /// A published state that cannot be read, or that is not there.
+    #[error(transparent)]
+    State(#[from] ReaderError),
     /// A query parameter that the route does not have, and those that it has.
     #[error("there is no query parameter {0:?} here: only {1}")]
     Parameter(String, &'static str),
@@ -50,12 +49,6 @@ pub enum ApiError {
     /// A path that no route matches.
     #[error("nothing is served at this path")]
     UnknownPath,
-    /// A catalog that was never published, or that is unavailable.
-    #[error("no catalog {0:?} is served here")]
-    UnknownCatalog(String),
-    /// A package that the published state does not have.
-    #[error("the catalog has no package {0:?}")]
-    UnknownPackage(String),
     /// An object that is not stored.
     #[error("there is no such object")]
     UnknownObject,
@@ -113,9 +106,6 @@ pub enum ApiError {
     /// A server that has not polled each of its catalogs yet.
     #[error("the first polls of the catalogs have not ended yet; try again later")]
     NotReady,
-    /// The store failed or cannot be reached.
-    #[error("the store does not answer")]
-    Store(#[source] StoreError),
     /// A failure to make the URL of a redirect.
     #[error("the URL of {key} cannot be made")]
     Locate {
@@ -123,72 +113,6 @@ pub enum ApiError {
         key: Key,
         /// Failure of [`Locate::locate`](crate::Locate::locate).
         source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// An object that is missing or damaged.
-    #[error("{key} is not as it was published")]
-    Corrupt {
-        /// Key of the missing or damaged object.
-        key: Key,
-        /// Damage that was found, for the log only.
-        source: Corruption,
-    },
-    /// A pointer that fails verification, without an earlier verified state to serve.
-    #[error("the published state of the catalog {catalog} is refused, and no earlier verified state is known")]
-    Untrusted {
-        /// Name of the catalog whose pointer was refused.
-        catalog: String,
-        /// Reason for the refusal, for the log only.
-        source: PointerRefused,
-    },
-}
-
-/// Damage of a stored object, as the log describes it.
-#[derive(Debug, thiserror::Error)]
-pub enum Corruption {
-    /// Another size than its document records.
-    #[error("it has {found} bytes instead of {expected}")]
-    Size {
-        /// Size that the document records, in bytes.
-        expected: u64,
-        /// Size of the stored object, in bytes.
-        found: u64,
-    },
-    /// A hash other than its name.
-    #[error("its hash is wrong")]
-    Hash,
-    /// Bytes that are not one complete frame or stream of their coding.
-    #[error("it cannot be decompressed")]
-    Coding(#[source] std::io::Error),
-    /// A document that cannot be read.
-    #[error("it cannot be read")]
-    Document(#[source] DocumentError),
-    /// A document above the limit for reading into memory, in bytes.
-    #[error("it is larger than {0} bytes, the limit of this program")]
-    TooLarge(u64),
-    /// An object that changed each time it was about to be sent.
-    #[error("it was replaced again and again while it was read")]
-    Replaced,
-    /// A document that contradicts another one.
-    #[error("it does not fit its snapshot")]
-    Mismatch,
-    /// An object that a document names but the store lacks.
-    #[error("a document names it but the store does not have it")]
-    Missing,
-}
-
-/// Reason to refuse a version of a pointer under [`crate::HttpSettings::trust`].
-#[derive(Debug, thiserror::Error)]
-pub enum PointerRefused {
-    /// No valid signature by a trusted key.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// A serial below one that was served before: a replay of an old signed pointer.
-    #[error("its serial {found} is lower than {served}, which was served before")]
-    Older {
-        /// Serial of the version that was refused.
-        found: u64,
-        /// Highest serial that this process has served.
-        served: u64,
     },
 }
 
@@ -210,7 +134,7 @@ impl ApiError {
     /// Returns the answer to the error.
     pub(crate) const fn kind(&self) -> ErrorKind {
         let (status, problem, code) = match self {
-            Self::CatalogName(_) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
+            Self::State(ReaderError::CatalogName(_)) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
             Self::Parameter(..) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
             Self::GraphQlRequest(_) => (StatusCode::BAD_REQUEST, "bad-graphql-request", "UNKNOWN"),
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
@@ -219,8 +143,8 @@ impl ApiError {
             Self::Page(_) => (StatusCode::BAD_REQUEST, "bad-page", "PAGINATION_NUMBER_INVALID"),
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "UNAUTHORIZED"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "unknown-path", "UNSUPPORTED"),
-            Self::UnknownCatalog(_) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
-            Self::UnknownPackage(_) => (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN"),
+            Self::State(ReaderError::UnknownCatalog(_)) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
+            Self::State(ReaderError::UnknownPackage(_)) => (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN"),
             Self::NoSearch => (StatusCode::NOT_FOUND, "no-search", "UNKNOWN"),
             Self::NoGraphQl | Self::GraphQlTypes(_) => (StatusCode::NOT_FOUND, "no-graphql", "UNKNOWN"),
             Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
@@ -250,9 +174,8 @@ impl ApiError {
             Self::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "UNAVAILABLE"),
             // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
             // (`stale-if-error`).
-            Self::Store(_) | Self::Locate { .. } | Self::Corrupt { .. } | Self::Untrusted { .. } => {
-                (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE")
-            }
+            Self::State(ReaderError::Store(_) | ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })
+            | Self::Locate { .. } => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE"),
         };
         ErrorKind {
             retry: matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS),
@@ -265,29 +188,13 @@ impl ApiError {
     /// Returns the text for the client. It repeats what the client sent and tells nothing of the inside of the server.
     pub(crate) fn detail(&self) -> String {
         match self {
-            Self::CatalogName(source) => source.to_string(),
+            Self::State(ReaderError::CatalogName(source)) => source.to_string(),
             Self::GraphQlTypes(source) => format!("this catalog has no GraphQL: {source}"),
             Self::GraphQlRequest(source) => source.to_string(),
             error if error.kind().status.is_server_error() && !matches!(error, Self::NotReady) => {
                 "the catalog cannot be read at the moment; try again later".to_owned()
             }
             error => error.to_string(),
-        }
-    }
-
-    /// Turns the failed read of an object that a document names into an error: there, a missing object is damage.
-    pub(crate) fn named(key: &Key, error: StoreError) -> Self {
-        if error.is_not_found() {
-            Self::corrupt(key, Corruption::Missing)
-        } else {
-            Self::Store(error)
-        }
-    }
-
-    pub(crate) fn corrupt(key: &Key, source: Corruption) -> Self {
-        Self::Corrupt {
-            key: key.clone(),
-            source,
         }
     }
 }

@@ -1,19 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod app;
-mod cache;
 mod coding;
 mod content;
 mod error;
 mod host;
-mod index;
-mod lines;
 mod metrics;
 mod multipart;
 mod openapi;
 mod payload;
-mod pointer;
-mod published;
 mod queries;
 mod refusal;
 mod respond;
@@ -21,15 +16,12 @@ mod rfc9110;
 mod router;
 mod routes;
 mod settings;
-mod stored;
-mod stream;
 
 pub use content::CONTENT_MAX;
-pub use error::{ApiError, Corruption, PointerRefused};
+pub use error::ApiError;
 pub use host::check_host;
 pub use metrics::HttpMetrics;
-pub use published::{PublishedCatalogs, PublishedContent};
 pub use refusal::refuse;
 pub use router::router;
 pub use routes::{is_probe, route_paths, takes_content};
-pub use settings::{BaseUrl, HttpSettings, Large, Locate, Location};
+pub use settings::{BaseUrl, HttpSettings, Large, Locate, Location, offload};

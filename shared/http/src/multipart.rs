@@ -8,7 +8,9 @@ use http::{
     header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG},
 };
 
-use crate::{app::App, error::ApiError, payload::Payload, respond::RoutedRequest, stream::once};
+use reader::{ReaderError, once};
+
+use crate::{app::App, error::ApiError, payload::Payload, respond::RoutedRequest};
 
 impl App {
     /// Turns the head of a whole answer into a partial one (RFC 9110, section 15.3.7).
@@ -86,7 +88,7 @@ impl App {
         let (app, payload) = (Arc::clone(self), Arc::new(payload));
         let bodies = stream::iter(parts).then(move |(opening, part)| {
             let (app, payload) = (Arc::clone(&app), Arc::clone(&payload));
-            async move { Ok::<_, ApiError>(once(opening.into()).chain(app.part(&payload, part).await?)) }
+            async move { Ok::<_, ReaderError>(once(opening.into()).chain(app.part(&payload, part).await?)) }
         });
         let chunks = bodies.try_flatten().chain(once(Bytes::from(closing)));
         *response.body_mut() = self.streamed(request, chunks.boxed());

@@ -4,28 +4,28 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::{TryStreamExt, future};
+use futures_util::{TryStreamExt, future, stream};
 use graphql::{
     AnswerForm, CatalogData, CatalogTypes, DataError, GRAPHQL_VERSION, GraphQlRequest, LineStream, MetaPage,
-    QueryLimits,
+    QueryLimits, TypesError,
 };
-use model::{ObjectDigest, SearchDocument, Sha256, Snapshot, StoredDocument};
+use model::{Encoding, ObjectDigest, SearchDocument, Sha256, StoredDocument};
+use reader::{BodyKey, CatalogIndex, Corruption, Extent, MetaFilter, PublishedState, ReaderError};
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, oneshot},
     time::{Instant, timeout_at},
 };
 
-use crate::{
-    app::App,
-    cache::{BodyKey, GraphQlTypes},
-    error::{ApiError, Corruption},
-    index::CatalogIndex,
-    lines::SelectedLines,
-    pointer::ServedCatalog,
-    rfc9110::{Coding, Query},
-    settings::Large,
-};
+use crate::{app::App, coding::encode_all, error::ApiError, settings::Large};
+
+/// Types of GraphQL of a catalog, or the reason for none.
+pub(crate) type GraphQlTypes = Result<CatalogTypes, TypesError>;
+
+/// Returns the memory that the types of a catalog take, in bytes.
+pub(crate) fn types_weight(types: &Arc<GraphQlTypes>) -> u64 {
+    types.as_ref().as_ref().map_or(0, CatalogTypes::weight)
+}
 
 /// Maximum time for a query with its turn, as in catalogd.
 const TIME_MAX: Duration = Duration::from_secs(5);
@@ -52,8 +52,7 @@ pub(crate) struct CatalogQuery(Arc<QueryParts>);
 
 #[derive(Debug)]
 struct QueryParts {
-    served: Arc<ServedCatalog>,
-    snapshot: Arc<Snapshot>,
+    state: PublishedState,
     /// Document with the fields of the Metas.
     fields: ObjectDigest,
     request: GraphQlRequest,
@@ -69,7 +68,7 @@ impl CatalogQuery {
 }
 
 fn identity(
-    served: &ServedCatalog,
+    state: &PublishedState,
     fields: ObjectDigest,
     request: &GraphQlRequest,
     form: AnswerForm,
@@ -83,7 +82,7 @@ fn identity(
         AnswerForm::NullData => 0,
         AnswerForm::NoData => 1,
     });
-    text.extend_from_slice(served.current.content_hash.as_bytes());
+    text.extend_from_slice(state.current().content_hash.as_bytes());
     // The types follow from it. Another version of the rules of publication may type the same content otherwise.
     text.extend_from_slice(fields.sha256.as_bytes());
     text.extend_from_slice(&request.identity());
@@ -94,16 +93,14 @@ impl App {
     /// Describes a query. Nothing is executed before the conditions of the request are evaluated.
     pub(crate) async fn query(
         &self,
-        served: Arc<ServedCatalog>,
+        state: PublishedState,
         request: GraphQlRequest,
         form: AnswerForm,
     ) -> Result<CatalogQuery, ApiError> {
-        let snapshot = self.snapshot(&served).await?;
-        let fields = snapshot.search.ok_or(ApiError::NoGraphQl)?;
+        let fields = state.snapshot().await?.search.ok_or(ApiError::NoGraphQl)?;
         Ok(CatalogQuery(Arc::new(QueryParts {
-            identity: identity(&served, fields, &request, form, self.query_limits()),
-            served,
-            snapshot,
+            identity: identity(&state, fields, &request, form, self.query_limits()),
+            state,
             fields,
             request,
             form,
@@ -111,13 +108,29 @@ impl App {
     }
 
     /// Returns the answer to a query, from memory or into it. Equal queries at the same time are executed once.
-    pub(crate) async fn queried(self: &Arc<Self>, query: CatalogQuery) -> Result<Bytes, ApiError> {
-        let entry = BodyKey::Made(query.identity(), Coding::Identity);
-        if let Some(bytes) = self.caches.bodies.get(&entry) {
-            return Ok(bytes);
+    pub(crate) async fn answer_to(self: &Arc<Self>, query: &CatalogQuery) -> Result<Bytes, ApiError> {
+        let entry = BodyKey::Made(query.identity(), Encoding::Identity);
+        self.hold(self.catalogs.body(&entry, self.execute(query.clone())).await?)
+    }
+
+    /// Returns an answer in an encoding, from memory or into it.
+    pub(crate) async fn encoded_answer(
+        &self,
+        query: &CatalogQuery,
+        plain: Bytes,
+        encoding: Encoding,
+    ) -> Result<Bytes, ApiError> {
+        if encoding == Encoding::Identity {
+            return Ok(plain);
         }
-        let make = self.execute(query);
-        Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
+        let make = async {
+            let length = plain.len() as u64;
+            let encoded = self.catalogs.run(length, move || encode_all(plain, encoding)).await;
+            // The compressors fail on no input.
+            encoded.map_err(|_| ApiError::NotAcceptable)
+        };
+        let entry = BodyKey::Made(query.identity(), encoding);
+        self.hold(self.catalogs.body(&entry, make).await?)
     }
 
     /// Counts an answer until it is dropped.
@@ -166,14 +179,14 @@ impl App {
             .map_err(|error| ApiError::GraphQlTypes(error.clone()))?;
         let metas = PublishedMetas {
             app: Arc::clone(self),
-            index: self.index(&parts.served, &parts.snapshot).await?,
+            index: parts.state.index().await?,
             query: query.clone(),
         };
         let answer = types.answer(&parts.request, Arc::new(metas), self.query_limits(), parts.form);
-        answer.await.map_err(|error| match error.downcast::<ApiError>() {
-            Ok(error) => *error,
+        answer.await.map_err(|error| match error.downcast::<ReaderError>() {
+            Ok(error) => ApiError::State(*error),
             // The lines are canonical and were hashed, so another document contradicts them.
-            Err(_) => ApiError::corrupt(&parts.served.current.all.zstd.key(), Corruption::Mismatch),
+            Err(_) => ReaderError::corrupt(&parts.state.current().all.zstd.key(), Corruption::Mismatch).into(),
         })
     }
 
@@ -190,18 +203,15 @@ impl App {
 
     async fn graphql_types(&self, digest: ObjectDigest) -> Result<Arc<GraphQlTypes>, ApiError> {
         let hash = digest.sha256;
-        if let Some(types) = self.caches.types.get(&hash) {
-            return Ok(types);
-        }
         let load = async {
             let fields = self.search_document(digest, |document| document.fields).await?;
             let fields = fields.ok_or(ApiError::NoGraphQl)?;
             let key = digest.with_kind(SearchDocument::KIND).key();
             let merged = fields.merged();
-            let merged = merged.map_err(|_| ApiError::corrupt(&key, Corruption::Mismatch))?;
+            let merged = merged.map_err(|_| ReaderError::corrupt(&key, Corruption::Mismatch))?;
             Ok(Arc::new(CatalogTypes::new(&merged)))
         };
-        Box::pin(self.caches.types.get_or_insert_async(&hash, load)).await
+        self.types.get_or_load(&hash, load).await
     }
 }
 
@@ -221,18 +231,20 @@ impl CatalogData for PublishedMetas {
     async fn lines(&self, page: &MetaPage) -> Result<LineStream, DataError> {
         let parts = &self.query.0;
         let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let ranges = match filter(page) {
-            Some(filter) => self.index.page(&filter, number(page.offset), number(page.limit)),
-            None => Vec::new(),
+        let Some(filter) = filter(page) else {
+            return Ok(Box::pin(stream::empty()));
         };
-        let lines = SelectedLines::at(&parts.served, &parts.snapshot, ranges);
-        let chunks = self.app.lines(&lines).await?;
+        let lines = parts
+            .state
+            .page(&filter, number(page.offset), number(page.limit))
+            .await?;
+        let chunks = self.app.catalogs.lines(&lines, Extent::Prefix).await?;
         Ok(Box::pin(chunks.map_err(DataError::from)))
     }
 }
 
 /// Returns the filter of a page; `None` if nothing can match. An `olm.package` has its package in its name.
-fn filter(page: &MetaPage) -> Option<Query> {
+fn filter(page: &MetaPage) -> Option<MetaFilter> {
     let (mut package, mut name) = (page.package.clone(), page.name.clone());
     if page.schema == "olm.package" && package.is_some() {
         if name.is_some() && name != package {
@@ -240,7 +252,7 @@ fn filter(page: &MetaPage) -> Option<Query> {
         }
         name = package.take();
     }
-    Some(Query {
+    Some(MetaFilter {
         schema: page.schema.clone(),
         package: package.unwrap_or_default(),
         name: name.unwrap_or_default(),
@@ -254,7 +266,8 @@ mod tests {
     #[test]
     fn hold_takes_exactly_what_all_answers_may_have() {
         let store = Arc::new(store::MemoryStore::new());
-        let app = App::new(store, crate::HttpSettings::default(), crate::HttpMetrics::default());
+        let catalogs = reader::PublishedCatalogs::new(store, reader::ReaderSettings::default());
+        let app = App::new(catalogs, crate::HttpSettings::default(), crate::HttpMetrics::default());
         let answer = Bytes::from(vec![b' '; ANSWERS_MAX / 4]);
         let mut held: Vec<Bytes> = (0..4).map(|_| app.hold(answer.clone()).unwrap()).collect();
         assert!(matches!(

@@ -10,16 +10,16 @@ use http::{
         RANGE, VARY,
     },
 };
-use model::{CachePolicy, Sha256};
+use model::{CachePolicy, Encoding, Sha256};
+use reader::Chunks;
 
 use crate::{
     app::App,
     error::ApiError,
     payload::Payload,
-    rfc9110::{Coding, Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
+    rfc9110::{Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
     routes::{Redirect, Route},
     settings::{Large, Locate},
-    stream::Chunks,
 };
 
 /// A request whose route is known.
@@ -49,8 +49,10 @@ pub(crate) struct Representation {
     pub(crate) modified: Option<Modified>,
     pub(crate) cache: CachePolicy,
     pub(crate) content_type: &'static str,
-    pub(crate) coding: Coding,
-    /// True if the coding was chosen by `Accept-Encoding`, which makes the answer vary by it.
+    pub(crate) encoding: Encoding,
+    /// Status of the answer with all bytes.
+    pub(crate) status: StatusCode,
+    /// True if the encoding was chosen by `Accept-Encoding`, which makes the answer vary by it.
     pub(crate) negotiated: bool,
     /// A field that only some routes have.
     pub(crate) extra: Option<Box<(HeaderName, HeaderValue)>>,
@@ -62,7 +64,7 @@ impl Representation {
     pub(crate) fn document(bytes: Bytes, cache: CachePolicy) -> Self {
         Self {
             tag: Tag::of_stored(Sha256::of(&bytes)),
-            payload: Payload::Memory(bytes),
+            payload: Payload::Bytes(bytes),
             ..Self::empty_document(cache)
         }
     }
@@ -72,7 +74,7 @@ impl Representation {
         Self {
             content_type: "text/plain; charset=utf-8",
             tag,
-            payload: Payload::Memory(bytes),
+            payload: Payload::Bytes(bytes),
             ..Self::empty_document(cache)
         }
     }
@@ -84,10 +86,11 @@ impl Representation {
             modified: None,
             cache,
             content_type: "application/json",
-            coding: Coding::Identity,
+            encoding: Encoding::Identity,
+            status: StatusCode::OK,
             negotiated: false,
             extra: None,
-            payload: Payload::Memory(Bytes::new()),
+            payload: Payload::Bytes(Bytes::new()),
         }
     }
 
@@ -111,11 +114,11 @@ impl Representation {
     }
 
     fn ok(&self) -> Response<Body> {
-        let mut response = self.begin(StatusCode::OK);
+        let mut response = self.begin(self.status);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        if let Some(encoding) = self.coding.header() {
-            headers.insert(CONTENT_ENCODING, encoding);
+        if let Some(encoding) = self.encoding.content_encoding() {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
         }
         response
     }
@@ -127,7 +130,7 @@ impl Representation {
         response
     }
 
-    const fn validators(&self) -> Validators<'_> {
+    pub(crate) const fn validators(&self) -> Validators<'_> {
         Validators {
             tag: &self.tag,
             modified: self.modified.as_ref(),
@@ -160,11 +163,10 @@ impl App {
         let ranged = *request.method == Method::GET && if_range_holds(request.headers, representation.validators());
         let range = request.headers.get(RANGE).filter(|_| ranged);
         let mut response = representation.ok();
-        let (payload, status) = self.load(representation.payload).await?;
+        let payload = self.load(representation.payload).await?;
         if request.may_redirect() {
             self.check_inline(&payload)?;
         }
-        *response.status_mut() = status;
         let Some(length) = payload.length() else {
             // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
             return self.whole(request, response, payload).await;
@@ -192,9 +194,8 @@ impl App {
         representation: Representation,
     ) -> Result<Response<Body>, ApiError> {
         let mut response = representation.ok();
-        let (payload, status) = self.load(representation.payload).await?;
+        let payload = self.load(representation.payload).await?;
         self.check_inline(&payload)?;
-        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.remove(ETAG);
         headers.insert(
@@ -217,7 +218,7 @@ impl App {
     ) -> Result<Response<Body>, ApiError> {
         if *request.method != Method::HEAD {
             *response.body_mut() = match payload {
-                Payload::Memory(bytes) => self.sent(request, bytes),
+                Payload::Bytes(bytes) => self.sent(request, bytes),
                 payload => self.streamed(request, Box::pin(self.chunks(&payload)).await?),
             };
         } else if !response.headers().contains_key(CONTENT_LENGTH) {

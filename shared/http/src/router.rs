@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::{Router, body::Body, extract::Request};
 use http::{Method, Response, request::Parts};
-use store::Store;
+use reader::PublishedCatalogs;
 use tracing::Instrument;
 
 use crate::{
@@ -15,13 +15,10 @@ use crate::{
     settings::HttpSettings,
 };
 
-/// Returns the whole HTTP contract over a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
+/// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
 /// prefix, and other routes can be merged into it.
-pub fn router(store: Arc<dyn Store>, settings: HttpSettings, metrics: HttpMetrics) -> Router {
-    router_of(Arc::new(App::new(store, settings, metrics)))
-}
-
-pub(crate) fn router_of(app: Arc<App>) -> Router {
+pub fn router(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Router {
+    let app = Arc::new(App::new(catalogs, settings, metrics));
     Router::new().fallback(move |request: Request| {
         let app = Arc::clone(&app);
         async move {
@@ -118,7 +115,8 @@ mod tests {
     fn future_of_a_request_is_small() {
         // It is moved into a box for every request.
         let store = Arc::new(store::MemoryStore::new());
-        let app = Arc::new(App::new(store, HttpSettings::default(), HttpMetrics::default()));
+        let catalogs = PublishedCatalogs::new(store, reader::ReaderSettings::default());
+        let app = Arc::new(App::new(catalogs, HttpSettings::default(), HttpMetrics::default()));
         let (request, ()) = http::Request::new(()).into_parts();
         let size = size_of_val(&app.answer(&request, Body::empty()));
         assert!(size <= 2048, "{size} bytes");

@@ -7,26 +7,16 @@ use std::{
 
 use async_trait::async_trait;
 use model::Key;
-use trust::Trust;
+use reader::Work;
 
 /// Settings of one deployment of the router.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Maximum memory for cached bodies, indexes and snapshots together, in bytes. Default 64 MiB: hot shards and the
-    /// compressed catalogs of a dozen real mirrors fit, and it is a fraction of one decoded catalog. Pointers are kept beside
-    /// it, about 20 kB for each catalog.
-    pub cache_bytes: u64,
-    /// Time for which a pointer is served without asking the store again. Default zero: a folder answers in microseconds,
-    /// and a client then never gets a state older than the published one.
-    pub freshness: Duration,
     /// Answer to requests for bodies that are too large to be sent inline. Default: they are streamed.
     pub large: Large,
     /// Value of `Retry-After` after a failure of the store (RFC 9110, section 10.2.3). Default 5 s: a store that restarts is
     /// back by then.
     pub retry_after: Duration,
-    /// Keys of which at least one has to have signed each pointer. Default: no signature is required. A pointer without such a
-    /// signature, or with a lower serial than one that was served before, is refused; the last verified state stays served.
-    pub trust: Option<Trust>,
     /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first polls, so that a load balancer
     /// sends no client to a catalog that is not there yet.
     pub ready: Arc<AtomicBool>,
@@ -35,14 +25,16 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         Self {
-            cache_bytes: 64 << 20,
-            freshness: Duration::ZERO,
             large: Large::default(),
             retry_after: Duration::from_secs(5),
-            trust: None,
             ready: Arc::new(AtomicBool::new(true)),
         }
     }
+}
+
+/// Runs long work of the reader on threads for it, as [`reader::ReaderSettings::offload`]. To be called in the runtime.
+pub fn offload(work: Work) {
+    drop(tokio::task::spawn_blocking(work));
 }
 
 /// Answer to requests for bodies above a size.

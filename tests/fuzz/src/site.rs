@@ -77,11 +77,8 @@ impl Site {
 }
 
 fn router(store: &MemoryStore) -> Router {
-    http_api::router(
-        Arc::new(store.clone()),
-        http_api::HttpSettings::default(),
-        HttpMetrics::default(),
-    )
+    let catalogs = reader::PublishedCatalogs::new(Arc::new(store.clone()), reader::ReaderSettings::default());
+    http_api::router(catalogs, http_api::HttpSettings::default(), HttpMetrics::default())
 }
 
 async fn publish(store: &MemoryStore, folder: &Path) {

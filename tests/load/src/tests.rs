@@ -50,7 +50,7 @@ async fn mirror() -> Router {
     let store: Arc<dyn Store> = Arc::new(store);
     let page = Router::new().route("/metrics", get(async || "# EOF\n"));
     http_api::router(
-        store,
+        reader::PublishedCatalogs::new(store, reader::ReaderSettings::default()),
         http_api::HttpSettings::default(),
         http_api::HttpMetrics::default(),
     )

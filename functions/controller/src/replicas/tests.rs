@@ -14,8 +14,9 @@ use axum::{
     middleware,
     routing::get,
 };
-use http_api::{HttpMetrics, HttpSettings, PublishedCatalogs};
+use http_api::{HttpMetrics, HttpSettings};
 use model::{Document, Key};
+use reader::{PublishedCatalogs, ReaderSettings};
 use store::{Condition, FolderStore, MemoryStore, Store};
 use testkit::SnapshotBuilder;
 use tokio::{
@@ -128,7 +129,8 @@ fn lease(address: SocketAddr) -> LeaseSight {
 }
 
 fn catalogs(store: Arc<dyn Store>) -> Router {
-    PublishedCatalogs::new(store, HttpSettings::default(), HttpMetrics::default()).router()
+    let catalogs = PublishedCatalogs::new(store, ReaderSettings::default());
+    http_api::router(catalogs, HttpSettings::default(), HttpMetrics::default())
 }
 
 async fn until(what: impl AsyncFn() -> bool) {

@@ -3,6 +3,7 @@ use std::{path::Path, sync::Arc};
 use anyhow::Context;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions, Report};
+use reader::{PublishedCatalogs, ReaderSettings};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -67,7 +68,12 @@ fn serve(
     let metrics = server::ServerMetrics::register(&mut registry);
     let page = server::MetricsPage::new(registry, refresh);
     let server = server::Server::new(server::ServerLimits::default(), metrics);
-    let router = http_api::router(store.clone(), http_api::HttpSettings::default(), requests).merge(page.route());
+    let settings = ReaderSettings {
+        offload: http_api::offload,
+        ..ReaderSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(store.clone(), settings);
+    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page.route());
     tokio::spawn(server.run(listener, router, stop.clone()))
 }
 

@@ -7,11 +7,11 @@ use std::{
 };
 
 use config::Config;
-use http_api::PublishedCatalogs;
 use model::CatalogName;
 use notify::Notifier;
 use prometheus_client::registry::Registry;
 use publish::Schedule;
+use reader::{PublishedCatalogs, ReaderSettings};
 use store::{Store, StorePlace};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -74,21 +74,25 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     }
 
     let settings = http_api::HttpSettings {
-        cache_bytes: args.server.cache_size << 20,
-        freshness: place.freshness(),
-        trust: config.keys.trust(),
         ready,
         ..http_api::HttpSettings::default()
     };
     let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
     let page = server::MetricsPage::new(registry, move || polls.refresh(names.iter().map(String::as_str)));
-    let catalogs = PublishedCatalogs::new(store, settings, requests);
+    let reading = ReaderSettings {
+        cache_bytes: args.server.cache_size << 20,
+        freshness: place.freshness(),
+        trust: config.keys.trust(),
+        offload: http_api::offload,
+        ..ReaderSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(store, reading);
     #[cfg(feature = "grpc")]
     tasks.extend(
         grpc.map(|listener| listener.start(catalogs.clone(), &stop))
             .transpose()?,
     );
-    let router = catalogs.router().merge(page.route());
+    let router = http_api::router(catalogs, settings, requests).merge(page.route());
     server.run(listener, router, stop.clone()).await;
     stop.cancel();
     // A poll in progress is abandoned; a collection in progress ends first.

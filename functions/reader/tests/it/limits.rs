@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use http_api::{BaseUrl, HttpSettings, Large};
 use lambda_http::http::Method;
-use reader::{INLINE_MAX, PAYLOAD_MAX};
+use reader_function::{INLINE_MAX, PAYLOAD_MAX};
 use store::MemoryStore;
 
 use crate::mirror::{Answer, event, mirror, payload, through};
@@ -13,7 +13,6 @@ const ALL: &str = "/catalogs/demo/api/v1/all";
 
 fn settings() -> HttpSettings {
     HttpSettings {
-        cache_bytes: 16 << 20,
         large: Large::Redirect {
             above: INLINE_MAX,
             to: Arc::new(BaseUrl::new("https://cdn.example")),

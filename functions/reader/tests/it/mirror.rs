@@ -11,6 +11,7 @@ use lambda_http::{
     tower::ServiceExt,
 };
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
+use reader::{PublishedCatalogs, ReaderSettings};
 use serde_json::{Value, json};
 use source::{Source, Sources};
 use store::{MemoryStore, Store};
@@ -67,9 +68,19 @@ pub(crate) fn event(method: &Method, uri: &str, fields: &[(&str, &str)]) -> Valu
     event
 }
 
+/// Returns the catalogs of a store as the function reads them, in its memory.
+fn catalogs(store: MemoryStore) -> PublishedCatalogs {
+    let settings = ReaderSettings {
+        cache_bytes: 16 << 20,
+        offload: http_api::offload,
+        ..ReaderSettings::default()
+    };
+    PublishedCatalogs::new(Arc::new(store), settings)
+}
+
 /// Returns the answer of the function to an event, as it is sent to the service.
 pub(crate) async fn payload(store: MemoryStore, settings: http_api::HttpSettings, event: &Value) -> Vec<u8> {
-    let mut function = reader::function(Arc::new(store), settings);
+    let mut function = reader_function::function(catalogs(store), settings);
     let event = LambdaEvent::new(serde_json::from_value(event.clone()).unwrap(), Context::default());
     let answer: Result<_, Infallible> = function.ready().await.unwrap().call(event).await;
     serde_json::to_vec(&answer.unwrap()).unwrap()
@@ -87,7 +98,7 @@ pub(crate) async fn direct(
     uri: &str,
     fields: &[(&str, &str)],
 ) -> Answer {
-    let router = http_api::router(Arc::new(store), settings, http_api::HttpMetrics::default());
+    let router = http_api::router(catalogs(store), settings, http_api::HttpMetrics::default());
     let mut request = Request::builder().method(method).uri(uri.parse::<Uri>().unwrap());
     for (name, value) in fields {
         request = request.header(*name, *value);

@@ -1,52 +1,33 @@
-use http::{HeaderMap, HeaderValue, header::ACCEPT_ENCODING};
+use http::{HeaderMap, header::ACCEPT_ENCODING};
+use model::Encoding;
 
 use super::list::elements;
 
-/// A content coding that answers may have (RFC 9110, section 8.4.1), the preferred one first: zstd is half as large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Coding {
-    Zstd,
-    Gzip,
-    Identity,
-}
-
-impl Coding {
-    pub(crate) const ALL: [Self; 3] = [Self::Zstd, Self::Gzip, Self::Identity];
-
-    /// Returns the `Content-Encoding`; `None` for identity.
-    pub(crate) const fn header(self) -> Option<HeaderValue> {
-        match self {
-            Self::Zstd => Some(HeaderValue::from_static("zstd")),
-            Self::Gzip => Some(HeaderValue::from_static("gzip")),
-            Self::Identity => None,
-        }
-    }
-
-    /// Returns the end of an entity tag, which distinguishes the codings of one content.
-    pub(crate) const fn suffix(self) -> &'static str {
-        match self {
-            Self::Zstd => "-zstd",
-            Self::Gzip => "-gzip",
-            Self::Identity => "",
-        }
-    }
-
-    /// True if `name` is this coding (`x-gzip` is gzip: RFC 9110, section 8.4.1.3). A `*` stands for all codings that are
-    /// not named.
-    fn is_named(self, name: &[u8]) -> bool {
-        match self {
-            Self::Zstd => name.eq_ignore_ascii_case(b"zstd"),
-            Self::Gzip => name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip"),
-            Self::Identity => name.eq_ignore_ascii_case(b"identity"),
-        }
+/// Returns the end of an entity tag, which distinguishes the encodings of one content.
+pub(crate) const fn suffix(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Zstd => "-zstd",
+        Encoding::Gzip => "-gzip",
+        Encoding::Identity => "",
     }
 }
 
-/// Chooses the coding of an answer from those on offer (RFC 9110, section 12.5.3); `None` if the client refuses all.
+/// True if `name` is this coding (`x-gzip` is gzip: RFC 9110, section 8.4.1.3). A `*` stands for all codings that are
+/// not named.
+fn is_named(encoding: Encoding, name: &[u8]) -> bool {
+    match encoding {
+        Encoding::Zstd => name.eq_ignore_ascii_case(b"zstd"),
+        Encoding::Gzip => name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip"),
+        Encoding::Identity => name.eq_ignore_ascii_case(b"identity"),
+    }
+}
+
+/// Chooses the coding of an answer from those on offer (RFC 9110, section 12.5.3): the densest of those that the client likes
+/// best. Returns `None` if the client refuses all.
 ///
 /// Without the field everything is acceptable, and a client without preferences understands identity. Identity is also
 /// chosen when no listed coding is on offer, unless it is refused itself (`identity;q=0`, or `*;q=0`): that is a 406.
-pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Coding]) -> Option<Coding> {
+pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Encoding> {
     if !headers.contains_key(ACCEPT_ENCODING) {
         // curl and scripts without the option send no field, and write what they get to a file.
         return offered.iter().copied().max();
@@ -59,7 +40,7 @@ pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Coding]) -> Option<Codin
         .map(|(_, std::cmp::Reverse(coding))| coding)
 }
 
-/// Weights of an `Accept-Encoding`, in thousandths, by `Coding as usize`.
+/// Weights of an `Accept-Encoding`, in thousandths, by `Encoding as usize`.
 #[derive(Default)]
 struct Accepted {
     named: [Option<u16>; 3],
@@ -82,18 +63,18 @@ impl Accepted {
             // The first mention counts. The RFC leaves repeated ones open.
             self.others.get_or_insert(weight);
         }
-        for coding in Coding::ALL {
-            if coding.is_named(name) {
+        for coding in Encoding::ALL {
+            if is_named(coding, name) {
                 self.named[coding as usize].get_or_insert(weight);
             }
         }
     }
 
     /// Returns the weight of a coding; `None` if it is refused, zero for an identity that is not mentioned.
-    fn weight(&self, coding: Coding) -> Option<u16> {
+    fn weight(&self, coding: Encoding) -> Option<u16> {
         match self.named[coding as usize].or(self.others) {
             Some(weight) => (weight > 0).then_some(weight),
-            None => (coding == Coding::Identity).then_some(0),
+            None => (coding == Encoding::Identity).then_some(0),
         }
     }
 }
@@ -131,6 +112,7 @@ fn thousandths(value: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
     use rstest::rstest;
 
     use super::*;
@@ -141,38 +123,38 @@ mod tests {
     }
 
     #[rstest]
-    #[case::absent(&[], Some(Coding::Identity))]
-    #[case::empty(&[""], Some(Coding::Identity))]
-    #[case::gzip(&["gzip"], Some(Coding::Gzip))]
-    #[case::alias(&["X-GZIP"], Some(Coding::Gzip))]
-    #[case::browser(&["gzip, deflate, br, zstd"], Some(Coding::Zstd))]
-    #[case::two_fields(&["gzip", "zstd"], Some(Coding::Zstd))]
-    #[case::weights(&["zstd;q=0.5, gzip;q=0.501"], Some(Coding::Gzip))]
-    #[case::identity_preferred(&["gzip;q=0.5, identity"], Some(Coding::Identity))]
-    #[case::any_weight_beats_unmentioned_identity(&["gzip;q=0.001"], Some(Coding::Gzip))]
-    #[case::star(&["*"], Some(Coding::Zstd))]
-    #[case::star_is_not_the_named(&["zstd;q=0, *"], Some(Coding::Gzip))]
-    #[case::unknown(&["br, deflate"], Some(Coding::Identity))]
-    #[case::refused_gzip(&["gzip;q=0"], Some(Coding::Identity))]
-    #[case::refused_identity(&["gzip, identity;q=0"], Some(Coding::Gzip))]
+    #[case::absent(&[], Some(Encoding::Identity))]
+    #[case::empty(&[""], Some(Encoding::Identity))]
+    #[case::gzip(&["gzip"], Some(Encoding::Gzip))]
+    #[case::alias(&["X-GZIP"], Some(Encoding::Gzip))]
+    #[case::browser(&["gzip, deflate, br, zstd"], Some(Encoding::Zstd))]
+    #[case::two_fields(&["gzip", "zstd"], Some(Encoding::Zstd))]
+    #[case::weights(&["zstd;q=0.5, gzip;q=0.501"], Some(Encoding::Gzip))]
+    #[case::identity_preferred(&["gzip;q=0.5, identity"], Some(Encoding::Identity))]
+    #[case::any_weight_beats_unmentioned_identity(&["gzip;q=0.001"], Some(Encoding::Gzip))]
+    #[case::star(&["*"], Some(Encoding::Zstd))]
+    #[case::star_is_not_the_named(&["zstd;q=0, *"], Some(Encoding::Gzip))]
+    #[case::unknown(&["br, deflate"], Some(Encoding::Identity))]
+    #[case::refused_gzip(&["gzip;q=0"], Some(Encoding::Identity))]
+    #[case::refused_identity(&["gzip, identity;q=0"], Some(Encoding::Gzip))]
     #[case::only_refused_identity(&["identity;q=0"], None)]
     #[case::refused_all(&["*;q=0"], None)]
-    #[case::refused_all_but_identity(&["*;q=0, identity;q=0.1"], Some(Coding::Identity))]
+    #[case::refused_all_but_identity(&["*;q=0, identity;q=0.1"], Some(Encoding::Identity))]
     #[case::unknown_and_refused_identity(&["br, identity;q=0"], None)]
-    #[case::spaces(&["gzip ; q=0.2 , identity ; q=0"], Some(Coding::Gzip))]
-    #[case::malformed_weight_is_ignored(&["gzip;q=2, zstd;q=0.1234"], Some(Coding::Identity))]
-    #[case::first_mention_wins(&["gzip;q=0, gzip"], Some(Coding::Identity))]
-    fn negotiate_returns(#[case] fields: &[&str], #[case] expected: Option<Coding>) {
-        assert_eq!(negotiate(&headers(fields), &Coding::ALL), expected);
+    #[case::spaces(&["gzip ; q=0.2 , identity ; q=0"], Some(Encoding::Gzip))]
+    #[case::malformed_weight_is_ignored(&["gzip;q=2, zstd;q=0.1234"], Some(Encoding::Identity))]
+    #[case::first_mention_wins(&["gzip;q=0, gzip"], Some(Encoding::Identity))]
+    fn negotiate_returns(#[case] fields: &[&str], #[case] expected: Option<Encoding>) {
+        assert_eq!(negotiate(&headers(fields), &Encoding::ALL), expected);
     }
 
     #[test]
     fn negotiate_chooses_only_offered_codings() {
-        let offered = [Coding::Zstd, Coding::Gzip];
-        assert_eq!(negotiate(&headers(&[]), &offered), Some(Coding::Gzip));
+        let offered = [Encoding::Zstd, Encoding::Gzip];
+        assert_eq!(negotiate(&headers(&[]), &offered), Some(Encoding::Gzip));
         assert_eq!(
-            negotiate(&headers(&["gzip"]), &[Coding::Identity]),
-            Some(Coding::Identity)
+            negotiate(&headers(&["gzip"]), &[Encoding::Identity]),
+            Some(Encoding::Identity)
         );
         assert_eq!(negotiate(&headers(&["br"]), &offered), None);
     }
@@ -181,7 +163,7 @@ mod tests {
         #[test]
         fn negotiate_never_panics(field in proptest::collection::vec(0x20_u8..0x7f, 0..64)) {
             let value = HeaderValue::from_bytes(&field).unwrap();
-            negotiate(&HeaderMap::from_iter([(ACCEPT_ENCODING, value)]), &Coding::ALL);
+            negotiate(&HeaderMap::from_iter([(ACCEPT_ENCODING, value)]), &Encoding::ALL);
         }
     }
 }

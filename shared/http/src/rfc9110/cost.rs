@@ -10,9 +10,9 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT_ENCODING, IF_MATCH, IF_NONE_MATCH, RANGE},
 };
-use model::Sha256;
+use model::{Encoding, Sha256};
 
-use super::{Coding, Modified, Precondition, Ranges, Tag, Validators, evaluate, negotiate, parse_ranges};
+use super::{Modified, Precondition, Ranges, Tag, Validators, evaluate, negotiate, parse_ranges};
 
 /// Maximum size of a field in bytes.
 const MOST: usize = 32 << 10;
@@ -78,7 +78,7 @@ fn cost_of_accept_encoding_is_constant_in_memory() {
         ("x;", ";", ",zstd"),
     ];
     measure(&ACCEPT_ENCODING, &families, &NONE, |headers| {
-        negotiate(headers, &Coding::ALL) == Some(Coding::Zstd)
+        negotiate(headers, &Encoding::ALL) == Some(Encoding::Zstd)
     });
 }
 

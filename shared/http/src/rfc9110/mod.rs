@@ -9,8 +9,8 @@ mod query;
 mod range;
 mod validators;
 
-pub(crate) use accept::{Coding, negotiate};
+pub(crate) use accept::{negotiate, suffix};
 pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
-pub(crate) use query::{Query, decode, graphql_parameters, search, since};
+pub(crate) use query::{decode, graphql_parameters, metas_filter, search, since};
 pub(crate) use range::{Ranges, parse_ranges};
 pub(crate) use validators::{Modified, Tag, Validators};

@@ -1,59 +1,25 @@
 use std::borrow::Cow;
 
 use olm::{SearchFilter, SearchQuery};
+use reader::MetaFilter;
 
 use crate::error::ApiError;
 
-/// Filters of a `metas` query, as catalogd reads them: the first value of a parameter wins, an empty value is no filter, and
+/// Reads the filters of a `metas` query, as catalogd does: the first value of a parameter wins, an empty value is no filter, and
 /// all filters have to match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Query {
-    pub(crate) schema: String,
-    pub(crate) package: String,
-    pub(crate) name: String,
-}
-
-impl Query {
-    /// Reads the query component of a URL.
-    ///
-    /// # Errors
-    /// [`ApiError::Parameter`] for the first parameter that is unknown.
-    pub(crate) fn parse(query: &str) -> Result<Self, ApiError> {
-        let (mut schema, mut package, mut name) = (None, None, None);
-        for (key, value) in pairs(query) {
-            let slot = match form_decode(key).as_ref() {
-                "schema" => &mut schema,
-                "package" => &mut package,
-                "name" => &mut name,
-                unknown => return Err(ApiError::Parameter(unknown.to_owned(), "schema, package and name")),
-            };
-            slot.get_or_insert_with(|| form_decode(value).into_owned());
-        }
-        Ok(Self {
-            schema: schema.unwrap_or_default(),
-            package: package.unwrap_or_default(),
-            name: name.unwrap_or_default(),
-        })
-    }
-
-    /// True if the query asks for the whole catalog.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.schema.is_empty() && self.package.is_empty() && self.name.is_empty()
-    }
+///
+/// # Errors
+/// [`ApiError::Parameter`] for the first parameter that is unknown, as of the functions below.
+pub(crate) fn metas_filter(query: &str) -> Result<MetaFilter, ApiError> {
+    let known = "schema, package and name";
+    let values = parameters(query, ["schema", "package", "name"], known)?;
+    let [schema, package, name] = values.map(Option::unwrap_or_default);
+    Ok(MetaFilter { schema, package, name })
 }
 
 /// Returns the `since` of a query for changes, decoded; `None` without one.
-///
-/// # Errors
-/// [`ApiError::Parameter`] for the first parameter that is unknown.
-pub(crate) fn since(query: &str) -> Result<Option<Cow<'_, str>>, ApiError> {
-    let mut since = None;
-    for (key, value) in pairs(query) {
-        match form_decode(key).as_ref() {
-            "since" => since.get_or_insert_with(|| form_decode(value)),
-            unknown => return Err(ApiError::Parameter(unknown.to_owned(), "since")),
-        };
-    }
+pub(crate) fn since(query: &str) -> Result<Option<String>, ApiError> {
+    let [since] = parameters(query, ["since"], "since")?;
     Ok(since)
 }
 
@@ -63,9 +29,8 @@ const SEARCH_LIMIT: usize = 20;
 /// Reads a query for a search. The first value of a parameter wins, and an empty value is no filter.
 ///
 /// # Errors
-/// [`ApiError::Parameter`] for the first parameter that is unknown, [`ApiError::Page`] for a limit or offset that is no number.
+/// [`ApiError::Page`] for a limit or offset that is no number.
 pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
-    let mut values: [Option<String>; 8] = Default::default();
     let names = [
         "q",
         "package",
@@ -76,15 +41,8 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
         "limit",
         "offset",
     ];
-    for (key, value) in pairs(query) {
-        let key = form_decode(key);
-        let Some(at) = names.iter().position(|name| *name == key) else {
-            let known = "q, package, category, provider, capability, arch, limit and offset";
-            return Err(ApiError::Parameter(key.into_owned(), known));
-        };
-        values[at].get_or_insert_with(|| form_decode(value).into_owned());
-    }
-    let values = values.map(|value| value.filter(|value| !value.is_empty()));
+    let known = "q, package, category, provider, capability, arch, limit and offset";
+    let values = parameters(query, names, known)?.map(|value| value.filter(|value| !value.is_empty()));
     let [text, package, category, provider, capability, arch, limit, offset] = values;
     let number = |value: Option<String>, default| match value {
         None => Ok(default),
@@ -106,17 +64,26 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
 
 /// Reads the parameters `query`, `variables` and `operationName`, in this order. An absent one is empty.
 pub(crate) fn graphql_parameters(query: &str) -> Result<[String; 3], ApiError> {
-    let mut values: [Option<String>; 3] = Default::default();
-    let names = ["query", "variables", "operationName"];
+    let known = "query, variables and operationName";
+    let values = parameters(query, ["query", "variables", "operationName"], known)?;
+    Ok(values.map(Option::unwrap_or_default))
+}
+
+/// Reads the named parameters of a query, in the order of the names. The first value of each counts.
+fn parameters<const N: usize>(
+    query: &str,
+    names: [&str; N],
+    known: &'static str,
+) -> Result<[Option<String>; N], ApiError> {
+    let mut values = [const { None }; N];
     for (key, value) in pairs(query) {
         let key = form_decode(key);
         let Some(at) = names.iter().position(|name| *name == key) else {
-            let known = "query, variables and operationName";
             return Err(ApiError::Parameter(key.into_owned(), known));
         };
         values[at].get_or_insert_with(|| form_decode(value).into_owned());
     }
-    Ok(values.map(Option::unwrap_or_default))
+    Ok(values)
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -160,9 +127,9 @@ mod tests {
 
     use super::*;
 
-    fn query(schema: &str, package: &str, name: &str) -> Query {
+    fn query(schema: &str, package: &str, name: &str) -> MetaFilter {
         let [schema, package, name] = [schema, package, name].map(str::to_owned);
-        Query { schema, package, name }
+        MetaFilter { schema, package, name }
     }
 
     #[rstest]
@@ -173,16 +140,16 @@ mod tests {
     #[case::first_wins_even_if_empty("name=&name=b", query("", "", ""))]
     #[case::escapes("n%61me=a%2Bb+c%zz%4", query("", "", "a+b c%zz%4"))]
     #[case::empty_pairs("&&name=a&", query("", "", "a"))]
-    fn parse_reads(#[case] text: &str, #[case] expected: Query) {
-        assert_eq!(Query::parse(text).unwrap(), expected);
+    fn metas_filter_reads(#[case] text: &str, #[case] expected: MetaFilter) {
+        assert_eq!(metas_filter(text).unwrap(), expected);
     }
 
     #[rstest]
     #[case("foo=", "foo")]
     #[case("Schema=a", "Schema")]
     #[case("schema=a&=b", "")]
-    fn parse_refuses_unknown(#[case] text: &str, #[case] parameter: &str) {
-        let error = Query::parse(text).unwrap_err();
+    fn metas_filter_refuses_unknown(#[case] text: &str, #[case] parameter: &str) {
+        let error = metas_filter(text).unwrap_err();
         assert!(
             matches!(&error, ApiError::Parameter(name, _) if name == parameter),
             "{error}"
@@ -226,8 +193,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn parse_never_panics(text in "\\PC*") {
-            let _ = Query::parse(&text);
+        fn metas_filter_never_panics(text in "\\PC*") {
+            let _ = metas_filter(&text);
             decode(&text);
         }
     }

@@ -3,9 +3,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use etag::EntityTag;
 use http::HeaderValue;
-use model::Sha256;
+use model::{Encoding, Sha256};
 
-use super::Coding;
+use super::suffix;
 
 /// A strong entity tag (RFC 9110, section 8.8.3), ready to be sent. It names bytes: an object has one tag under all its
 /// URLs, and no two codings of one content share a tag.
@@ -23,9 +23,9 @@ impl Tag {
         Self::with_suffix(sha256, "")
     }
 
-    /// Returns the tag of a content that is put into a coding on the fly. Identity leaves the bytes of the content.
-    pub(crate) fn of_made(content: Sha256, coding: Coding) -> Self {
-        Self::with_suffix(content, coding.suffix())
+    /// Returns the tag of a content that is encoded on the fly. Identity leaves the bytes of the content.
+    pub(crate) fn of_made(content: Sha256, encoding: Encoding) -> Self {
+        Self::with_suffix(content, suffix(encoding))
     }
 
     /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The hash is written in base64url

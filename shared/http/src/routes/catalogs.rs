@@ -1,7 +1,7 @@
 //! The mutable documents of the store, as they are stored, and the content hash.
 
 use model::{CachePolicy, Key};
-use store::Get;
+use reader::ReaderError;
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
 use crate::{error::ApiError, payload::Payload, respond::Representation};
@@ -42,34 +42,30 @@ pub(super) const CONTENT_HASH: Route = Route {
 };
 
 async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let served = call.app.served(&call.catalog()?).await?;
+    let state = call.state().await?;
     Ok(Representation {
-        tag: served.document_tag.clone(),
-        payload: Payload::Memory(served.document.clone()),
+        tag: call.app.head(&state).document_tag.clone(),
+        payload: Payload::Bytes(state.document().clone()),
         ..Representation::empty_document(CachePolicy::Pointer)
     })
 }
 
 async fn status(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = call.catalog()?.parse().map_err(ApiError::CatalogName)?;
+    let name = call.catalog()?.parse().map_err(ReaderError::CatalogName)?;
     document(call, &Key::Status(name)).await
 }
 
 async fn document(call: RouteCall<'_>, key: &Key) -> Result<Representation, ApiError> {
-    match call.app.get(key, Get::default()).await {
-        Ok(object) => {
-            let bytes = call.app.collect(key, object).await?;
-            Ok(Representation::document(bytes, key.cache_policy()))
-        }
-        Err(error) if error.is_not_found() => Err(ApiError::UnknownObject),
-        Err(error) => Err(ApiError::Store(error)),
-    }
+    let bytes = call.app.catalogs.document(key).await?;
+    let bytes = bytes.ok_or(ApiError::UnknownObject)?;
+    Ok(Representation::document(bytes, key.cache_policy()))
 }
 
 async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let served = call.app.served(&call.catalog()?).await?;
+    let state = call.state().await?;
+    let head = call.app.head(&state);
     Ok(Representation {
-        modified: Some(served.modified.clone()),
-        ..Representation::text(served.hash_line.clone(), served.hash_tag.clone(), CachePolicy::Pointer)
+        modified: Some(head.modified.clone()),
+        ..Representation::text(head.hash_line.clone(), head.hash_tag.clone(), CachePolicy::Pointer)
     })
 }

@@ -1,19 +1,16 @@
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use model::{CachePolicy, ObjectRef, Sha256, ShardRef, Snapshot};
+use model::{CachePolicy, Encoding, ObjectRef, Sha256, ShardRef};
 use olm::{CHANGES_VERSION, ChangedShard, Changes, Package, PackageParser, changed_shards};
+use reader::{BodyKey, PublishedState, ReaderError};
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
 use crate::{
-    app::{App, blocking},
-    cache::BodyKey,
-    error::{ApiError, Corruption},
+    app::App,
+    error::ApiError,
     payload::Payload,
-    pointer::{ServedCatalog, parse_snapshot},
     respond::Representation,
-    rfc9110::{Coding, Tag, since},
+    rfc9110::{Tag, since},
 };
 
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few megabytes; a whole catalog
@@ -35,11 +32,10 @@ pub(super) const CHANGES: Route = Route {
     ..DOCUMENT
 };
 
-/// Two published states of a catalog that are compared when the document is asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Comparison {
+/// Two published states of a catalog.
+struct Comparison {
     since: Sha256,
-    served: Arc<ServedCatalog>,
+    state: PublishedState,
     /// The Snapshot of the older state; `None` if it is the published one.
     old: Option<ObjectRef>,
 }
@@ -51,62 +47,57 @@ impl Comparison {
         text.extend_from_slice(b"changes");
         text.extend_from_slice(&CHANGES_VERSION.to_be_bytes());
         text.extend_from_slice(self.since.as_bytes());
-        text.extend_from_slice(self.served.current.content_hash.as_bytes());
+        text.extend_from_slice(self.state.current().content_hash.as_bytes());
         Sha256::of(&text)
     }
 }
 
-/// Describes the comparison. Nothing is compared before the conditions of the request are evaluated.
 async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
     let since = since(call.query)?;
     let since: Sha256 = since.unwrap_or_default().parse().map_err(|_| ApiError::Since)?;
-    let served = call.app.served(&name).await?;
-    let old = match since == served.current.content_hash {
-        true => None,
-        false => Some(call.app.find_snapshot(&served, since).await?),
+    let state = call.app.catalogs.find(&name).await?;
+    let old = if since == state.current().content_hash {
+        None
+    } else {
+        Some(call.app.find_snapshot(&state, since).await?)
     };
-    let modified = Some(served.modified.clone());
-    let comparison = Comparison { since, served, old };
-    Ok(Representation {
+    let modified = Some(call.app.head(&state).modified.clone());
+    let comparison = Comparison { since, state, old };
+    let mut representation = Representation {
         tag: Tag::with_suffix(comparison.identity(), "-changes"),
         modified,
-        payload: Payload::Compared(comparison),
         ..Representation::empty_document(CachePolicy::Pointer)
-    })
+    };
+    if call.wants_body(&representation) {
+        let entry = BodyKey::Made(comparison.identity(), Encoding::Identity);
+        let make = async { Ok::<_, ApiError>(Bytes::from(call.app.compare(&comparison).await?.to_bytes())) };
+        representation.payload = Payload::Bytes(call.app.catalogs.body(&entry, make).await?);
+    }
+    Ok(representation)
 }
 
 impl App {
     /// Returns a Snapshot of an earlier content that is still stored, and reads it into the cache.
-    async fn find_snapshot(&self, served: &ServedCatalog, since: Sha256) -> Result<ObjectRef, ApiError> {
-        for snapshot in served.current.snapshots_of(since) {
-            match self.cached_object(&snapshot).await.map_err(gone(since)) {
+    async fn find_snapshot(&self, state: &PublishedState, since: Sha256) -> Result<ObjectRef, ApiError> {
+        for snapshot in state.current().snapshots_of(since) {
+            match self.catalogs.cached_object(&snapshot).await {
                 Ok(_) => return Ok(snapshot),
-                Err(ApiError::UnknownSince(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) if error.is_missing() => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Err(ApiError::UnknownSince(since))
     }
 
-    /// Returns the document, from memory or into it.
-    pub(crate) async fn compared(self: &Arc<Self>, comparison: Comparison) -> Result<Bytes, ApiError> {
-        let entry = BodyKey::Made(comparison.identity(), Coding::Identity);
-        if let Some(bytes) = self.caches.bodies.get(&entry) {
-            return Ok(bytes);
-        }
-        let make = async { Ok(Bytes::from(self.compare(&comparison).await?.to_bytes())) };
-        Box::pin(self.caches.bodies.get_or_insert_async(&entry, make)).await
-    }
-
     /// Reads the Shards that differ, one Package after the other, so that at most one of each state is in memory.
     async fn compare(&self, comparison: &Comparison) -> Result<Changes, ApiError> {
-        let mut changes = Changes::new(comparison.since, comparison.served.current.content_hash);
+        let mut changes = Changes::new(comparison.since, comparison.state.current().content_hash);
         let Some(object) = comparison.old else {
             return Ok(changes);
         };
-        let old: Snapshot = parse_snapshot(&object.key(), &self.cached_object(&object).await?)?;
-        let new = self.snapshot(&comparison.served).await?;
+        let old = self.catalogs.earlier_snapshot(&object).await?;
+        let new = comparison.state.snapshot().await?;
         let mut left = DETAIL_MAX;
         for package in changed_shards(&old, &new) {
             match left.checked_sub(package.size()) {
@@ -126,37 +117,31 @@ impl App {
         since: Sha256,
         changes: &mut Changes,
     ) -> Result<(), ApiError> {
-        let old = self.read_package(package.old).await.map_err(gone(since))?;
+        // Retention may delete an object of an earlier state at any time, also while this runs: that is no failure.
+        let gone = |error: ReaderError| match error.is_missing() {
+            true => ApiError::UnknownSince(since),
+            false => error.into(),
+        };
+        let old = self.read_package(package.old).await.map_err(gone)?;
         let new = self.read_package(package.new).await?;
         changes.add(package.name, old.as_ref(), new.as_ref());
         Ok(())
     }
 
-    async fn read_package(&self, shard: Option<&ShardRef>) -> Result<Option<Package>, ApiError> {
+    async fn read_package(&self, shard: Option<&ShardRef>) -> Result<Option<Package>, ReaderError> {
         let Some(shard) = shard else {
             return Ok(None);
         };
-        let mut chunks = self.shard(shard).await?;
-        let mut reader = PackageParser::default();
+        let mut chunks = self.catalogs.cached_shard(shard).await?;
+        let mut parser = PackageParser::default();
         while let Some(chunk) = chunks.try_next().await? {
-            reader = blocking(chunk.len() as u64, move || {
-                reader.push(&chunk);
-                reader
-            })
-            .await;
+            let size = chunk.len() as u64;
+            let push = move || {
+                parser.push(&chunk);
+                parser
+            };
+            parser = self.catalogs.run(size, push).await;
         }
-        Ok(Some(reader.finish()))
-    }
-}
-
-/// Turns "an object of an earlier state is missing" into "that state is not kept": retention may delete it at any time,
-/// also while this runs, so it is no failure.
-fn gone(since: Sha256) -> impl Fn(ApiError) -> ApiError {
-    move |error| match error {
-        ApiError::Corrupt {
-            source: Corruption::Missing,
-            ..
-        } => ApiError::UnknownSince(since),
-        other => other,
+        Ok(Some(parser.finish()))
     }
 }

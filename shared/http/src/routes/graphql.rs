@@ -2,10 +2,10 @@
 
 use graphql::{AnswerForm, GraphQlRequest};
 use http::{
-    HeaderMap, HeaderValue,
+    HeaderMap, HeaderValue, StatusCode,
     header::{ACCEPT, VARY},
 };
-use model::CachePolicy;
+use model::{CachePolicy, Encoding};
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     respond::Representation,
-    rfc9110::{Coding, Tag, graphql_parameters, negotiate},
+    rfc9110::{Tag, graphql_parameters, negotiate, suffix},
 };
 
 /// Media type of answers to GraphQL over HTTP, which have statuses.
@@ -49,21 +49,29 @@ async fn query(call: RouteCall<'_>) -> Result<Representation, ApiError> {
         }
     };
     let request = request.map_err(ApiError::GraphQlRequest)?;
-    let served = call.app.served(&name).await?;
+    let state = call.app.catalogs.find(&name).await?;
     let form = form(call.headers);
-    let coding = negotiate(call.headers, &Coding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let query = call.app.query(served, request, form).await?;
-    Ok(Representation {
-        tag: Tag::with_suffix(query.identity(), &format!("-graphql{}", coding.suffix())),
+    let encoding = negotiate(call.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let query = call.app.query(state, request, form).await?;
+    let mut representation = Representation {
+        tag: Tag::with_suffix(query.identity(), &format!("-graphql{}", suffix(encoding))),
         extra: Some(Box::new((VARY, HeaderValue::from_static("Accept, Accept-Encoding")))),
-        coding,
+        encoding,
         content_type: match form {
             AnswerForm::NullData => "application/json",
             AnswerForm::NoData => GRAPHQL_JSON,
         },
-        payload: Payload::Queried { query, coding },
         ..Representation::empty_document(CachePolicy::Pointer)
-    })
+    };
+    if call.wants_body(&representation) {
+        let plain = call.app.answer_to(&query).await?;
+        // In the other form every answer is 200, as in catalogd.
+        if graphql::is_refusal(&plain) {
+            representation.status = StatusCode::BAD_REQUEST;
+        }
+        representation.payload = Payload::Bytes(call.app.encoded_answer(&query, plain, encoding).await?);
+    }
+    Ok(representation)
 }
 
 /// Returns the form of a client that names the media type of GraphQL over HTTP before that of JSON.

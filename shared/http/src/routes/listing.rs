@@ -1,19 +1,11 @@
-use std::sync::Arc;
-
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CachePolicy, CatalogName, Catalogs, Document, Key, Kind, ShardRef};
+use model::{CachePolicy, Kind, ShardRef};
+use reader::PublishedState;
 use serde::Serialize;
-use store::Get;
 use utoipa::ToSchema;
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
-use crate::{
-    app::App,
-    error::{ApiError, Corruption},
-    pointer::ServedCatalog,
-    respond::Representation,
-};
+use crate::{error::ApiError, respond::Representation};
 
 pub(super) const CATALOGS: Route = Route {
     path: "/catalogs",
@@ -34,9 +26,6 @@ pub(super) const PACKAGES: Route = Route {
     dated: true,
     ..DOCUMENT
 };
-
-/// Maximum number of pointers that are read at a time: as many as a store far away answers well.
-const CONCURRENT_READS: usize = 16;
 
 /// The catalogs that are served.
 #[derive(Debug, Serialize, ToSchema)]
@@ -115,8 +104,8 @@ pub(crate) struct StoredPackage {
 
 /// Reads pointers only, so the cost does not depend on the size of the catalogs.
 async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let catalogs = call.app.served_catalogs().await?;
-    let catalogs = catalogs.iter().map(|served| CatalogEntry::new(served)).collect();
+    let states = call.app.catalogs.all().await?;
+    let catalogs = states.iter().map(CatalogEntry::new).collect();
     Ok(Representation::document(
         json(&CatalogList { catalogs }),
         CachePolicy::Pointer,
@@ -124,57 +113,23 @@ async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 }
 
 async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let served = call.app.served(&call.catalog()?).await?;
-    let snapshot = call.app.snapshot(&served).await?;
+    let state = call.state().await?;
+    let snapshot = state.snapshot().await?;
     let list = PackageList {
-        content_hash: served.current.content_hash.to_string(),
+        content_hash: state.current().content_hash.to_string(),
         packages: snapshot.packages.iter().map(PackageEntry::new).collect(),
     };
     Ok(Representation {
-        modified: Some(served.modified.clone()),
+        modified: Some(call.app.head(&state).modified.clone()),
         ..Representation::document(json(&list), CachePolicy::Pointer)
     })
 }
 
-impl App {
-    /// Returns the published states of all catalogs that are served, in byte order of their names.
-    pub(crate) async fn served_catalogs(self: &Arc<Self>) -> Result<Vec<Arc<ServedCatalog>>, ApiError> {
-        let entries = stream::iter(self.names().await?.catalogs).map(|name| self.listed(name));
-        let entries: Vec<Option<Arc<ServedCatalog>>> = entries.buffered(CONCURRENT_READS).try_collect().await?;
-        Ok(entries.into_iter().flatten().collect())
-    }
-
-    async fn names(&self) -> Result<Catalogs, ApiError> {
-        let key = Key::Catalogs;
-        let bytes = match self.get(&key, Get::default()).await {
-            Ok(object) => self.collect(&key, object).await?,
-            Err(error) if error.is_not_found() => return Ok(Catalogs::default()),
-            Err(error) => return Err(ApiError::Store(error)),
-        };
-        Catalogs::from_bytes(&bytes).map_err(|source| ApiError::corrupt(&key, Corruption::Document(source)))
-    }
-
-    /// Returns nothing for a catalog that is not served, was never published, or has an unreadable pointer: one broken
-    /// catalog must not hide the others.
-    async fn listed(self: &Arc<Self>, name: CatalogName) -> Result<Option<Arc<ServedCatalog>>, ApiError> {
-        match self.served(name.as_str()).await {
-            Ok(served) => Ok(Some(served)),
-            Err(ApiError::UnknownCatalog(_)) => Ok(None),
-            Err(error @ (ApiError::Corrupt { .. } | ApiError::Untrusted { .. })) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(error, catalog = name.as_str(), "left a catalog out of the list");
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-}
-
 impl CatalogEntry {
-    fn new(served: &ServedCatalog) -> Self {
-        let current = &served.current;
+    fn new(state: &PublishedState) -> Self {
+        let current = state.current();
         Self {
-            name: served.name.to_string(),
+            name: state.name().to_string(),
             content_hash: current.content_hash.to_string(),
             serial: current.serial,
             published_at: humantime::format_rfc3339_seconds(current.published_at).to_string(),

@@ -1,17 +1,15 @@
 //! Lines of a catalog: all of them, those of a query, those of one package.
 
-use std::sync::Arc;
-
 use http::HeaderMap;
-use model::CachePolicy;
+use model::{CachePolicy, Encoding};
+use reader::{PublishedState, ReaderError};
 
 use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
 use crate::{
     error::ApiError,
     payload::Payload,
-    pointer::ServedCatalog,
     respond::Representation,
-    rfc9110::{Coding, Query, Tag, negotiate},
+    rfc9110::{Tag, metas_filter, negotiate},
 };
 
 /// Size below which lines are sent uncompressed, in bytes: with its header, a compressed answer saves no packet.
@@ -67,60 +65,72 @@ pub(super) const PACKAGE: Route = Route {
 };
 
 async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    whole(&*call.app.served(&call.catalog()?).await?, call.headers)
+    whole(call, &call.state().await?)
 }
 
 async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
-    let query = Query::parse(call.query)?;
-    let served = call.app.served(&name).await?;
-    if query.is_empty() {
-        return whole(&served, call.headers);
+    let filter = metas_filter(call.query)?;
+    let state = call.app.catalogs.find(&name).await?;
+    if filter.is_empty() {
+        return whole(call, &state);
     }
-    let lines = call.app.select(Arc::clone(&served), &query).await?;
-    let coding = coding_for(lines.length, call.headers)?;
-    let tag = Tag::of_made(lines.identity, coding);
-    Ok(lines_of(&served, coding, tag, Payload::Selected { lines, coding }))
+    let lines = state.select(&filter).await?;
+    let encoding = encoding_for(lines.length(), call.headers)?;
+    let tag = Tag::of_made(lines.identity(), encoding);
+    Ok(lines_of(
+        call,
+        &state,
+        tag,
+        encoding,
+        Payload::Lines { lines, encoding },
+    ))
 }
 
 async fn package(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let served = call.app.served(&call.catalog()?).await?;
-    let snapshot = call.app.snapshot(&served).await?;
+    let state = call.state().await?;
+    let snapshot = state.snapshot().await?;
     let package = call.param("package");
     let shard = snapshot.package(&package);
-    let shard = shard.ok_or_else(|| ApiError::UnknownPackage(package.clone().into_owned()))?;
-    let coding = negotiate(call.headers, &Coding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let payload = Payload::shard(shard, coding);
+    let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(package.clone().into_owned()))?;
+    let encoding = negotiate(call.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let payload = Payload::shard(shard, encoding);
     let tag = match payload.object() {
         // The tag of the object itself, so that the route and the immutable URL share it.
         Some(object) => Tag::of_stored(object.digest.sha256),
-        None => Tag::of_made(shard.lines.sha256, coding),
+        None => Tag::of_made(shard.lines.sha256, encoding),
     };
-    Ok(lines_of(&served, coding, tag, payload))
+    Ok(lines_of(call, &state, tag, encoding, payload))
 }
 
-fn whole(served: &ServedCatalog, headers: &HeaderMap) -> Result<Representation, ApiError> {
-    let coding = negotiate(headers, &Coding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let tag = served.all_tag(coding).clone();
-    Ok(lines_of(served, coding, tag, Payload::all(served, coding)))
+fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
+    let encoding = negotiate(call.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let tag = call.app.head(state).all_tag(encoding).clone();
+    Ok(lines_of(call, state, tag, encoding, Payload::all(state, encoding)))
 }
 
-fn lines_of(served: &ServedCatalog, coding: Coding, tag: Tag, payload: Payload) -> Representation {
+fn lines_of(
+    call: RouteCall<'_>,
+    state: &PublishedState,
+    tag: Tag,
+    encoding: Encoding,
+    payload: Payload,
+) -> Representation {
     Representation {
         tag,
-        modified: Some(served.modified.clone()),
+        modified: Some(call.app.head(state).modified.clone()),
         content_type: "application/jsonl",
-        coding,
+        encoding,
         negotiated: true,
         payload,
         ..Representation::empty_document(CachePolicy::Pointer)
     }
 }
 
-/// Returns identity for small answers that a client accepts so, else the preferred coding.
-fn coding_for(length: u64, headers: &HeaderMap) -> Result<Coding, ApiError> {
-    let plain = negotiate(headers, &[Coding::Identity]).filter(|_| length < COMPRESSED_MIN);
+/// Returns identity for small answers that a client accepts so, else the preferred encoding.
+fn encoding_for(length: u64, headers: &HeaderMap) -> Result<Encoding, ApiError> {
+    let plain = negotiate(headers, &[Encoding::Identity]).filter(|_| length < COMPRESSED_MIN);
     plain
-        .or_else(|| negotiate(headers, &Coding::ALL))
+        .or_else(|| negotiate(headers, &Encoding::ALL))
         .ok_or(ApiError::NotAcceptable)
 }

@@ -20,15 +20,21 @@ use std::{borrow::Cow, pin::Pin, sync::Arc};
 use bytes::Bytes;
 use http::{HeaderMap, Method, request::Parts};
 use model::CatalogName;
+use reader::{PublishedState, ReaderError};
 
 pub(crate) use self::{
-    changes::Comparison,
     listing::{AllSizes, CatalogEntry, CatalogList, CatalogOrigin, PackageEntry, PackageList, StoredPackage},
     matcher::{Match, find},
     registry::{EarlierImages, RepositoryList, TagList},
     search::SearchAnswer,
 };
-use crate::{app::App, content::AllowedMethods, error::ApiError, respond::Representation, rfc9110::decode};
+use crate::{
+    app::App,
+    content::AllowedMethods,
+    error::ApiError,
+    respond::Representation,
+    rfc9110::{Precondition, decode, evaluate},
+};
 
 /// All routes. A path that matches several belongs to the first.
 pub(crate) const ROUTES: &[Route] = &[
@@ -181,11 +187,22 @@ impl<'a> RouteCall<'a> {
     fn catalog(&self) -> Result<Cow<'a, str>, ApiError> {
         let name = self.param("catalog");
         // A known name is not parsed again: every 304 would pay for it.
-        if self.app.pointers.contains(&name) {
+        if self.app.catalogs.knows(&name) {
             return Ok(name);
         }
-        name.parse::<CatalogName>().map_err(ApiError::CatalogName)?;
+        name.parse::<CatalogName>().map_err(ReaderError::CatalogName)?;
         Ok(name)
+    }
+
+    /// Returns the published state of the catalog.
+    async fn state(&self) -> Result<PublishedState, ApiError> {
+        Ok(self.app.catalogs.find(&self.param("catalog")).await?)
+    }
+
+    /// True if the conditions of the request want the body of a representation. It need not be made for a 304 or 412.
+    fn wants_body(&self, representation: &Representation) -> bool {
+        // Those of a POST are about what GET answers.
+        self.content.is_some() || evaluate(self.headers, representation.validators()) == Precondition::Proceed
     }
 }
 
@@ -197,7 +214,7 @@ pub(crate) fn unmatched(path: &str) -> ApiError {
     // A bad catalog name is distinguished from an unknown path, as catalogd's clients expect.
     let catalog = path.strip_prefix("/catalogs/").and_then(|rest| rest.split_once('/'));
     match catalog.map(|(name, _)| decode(name).parse::<CatalogName>()) {
-        Some(Err(error)) => ApiError::CatalogName(error),
+        Some(Err(error)) => ReaderError::CatalogName(error).into(),
         Some(Ok(_)) | None => ApiError::UnknownPath,
     }
 }

@@ -1,16 +1,10 @@
 //! Immutable objects under their keys. They are public to all who may use the mirror: an unavailable catalog hides its
 //! pointer, not the bytes that it shares with others.
 
-use model::{Encoding, Key, Kind, ObjectDigest, ObjectKey, Sha256};
+use model::{Encoding, Key, Kind, ObjectDigest, Sha256};
 
 use super::{Answering, BodyType, DOCUMENT, Redirect, Route, RouteCall};
-use crate::{
-    cache::BodyKey,
-    error::ApiError,
-    payload::Payload,
-    respond::Representation,
-    rfc9110::{Coding, Tag},
-};
+use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag};
 
 const OBJECT: Route = Route {
     redirect: Redirect::Always,
@@ -109,25 +103,15 @@ fn object(call: RouteCall<'_>, kind: Kind) -> Answering<'_> {
         // Not decoded: a key has one path, and caches in front compare paths byte by byte.
         let sha256 = call.params.get("hash").unwrap_or_default().parse();
         let sha256: Sha256 = sha256.map_err(|_| ApiError::UnknownPath)?;
-        let size = match call.app.caches.bodies.get(&BodyKey::Stored(ObjectKey { kind, sha256 })) {
-            Some(bytes) => bytes.len() as u64,
-            None => stored_size(call, kind, sha256).await?,
-        };
+        let size = call.app.catalogs.size(kind, sha256).await?;
+        let size = size.ok_or(ApiError::UnknownObject)?;
         let key = Key::Object(kind, sha256);
         Ok(Representation {
             tag: Tag::of_stored(sha256),
             content_type: key.content_type(),
-            coding: Coding::of_stored(kind.encoding()),
-            payload: Payload::Stored(ObjectDigest { sha256, size }.with_kind(kind)),
+            encoding: kind.encoding(),
+            payload: Payload::Object(ObjectDigest { sha256, size }.with_kind(kind)),
             ..Representation::empty_document(key.cache_policy())
         })
     })
-}
-
-async fn stored_size(call: RouteCall<'_>, kind: Kind, sha256: Sha256) -> Result<u64, ApiError> {
-    match call.app.store.head(&Key::Object(kind, sha256)).await {
-        Ok(info) => Ok(info.size),
-        Err(error) if error.is_not_found() => Err(ApiError::UnknownObject),
-        Err(error) => Err(ApiError::Store(error)),
-    }
 }

@@ -2,6 +2,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use model::{CachePolicy, Key, Sha256};
+use reader::ReaderError;
 
 use super::{BodyType, DOCUMENT, Route, RouteCall};
 use crate::{error::ApiError, respond::Representation, rfc9110::Tag};
@@ -47,10 +48,10 @@ async fn readiness(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     if !call.app.settings.ready.load(Ordering::Relaxed) {
         return Err(ApiError::NotReady);
     }
-    match call.app.store.head(&Key::Catalogs).await {
+    match call.app.catalogs.store().head(&Key::Catalogs).await {
         Ok(_) => Ok(ok()),
         Err(error) if error.is_not_found() => Ok(ok()),
-        Err(error) => Err(ApiError::Store(error)),
+        Err(error) => Err(ReaderError::Store(error).into()),
     }
 }
 

@@ -1,18 +1,13 @@
 use std::sync::Arc;
 
-use model::{CachePolicy, ObjectDigest, SearchDocument, Sha256, StoredDocument};
+use model::{CachePolicy, ObjectDigest, SearchDocument, StoredDocument};
 use olm::{SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
+use reader::{Corruption, PublishedState, ReaderError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{BodyType, DOCUMENT, Route, RouteCall, listing::json};
-use crate::{
-    app::{App, blocking},
-    error::{ApiError, Corruption},
-    pointer::ServedCatalog,
-    respond::Representation,
-    rfc9110::search,
-};
+use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search};
 
 pub(super) const SEARCH: Route = Route {
     path: "/catalogs/{catalog}/search",
@@ -56,37 +51,32 @@ pub(crate) struct SearchAnswer {
 async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
     let query = search(call.query)?;
-    let served = call.app.served(&name).await?;
-    let index = call.app.search_index(&served).await?;
+    let state = call.app.catalogs.find(&name).await?;
+    let index = call.app.search_index(&state).await?;
     let answer = SearchAnswer {
-        content_hash: served.current.content_hash.to_string(),
+        content_hash: state.current().content_hash.to_string(),
         query: query.text.clone(),
         offset: query.offset,
         limit: query.limit.min(SEARCH_LIMIT_MAX),
-        found: search_in(index, query).await,
+        found: call.app.search_in(index, query).await,
     };
     Ok(Representation {
-        modified: Some(served.modified.clone()),
+        modified: Some(call.app.head(&state).modified.clone()),
         ..Representation::document(json(&answer), CachePolicy::Pointer)
     })
 }
 
-async fn search_in(index: Arc<SearchIndex>, query: SearchQuery) -> SearchResults {
-    let weight = index.weight();
-    blocking(weight, move || index.find(&query)).await
-}
-
 impl App {
+    async fn search_in(&self, index: Arc<SearchIndex>, query: SearchQuery) -> SearchResults {
+        self.catalogs.run(index.weight(), move || index.find(&query)).await
+    }
+
     /// Returns the index of a published state, from memory or into it.
-    async fn search_index(&self, served: &ServedCatalog) -> Result<Arc<SearchIndex>, ApiError> {
-        let snapshot = self.snapshot(served).await?;
+    async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
+        let snapshot = state.snapshot().await?;
         let digest = snapshot.search.ok_or(ApiError::NoSearch)?;
-        let hash: Sha256 = digest.sha256;
-        if let Some(index) = self.caches.searches.get(&hash) {
-            return Ok(index);
-        }
         let load = self.search_document(digest, |document| Arc::new(SearchIndex::new(document)));
-        Box::pin(self.caches.searches.get_or_insert_async(&hash, load)).await
+        self.searches.get_or_load(&digest.sha256, load).await
     }
 
     /// Reads the document for queries, and makes something of it.
@@ -96,10 +86,10 @@ impl App {
         make: impl FnOnce(SearchDocument) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let object = digest.with_kind(SearchDocument::KIND);
-        let bytes = self.read_object(&object).await?;
+        let bytes = self.catalogs.object(&object).await?;
         let parse = move || SearchDocument::from_stored(&bytes).map(make);
         // Twenty times, because the texts are compressed and words are sorted.
-        let parsed = blocking(20 * digest.size, parse).await;
-        parsed.map_err(|source| ApiError::corrupt(&object.key(), Corruption::Document(source)))
+        let parsed = self.catalogs.run(20 * digest.size, parse).await;
+        Ok(parsed.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))?)
     }
 }

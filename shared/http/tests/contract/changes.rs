@@ -1,14 +1,14 @@
 //! Changes since a state that the client knows.
 
-use catalog_mirror_http::HttpSettings;
 use http::{Method, StatusCode};
 use model::{Key, Kind, Sha256};
+use reader::ReaderSettings;
 use serde_json::{Value, json};
 use store::Store;
 
 use crate::{
     fixture::{LINES, Publication, Published, publish},
-    world::World,
+    world::{World, router},
 };
 
 /// The next publication of the catalog.
@@ -45,9 +45,9 @@ fn later() -> String {
 #[tokio::test]
 async fn changes_names_added_removed_and_changed_packages() {
     for cache_bytes in [0, 64 << 20] {
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes,
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
         let world = World::with(settings, Publication::default(), LINES).await;
         publish_next(&world, &later()).await;
@@ -113,11 +113,7 @@ async fn changes_304_reads_no_shard() {
     let path = path(world.demo.current.content_hash);
     let answer = world.get(&path, &[]).await;
     let fresh = World {
-        router: catalog_mirror_http::router(
-            std::sync::Arc::new(world.store.clone()),
-            HttpSettings::default(),
-            catalog_mirror_http::HttpMetrics::default(),
-        ),
+        router: router(&world.store, ReaderSettings::default()),
         ..world
     };
     // A 304 needs no Shard.

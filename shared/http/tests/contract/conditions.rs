@@ -1,8 +1,8 @@
 //! Preconditions and ranges, as RFC 9110 has them in sections 13 and 14: one table for answers from memory and for streamed
 //! ones, in each coding, for GET and HEAD.
 
-use catalog_mirror_http::HttpSettings;
 use http::{Method, StatusCode};
+use reader::ReaderSettings;
 use rstest::rstest;
 use testkit::Answer;
 
@@ -240,9 +240,9 @@ impl Plain<'_> {
 #[case::streamed(0, false)]
 #[tokio::test]
 async fn conditions_and_ranges_are_those_of_rfc_9110(#[case] cache_bytes: u64, #[case] identity: bool) {
-    let settings = HttpSettings {
+    let settings = ReaderSettings {
         cache_bytes,
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     };
     let publication = Publication {
         identity,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use model::{Catalogs, Document, Key};
+use reader::ReaderSettings;
 use store::memory::{Action, Answer, Moment};
 
 use crate::{
@@ -68,9 +69,9 @@ async fn server_before_its_first_polls_is_not_ready() {
 async fn corrupt_object_is_never_a_complete_answer() {
     for cache_bytes in [0, 64 << 20] {
         for identity in [false, true] {
-            let settings = HttpSettings {
+            let settings = ReaderSettings {
                 cache_bytes,
-                ..HttpSettings::default()
+                ..ReaderSettings::default()
             };
             let publication = Publication {
                 identity,

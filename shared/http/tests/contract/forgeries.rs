@@ -1,24 +1,22 @@
 //! Objects of the right size with other bytes: no request gets them as a complete answer.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use catalog_mirror_http::{HttpMetrics, HttpSettings, router};
 use http::StatusCode;
 use model::{Encoding, Key, Kind};
 
 use crate::{
     fixture::{LINES, Publication, gzip, put, zstd},
-    world::World,
+    world::{World, router},
 };
+use reader::ReaderSettings;
 
 /// From memory, and streamed; with the plain `all.json` and without.
 const WORLDS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
 
 async fn world((cache_bytes, identity): (u64, bool)) -> World {
-    let settings = HttpSettings {
+    let settings = ReaderSettings {
         cache_bytes,
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     };
     let publication = Publication {
         identity,
@@ -29,11 +27,11 @@ async fn world((cache_bytes, identity): (u64, bool)) -> World {
 
 /// Returns the world with empty caches.
 fn restarted(world: World, cache_bytes: u64) -> World {
-    let settings = HttpSettings {
+    let settings = ReaderSettings {
         cache_bytes,
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     };
-    let router = router(Arc::new(world.store.clone()), settings, HttpMetrics::default());
+    let router = router(&world.store, settings);
     World { router, ..world }
 }
 

@@ -13,6 +13,7 @@ use catalog_mirror_http::{BaseUrl, CONTENT_MAX, HttpSettings, Large};
 use futures_util::stream;
 use http::{Method, StatusCode};
 use model::Key;
+use reader::ReaderSettings;
 use rstest::rstest;
 use serde_json::{Value, json};
 use store::memory::{Answer as Action, Moment};
@@ -52,9 +53,9 @@ fn parsed(answer: &Answer) -> Value {
 #[tokio::test]
 async fn get_and_post_answer_the_same(#[case] query: &str, #[case] data: Value) {
     for cache_bytes in [0, 64 << 20] {
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes,
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
         let world = World::with(settings, Publication::default(), LINES).await;
         let posted = world.post(PATH, &[], body(query)).await;
@@ -273,10 +274,10 @@ async fn answers_that_a_function_cannot_send_are_errors_that_say_so() {
     }
 }
 
-fn uncached() -> HttpSettings {
-    HttpSettings {
+fn uncached() -> ReaderSettings {
+    ReaderSettings {
         cache_bytes: 0,
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     }
 }
 

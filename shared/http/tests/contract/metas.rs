@@ -1,11 +1,10 @@
 //! catalogd's `metas`, compared with a scan of all lines.
 
-use catalog_mirror_http::HttpSettings;
-
 use crate::{
     fixture::{LINES, Publication},
     world::World,
 };
+use reader::ReaderSettings;
 
 /// Returns the answer of catalogd: the lines that match all filters, in order.
 fn expected(all: &[u8], schema: &str, package: &str, name: &str) -> String {
@@ -39,9 +38,9 @@ async fn agrees(world: &World, schema: &str, package: &str, name: &str) {
 #[tokio::test]
 async fn metas_agrees_with_a_scan_for_all_filters() {
     for cache_bytes in [0, 64 << 20] {
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes,
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
         let world = World::with(settings, Publication::default(), LINES).await;
         for schema in ["", "olm.package", "olm.channel", "olm.bundle", "olm.note", "none"] {
@@ -64,9 +63,9 @@ async fn metas_that_hit_every_package_agree_with_a_scan() {
     };
     let lines: String = (0..100).map(package).collect();
     for cache_bytes in [0, 64 << 20] {
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes,
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
         let world = World::with(settings, Publication::default(), &lines).await;
         agrees(&world, "olm.bundle", "", "").await;

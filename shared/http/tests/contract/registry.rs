@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_http::{BaseUrl, HttpMetrics, HttpSettings, Large, router};
+use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
 use http::{Method, StatusCode};
 use model::{Availability, CatalogImage, Catalogs, Document, Key, Kind, Sha256};
 use store::Store;
@@ -10,7 +10,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
-    world::World,
+    world::{World, router},
 };
 
 const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
@@ -40,7 +40,7 @@ impl Site {
         world.demo = publish(&world.store, Publication::default(), LINES).await;
         let names = Catalogs::from_iter(["demo", "other"].map(|name| name.parse().unwrap()));
         put(&world.store, &Key::Catalogs, names.to_bytes()).await;
-        world.router = router(Arc::new(world.store.clone()), settings, HttpMetrics::default());
+        world.router = router(&world.store, settings);
         let image = |published: crate::fixture::Published| published.snapshot.image.unwrap();
         Self {
             older: image(older),

@@ -2,6 +2,7 @@
 
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
+use reader::ReaderSettings;
 use rstest::rstest;
 use serde_json::Value;
 
@@ -31,9 +32,9 @@ async fn search(world: &World, query: &str) -> Value {
 #[tokio::test]
 async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
     for cache_bytes in [0, 64 << 20] {
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes,
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
         let world = World::with(settings, Publication::default(), LINES).await;
         let found = search(&world, query).await;

@@ -1,8 +1,6 @@
 //! Answers as they leave a socket, where the HTTP library adds fields of its own.
 
-use std::sync::Arc;
-
-use catalog_mirror_http::{HttpMetrics, HttpSettings, router};
+use reader::ReaderSettings;
 use store::MemoryStore;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -10,18 +8,19 @@ use tokio::{
 };
 
 use crate::fixture::{LINES, Publication, publish};
+use crate::world::router;
 
 /// Serves a catalog without caches, so that every body is a stream, and returns the head of the answer to a request.
 async fn head_of(request: &str) -> String {
     let store = MemoryStore::new();
     publish(&store, Publication::default(), LINES).await;
-    let settings = HttpSettings {
+    let settings = ReaderSettings {
         cache_bytes: 0,
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = router(Arc::new(store), settings, HttpMetrics::default());
+    let router = router(&store, settings);
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
     let mut client = TcpStream::connect(address).await.unwrap();
     let request = format!("{request}\r\nhost: mirror.lab\r\nconnection: close\r\n\r\n");

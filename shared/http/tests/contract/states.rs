@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use catalog_mirror_http::HttpSettings;
 use model::Sha256;
 
 use crate::{
     fixture::{LINES, Publication, publish},
     world::World,
 };
+use reader::ReaderSettings;
 
 const CHANGED: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
 
@@ -34,9 +34,9 @@ async fn new_state_is_served_at_once() {
 
 #[tokio::test]
 async fn fresh_pointer_is_not_read_again() {
-    let settings = HttpSettings {
+    let settings = ReaderSettings {
         freshness: Duration::from_secs(3600),
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     };
     let world = World::with(settings, Publication::default(), LINES).await;
     let before = world.get("/catalogs/demo/content-hash", &[]).await.text();

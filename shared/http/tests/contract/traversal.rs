@@ -1,14 +1,15 @@
 //! Paths that try to leave the store, a folder with a secret beside it.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use axum::{Router, body::Body};
-use catalog_mirror_http::{HttpMetrics, HttpSettings, route_paths, router};
+use catalog_mirror_http::{HttpSettings, route_paths};
 use http::{Request, StatusCode, Uri};
 use store::FolderStore;
 use testkit::Answer;
 
 use crate::fixture::{LINES, Publication, publish};
+use crate::world::router;
 
 const SECRET: &str = "what-lies-outside";
 
@@ -115,7 +116,7 @@ async fn site(root: &Path) -> Router {
     std::fs::write(folder.join("secret.txt"), SECRET).unwrap();
     std::fs::write(folder.join("catalogs/demo/secret.txt"), SECRET).unwrap();
     std::os::unix::fs::symlink(root.join("secret.txt"), folder.join("catalogs/demo/link")).unwrap();
-    router(Arc::new(store), HttpSettings::default(), HttpMetrics::default())
+    router(&store, HttpSettings::default())
 }
 
 async fn ask(router: &Router, uri: Uri) -> (StatusCode, String) {

@@ -1,20 +1,17 @@
 //! A reader with trusted keys.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
-use catalog_mirror_http::{HttpMetrics, HttpSettings, router};
 use http::StatusCode;
 use model::{CatalogName, Current, Document, Key};
+use reader::ReaderSettings;
 use store::{MemoryStore, Store};
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use trust::{Signer, SigningKey, Trust};
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
-    world::World,
+    world::{World, router},
 };
 
 /// A store that holds no caches between requests, and the key that its pointers are signed with.
@@ -29,12 +26,12 @@ impl SignedSite {
         let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
         let store = MemoryStore::new();
         let demo = publish(&store, Publication::default(), LINES).await;
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes: 0,
             trust: Some(Trust::new(vec![key.public()])),
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
-        let router = router(Arc::new(store.clone()), settings, HttpMetrics::default());
+        let router = router(&store, settings);
         let site = Self {
             world: World { store, router, demo },
             signer: Signer::new(vec![key], Vec::new()),

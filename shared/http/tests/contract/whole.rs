@@ -1,6 +1,5 @@
 //! The whole catalog decodes to the content hash in every coding.
 
-use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use model::Sha256;
 
@@ -8,16 +7,17 @@ use crate::{
     fixture::{LINES, Publication},
     world::World,
 };
+use reader::ReaderSettings;
 
 /// Small caches make every body a stream.
-fn worlds() -> [(HttpSettings, bool); 4] {
-    let streaming = || HttpSettings {
+fn worlds() -> [(ReaderSettings, bool); 4] {
+    let streaming = || ReaderSettings {
         cache_bytes: 0,
-        ..HttpSettings::default()
+        ..ReaderSettings::default()
     };
     [
-        (HttpSettings::default(), false),
-        (HttpSettings::default(), true),
+        (ReaderSettings::default(), false),
+        (ReaderSettings::default(), true),
         (streaming(), false),
         (streaming(), true),
     ]

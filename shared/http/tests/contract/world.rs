@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::{Router, body::Body};
-use catalog_mirror_http::{HttpMetrics, HttpSettings, router};
+use catalog_mirror_http::{HttpMetrics, HttpSettings, offload};
 use http::{Method, Request};
-use store::MemoryStore;
+use reader::{PublishedCatalogs, ReaderSettings};
+use store::{MemoryStore, Store};
 use testkit::Answer;
 
 use crate::fixture::{LINES, Publication, Published, publish};
@@ -16,15 +17,47 @@ pub(crate) struct World {
     pub(crate) demo: Published,
 }
 
+/// Settings of a router and of the reader below it.
+#[derive(Default)]
+pub(crate) struct WorldSettings {
+    reader: ReaderSettings,
+    http: HttpSettings,
+}
+
+impl From<ReaderSettings> for WorldSettings {
+    fn from(reader: ReaderSettings) -> Self {
+        Self {
+            reader,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<HttpSettings> for WorldSettings {
+    fn from(http: HttpSettings) -> Self {
+        Self {
+            http,
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns a router over a store, with empty caches.
+pub(crate) fn router<S: Store + Clone>(store: &S, settings: impl Into<WorldSettings>) -> Router {
+    let WorldSettings { reader, http } = settings.into();
+    let catalogs = PublishedCatalogs::new(Arc::new(store.clone()), ReaderSettings { offload, ..reader });
+    catalog_mirror_http::router(catalogs, http, HttpMetrics::default())
+}
+
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with(HttpSettings::default(), Publication::default(), LINES).await
+        Self::with(WorldSettings::default(), Publication::default(), LINES).await
     }
 
-    pub(crate) async fn with(settings: HttpSettings, publication: Publication<'_>, lines: &str) -> Self {
+    pub(crate) async fn with(settings: impl Into<WorldSettings>, publication: Publication<'_>, lines: &str) -> Self {
         let store = MemoryStore::new();
         let demo = publish(&store, publication, lines).await;
-        let router = router(Arc::new(store.clone()), settings, HttpMetrics::default());
+        let router = router(&store, settings);
         Self { store, router, demo }
     }
 

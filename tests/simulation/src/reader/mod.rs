@@ -3,6 +3,7 @@ mod walk;
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use ::reader::{PublishedCatalogs, ReaderSettings};
 use axum::{Router, body::Body};
 use http::{Request, StatusCode};
 use http_api::{HttpMetrics, HttpSettings, router};
@@ -26,11 +27,12 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(handle: StoreHandle, chance: Chance) -> Self {
-        let settings = HttpSettings {
+        let settings = ReaderSettings {
             cache_bytes: chance.of("cache").pick(&[0, 64 << 20]),
-            ..HttpSettings::default()
+            ..ReaderSettings::default()
         };
-        let router = router(Arc::new(handle.clone()), settings, HttpMetrics::default());
+        let catalogs = PublishedCatalogs::new(Arc::new(handle.clone()), settings);
+        let router = router(catalogs, HttpSettings::default(), HttpMetrics::default());
         Self { handle, router }
     }
 

@@ -5,13 +5,10 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CatalogImage, Previous, Sha256, Snapshot};
+use model::{CatalogImage, Previous, Sha256};
+use reader::{PublishedState, ReaderError};
 
-use crate::{
-    app::App,
-    error::{ApiError, Corruption},
-    pointer::{ServedCatalog, parse_snapshot},
-};
+use crate::app::App;
 
 /// Time for which the list of earlier images is used before it is read again: as long as caches may keep a pointer.
 const LIST_FRESHNESS: Duration = Duration::from_secs(60);
@@ -41,47 +38,40 @@ impl EarlierImages {
 
 impl App {
     /// Returns the images of earlier publications whose Snapshots are still stored.
-    pub(super) async fn earlier_images(&self, served: &ServedCatalog) -> Result<Images, ApiError> {
-        if let Some(known) = served.earlier.fresh() {
+    pub(super) async fn earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
+        let head = self.head(state);
+        if let Some(known) = head.earlier.fresh() {
             return Ok(known);
         }
-        let mut seen = BTreeSet::from([served.current.snapshot]);
-        let previous = served.current.previous.iter();
+        let mut seen = BTreeSet::from([state.current().snapshot]);
+        let previous = state.current().previous.iter();
         let reads = previous
             .filter(|previous| seen.insert(previous.snapshot))
-            .map(|previous| self.earlier_image(served, previous));
+            .map(|previous| self.earlier_image(state, previous));
         // Collected first: at most sixteen, and the borrow of `seen` ends here.
         let reads: Vec<_> = reads.collect();
         let images: Vec<Option<(Sha256, CatalogImage)>> =
             stream::iter(reads).buffered(CONCURRENT_READS).try_collect().await?;
         let images: Images = images.into_iter().flatten().collect();
-        served.earlier.remember(&images);
+        head.earlier.remember(&images);
         Ok(images)
     }
 
     /// Returns nothing for a Snapshot that is gone or damaged: it must not hide the other images.
     async fn earlier_image(
         &self,
-        served: &ServedCatalog,
+        state: &PublishedState,
         previous: &Previous,
-    ) -> Result<Option<(Sha256, CatalogImage)>, ApiError> {
-        match self.earlier_snapshot(previous).await {
+    ) -> Result<Option<(Sha256, CatalogImage)>, ReaderError> {
+        match self.catalogs.earlier_snapshot(&previous.snapshot).await {
             Ok(snapshot) => Ok(snapshot.image.map(|image| (previous.content_hash, image))),
-            Err(ApiError::Corrupt {
-                source: Corruption::Missing,
-                ..
-            }) => Ok(None),
-            Err(error @ ApiError::Corrupt { .. }) => {
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error @ ReaderError::Corrupt { .. }) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::error!(error, catalog = served.name.as_str(), "left out an earlier image");
+                tracing::error!(error, catalog = state.name().as_str(), "left out an earlier image");
                 Ok(None)
             }
             Err(error) => Err(error),
         }
-    }
-
-    async fn earlier_snapshot(&self, previous: &Previous) -> Result<Snapshot, ApiError> {
-        let bytes = self.read_object(&previous.snapshot).await?;
-        parse_snapshot(&previous.snapshot.key(), &bytes)
     }
 }

@@ -5,19 +5,18 @@ mod images;
 mod names;
 mod page;
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header::LINK};
 use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Sha256};
+use reader::{PublishedState, ReaderError};
 use serde::Serialize;
 
 use self::page::Page;
 pub(crate) use self::{images::EarlierImages, names::unmatched};
 use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
-use crate::{
-    app::App, error::ApiError, payload::Payload, pointer::ServedCatalog, respond::Representation, rfc9110::Tag,
-};
+use crate::{app::App, error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 const FILTERS_APPLIED: HeaderName = HeaderName::from_static("oci-filters-applied");
@@ -142,18 +141,18 @@ pub(crate) struct TagList {
 
 async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let page = Page::parse(call.query)?;
-    let catalogs = call.app.served_catalogs().await?;
-    let (repositories, more) = page.cut(catalogs.iter().map(|served| served.name.to_string()));
+    let states = call.app.catalogs.all().await?;
+    let (repositories, more) = page.cut(states.iter().map(|state| state.name().to_string()));
     let link = more.then(|| page.next("/v2/_catalog", repositories.last())).flatten();
     Ok(listed(&RepositoryList { repositories }, link))
 }
 
 async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let served = repository(call).await?;
+    let state = repository(call).await?;
     let page = Page::parse(call.query)?;
-    let image = call.app.image(&served).await?;
-    let earlier = call.app.earlier_images(&served).await?;
-    let contents = image.iter().map(|_| served.current.content_hash);
+    let image = image(&state).await?;
+    let earlier = call.app.earlier_images(&state).await?;
+    let contents = image.iter().map(|_| state.current().content_hash);
     let contents = contents.chain(earlier.iter().map(|(hash, _)| *hash));
     let mut tags: Vec<String> = contents.map(|hash| tag(&hash)).collect();
     tags.extend(image.map(|_| LATEST.to_owned()));
@@ -161,7 +160,7 @@ async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     tags.sort_unstable();
     tags.dedup();
     let (tags, more) = page.cut(tags.into_iter());
-    let name = served.name.to_string();
+    let name = state.name().to_string();
     let path = format!("/v2/{name}/tags/list");
     let link = more.then(|| page.next(&path, tags.last())).flatten();
     Ok(listed(&TagList { name, tags }, link))
@@ -171,16 +170,16 @@ async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = repository_name(call)?;
     let reference = call.param("reference");
-    let served = call.app.served(&name).await?;
+    let state = call.app.catalogs.find(&name).await?;
     let unknown = || ApiError::UnknownManifest(reference.clone().into_owned());
     // A tag cannot have a colon, and a digest has one after its algorithm.
     if !reference.contains(':') {
-        let index = call.app.tagged(&served, &reference).await?.ok_or_else(unknown)?;
+        let index = call.app.tagged(&state, &reference).await?.ok_or_else(unknown)?;
         return Ok(blob(index, oci::media_type::INDEX, CachePolicy::Pointer));
     }
     let digest = names::digest(&reference)?.ok_or_else(unknown)?;
     let find = |image: &CatalogImage| manifest_of(image, digest);
-    let (stored, media_type) = call.app.find_image(&served, find).await?.ok_or_else(unknown)?;
+    let (stored, media_type) = call.app.find_image(&state, find).await?.ok_or_else(unknown)?;
     Ok(blob(stored, media_type, CachePolicy::Immutable))
 }
 
@@ -188,10 +187,10 @@ async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = repository_name(call)?;
     let digest = names::digest(&call.param("digest"))?;
-    let served = call.app.served(&name).await?;
+    let state = call.app.catalogs.find(&name).await?;
     let digest = digest.ok_or(ApiError::UnknownBlob)?;
     let find = |image: &CatalogImage| image.blobs().find(|stored| stored.sha256 == digest);
-    let stored = call.app.find_image(&served, find).await?.ok_or(ApiError::UnknownBlob)?;
+    let stored = call.app.find_image(&state, find).await?.ok_or(ApiError::UnknownBlob)?;
     Ok(blob(stored, Kind::Blob.content_type(), CachePolicy::Immutable))
 }
 
@@ -199,7 +198,7 @@ async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 async fn referrers(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = repository_name(call)?;
     names::digest(&call.param("digest"))?;
-    call.app.served(&name).await?;
+    call.app.catalogs.find(&name).await?;
     let filtered = call.query.split('&').any(|pair| pair.starts_with("artifactType="));
     let media_type = oci::media_type::INDEX;
     let empty = format!(r#"{{"schemaVersion":2,"mediaType":"{media_type}","manifests":[]}}"#);
@@ -216,8 +215,8 @@ async fn upload(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     Err(ApiError::UnknownUpload)
 }
 
-async fn repository(call: RouteCall<'_>) -> Result<Arc<ServedCatalog>, ApiError> {
-    call.app.served(&repository_name(call)?).await
+async fn repository(call: RouteCall<'_>) -> Result<PublishedState, ApiError> {
+    Ok(call.app.catalogs.find(&repository_name(call)?).await?)
 }
 
 fn repository_name(call: RouteCall<'_>) -> Result<Cow<'_, str>, ApiError> {
@@ -226,23 +225,23 @@ fn repository_name(call: RouteCall<'_>) -> Result<Cow<'_, str>, ApiError> {
     Ok(name)
 }
 
-impl App {
-    /// Returns the current image, if this content was published with one.
-    async fn image(&self, served: &ServedCatalog) -> Result<Option<CatalogImage>, ApiError> {
-        match served.current.image {
-            // The pointer tells without the Snapshot.
-            None => Ok(None),
-            Some(_) => Ok(self.snapshot(served).await?.image.clone()),
-        }
+/// Returns the current image, if this content was published with one.
+async fn image(state: &PublishedState) -> Result<Option<CatalogImage>, ReaderError> {
+    // The pointer tells without the Snapshot.
+    if state.current().image.is_none() {
+        return Ok(None);
     }
+    Ok(state.snapshot().await?.image.clone())
+}
 
-    async fn tagged(&self, served: &ServedCatalog, tag: &str) -> Result<Option<ObjectDigest>, ApiError> {
+impl App {
+    async fn tagged(&self, state: &PublishedState, tag: &str) -> Result<Option<ObjectDigest>, ApiError> {
         let is_tagged = |hash: &Sha256| tag.len() >= TAG_DIGITS && hash.to_string().starts_with(tag);
-        let index = served.current.image.map(|image| image.digest);
-        if tag == LATEST || (index.is_some() && is_tagged(&served.current.content_hash)) {
+        let index = state.current().image.map(|image| image.digest);
+        if tag == LATEST || (index.is_some() && is_tagged(&state.current().content_hash)) {
             return Ok(index);
         }
-        let earlier = self.earlier_images(served).await?;
+        let earlier = self.earlier_images(state).await?;
         let found = earlier.iter().find(|(hash, _)| is_tagged(hash));
         Ok(found.map(|(_, image)| image.index))
     }
@@ -250,13 +249,13 @@ impl App {
     /// Searches the current image first: earlier ones are read only if it does not have what is asked for.
     async fn find_image<T>(
         &self,
-        served: &ServedCatalog,
+        state: &PublishedState,
         find: impl Fn(&CatalogImage) -> Option<T>,
     ) -> Result<Option<T>, ApiError> {
-        if let Some(found) = self.image(served).await?.as_ref().and_then(&find) {
+        if let Some(found) = image(state).await?.as_ref().and_then(&find) {
             return Ok(Some(found));
         }
-        let earlier = self.earlier_images(served).await?;
+        let earlier = self.earlier_images(state).await?;
         Ok(earlier.iter().find_map(|(_, image)| find(image)))
     }
 }
@@ -284,7 +283,7 @@ fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) ->
         tag: Tag::of_stored(stored.sha256),
         content_type,
         extra: Some(Box::new((CONTENT_DIGEST, digest))),
-        payload: Payload::Stored(stored.with_kind(Kind::Blob)),
+        payload: Payload::Object(stored.with_kind(Kind::Blob)),
         ..Representation::empty_document(cache)
     }
 }

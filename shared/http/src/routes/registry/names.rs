@@ -1,6 +1,7 @@
 //! Names of repositories and digests, which have grammars of their own.
 
 use model::{CatalogName, Sha256};
+use reader::ReaderError;
 
 use crate::{error::ApiError, rfc9110::decode};
 
@@ -31,8 +32,8 @@ pub(crate) fn unmatched(path: &str) -> ApiError {
 pub(super) fn check_repository(name: &str) -> Result<(), ApiError> {
     match name.parse::<CatalogName>() {
         Ok(_) => Ok(()),
-        Err(_) if is_repository(name) => Err(ApiError::UnknownCatalog(name.to_owned())),
-        Err(error) => Err(ApiError::CatalogName(error)),
+        Err(_) if is_repository(name) => Err(ReaderError::UnknownCatalog(name.to_owned()).into()),
+        Err(error) => Err(ReaderError::CatalogName(error).into()),
     }
 }
 
@@ -81,7 +82,10 @@ mod tests {
     #[case("ns/demo/blobs/uploads/1")]
     #[case("a_b/blobs/uploads/")]
     fn unmatched_name_of_another_registry_is_an_unknown_catalog(#[case] path: &str) {
-        assert!(matches!(unmatched(path), ApiError::UnknownCatalog(_)), "{path}");
+        assert!(
+            matches!(unmatched(path), ApiError::State(ReaderError::UnknownCatalog(_))),
+            "{path}"
+        );
     }
 
     #[rstest]
@@ -92,7 +96,10 @@ mod tests {
     #[case("demo%00/tags/list")]
     #[case("demo//tags/list")]
     fn unmatched_other_name_is_invalid(#[case] path: &str) {
-        assert!(matches!(unmatched(path), ApiError::CatalogName(_)), "{path}");
+        assert!(
+            matches!(unmatched(path), ApiError::State(ReaderError::CatalogName(_))),
+            "{path}"
+        );
     }
 
     #[rstest]

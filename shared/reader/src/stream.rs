@@ -6,24 +6,24 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use model::Key;
 
-use crate::error::{ApiError, Corruption};
+use crate::error::{Corruption, ReaderError};
 
-/// The bytes of a body, in order.
-pub(crate) type Chunks = BoxStream<'static, Result<Bytes, ApiError>>;
+/// Bytes of a body, in order. An error ends them.
+pub type Chunks = BoxStream<'static, Result<Bytes, ReaderError>>;
 
 /// Returns the chunks of an object that a store sends.
 pub(crate) fn stored(body: store::Body) -> Chunks {
-    body.map_err(ApiError::Store).boxed()
+    body.map_err(ReaderError::Store).boxed()
 }
 
 /// Returns a stream of one chunk.
-pub(crate) fn once(bytes: Bytes) -> Chunks {
+pub fn once(bytes: Bytes) -> Chunks {
     stream::once(async { Ok(bytes) }).boxed()
 }
 
 /// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a clean end was seen, so
 /// that no client takes a body with an error at its end, such as a wrong hash, for a complete one.
-pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
+pub fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     let state = (chunks, Bytes::new(), 0_u64, key);
     stream::try_unfold(state, move |(mut chunks, mut held, mut found, key)| async move {
         loop {
@@ -31,12 +31,12 @@ pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
                 return match found == expected {
                     true if held.is_empty() => Ok(None),
                     true => Ok(Some((held, (stream::empty().boxed(), Bytes::new(), found, key)))),
-                    false => Err(ApiError::corrupt(&key, Corruption::Size { expected, found })),
+                    false => Err(ReaderError::corrupt(&key, Corruption::Size { expected, found })),
                 };
             };
             found += chunk.len() as u64;
             if found > expected {
-                return Err(ApiError::corrupt(&key, Corruption::Size { expected, found }));
+                return Err(ReaderError::corrupt(&key, Corruption::Size { expected, found }));
             }
             let ready = std::mem::replace(&mut held, chunk);
             if !ready.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
 }
 
 /// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them.
-pub(crate) fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chunks {
+pub fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chunks {
     let ranges: VecDeque<Range<u64>> = ranges.into_iter().collect();
     let state = (chunks, ranges, Bytes::new(), 0_u64);
     stream::try_unfold(state, |(mut chunks, mut ranges, mut chunk, mut at)| async move {
@@ -82,17 +82,17 @@ pub(crate) fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>)
 }
 
 /// Converts a length that is at most that of bytes in memory.
-pub(crate) fn small(length: u64) -> usize {
+pub fn small(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
 
 /// Returns a function that turns an error of a compressor into that of the object.
-pub(crate) fn coding(key: &Key) -> impl Fn(io::Error) -> ApiError + '_ {
-    |source| ApiError::corrupt(key, Corruption::Coding(source))
+pub(crate) fn coding(key: &Key) -> impl Fn(io::Error) -> ReaderError + '_ {
+    |source| ReaderError::corrupt(key, Corruption::Coding(source))
 }
 
 /// Reads a stream of about `length` bytes into memory.
-pub(crate) async fn collect(mut chunks: Chunks, length: u64) -> Result<Vec<u8>, ApiError> {
+pub(crate) async fn collect(mut chunks: Chunks, length: u64) -> Result<Vec<u8>, ReaderError> {
     let mut bytes = Vec::with_capacity(small(length));
     while let Some(chunk) = chunks.try_next().await? {
         bytes.extend_from_slice(&chunk);
@@ -137,7 +137,11 @@ mod tests {
 
     #[tokio::test]
     async fn exact_holds_the_last_chunk_until_the_end_is_clean() {
-        let broken = stream::iter([Ok(Bytes::from_static(b"ab")), Err(ApiError::NotAcceptable)]).boxed();
+        let broken = stream::iter([
+            Ok(Bytes::from_static(b"ab")),
+            Err(ReaderError::UnknownPackage(String::new())),
+        ])
+        .boxed();
         assert_eq!(text(exact(broken, 2, Key::Catalogs)).await, (String::new(), false));
     }
 

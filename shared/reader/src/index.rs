@@ -1,12 +1,30 @@
 use std::{collections::HashMap, ops::Range};
 
-use model::{Index, IndexedMeta, Snapshot};
+use model::{Index, IndexedMeta, Snapshot, StoredDocument};
 
-use crate::rfc9110::Query;
+use crate::error::Corruption;
+
+/// Filters of Metas, all of which have to match. An empty one filters nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct MetaFilter {
+    /// Schema of the Meta.
+    pub schema: String,
+    /// Package field of the Meta. The `olm.package` itself has none.
+    pub package: String,
+    /// Name of the Meta.
+    pub name: String,
+}
+
+impl MetaFilter {
+    /// True if all Metas match.
+    pub fn is_empty(&self) -> bool {
+        self.schema.is_empty() && self.package.is_empty() && self.name.is_empty()
+    }
+}
 
 /// Index of a Snapshot for lookups. It holds every text once, 24 bytes for each Meta, and 4 more in each of three orders.
 #[derive(Debug)]
-pub(crate) struct CatalogIndex {
+pub struct CatalogIndex {
     texts: Texts,
     metas: Vec<MetaEntry>,
     by_schema: Vec<u32>,
@@ -26,11 +44,16 @@ struct MetaEntry {
 
 /// An index that does not describe its Snapshot.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct IndexMismatch;
+struct IndexMismatch;
 
 impl CatalogIndex {
+    pub(crate) fn from_stored(stored: &[u8], snapshot: &Snapshot) -> Result<Self, Corruption> {
+        let index = Index::from_stored(stored).map_err(Corruption::Document)?;
+        Self::new(&index, snapshot).map_err(|_| Corruption::Mismatch)
+    }
+
     /// Checks that the lines lie end to end in the Shards of `snapshot`, from which their positions in `all.json` follow.
-    pub(crate) fn new(index: &Index, snapshot: &Snapshot) -> Result<Self, IndexMismatch> {
+    fn new(index: &Index, snapshot: &Snapshot) -> Result<Self, IndexMismatch> {
         let mut texts = Interner::default();
         let mut metas = Vec::with_capacity(index.shards.iter().map(|shard| shard.metas.len()).sum());
         let mut start = 0;
@@ -70,28 +93,28 @@ impl CatalogIndex {
         }
     }
 
-    /// Returns the positions of the matching lines in `all.json`, in its order, neighbours joined. The query has to have a
-    /// filter. A Meta without a schema matches no query, as in catalogd.
-    pub(crate) fn select(&self, query: &Query) -> Vec<Range<u64>> {
-        joined(self.matching(query).into_iter().flatten())
+    /// Returns the positions of the matching lines in `all.json`, in its order, neighbours joined. At least one filter is
+    /// not empty. A Meta without a schema is never found, as in catalogd.
+    pub(crate) fn select(&self, filter: &MetaFilter) -> Vec<Range<u64>> {
+        joined(self.matching(filter).into_iter().flatten())
     }
 
     /// As [`Self::select`], for `limit` lines after the first `offset` ones.
-    pub(crate) fn page(&self, query: &Query, offset: usize, limit: usize) -> Vec<Range<u64>> {
-        joined(self.matching(query).into_iter().flatten().skip(offset).take(limit))
+    pub(crate) fn page(&self, filter: &MetaFilter, offset: usize, limit: usize) -> Vec<Range<u64>> {
+        joined(self.matching(filter).into_iter().flatten().skip(offset).take(limit))
     }
 
     /// Returns the number of Metas of a schema.
-    pub(crate) fn count(&self, schema: &str) -> usize {
+    pub fn count(&self, schema: &str) -> usize {
         let text = self.texts.filter(schema).flatten();
         text.map_or(0, |text| self.equal(&self.by_schema, text, |meta| meta.schema).len())
     }
 
     /// Walks the shortest of the lists that the filters select. Returns `None` if a filter has a text that no Meta has.
-    fn matching(&self, query: &Query) -> Option<impl Iterator<Item = &MetaEntry>> {
-        let schema = self.texts.filter(&query.schema)?;
-        let package = self.texts.filter(&query.package)?;
-        let name = self.texts.filter(&query.name)?;
+    fn matching(&self, filter: &MetaFilter) -> Option<impl Iterator<Item = &MetaEntry>> {
+        let schema = self.texts.filter(&filter.schema)?;
+        let package = self.texts.filter(&filter.package)?;
+        let name = self.texts.filter(&filter.name)?;
         let lists = [
             schema.map(|text| self.equal(&self.by_schema, text, |meta| meta.schema)),
             package.map(|text| self.equal(&self.by_package, text, |meta| meta.package)),
@@ -283,7 +306,7 @@ mod tests {
         let (index, snapshot) = published();
         let index = CatalogIndex::new(&index, &snapshot).unwrap();
         let [schema, package, name] = [schema, package, name].map(str::to_owned);
-        index.select(&Query { schema, package, name })
+        index.select(&MetaFilter { schema, package, name })
     }
 
     #[test]
@@ -302,9 +325,9 @@ mod tests {
     fn page_takes_lines_after_the_first_ones() {
         let (index, snapshot) = published();
         let index = CatalogIndex::new(&index, &snapshot).unwrap();
-        let query = Query {
+        let query = MetaFilter {
             schema: "b".to_owned(),
-            ..Query::default()
+            ..MetaFilter::default()
         };
         for (offset, limit, expected) in [
             (0, 2, vec![10..20, 40..50]),

@@ -1,19 +1,17 @@
 //! Immutable objects as they are stored. Every byte that leaves here was hashed and compared with the object's name.
 
-use std::{
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
-use model::{Hasher, Key, ObjectKey, ObjectRef, Sha256};
+use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
 use store::{Get, Version};
 
 use crate::{
-    app::{App, blocking},
     cache::BodyKey,
-    error::{ApiError, Corruption},
+    catalogs::PublishedCatalogs,
+    decode::decode,
+    error::{Corruption, ReaderError},
     stream::{self as chunks, Chunks},
 };
 
@@ -27,7 +25,7 @@ const VERIFIED_FOR: Duration = Duration::from_secs(3600);
 
 /// Extent of a read of a stored object.
 #[derive(Debug, Clone)]
-pub(crate) enum Extent {
+pub enum Extent {
     /// All bytes, which the client gets to the end. The last chunk is sent only if the hash is right.
     Whole,
     /// All bytes, for a reader that may stop before the end. They are verified before the first one is returned.
@@ -36,35 +34,84 @@ pub(crate) enum Extent {
     Part(Range<u64>),
 }
 
-impl App {
-    /// Returns a small object from memory, or reads, verifies and keeps it.
-    pub(crate) async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ApiError> {
+impl PublishedCatalogs {
+    /// Returns the size of a stored object; `None` if it is not stored.
+    ///
+    /// # Errors
+    /// [`ReaderError::Store`].
+    pub async fn size(&self, kind: Kind, sha256: Sha256) -> Result<Option<u64>, ReaderError> {
+        if let Some(bytes) = self.0.caches.bodies.get(&BodyKey::Stored(ObjectKey { kind, sha256 })) {
+            return Ok(Some(bytes.len() as u64));
+        }
+        match self.0.store.head(&Key::Object(kind, sha256)).await {
+            Ok(info) => Ok(Some(info.size)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(ReaderError::Store(error)),
+        }
+    }
+
+    /// True for a body that is kept in memory once it was read.
+    pub fn keeps(&self, bytes: u64) -> bool {
+        bytes <= self.0.caches.body_max
+    }
+
+    /// Returns an object from memory, or reads, verifies and keeps it.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
+    pub async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
         let entry = BodyKey::Stored(ObjectKey {
             kind: object.kind,
             sha256: object.digest.sha256,
         });
-        if let Some(bytes) = self.caches.bodies.get(&entry) {
-            return Ok(bytes);
-        }
-        Box::pin(self.caches.bodies.get_or_insert_async(&entry, self.read_object(object))).await
+        self.body(&entry, self.object(object)).await
     }
 
-    /// Reads an object into memory and verifies it.
-    pub(crate) async fn read_object(&self, object: &ObjectRef) -> Result<Bytes, ApiError> {
+    /// Returns a body from memory, or makes and keeps it.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub async fn body<E>(&self, key: &BodyKey, make: impl Future<Output = Result<Bytes, E>>) -> Result<Bytes, E> {
+        self.0.caches.bodies.get_or_load(key, make).await
+    }
+
+    /// Reads an object into memory and verifies it. It is not kept.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
+    pub async fn object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
         let key = object.key();
         let found = self.get(&key, Get::default()).await;
-        let found = found.map_err(|error| ApiError::named(&key, error))?;
+        let found = found.map_err(|error| ReaderError::named(&key, error))?;
         check_size(&key, object.digest.size, found.info.size)?;
         let bytes = self.collect(&key, found).await?;
         let copy = bytes.clone();
-        match blocking(object.digest.size, move || Sha256::of(&copy)).await == object.digest.sha256 {
-            true => Ok(bytes),
-            false => Err(ApiError::corrupt(&key, Corruption::Hash)),
+        if self.run(object.digest.size, move || Sha256::of(&copy)).await == object.digest.sha256 {
+            Ok(bytes)
+        } else {
+            Err(ReaderError::corrupt(&key, Corruption::Hash))
         }
     }
 
+    /// Streams the `size` bytes of the lines of a zstd object.
+    pub(crate) async fn decoded(&self, object: &ObjectRef, size: u64, extent: Extent) -> Result<Chunks, ReaderError> {
+        let stored = if self.keeps(object.digest.size) {
+            chunks::once(self.cached_object(object).await?)
+        } else {
+            self.stream_object(object, extent).await?
+        };
+        self.decode_exactly(stored, size, object.key())
+    }
+
+    pub(crate) fn decode_exactly(&self, stored: Chunks, size: u64, key: Key) -> Result<Chunks, ReaderError> {
+        Ok(chunks::exact(decode(stored, key.clone())?, size, key))
+    }
+
     /// Streams the bytes of an object. Each stored version is hashed once an hour, not on every request.
-    pub(crate) async fn stream_object(&self, object: &ObjectRef, extent: Extent) -> Result<Chunks, ApiError> {
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
+    pub async fn stream_object(&self, object: &ObjectRef, extent: Extent) -> Result<Chunks, ReaderError> {
         let key = object.key();
         let (range, length) = match &extent {
             Extent::Whole | Extent::Prefix => (None, object.digest.size),
@@ -73,8 +120,8 @@ impl App {
         for _ in 0..PART_ATTEMPTS {
             let (version, body) = self.open_object(object, range.clone()).await?;
             let entry = (key.clone(), version);
-            let verified = self.caches.verified.get(&entry);
-            if verified.is_some_and(|verified| verified.elapsed() < VERIFIED_FOR) {
+            let verified = self.0.caches.verified.get(&entry);
+            if verified.is_some_and(|verified| self.now().saturating_sub(verified) < VERIFIED_FOR) {
                 return Ok(chunks::exact(body, length, key));
             }
             // Hashed while it is sent: `exact` holds the last chunk back until the hash is known, so that damage ends
@@ -86,11 +133,11 @@ impl App {
             drop(body);
             self.verify_version(object, entry.1).await?;
         }
-        Err(ApiError::corrupt(&key, Corruption::Replaced))
+        Err(ReaderError::corrupt(&key, Corruption::Replaced))
     }
 
     /// Reads the object to its end, which remembers the version as verified.
-    async fn verify_version(&self, object: &ObjectRef, version: Version) -> Result<(), ApiError> {
+    async fn verify_version(&self, object: &ObjectRef, version: Version) -> Result<(), ReaderError> {
         let (found, body) = self.open_object(object, None).await?;
         // Replaced meanwhile. The caller reads the new version from the start.
         if found != version {
@@ -101,10 +148,14 @@ impl App {
         Ok(())
     }
 
-    async fn open_object(&self, object: &ObjectRef, range: Option<Range<u64>>) -> Result<(Version, Chunks), ApiError> {
+    async fn open_object(
+        &self,
+        object: &ObjectRef,
+        range: Option<Range<u64>>,
+    ) -> Result<(Version, Chunks), ReaderError> {
         let key = object.key();
         let found = self.get(&key, Get { range, unless: None }).await;
-        let found = found.map_err(|error| ApiError::named(&key, error))?;
+        let found = found.map_err(|error| ReaderError::named(&key, error))?;
         check_size(&key, object.digest.size, found.info.size)?;
         Ok((found.info.version, chunks::stored(found.body)))
     }
@@ -112,10 +163,10 @@ impl App {
     /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
     fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
         let (key, expected) = (object.key(), object.digest.sha256);
-        let caches = std::sync::Arc::clone(&self.caches);
+        let catalogs = self.clone();
         let state = Some((body, Hasher::new()));
         Box::pin(stream::try_unfold(state, move |state| {
-            let (key, version, caches) = (key.clone(), version.clone(), std::sync::Arc::clone(&caches));
+            let (key, version, catalogs) = (key.clone(), version.clone(), catalogs.clone());
             async move {
                 let Some((mut body, mut hasher)) = state else {
                     return Ok(None);
@@ -125,19 +176,20 @@ impl App {
                     return Ok(Some((chunk, Some((body, hasher)))));
                 }
                 if hasher.finish() != expected {
-                    return Err(ApiError::corrupt(&key, Corruption::Hash));
+                    return Err(ReaderError::corrupt(&key, Corruption::Hash));
                 }
-                caches.verified.insert((key, version), Instant::now());
+                catalogs.0.caches.verified.insert((key, version), catalogs.now());
                 Ok(None::<(Bytes, _)>)
             }
         }))
     }
 }
 
-fn check_size(key: &Key, expected: u64, found: u64) -> Result<(), ApiError> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(ApiError::corrupt(key, Corruption::Size { expected, found })),
+fn check_size(key: &Key, expected: u64, found: u64) -> Result<(), ReaderError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(ReaderError::corrupt(key, Corruption::Size { expected, found }))
     }
 }
 
@@ -149,45 +201,46 @@ mod tests {
     use store::{Condition, MemoryStore, Store};
 
     use super::*;
-    use crate::{metrics::HttpMetrics, settings::HttpSettings};
+    use crate::ReaderSettings;
 
-    async fn stored(bytes: &'static [u8], right: &'static [u8]) -> (App, ObjectRef) {
+    async fn stored(bytes: &'static [u8], right: &'static [u8]) -> (PublishedCatalogs, ObjectRef) {
         let store = MemoryStore::new();
         let object = ObjectDigest::of(right).with_kind(Kind::All(Encoding::Identity));
         store
             .put(&object.key(), Bytes::from_static(bytes), Condition::Always)
             .await
             .unwrap();
-        (
-            App::new(Arc::new(store), HttpSettings::default(), HttpMetrics::default()),
-            object,
-        )
+        let catalogs = PublishedCatalogs::new(Arc::new(store), ReaderSettings::default());
+        (catalogs, object)
     }
 
-    async fn read(chunks: Result<Chunks, ApiError>) -> Option<Vec<u8>> {
+    async fn read(chunks: Result<Chunks, ReaderError>) -> Option<Vec<u8>> {
         chunks::collect(chunks.ok()?, 0).await.ok()
     }
 
     #[tokio::test]
     async fn stream_object_never_ends_well_with_damaged_bytes() {
-        let (app, object) = stored(b"abce", b"abcd").await;
+        let (catalogs, object) = stored(b"abce", b"abcd").await;
         for extent in [Extent::Whole, Extent::Prefix, Extent::Part(0..2)] {
-            assert_eq!(read(app.stream_object(&object, extent).await).await, None);
+            assert_eq!(read(catalogs.stream_object(&object, extent).await).await, None);
         }
-        assert!(app.cached_object(&object).await.is_err());
+        assert!(catalogs.cached_object(&object).await.is_err());
     }
 
     #[tokio::test]
     async fn stream_object_hashes_a_version_once() {
-        let (app, object) = stored(b"abcd", b"abcd").await;
-        assert_eq!(app.caches.verified.len(), 0);
+        let (catalogs, object) = stored(b"abcd", b"abcd").await;
+        assert_eq!(catalogs.0.caches.verified.len(), 0);
         for (extent, expected) in [
             (Extent::Whole, &b"abcd"[..]),
             (Extent::Part(1..3), b"bc"),
             (Extent::Prefix, b"abcd"),
         ] {
-            assert_eq!(read(app.stream_object(&object, extent).await).await.unwrap(), expected);
-            assert_eq!(app.caches.verified.len(), 1);
+            assert_eq!(
+                read(catalogs.stream_object(&object, extent).await).await.unwrap(),
+                expected
+            );
+            assert_eq!(catalogs.0.caches.verified.len(), 1);
         }
     }
 }

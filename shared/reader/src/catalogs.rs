@@ -1,0 +1,161 @@
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_channel::oneshot;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use model::{CatalogName, Catalogs, Document, Key};
+use store::{Fetched, Get, Object, Operation, Store, StoreError};
+
+use crate::{
+    cache::Caches,
+    error::{Corruption, ReaderError},
+    pointer::Pointers,
+    settings::ReaderSettings,
+    state::PublishedState,
+};
+
+/// Maximum size of a document that is read into memory, in bytes. The Snapshot of 100,000 packages has half of it.
+const DOCUMENT_MAX: u64 = 64 << 20;
+
+/// Maximum number of pointers that are read at a time: as many as a store far away answers well.
+const CONCURRENT_READS: usize = 16;
+
+/// Maximum number of bytes that are hashed, coded or parsed on the request's own thread. That takes under a millisecond, and
+/// handing it to another thread takes two switches. It also keeps small requests in one order, which the simulation needs.
+const INLINE_MAX: u64 = 64 << 10;
+
+/// Catalogs of a store, as all fronts of one program read them: they share verified pointers, caches and limits.
+#[derive(Debug, Clone)]
+pub struct PublishedCatalogs(pub(crate) Arc<SharedReader>);
+
+/// What all copies of [`PublishedCatalogs`] have in common.
+#[derive(Debug)]
+pub(crate) struct SharedReader {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) settings: ReaderSettings,
+    pub(crate) pointers: Pointers,
+    pub(crate) caches: Caches,
+}
+
+impl PublishedCatalogs {
+    /// Creates the reader of a store. Reads nothing.
+    pub fn new(store: Arc<dyn Store>, settings: ReaderSettings) -> Self {
+        Self(Arc::new(SharedReader {
+            caches: Caches::new(settings.cache_bytes),
+            pointers: Pointers::default(),
+            store,
+            settings,
+        }))
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    /// Returns the maximum memory for the caches of the reader and its fronts together, in bytes.
+    pub fn cache_bytes(&self) -> u64 {
+        self.0.settings.cache_bytes
+    }
+
+    /// Returns the published states of all catalogs that are served, in byte order of their names.
+    ///
+    /// # Errors
+    /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for an unreadable `catalogs.json`.
+    pub async fn all(&self) -> Result<Vec<PublishedState>, ReaderError> {
+        let names = match self.document(&Key::Catalogs).await? {
+            Some(bytes) => Catalogs::from_bytes(&bytes),
+            None => Ok(Catalogs::default()),
+        };
+        let unreadable = |source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source));
+        let states = stream::iter(names.map_err(unreadable)?.catalogs).map(|name| self.listed(name));
+        let states: Vec<Option<PublishedState>> = states.buffered(CONCURRENT_READS).try_collect().await?;
+        Ok(states.into_iter().flatten().collect())
+    }
+
+    /// Returns nothing for a catalog that is not served, was never published, or has an unreadable pointer: one broken
+    /// catalog must not hide the others.
+    async fn listed(&self, name: CatalogName) -> Result<Option<PublishedState>, ReaderError> {
+        match self.find(name.as_str()).await {
+            Ok(state) => Ok(Some(state)),
+            Err(ReaderError::UnknownCatalog(_)) => Ok(None),
+            Err(error @ (ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(error, catalog = name.as_str(), "left a catalog out of the list");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a mutable document. Returns `None` if the store does not have it.
+    ///
+    /// # Errors
+    /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for one that is too large or ends early.
+    pub async fn document(&self, key: &Key) -> Result<Option<Bytes>, ReaderError> {
+        match self.get(key, Get::default()).await {
+            Ok(object) => Ok(Some(self.collect(key, object).await?)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(ReaderError::Store(error)),
+        }
+    }
+
+    /// Runs work on `bytes` bytes: hashing, compressing, parsing. Long work goes to another thread if the program has one, so
+    /// that it does not keep other requests of this thread waiting.
+    pub async fn run<T: Send + 'static>(&self, bytes: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
+        if bytes <= INLINE_MAX {
+            return work();
+        }
+        let (done, result) = oneshot::channel();
+        // The receiver may have gone with its client.
+        (self.0.settings.offload)(Box::new(move || drop(done.send(work()))));
+        result.await.expect("the work ends and does not panic")
+    }
+
+    /// Starts to read an object. [`StoreError::NotFound`] is left to the caller, who knows if it is a failure.
+    pub(crate) async fn get(&self, key: &Key, get: Get) -> Result<Object, StoreError> {
+        match self.0.store.get(key, get).await? {
+            Fetched::Object(object) => Ok(object),
+            Fetched::NotModified => Err(StoreError::Failed {
+                operation: Operation::Get,
+                key: key.to_string(),
+                source: "the store answered a condition that was not asked".into(),
+            }),
+        }
+    }
+
+    /// Reads an opened object into memory and checks that it is complete.
+    pub(crate) async fn collect(&self, key: &Key, object: Object) -> Result<Bytes, ReaderError> {
+        let expected = object.info.size;
+        let limit = DOCUMENT_MAX.max(self.0.caches.body_max);
+        if expected > limit {
+            return Err(ReaderError::corrupt(key, Corruption::TooLarge(limit)));
+        }
+        let bytes = read_to_end(object.body, expected).await.map_err(ReaderError::Store)?;
+        match bytes.len() as u64 {
+            found if found == expected => Ok(bytes),
+            found => Err(ReaderError::corrupt(key, Corruption::Size { expected, found })),
+        }
+    }
+}
+
+/// Reads a stream of about `expected` bytes. A single chunk, which small objects and memory stores have, is not copied.
+async fn read_to_end(mut body: store::Body, expected: u64) -> Result<Bytes, StoreError> {
+    let Some(first) = body.try_next().await? else {
+        return Ok(Bytes::new());
+    };
+    let Some(second) = body.try_next().await? else {
+        return Ok(first);
+    };
+    let mut bytes = BytesMut::with_capacity(usize::try_from(expected).unwrap_or_default());
+    bytes.extend_from_slice(&first);
+    bytes.extend_from_slice(&second);
+    while let Some(chunk) = body.try_next().await? {
+        bytes.extend_from_slice(&chunk);
+        // A store that sends more than it announced is not read on.
+        if bytes.len() as u64 > expected {
+            break;
+        }
+    }
+    Ok(bytes.freeze())
+}

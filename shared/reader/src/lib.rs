@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+mod cache;
+mod catalogs;
+mod decode;
+mod error;
+mod index;
+mod lines;
+mod objects;
+mod pointer;
+mod settings;
+mod state;
+mod stream;
+
+pub use cache::{BodyKey, WeightedCache};
+pub use catalogs::PublishedCatalogs;
+pub use error::{Corruption, PointerRefused, ReaderError};
+pub use index::{CatalogIndex, MetaFilter};
+pub use lines::{PublishedLines, SelectedLines};
+pub use objects::Extent;
+pub use settings::{ReaderSettings, Work};
+pub use state::PublishedState;
+pub use stream::{Chunks, exact, once, pick, small};

@@ -1,0 +1,225 @@
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use model::{CatalogName, Current, Document, Encoding, Key, Kind, Sha256};
+use store::{Fetched, Get, Object, Version};
+use trust::TrustError;
+
+use crate::{
+    catalogs::PublishedCatalogs,
+    error::{Corruption, PointerRefused, ReaderError},
+    state::PublishedState,
+};
+
+/// Maximum size of `current.json`, in bytes. Seventeen publications, each with several signers, take a tenth of it, and
+/// all pointers stay in memory.
+const POINTER_MAX: u64 = 256 << 10;
+
+/// A verified `current.json`.
+#[derive(Debug)]
+pub(crate) struct Pointer {
+    pub(crate) name: CatalogName,
+    key: Key,
+    pub(crate) current: Current,
+    /// Bytes as they are stored and signed, with their hash.
+    pub(crate) document: Bytes,
+    pub(crate) hash: Sha256,
+    version: Version,
+    /// A later version that was refused, because no trusted key signed it or because its serial is lower.
+    refused: Mutex<Option<Version>>,
+    /// Time of the last confirmation by the store, in milliseconds of the clock.
+    checked: AtomicU64,
+}
+
+/// All pointers that were read, by catalog. They are small, and a store has as many as it has catalogs. They are kept
+/// outside the bounded caches, because a verified pointer that was evicted could be replaced by an older signed one.
+#[derive(Debug, Default)]
+pub(crate) struct Pointers(RwLock<HashMap<Box<str>, Arc<Pointer>>>);
+
+impl Pointers {
+    fn get(&self, name: &str) -> Option<Arc<Pointer>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).map(Arc::clone)
+    }
+
+    /// Adds a pointer unless a later one came first while it was loaded. Returns the one to serve.
+    fn insert(&self, pointer: Arc<Pointer>, keep_later: bool) -> Arc<Pointer> {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Two requests may load two publications at once, and the one with the older may end last.
+        if keep_later
+            && let Some(later) = known.get(pointer.name.as_str())
+            && later.current.serial > pointer.current.serial
+        {
+            return Arc::clone(later);
+        }
+        known.insert(pointer.name.as_str().into(), Arc::clone(&pointer));
+        pointer
+    }
+
+    fn remove(&self, name: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}
+
+impl Pointer {
+    /// Returns the version that was read last, refused or not. The store is asked for any other one.
+    fn seen(&self) -> Version {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.clone().unwrap_or_else(|| self.version.clone())
+    }
+
+    fn refuse(&self, version: Version) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+    }
+}
+
+impl PublishedCatalogs {
+    /// True if the pointer of this catalog was read before, so that `name` is the name of a catalog.
+    pub fn knows(&self, name: &str) -> bool {
+        self.0.pointers.get(name).is_some()
+    }
+
+    /// Returns the published state of a catalog that is served.
+    ///
+    /// # Errors
+    /// [`ReaderError::CatalogName`] and [`ReaderError::UnknownCatalog`] for a name that is not served, else what keeps the
+    /// pointer from being read.
+    pub async fn find(&self, name: &str) -> Result<PublishedState, ReaderError> {
+        let pointer = match self.0.pointers.get(name) {
+            Some(known) if self.is_fresh(&known) => known,
+            known => self.revalidated(name, known).await?,
+        };
+        if pointer.current.availability.is_available() {
+            Ok(PublishedState::new(self.clone(), pointer))
+        } else {
+            Err(ReaderError::UnknownCatalog(name.to_owned()))
+        }
+    }
+
+    fn is_fresh(&self, known: &Pointer) -> bool {
+        let freshness = self.0.settings.freshness;
+        let age = || self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
+        freshness > Duration::ZERO && Duration::from_millis(age()) < freshness
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        (self.0.settings.clock)()
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn revalidated(&self, name: &str, known: Option<Arc<Pointer>>) -> Result<Arc<Pointer>, ReaderError> {
+        let parsed;
+        let key = match &known {
+            Some(known) => &known.key,
+            None => {
+                parsed = Key::Current(name.parse().map_err(ReaderError::CatalogName)?);
+                &parsed
+            }
+        };
+        let get = Get {
+            range: None,
+            // A refused version counts as seen: it would else be read, verified and logged at each request.
+            unless: known.as_ref().map(|known| known.seen()),
+        };
+        match (self.0.store.get(key, get).await, known.clone()) {
+            (Ok(Fetched::NotModified), Some(known)) => {
+                known.checked.store(self.now_ms(), Ordering::Relaxed);
+                Ok(known)
+            }
+            (Ok(Fetched::NotModified), None) => Err(ReaderError::corrupt(key, Corruption::Mismatch)),
+            (Ok(Fetched::Object(object)), known) => Box::pin(self.load_pointer(key, object, known)).await,
+            (Err(error), _) if error.is_not_found() => {
+                // Under trust the highest serial that was served is remembered, so that to delete a pointer and to write
+                // an older one is no way around the check.
+                if self.0.settings.trust.is_none() {
+                    self.0.pointers.remove(name);
+                }
+                Err(ReaderError::UnknownCatalog(name.to_owned()))
+            }
+            (Err(error), _) => Err(ReaderError::Store(error)),
+        }
+    }
+
+    async fn load_pointer(
+        &self,
+        key: &Key,
+        object: Object,
+        known: Option<Arc<Pointer>>,
+    ) -> Result<Arc<Pointer>, ReaderError> {
+        let version = object.info.version.clone();
+        if object.info.size > POINTER_MAX {
+            return Err(ReaderError::corrupt(key, Corruption::TooLarge(POINTER_MAX)));
+        }
+        let document = self.collect(key, object).await?;
+        let name = key.catalog().cloned();
+        let name = name.ok_or_else(|| ReaderError::corrupt(key, Corruption::Mismatch))?;
+        let unreadable = |source| ReaderError::corrupt(key, Corruption::Document(source));
+        let current = match self.verify_signature(&name, &document) {
+            Ok(()) => Current::from_bytes(&document).map_err(unreadable)?,
+            Err(error) => return self.keep_last(known, version, &name, error.into()),
+        };
+        // Without trusted keys a lower serial is accepted: the catalog was removed and published again.
+        if let Some(known) = known.filter(|known| known.current.serial > current.serial)
+            && self.0.settings.trust.is_some()
+        {
+            let older = PointerRefused::Older {
+                found: current.serial,
+                served: known.current.serial,
+            };
+            return self.keep_last(Some(known), version, &name, older);
+        }
+        let kinds = [current.snapshot.kind, current.all.zstd.kind, current.all.gzip.kind];
+        if kinds != [Kind::Snapshot, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)] {
+            return Err(ReaderError::corrupt(key, Corruption::Mismatch));
+        }
+        let pointer = Pointer {
+            key: key.clone(),
+            name,
+            current,
+            hash: Sha256::of(&document),
+            document,
+            version,
+            refused: Mutex::default(),
+            checked: AtomicU64::new(self.now_ms()),
+        };
+        let keep_later = self.0.settings.trust.is_some();
+        Ok(self.0.pointers.insert(Arc::new(pointer), keep_later))
+    }
+
+    fn verify_signature(&self, catalog: &CatalogName, document: &[u8]) -> Result<(), TrustError> {
+        match &self.0.settings.trust {
+            Some(trust) => trust.verify(catalog, document).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Serves the last verified state, if there is one. Logs each refused version once.
+    fn keep_last(
+        &self,
+        known: Option<Arc<Pointer>>,
+        version: Version,
+        catalog: &CatalogName,
+        source: PointerRefused,
+    ) -> Result<Arc<Pointer>, ReaderError> {
+        let Some(known) = known else {
+            let catalog = catalog.to_string();
+            return Err(ReaderError::Untrusted { catalog, source });
+        };
+        let error: &dyn std::error::Error = &source;
+        let serial = known.current.serial;
+        tracing::error!(%catalog, serial, error, "refused a new pointer, serving the last verified one");
+        known.refuse(version);
+        known.checked.store(self.now_ms(), Ordering::Relaxed);
+        Ok(known)
+    }
+}

@@ -1,0 +1,127 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{CatalogName, Current, Kind, ObjectRef, Sha256, ShardRef, Snapshot, StoredDocument};
+
+use crate::{
+    catalogs::PublishedCatalogs,
+    error::{Corruption, ReaderError},
+    index::CatalogIndex,
+    objects::Extent,
+    pointer::Pointer,
+    stream::Chunks,
+};
+
+/// Published state of a catalog. A later publication does not change it.
+#[derive(Debug, Clone)]
+pub struct PublishedState {
+    pub(crate) catalogs: PublishedCatalogs,
+    pointer: Arc<Pointer>,
+}
+
+impl PublishedState {
+    pub(crate) const fn new(catalogs: PublishedCatalogs, pointer: Arc<Pointer>) -> Self {
+        Self { catalogs, pointer }
+    }
+
+    /// Returns the catalog.
+    pub fn name(&self) -> &CatalogName {
+        &self.pointer.name
+    }
+
+    /// Returns the pointer.
+    pub fn current(&self) -> &Current {
+        &self.pointer.current
+    }
+
+    /// Returns the bytes of `current.json` as they are stored and signed.
+    pub fn document(&self) -> &Bytes {
+        &self.pointer.document
+    }
+
+    /// Returns the hash of [`Self::document`].
+    pub fn document_hash(&self) -> Sha256 {
+        self.pointer.hash
+    }
+
+    /// Returns the hash of the stored Snapshot, which names the state.
+    pub fn identity(&self) -> Sha256 {
+        self.current().snapshot.digest.sha256
+    }
+
+    /// Returns the Snapshot.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
+    pub async fn snapshot(&self) -> Result<Arc<Snapshot>, ReaderError> {
+        let object = self.current().snapshot;
+        let load = async {
+            let snapshot = parse_snapshot(&object, &self.catalogs.object(&object).await?)?;
+            if snapshot.content_hash == self.current().content_hash {
+                Ok(Arc::new(snapshot))
+            } else {
+                // The bytes fit their name, but the pointer names the Snapshot of another content.
+                Err(ReaderError::corrupt(&object.key(), Corruption::Mismatch))
+            }
+        };
+        let snapshots = &self.catalogs.0.caches.snapshots;
+        snapshots.get_or_load(&object.digest.sha256, load).await
+    }
+
+    /// Returns the index of the lines.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
+    pub async fn index(&self) -> Result<Arc<CatalogIndex>, ReaderError> {
+        let snapshot = self.snapshot().await?;
+        let load = async {
+            let object = snapshot.index.with_kind(Kind::Index);
+            let stored = self.catalogs.object(&object).await?;
+            let snapshot = Arc::clone(&snapshot);
+            let parse = move || CatalogIndex::from_stored(&stored, &snapshot).map(Arc::new);
+            // An index is some ten times as large once it is decompressed.
+            let parsed = self.catalogs.run(10 * object.digest.size, parse).await;
+            parsed.map_err(|source| ReaderError::corrupt(&object.key(), source))
+        };
+        self.catalogs.0.caches.indexes.get_or_load(&self.identity(), load).await
+    }
+
+    /// Streams the lines of a Shard. They are not kept in memory.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
+    pub async fn shard(&self, shard: &ShardRef) -> Result<Chunks, ReaderError> {
+        let object = shard.stored.with_kind(Kind::Package);
+        let stored = self.catalogs.stream_object(&object, Extent::Prefix).await?;
+        self.catalogs.decode_exactly(stored, shard.lines.size, object.key())
+    }
+
+    /// Streams the lines of a Package. An empty name is the global group. They are not kept in memory.
+    ///
+    /// # Errors
+    /// [`ReaderError::UnknownPackage`], and the errors of [`Self::shard`].
+    pub async fn package(&self, name: &str) -> Result<Chunks, ReaderError> {
+        let snapshot = self.snapshot().await?;
+        let shard = match name {
+            "" => snapshot.global.as_ref(),
+            name => snapshot.package(name),
+        };
+        let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(name.to_owned()))?;
+        self.shard(shard).await
+    }
+}
+
+impl PublishedCatalogs {
+    /// Returns the Snapshot of an earlier publication, from its stored bytes in memory or into it.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
+    pub async fn earlier_snapshot(&self, object: &ObjectRef) -> Result<Snapshot, ReaderError> {
+        parse_snapshot(object, &self.cached_object(object).await?)
+    }
+}
+
+/// Reads the stored bytes of a Snapshot, which have been verified.
+fn parse_snapshot(object: &ObjectRef, bytes: &[u8]) -> Result<Snapshot, ReaderError> {
+    Snapshot::from_stored(bytes).map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))
+}
