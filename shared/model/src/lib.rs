@@ -37,4 +37,4 @@ pub use object::{Content, ManifestEntry, ObjectDigest, ObjectRef};
 pub use search::{SearchDocument, SearchPackage};
 pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, ShardRef, Snapshot};
 pub use source_ref::{INPUTS_MAX, SignedBy, SourceInput, SourceRef, Verified};
-pub use status::{EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, Status};
+pub use status::{EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, RejectionKind, Status};

@@ -93,8 +93,22 @@ pub struct RejectedRevision {
     pub base: Option<Sha256>,
     /// Outcome of the poll, failed or refused.
     pub outcome: Outcome,
+    /// Kind of the error, for programs.
+    #[serde(default)]
+    pub kind: RejectionKind,
     /// Error of the poll with its causes, without secrets.
     pub error: String,
+}
+
+/// Kind of the error of a [`RejectedRevision`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RejectionKind {
+    /// The image does not have the label with the folder of a catalog.
+    NoLabel,
+    /// Any other.
+    #[default]
+    Other,
 }
 
 /// Outcome of a poll, rollback, sync or import.

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, time::Duration};
 
-use model::Outcome;
+use model::{Outcome, RejectionKind};
 use render::RenderError;
 use source::{ArchiveFault, ImageError, RegistryFault, WebFault};
 
@@ -63,6 +63,8 @@ pub enum PollError {
         revision: String,
         /// Outcome of the poll that pulled it, failed or refused.
         outcome: Outcome,
+        /// Kind of the error of that poll.
+        kind: RejectionKind,
         /// Error of that poll with its causes.
         error: String,
     },
@@ -107,6 +109,15 @@ impl PollError {
                 matches!(error.fault, WebFault::Unauthorized { .. } | WebFault::Forbidden { .. })
             }
             _ => false,
+        }
+    }
+
+    /// Returns the kind of the error, or of that with which an earlier poll of the same revision ended.
+    pub const fn kind(&self) -> RejectionKind {
+        match self {
+            Self::KnownRevision { kind, .. } => *kind,
+            Self::Image(source::Error::Image(ImageError::NoLabel)) => RejectionKind::NoLabel,
+            _ => RejectionKind::Other,
         }
     }
 

@@ -281,7 +281,7 @@ impl Mirror {
             .as_ref()
             .filter(|error| error.is_verdict())
             .and(pull.as_ref());
-        let rejected = rejected.map(|pull| pull.rejected(report.outcome, report.error_text().unwrap_or_default()));
+        let rejected = rejected.map(|pull| pull.rejected(report));
         let id = pull.map(|pull| pull.id);
         let update = StatusUpdate {
             source: catalog.source.to_string(),

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{once::Poll, process};
 use crate::{
-    Catalog, Mirror, PollError, Transaction,
+    Catalog, Mirror, PollError, Report, Transaction,
     status::{update_status, without_pull},
 };
 
@@ -116,6 +116,7 @@ impl Poll<'_> {
             Some(known) if known.inputs == inputs && known.base == base(transaction) => Err(PollError::KnownRevision {
                 revision: inputs.revision,
                 outcome: known.outcome,
+                kind: known.kind,
                 error: known.error.clone(),
             }),
             _ => Ok(()),
@@ -244,12 +245,13 @@ impl Poll<'_> {
 
 impl OpenPull {
     /// Returns the record of a revision that cannot be published, for an error that says so.
-    pub(crate) fn rejected(&self, outcome: Outcome, error: String) -> RejectedRevision {
+    pub(crate) fn rejected(&self, report: &Report) -> RejectedRevision {
         RejectedRevision {
             inputs: self.inputs.clone(),
             base: self.base,
-            outcome,
-            error,
+            outcome: report.outcome,
+            kind: report.error.as_ref().map(PollError::kind).unwrap_or_default(),
+            error: report.error_text().unwrap_or_default(),
         }
     }
 }
