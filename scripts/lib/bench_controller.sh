@@ -27,7 +27,7 @@ controller() {
   CONTROLLER_API=$(free_port) CONTROLLER_HEALTH=$(free_port)
   start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" "${@:2}" \
     --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
-    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" --advertise-address "127.0.0.1:$CONTROLLER_API" \
+    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" \
     --metrics-bind-address 0 --webhook-server-port "$(free_port)" --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH"
   CONTROLLER_PID=$STARTED_PID
   wait_for 30 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
@@ -105,7 +105,7 @@ many_catalogs() {
   } | kubectl apply -f - >/dev/null
   wait_for 900 serve_all "$CONTROLLER_CATALOGS"
   say "$CONTROLLER_CATALOGS ClusterCatalogs are served after $(elapsed "$began")"
-  # The followers copy, and the leader learns of the rest.
+  # The other replicas pull.
   sleep 60
 
   revision=$(etcd_revision)

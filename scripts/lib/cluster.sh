@@ -71,8 +71,7 @@ clustercatalog() {
 # serving: number of ClusterCatalogs that are Serving.
 serving() { kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length'; }
 
-# make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority. Replicas are found by address and
-# trusted by the name of the service.
+# make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority.
 make_service_certificate() {
   local ca
   ca=$(dirname "$REGISTRY_CA")

@@ -113,6 +113,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     (
         "catalog-mirror-controller",
         &[
+            "catalog-mirror-sync",
             "aws-lc-rs",
             "aws-lc-sys",
             "gix-pack",

@@ -1,4 +1,4 @@
-//! TokenAccess to pages that are not for all: the API server authenticates the token and its user is asked for a right.
+//! Access to /metrics: the API server authenticates the token, and decides whether its user may `get` the path.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use k8s_openapi::api::{
-    authentication::v1::{SelfSubjectReview, TokenReview, TokenReviewSpec, UserInfo},
+    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
@@ -29,73 +29,57 @@ const REVIEWS_MAX: usize = 4;
 /// Maximum time for the review of one token.
 const REVIEW_TIME: Duration = Duration::from_secs(10);
 
-/// Right that a user needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Right {
-    /// To `get` the path `/metrics`, as the API server's roles say.
-    Metrics,
-    /// To be the user of this process: another replica.
-    Replica,
-}
-
-/// Answers of the API server, by the hash of the token.
+/// Answers of the API server.
 pub(crate) struct TokenAccess {
     client: Client,
-    right: Right,
-    known: Mutex<HashMap<Sha256, (Verdict, Instant)>>,
+    /// Status by the hash of a token: 200, 401 for one that is not valid, or 403 for a user without the right.
+    known: Mutex<HashMap<Sha256, (StatusCode, Instant)>>,
     reviews: Semaphore,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Allowed,
-    /// The token is not valid (401).
-    Unknown,
-    /// The user does not have the right (403).
-    Forbidden,
 }
 
 impl TokenAccess {
     /// Asks with this client, whose user needs the role `system:auth-delegator` or the same rules.
-    pub(crate) fn new(client: Client, right: Right) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
-            right,
             known: Mutex::default(),
             reviews: Semaphore::new(REVIEWS_MAX),
         }
     }
 
-    async fn verdict(&self, token: &str) -> Result<Verdict, StatusCode> {
+    /// Returns 200 for a token whose user may see the page, else the status of the refusal.
+    async fn status(&self, token: &str) -> StatusCode {
         let hash = Sha256::of(token.as_bytes());
-        if let Some(verdict) = self.known(hash) {
-            return Ok(verdict);
+        if let Some(status) = self.known(hash) {
+            return status;
         }
         // Refused, not queued: requests that wait hold connections.
-        let _permit = self.reviews.try_acquire().map_err(|_| StatusCode::TOO_MANY_REQUESTS)?;
-        let verdict = match timeout(REVIEW_TIME, self.review(token)).await {
-            Ok(Ok(verdict)) => verdict,
+        let Ok(_permit) = self.reviews.try_acquire() else {
+            return StatusCode::TOO_MANY_REQUESTS;
+        };
+        let status = match timeout(REVIEW_TIME, self.review(token)).await {
+            Ok(Ok(status)) => status,
             Ok(Err(error)) => {
-                tracing::warn!(right = ?self.right, error = model::text::chain(&error), "cannot review access");
-                return Err(StatusCode::SERVICE_UNAVAILABLE);
+                tracing::warn!(error = model::text::chain(&error), "cannot review access to /metrics");
+                return StatusCode::SERVICE_UNAVAILABLE;
             }
-            Err(_) => return Err(StatusCode::SERVICE_UNAVAILABLE),
+            Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, (_, since)| since.elapsed() < FRESH);
         if known.len() < TOKENS_MAX {
-            known.insert(hash, (verdict, Instant::now()));
+            known.insert(hash, (status, Instant::now()));
         }
-        Ok(verdict)
+        status
     }
 
-    fn known(&self, hash: Sha256) -> Option<Verdict> {
+    fn known(&self, hash: Sha256) -> Option<StatusCode> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (verdict, since) = known.get(&hash)?;
-        (since.elapsed() < FRESH).then_some(*verdict)
+        let (status, since) = known.get(&hash)?;
+        (since.elapsed() < FRESH).then_some(*status)
     }
 
-    async fn review(&self, token: &str) -> Result<Verdict, kube::Error> {
+    async fn review(&self, token: &str) -> Result<StatusCode, kube::Error> {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: Some(token.to_owned()),
@@ -107,30 +91,16 @@ impl TokenAccess {
         let reviewed = reviews.create(&PostParams::default(), &review).await?;
         let status = reviewed.status.unwrap_or_default();
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
-            return Ok(Verdict::Unknown);
+            return Ok(StatusCode::UNAUTHORIZED);
         };
-        let is_allowed = match self.right {
-            Right::Metrics => {
-                let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-                let reviewed = reviews.create(&PostParams::default(), &access_of(user)).await?;
-                reviewed.status.is_some_and(|status| status.allowed)
-            }
-            Right::Replica => user.username.is_some() && user.username == own_user(&self.client).await?,
-        };
-        match is_allowed {
-            true => Ok(Verdict::Allowed),
-            false => Ok(Verdict::Forbidden),
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let reviewed = reviews.create(&PostParams::default(), &access_of(user)).await?;
+        if reviewed.status.is_some_and(|status| status.allowed) {
+            Ok(StatusCode::OK)
+        } else {
+            Ok(StatusCode::FORBIDDEN)
         }
     }
-}
-
-/// Returns the name of the user of this process.
-pub(crate) async fn own_user(client: &Client) -> Result<Option<String>, kube::Error> {
-    let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
-    let reviewed = reviews
-        .create(&PostParams::default(), &SelfSubjectReview::default())
-        .await?;
-    Ok(reviewed.status.and_then(|status| status.user_info?.username))
 }
 
 fn access_of(user: UserInfo) -> SubjectAccessReview {
@@ -155,11 +125,9 @@ pub(crate) async fn check(State(access): State<Arc<TokenAccess>>, request: Reque
     let Some(token) = bearer(request.headers()) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    match access.verdict(token).await {
-        Ok(Verdict::Allowed) => next.run(request).await,
-        Ok(Verdict::Unknown) => StatusCode::UNAUTHORIZED.into_response(),
-        Ok(Verdict::Forbidden) => StatusCode::FORBIDDEN.into_response(),
-        Err(status) => status.into_response(),
+    match access.status(token).await {
+        StatusCode::OK => next.run(request).await,
+        refused => refused.into_response(),
     }
 }
 

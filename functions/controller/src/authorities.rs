@@ -8,95 +8,58 @@ use std::{
 };
 
 use anyhow::Context;
+use publish::Mirror;
 use tokio::time::sleep;
 
-use crate::{flags::Flags, reconcile::Reconciler, replicas::Follower};
-
-/// File with the authority of OpenShift's certificates for services, in each pod.
-const SERVICE_CA: &str = "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt";
+use crate::schedule::LastPolls;
 
 /// Time between two looks at the files. The kubelet brings a changed Secret or ConfigMap within a minute or two.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Files whose certificates are trusted besides the system's.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Authorities {
-    /// Folder of authorities for registries, and for the replica that leads.
-    folder: Option<PathBuf>,
-    /// Files of authorities for the replica that leads. They need not exist.
-    for_leader: Vec<PathBuf>,
-}
-
 /// Paths and bytes of files, to see whether they change.
 type Content = Vec<(PathBuf, Vec<u8>)>;
 
-impl Authorities {
-    /// Returns the files that the flags name. The leader's certificate may be signed by that of `ca.crt` beside the own certificate.
-    pub(crate) fn of(flags: &Flags) -> Self {
-        let beside = flags.tls_cert.as_deref().map(|file| file.with_file_name("ca.crt"));
-        Self {
-            folder: flags.pull_cas_dir.clone(),
-            for_leader: beside.into_iter().chain([SERVICE_CA.into()]).collect(),
+/// Returns the files of authorities for registries: those of the folder with the ending `.crt`, as containers/image reads it
+/// (containers-certs.d(5)).
+///
+/// # Errors
+/// If the folder cannot be read.
+pub(crate) fn certificates(folder: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    let Some(folder) = folder else {
+        return Ok(Vec::new());
+    };
+    files(folder, "crt").with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))
+}
+
+fn content(folder: &Path) -> anyhow::Result<Content> {
+    let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
+    let content: io::Result<_> = certificates(Some(folder))?.into_iter().map(read).collect();
+    Ok(content?)
+}
+
+/// Uses the files of the folder as they are from now on, whenever they change, until it is dropped. All catalogs are polled after
+/// a change, because some may have waited for it.
+pub(crate) async fn watch(folder: PathBuf, mirror: Arc<Mirror>, polls: Arc<LastPolls>) {
+    let mut known = content(&folder).ok();
+    loop {
+        sleep(LOOK_INTERVAL).await;
+        // Files that cannot be read are being replaced.
+        let Ok(found) = content(&folder) else { continue };
+        if known.as_ref() == Some(&found) {
+            continue;
         }
-    }
-
-    /// Returns the files for registries: those of the folder with the ending `.crt`, as containers/image reads it
-    /// (containers-certs.d(5)).
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
-    pub(crate) fn for_registries(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let Some(folder) = self.folder.as_deref() else {
-            return Ok(Vec::new());
-        };
-        files(folder, "crt").with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))
-    }
-
-    /// Returns the files for the replica that leads, those for registries among them.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
-    pub(crate) fn for_leader(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let mut files = self.for_registries()?;
-        files.extend(self.for_leader.iter().filter(|file| file.is_file()).cloned());
-        Ok(files)
-    }
-
-    fn content(&self) -> anyhow::Result<Content> {
-        let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
-        let content: io::Result<_> = self.for_leader()?.into_iter().map(read).collect();
-        Ok(content?)
-    }
-
-    /// Uses the files as they are from now on, whenever they change, until it is dropped. All catalogs are polled after a change,
-    /// because some may have waited for it.
-    pub(crate) async fn watch(self, reconciler: Arc<Reconciler>, follower: Arc<Follower>) {
-        let mut known = self.content().ok();
-        loop {
-            sleep(LOOK_INTERVAL).await;
-            // Files that cannot be read are being replaced.
-            let Ok(content) = self.content() else { continue };
-            if known.as_ref() == Some(&content) {
-                continue;
+        let files: Vec<PathBuf> = found.iter().map(|(file, _)| file.clone()).collect();
+        known = Some(found);
+        match mirror.trust_ca_files(&files) {
+            Ok(()) => {
+                polls.poll_all();
+                tracing::info!("the certificates of authorities have changed");
             }
-            known = Some(content);
-            match self.use_now(&reconciler, &follower) {
-                Ok(()) => tracing::info!("the certificates of authorities have changed"),
-                Err(error) => {
-                    tracing::warn!(
-                        error = format!("{error:#}"),
-                        "cannot use the changed certificates of authorities; those before stay in use"
-                    );
-                }
-            }
+            Err(error) => tracing::warn!(
+                error = model::text::chain(&error),
+                "cannot use the changed certificates of authorities; those before stay in use"
+            ),
         }
-    }
-
-    fn use_now(&self, reconciler: &Reconciler, follower: &Follower) -> anyhow::Result<()> {
-        reconciler.mirror.trust_ca_files(&self.for_registries()?)?;
-        follower.forget_link();
-        reconciler.poll_all();
-        Ok(())
     }
 }
 
@@ -114,27 +77,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn authorities_are_the_crt_files_of_the_folder_and_those_for_the_leader_that_exist() {
+    fn certificates_are_the_crt_files_of_the_folder() {
         let folder = std::env::temp_dir().join(format!("controller-authorities-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         for name in ["b.crt", "a.crt", "key.pem"] {
             fs::write(folder.join(name), name).unwrap();
         }
-        let mut authorities = Authorities {
-            folder: Some(folder.clone()),
-            for_leader: vec![folder.join("key.pem"), folder.join("absent")],
-        };
-        assert_eq!(
-            authorities.for_registries().unwrap(),
-            [folder.join("a.crt"), folder.join("b.crt")]
-        );
-        let content = authorities.content().unwrap();
-        let bytes: Vec<&[u8]> = content.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-        assert_eq!(bytes, [b"a.crt".as_slice(), b"b.crt", b"key.pem"]);
+        let expected = ["a.crt", "b.crt"].map(|name| (folder.join(name), name.as_bytes().to_vec()));
+        assert_eq!(content(&folder).unwrap(), expected);
         fs::remove_dir_all(&folder).unwrap();
-        let error = format!("{:#}", authorities.for_leader().unwrap_err());
+        let error = format!("{:#}", certificates(Some(&folder)).unwrap_err());
         assert!(error.contains("--pull-cas-dir"), "{error}");
-        authorities.folder = None;
-        assert!(authorities.for_leader().unwrap().is_empty());
+        assert!(certificates(None).unwrap().is_empty());
     }
 }

@@ -156,18 +156,18 @@ impl ClusterCatalog {
 }
 
 impl CatalogStatus {
-    /// Returns a condition by its type.
-    pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
-        self.conditions.iter().find(|condition| condition.type_ == kind)
-    }
-
     /// True if the content is served, as far as the status tells.
     pub(crate) fn is_serving(&self) -> bool {
-        self.condition("Serving")
-            .is_some_and(|condition| condition.status == "True")
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.type_ == "Serving" && condition.status == "True")
     }
 
-    /// Returns `REPOSITORY@DIGEST` of the content, if some is served.
+    /// Returns `REPOSITORY@DIGEST` of the content that clients expect; `None` if none is served.
+    pub(crate) fn served(&self) -> Option<&str> {
+        self.resolved().filter(|_| self.is_serving())
+    }
+
+    /// Returns `REPOSITORY@DIGEST` of the content that was published last.
     pub(crate) fn resolved(&self) -> Option<&str> {
         let image = self.resolved_source.as_ref()?.image.as_ref()?;
         Some(&image.reference)

@@ -7,9 +7,9 @@ use crate::catalog::{CatalogStatus, CatalogUrls, ResolvedImage, ResolvedSource};
 /// Type of the condition that tells whether the content is served.
 const SERVING: &str = "Serving";
 /// Type of the condition that tells whether the last poll succeeded.
-pub(crate) const PROGRESSING: &str = "Progressing";
+const PROGRESSING: &str = "Progressing";
 /// Reason of an error that only a change of the object can end.
-pub(crate) const BLOCKED: &str = "Blocked";
+const BLOCKED: &str = "Blocked";
 
 /// Maximum number of bytes of a message. The CustomResourceDefinition allows 32,768 characters, and refuses the status otherwise.
 const MESSAGE_MAX: usize = 32_768;
@@ -77,8 +77,7 @@ pub(crate) fn next_status(
             status.last_unpacked = Some(unpacked.clone());
         }
         Fact::Failed { message, is_terminal } => {
-            let reason = if *is_terminal { BLOCKED } else { "Retrying" };
-            set(PROGRESSING, !is_terminal, reason, message);
+            set(PROGRESSING, !is_terminal, failure_reason(*is_terminal), message);
         }
         Fact::Unavailable => {
             // catalogd first writes that nothing is served, so that `Serving` comes before `Progressing` in a new status.
@@ -92,6 +91,11 @@ pub(crate) fn next_status(
         }
     }
     status
+}
+
+/// Returns the reason that conditions and events give for a failure.
+pub(crate) const fn failure_reason(is_terminal: bool) -> &'static str {
+    if is_terminal { BLOCKED } else { "Retrying" }
 }
 
 fn without_content(status: &mut CatalogStatus) {

@@ -1,6 +1,6 @@
 //! The command line: the flags of catalogd v1.11.0 with its defaults, and `--store`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
     Arg, ArgAction, Args, Command, FromArgMatches,
@@ -61,14 +61,10 @@ pub(crate) struct Flags {
         default_value = "catalogd-service.olmv1-system.svc"
     )]
     pub(crate) external_address: String,
-    /// Address of this replica's HTTP API for the other replicas, IP:PORT. Default: that of the host name, with the port of
-    /// --catalogs-server-addr.
-    #[arg(long, value_name = "IP:PORT")]
-    pub(crate) advertise_address: Option<SocketAddr>,
     /// Folder for the default store.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/")]
     pub(crate) cache_dir: PathBuf,
-    /// Store: a folder or s3://BUCKET[/PREFIX]. Default: the folder catalog-mirror in --cache-dir.
+    /// Store that all replicas share: a folder or s3://BUCKET[/PREFIX]. Default: one for each, the folder catalog-mirror in --cache-dir.
     #[arg(long, value_name = "DIR|S3", value_parser = OsStringValueParser::new().try_map(StorePlace::parse))]
     pub(crate) store: Option<StorePlace>,
     /// Time between two removals of catalogs that have no ClusterCatalog from the default store, such as 12h0m0s.

@@ -17,7 +17,7 @@ pub(crate) const RETRY_TIME: Duration = Duration::from_secs(26);
 #[derive(Debug, Default)]
 pub(crate) struct SeenLease(Option<(LeaseSpec, Instant)>);
 
-/// LeaseDecision about a Lease.
+/// Decision about a Lease.
 #[derive(Debug, PartialEq)]
 pub(crate) enum LeaseDecision {
     /// Write this. The write must fail if another replica has written meanwhile.
@@ -27,18 +27,6 @@ pub(crate) enum LeaseDecision {
 }
 
 impl SeenLease {
-    /// Returns the holder. Empty if the Lease is free or was never read.
-    pub(crate) fn holder(&self) -> &str {
-        let seen = self.0.as_ref();
-        seen.and_then(|(spec, _)| spec.holder_identity.as_deref())
-            .unwrap_or_default()
-    }
-
-    /// Returns the time of the first read that returned the Lease as it is now; `None` if it was never read.
-    pub(crate) fn since(&self) -> Option<Instant> {
-        self.0.as_ref().map(|(_, since)| *since)
-    }
-
     /// Decides for the replica `me` about the Lease that was read now; `None` if there is none.
     pub(crate) fn decide(
         &mut self,

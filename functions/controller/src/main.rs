@@ -13,15 +13,15 @@ mod named;
 mod poll;
 mod reconcile;
 mod registries_conf;
-mod replicas;
 mod run;
 mod schedule;
 mod secrets;
+mod served;
 mod spec;
-mod token;
 mod webhook;
 mod wiring;
 mod worker;
+mod write;
 
 use std::process::ExitCode;
 

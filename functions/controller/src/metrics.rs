@@ -13,6 +13,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::election::Role;
+
 /// Shortest time that is told apart, in seconds: an object that needs nothing. Ten buckets of the factor four reach 4 minutes.
 const SHORTEST: f64 = 0.001;
 
@@ -22,8 +24,8 @@ pub(crate) struct ControllerMetrics {
     done: Family<OutcomeLabels, Counter>,
     seconds: Histogram,
     queue: Gauge,
-    /// Value 1 while another program has the Lease, else 0.
-    pub(crate) other_program: Gauge,
+    leader: Gauge,
+    other_program: Gauge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,11 +53,22 @@ impl ControllerMetrics {
             metrics.queue.clone(),
         );
         registry.register(
+            "controller_leader",
+            "1 if this replica works on the ClusterCatalogs",
+            metrics.leader.clone(),
+        );
+        registry.register(
             "controller_other_program",
             "1 while another program has the Lease, such as catalogd",
             metrics.other_program.clone(),
         );
         metrics
+    }
+
+    /// Sets the gauges of the role to 1 or 0.
+    pub(crate) fn set_role(&self, role: &Role) {
+        self.leader.set((*role == Role::Leader).into());
+        self.other_program.set(matches!(role, Role::BesideOther(_)).into());
     }
 
     /// Begins the reconciliation of one object. It ends when the answer is dropped.
@@ -80,6 +93,7 @@ impl Default for ControllerMetrics {
             done,
             seconds: Histogram::new(exponential_buckets(SHORTEST, 4.0, 10)),
             queue: Gauge::default(),
+            leader: Gauge::default(),
             other_program: Gauge::default(),
         }
     }

@@ -1,121 +1,145 @@
-//! The work beside another program that has the Lease, such as catalogd: this one holds what the statuses name, so that it can take
-//! over without a gap. It writes no object.
+//! The work of a replica that does not lead: it holds what the statuses name, so that it serves the same and can take over without a
+//! gap. It writes no object.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event, EventType};
-use model::{CatalogName, Current, Key};
-use publish::PollOptions;
+use kube::runtime::events::Recorder;
 use serde_json::json;
-use store::{Store, StoreExt};
-use tokio::{task::JoinSet, time::sleep};
-use tokio_util::task::AbortOnDropHandle;
+use store::{ReadError, Store};
+use tokio::{sync::watch, task::JoinSet, time::sleep};
 
-use crate::{catalog::ClusterCatalog, election::LEASE, reconcile::Reconciler, replicas::Follower, spec};
+use crate::{
+    catalog::ClusterCatalog,
+    election::{LEASE, Role},
+    poll::Puller,
+    served::Served,
+    spec,
+    write::warn,
+};
 
 /// Time between two looks at the statuses.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Wait after an image that could not be pulled.
 const RETRY: Duration = Duration::from_secs(30);
 
-impl Reconciler {
-    /// Pulls what the statuses name whenever another program has the Lease, until it is dropped.
-    pub(crate) async fn hold_named(self: &Arc<Self>, follower: &Follower) {
-        let mut known_other = None;
-        // A registry that hangs holds up its own catalog only.
-        let mut pulls = JoinSet::new();
-        // Time before which a catalog is not pulled again; `None` while it is pulled.
-        let mut waiting: HashMap<String, Option<Instant>> = HashMap::new();
-        loop {
-            sleep(LOOK_INTERVAL).await;
-            let other = follower.other_program();
-            self.metrics.other_program.set(other.is_some().into());
-            while let Some(pulled) = pulls.try_join_next() {
-                let Ok((name, is_held)) = pulled else { continue };
-                match is_held {
-                    true => waiting.remove(&name),
-                    false => waiting.insert(name, Some(Instant::now() + RETRY)),
-                };
-            }
-            if let Some(other) = &other {
-                if known_other.as_ref() != Some(other) {
-                    self.tell_other(other).await;
-                }
-                waiting.retain(|_, next| next.is_none_or(|next| Instant::now() < next));
-                for object in self.objects.state() {
-                    let name = object.name().to_owned();
-                    if !waiting.contains_key(&name) {
-                        waiting.insert(name.clone(), None);
-                        let this = Arc::clone(self);
-                        // A task of its own: a catalog whose pull panics is tried again.
-                        let holding = tokio::spawn(async move { this.hold(&object).await });
-                        let holding = AbortOnDropHandle::new(holding);
-                        pulls.spawn(async move { (name, holding.await.unwrap_or(false)) });
-                    }
-                }
-            }
-            known_other = other;
-        }
-    }
+/// State of the pull of what a status names.
+enum Named {
+    /// It is being pulled.
+    Running,
+    /// The store has this reference.
+    Held(String),
+    /// It failed, and is tried again then.
+    Failed(Instant),
+}
 
-    /// Publishes to the own store what a status names. Returns false if that failed.
-    async fn hold(&self, object: &ClusterCatalog) -> bool {
-        let Some(reference) = object.status.resolved().filter(|_| object.status.is_serving()) else {
-            return true;
-        };
-        if serves(&*self.store, object.name(), reference).await {
-            return true;
+/// Pulls what the statuses name while another replica with another store leads, or another program, until it is dropped.
+pub(crate) async fn hold_named(served: Arc<Served>, puller: Arc<Puller>, listed: watch::Receiver<bool>) {
+    // A registry that hangs holds up its own catalog only.
+    let mut pulls = JoinSet::new();
+    let mut named: HashMap<String, Named> = HashMap::new();
+    loop {
+        sleep(LOOK_INTERVAL).await;
+        while let Some(pulled) = pulls.try_join_next() {
+            let Ok((name, state)) = pulled else { continue };
+            named.insert(name, state);
         }
-        let mut named = object.clone();
-        named.metadata.annotations = None;
-        named.spec = json!({"source": {"type": "Image", "image": {"ref": reference}}});
-        let Ok(catalog) = spec::catalog(&named) else {
-            return false;
-        };
-        if let Err(error) = self.prepare_pull().await {
-            tracing::warn!(error = model::text::chain(&error), "cannot pull what a status names");
-            return false;
+        if !served.follows_statuses() {
+            named.retain(|_, state| matches!(state, Named::Running));
+            continue;
         }
-        let options = PollOptions {
-            accept_gone: true,
-            ..PollOptions::default()
-        };
-        self.mirror.poll(&catalog, options).await.error.is_none()
-    }
-
-    async fn tell_other(&self, other: &str) {
-        let note = format!(
-            "{other} has the Lease; catalog-mirror-controller serves what the statuses name, and writes nothing"
-        );
-        tracing::warn!(holder = other, "another program has the Lease");
-        let event = Event {
-            type_: EventType::Warning,
-            reason: "OtherProgramLeads".to_owned(),
-            note: Some(note),
-            action: "Wait".to_owned(),
-            secondary: None,
-        };
-        let lease = ObjectReference {
-            api_version: Some("coordination.k8s.io/v1".to_owned()),
-            kind: Some("Lease".to_owned()),
-            name: Some(LEASE.to_owned()),
-            namespace: Some(self.namespace.clone()),
-            ..ObjectReference::default()
-        };
-        self.send(&event, &lease).await;
+        for object in served.objects.state() {
+            let Some(reference) = object.status.served() else {
+                continue;
+            };
+            let is_settled = match named.get(object.name()) {
+                Some(Named::Running) => true,
+                Some(Named::Held(held)) => held == reference,
+                Some(Named::Failed(next)) => Instant::now() < *next,
+                None => false,
+            };
+            if !is_settled {
+                named.insert(object.name().to_owned(), Named::Running);
+                let (reference, served, puller) = (reference.to_owned(), Arc::clone(&served), Arc::clone(&puller));
+                pulls.spawn(async move {
+                    let is_held = !served.is_behind(&object).await || pull(&object, &reference, &puller).await;
+                    let state = if is_held {
+                        Named::Held(reference)
+                    } else {
+                        Named::Failed(Instant::now() + RETRY)
+                    };
+                    (object.name().to_owned(), state)
+                });
+            }
+        }
+        if served.has_own_store && *listed.borrow() {
+            let kept = |object: &Arc<ClusterCatalog>| !object.is_unavailable() && !object.is_deleted();
+            let kept = served.objects.state().into_iter().filter(kept);
+            remove_others(&*served.store, &kept.map(|object| object.name().to_owned()).collect()).await;
+        }
     }
 }
 
-/// Returns true if the store has the content of the image `REPOSITORY@DIGEST`.
-pub(crate) async fn serves(store: &dyn Store, name: &str, reference: &str) -> bool {
-    let (Ok(name), Some((_, digest))) = (name.parse::<CatalogName>(), reference.rsplit_once('@')) else {
+/// Publishes an image to the own store. Returns false if that failed.
+async fn pull(object: &ClusterCatalog, reference: &str, puller: &Puller) -> bool {
+    let mut named = object.clone();
+    named.spec = json!({"source": {"type": "Image", "image": {"ref": reference}}});
+    let Ok(catalog) = spec::catalog(&named) else {
         return false;
     };
-    let found = store.read_document::<Current>(&Key::Current(name)).await;
-    matches!(found, Ok(Some((current, _))) if current.source.revision == digest)
+    match puller.poll(&catalog).await {
+        Ok(report) => report.error.is_none(),
+        Err(error) => {
+            tracing::warn!(error = model::text::chain(&error), "cannot pull what a status names");
+            false
+        }
+    }
+}
+
+/// Removes catalogs of other names from a store. A failure is logged only: the next time they are removed.
+pub(crate) async fn remove_others(store: &dyn Store, names: &BTreeSet<String>) {
+    let remove = async || -> Result<(), ReadError> {
+        for name in publish::catalog_names(store).await?.catalogs {
+            if !names.contains(name.as_str()) {
+                publish::remove(store, &name).await?;
+                tracing::info!(catalog = %name, "removed a catalog that has no ClusterCatalog");
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = remove().await {
+        tracing::warn!(
+            error = model::text::chain(&error),
+            "cannot remove catalogs without a ClusterCatalog"
+        );
+    }
+}
+
+/// Sends an event whenever another program gets the Lease, until the role is dropped.
+pub(crate) async fn tell_other(mut role: watch::Receiver<Role>, events: Recorder, namespace: String) {
+    let lease = ObjectReference {
+        api_version: Some("coordination.k8s.io/v1".to_owned()),
+        kind: Some("Lease".to_owned()),
+        name: Some(LEASE.to_owned()),
+        namespace: Some(namespace),
+        ..ObjectReference::default()
+    };
+    let mut known = Role::Follower;
+    while role.changed().await.is_ok() {
+        let now = role.borrow_and_update().clone();
+        if let Role::BesideOther(other) = &now
+            && now != known
+        {
+            tracing::warn!(holder = other, "another program has the Lease");
+            let note = format!(
+                "{other} has the Lease; catalog-mirror-controller serves what the statuses name, and writes nothing"
+            );
+            warn(&events, &lease, "Wait", "OtherProgramLeads", &note).await;
+        }
+        known = now;
+    }
 }

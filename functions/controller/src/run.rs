@@ -1,39 +1,36 @@
 //! The program: servers that run from the start, and the work of the leader.
 
 use std::{
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::Context;
-use axum::{Router, middleware, routing::get};
+use anyhow::Context as _;
+use axum::{Router, middleware};
 use futures_util::StreamExt;
 use http_api::HttpSettings;
 use kube::{
     Api, Client,
     runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
 };
-use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
-use publish::Mirror;
+use prometheus_client::registry::Registry;
 use reader::{PublishedCatalogs, ReaderSettings};
-use source::{Logins, RegistryRules};
-use store::{Store, StorePlace};
+use server::Server;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use upkeep::GcMetrics;
 
 use crate::{
-    access::{self, Right, TokenAccess},
-    authorities::Authorities,
+    access::{self, TokenAccess},
+    authorities,
     catalog::ClusterCatalog,
-    election::Election,
+    election::{Election, Role},
     flags::Flags,
     health::Health,
     metrics::ControllerMetrics,
-    reconcile::Reconciler,
-    replicas::{self, FollowSettings, Follower, Leadership},
-    secrets::ClusterSecrets,
-    token::OwnToken,
+    reconcile::Context,
+    served::{Served, refuse_behind},
     webhook, wiring,
     worker::Worker,
 };
@@ -60,24 +57,6 @@ pub(crate) fn run(flags: Flags) -> anyhow::Result<()> {
     ended
 }
 
-/// Parts that the servers and the leader share.
-pub(crate) struct Program {
-    pub(crate) flags: Flags,
-    pub(crate) client: Client,
-    pub(crate) place: StorePlace,
-    pub(crate) store: Arc<dyn Store>,
-    /// ClusterCatalogs as they are now.
-    pub(crate) objects: reflector::Store<ClusterCatalog>,
-    /// True once the ClusterCatalogs were listed.
-    pub(crate) listed: watch::Receiver<bool>,
-    /// Value 1 if this replica works on the ClusterCatalogs, else 0.
-    pub(crate) leading: Gauge,
-    pub(crate) leadership: Arc<Leadership>,
-    pub(crate) follower: Arc<Follower>,
-    /// Cancelled when the program stops.
-    pub(crate) stop: CancellationToken,
-}
-
 async fn serve(flags: Flags) -> anyhow::Result<()> {
     let started = Instant::now();
     let place = wiring::place(&flags);
@@ -88,7 +67,6 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         "" => config.default_namespace.clone(),
         namespace => namespace.to_owned(),
     };
-    let token = OwnToken::of(&config);
     let client = Client::try_from(config).context("cannot set up the client of the API server")?;
 
     let mut registry = Registry::with_prefix("catalog_mirror");
@@ -96,191 +74,126 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let requests = http_api::HttpMetrics::register(&mut registry);
     let collections = GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
-    let reconciles = ControllerMetrics::register(&mut registry);
-    let leading = Gauge::default();
-    registry.register(
-        "controller_leader",
-        "1 if this replica works on the ClusterCatalogs",
-        leading.clone(),
-    );
-    let listener = wiring::bind(&flags.catalogs_server_addr).await?;
-    let address = wiring::own_address(&flags, listener.local_addr()?.port()).await;
-    let election = Election::new(client.clone(), &namespace, address);
-    let authorities = Authorities::of(&flags);
-    let follower = Arc::new(Follower::new(FollowSettings {
-        me: election.me().to_owned(),
-        store: store.clone(),
-        owns_store: flags.store.is_none(),
-        link: wiring::link(&flags, authorities.clone(), token),
-    }));
-    let leadership = Arc::new(Leadership::default());
-    registry.register(
-        "controller_followers",
-        "replicas that report to this one, which leads",
-        leadership.metric.clone(),
-    );
-    registry.register(
-        "controller_behind",
-        "catalogs that this replica forwards to the leader, because it has not copied their state yet",
-        follower.metric.clone(),
-    );
-    let (logins, rules) = (Logins::default(), RegistryRules::default());
-    let mirror = Arc::new(wiring::mirror(
-        &authorities,
-        &place,
-        store.clone(),
-        &logins,
-        &rules,
-        polls.clone(),
-    )?);
+    let metrics = ControllerMetrics::register(&mut registry);
+    let puller = wiring::puller(&flags, &client, &place, store.clone(), polls.clone())?;
 
     // Everything that can be wrong is found before the first port is open.
     let api = wiring::server(&flags, connections, true)?;
     let stop = server::stop_on_signals()?;
     let (objects, watching) = watch_objects(&client, stop.clone());
-    let (is_listed, listed) = watch::channel(false);
-    let waiting = objects.clone();
-    // One task waits for all: of several that wait for a store of kube, it wakes the last one only.
-    tokio::spawn(async move { is_listed.send_replace(waiting.wait_until_ready().await.is_ok()) });
-    let program = Arc::new(Program {
-        client,
-        place,
-        store,
-        objects,
-        listed,
-        leading,
-        leadership,
-        follower,
-        stop: stop.clone(),
-        flags,
+    let listed = watch_list(objects.clone());
+    let role = Arc::new(watch::Sender::new(Role::Follower));
+    let served = Arc::new(Served {
+        objects: objects.clone(),
+        store: store.clone(),
+        has_own_store: flags.leader_elect && flags.store.is_none(),
+        role: role.subscribe(),
+        polls: Arc::default(),
     });
-    let health = program.health(started);
-    let mut tasks = vec![watching];
-    tasks.extend(program.probes(&health).await?);
-    tasks.extend(program.metrics(registry, polls).await?);
-    tasks.extend(program.webhook().await?);
-    tracing::info!(address = %listener.local_addr()?, store = %program.place, base = program.flags.base(), "serving");
+    let context = Arc::new(Context {
+        catalogs: Api::all(client.clone()),
+        objects: objects.clone(),
+        puller: Arc::new(puller),
+        store: store.clone(),
+        events: Recorder::new(client.clone(), NAME.into()),
+        metrics: metrics.clone(),
+        base: flags.base(),
+        polls: served.polls.clone(),
+    });
+    let health = Arc::new(Health {
+        served: served.clone(),
+        listed: listed.clone(),
+        started,
+        was_ready: false.into(),
+    });
+    let mut servers = Servers {
+        stop: stop.clone(),
+        tasks: vec![watching],
+    };
+    let beside = |has_tls| wiring::server(&flags, server::ServerMetrics::default(), has_tls);
+    if !matches!(flags.health_probe_bind_address.as_str(), "" | "0") {
+        servers
+            .start(beside(false)?, &flags.health_probe_bind_address, health.routes())
+            .await?;
+    }
+    if let Some(address) = flags.metrics_address()? {
+        let role = role.clone();
+        let page = server::MetricsPage::new(registry, move || {
+            polls.refresh(objects.state().iter().map(|object| object.name()));
+            metrics.set_role(&role.borrow());
+        });
+        let access = Arc::new(TokenAccess::new(client.clone()));
+        let page = page
+            .route()
+            .layer(middleware::from_fn_with_state(access, access::check));
+        servers.start(beside(true)?, address, page).await?;
+    }
+    // The API server speaks TLS only.
+    if flags.tls_cert.is_some() {
+        let address = format!(":{}", flags.webhook_server_port);
+        let server = beside(true)?.with_content();
+        servers.start(server, &address, webhook::routes()).await?;
+    }
     let settings = ReaderSettings {
         // Another replica may have published to the same store, and a status may name that state already.
-        freshness: program.place.freshness().min(POINTER_FRESHNESS),
+        freshness: place.freshness().min(POINTER_FRESHNESS),
         offload: http_api::offload,
         ..ReaderSettings::default()
     };
-    let catalogs = PublishedCatalogs::new(program.store.clone(), settings);
-    let routes = program.api(http_api::router(catalogs, HttpSettings::default(), requests));
-    tasks.push(tokio::spawn(api.run(listener, routes, stop.clone())));
-    let reconciler = program.reconciler(mirror, logins, rules, namespace, reconciles);
-    let watching = authorities.watch(reconciler.clone(), program.follower.clone());
-    let watching = AbortOnDropHandle::new(tokio::spawn(watching));
+    let catalogs = PublishedCatalogs::new(store, settings);
+    let gate = middleware::from_fn_with_state(served.clone(), refuse_behind);
+    let routes = http_api::router(catalogs, HttpSettings::default(), requests).layer(gate);
+    let address = servers.start(api, &flags.catalogs_server_addr, routes).await?;
+    tracing::info!(%address, store = %place, base = flags.base(), "serving");
 
+    let authorities = flags.pull_cas_dir.clone().map(|folder| {
+        let watching = authorities::watch(folder, context.puller.mirror.clone(), context.polls.clone());
+        AbortOnDropHandle::new(tokio::spawn(watching))
+    });
+    let election = flags
+        .leader_elect
+        .then(|| Election::new(client, &namespace, role.clone()));
     let worker = Worker {
-        reconciler,
+        context,
+        served,
+        listed,
+        role,
         collections,
-        program,
+        namespace,
+        removal_interval: flags.store.is_none().then_some(flags.gc_interval),
+        stop,
     };
     worker.run(election).await;
-    drop(watching);
-    for task in tasks {
+    drop(authorities);
+    for task in servers.tasks {
         task.await?;
     }
     Ok(())
 }
 
-impl Program {
-    fn health(&self, started: Instant) -> Arc<Health> {
-        Arc::new(Health {
-            objects: self.objects.clone(),
-            listed: self.listed.clone(),
-            store: self.store.clone(),
-            follower: self.follower.clone(),
-            started,
-            was_ready: false.into(),
-        })
-    }
+/// Servers that end with the program.
+struct Servers {
+    stop: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
 
-    /// Starts the server of the probes.
-    async fn probes(&self, health: &Arc<Health>) -> anyhow::Result<Option<JoinHandle<()>>> {
-        let address = match self.flags.health_probe_bind_address.as_str() {
-            "" | "0" => return Ok(None),
-            address => address,
-        };
-        self.start(address, health.clone().routes(), false).await.map(Some)
-    }
-
-    /// Returns the routes of the HTTP API: those of the catalogs, some of which another replica may answer, and the leader's list.
-    fn api(&self, catalogs: Router) -> Router {
-        let access = Arc::new(TokenAccess::new(self.client.clone(), Right::Replica));
-        let list = Router::new()
-            .route(replicas::LIST_PATH, get(replicas::answer))
-            .with_state(self.leadership.clone())
-            .layer(middleware::from_fn_with_state(access, access::check));
-        let forward = middleware::from_fn_with_state(self.follower.clone(), replicas::forward);
-        catalogs.layer(forward).merge(list)
-    }
-
-    /// Starts the server of `/metrics`.
-    async fn metrics(&self, registry: Registry, polls: publish::PollMetrics) -> anyhow::Result<Option<JoinHandle<()>>> {
-        let Some(address) = self.flags.metrics_address()? else {
-            return Ok(None);
-        };
-        let objects = self.objects.clone();
-        let page = server::MetricsPage::new(registry, move || {
-            let objects = objects.state();
-            polls.refresh(objects.iter().map(|object| object.name()));
-        });
-        let access = Arc::new(TokenAccess::new(self.client.clone(), Right::Metrics));
-        let routes = page
-            .route()
-            .layer(middleware::from_fn_with_state(access, access::check));
-        self.start(address, routes, true).await.map(Some)
-    }
-
-    /// Starts the webhook. The API server speaks TLS only.
-    async fn webhook(&self) -> anyhow::Result<Option<JoinHandle<()>>> {
-        if self.flags.tls_cert.is_none() {
-            return Ok(None);
-        }
-        let address = format!(":{}", self.flags.webhook_server_port);
-        let server = wiring::server(&self.flags, server::ServerMetrics::default(), true)?.with_content();
-        let listener = wiring::bind(&address).await?;
-        Ok(Some(tokio::spawn(server.run(
-            listener,
-            webhook::routes(),
-            self.stop.clone(),
-        ))))
-    }
-
-    /// Starts a server beside the HTTP API. Its connections are not counted.
-    async fn start(&self, address: &str, routes: Router, has_tls: bool) -> anyhow::Result<JoinHandle<()>> {
-        let server = wiring::server(&self.flags, server::ServerMetrics::default(), has_tls)?;
+impl Servers {
+    /// Starts a server. Returns its address.
+    async fn start(&mut self, server: Server, address: &str, routes: Router) -> anyhow::Result<SocketAddr> {
         let listener = wiring::bind(address).await?;
-        Ok(tokio::spawn(server.run(listener, routes, self.stop.clone())))
+        let address = listener.local_addr()?;
+        self.tasks
+            .push(tokio::spawn(server.run(listener, routes, self.stop.clone())));
+        Ok(address)
     }
+}
 
-    fn reconciler(
-        &self,
-        mirror: Arc<Mirror>,
-        logins: Logins,
-        rules: RegistryRules,
-        namespace: String,
-        metrics: ControllerMetrics,
-    ) -> Arc<Reconciler> {
-        Arc::new(Reconciler {
-            catalogs: Api::all(self.client.clone()),
-            objects: self.objects.clone(),
-            mirror,
-            store: self.store.clone(),
-            rules,
-            secrets: ClusterSecrets::new(self.client.clone(), self.flags.global_pull_secret.clone(), logins),
-            events: Recorder::new(self.client.clone(), NAME.into()),
-            metrics,
-            base: self.flags.base(),
-            leadership: self.leadership.clone(),
-            namespace,
-            last: Default::default(),
-            all_due: Default::default(),
-        })
-    }
+/// Returns a flag that becomes true once the objects were listed.
+fn watch_list(objects: reflector::Store<ClusterCatalog>) -> watch::Receiver<bool> {
+    let (is_listed, listed) = watch::channel(false);
+    // One task waits for all: of several that wait for a store of kube, it wakes the last one only.
+    tokio::spawn(async move { is_listed.send_replace(objects.wait_until_ready().await.is_ok()) });
+    listed
 }
 
 /// Starts the watch of all ClusterCatalogs, which every replica needs, and returns what it keeps up to date.

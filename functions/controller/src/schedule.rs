@@ -1,6 +1,12 @@
 //! The decision when a catalog is polled.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Notify;
 
 use crate::{catalog::ObjectVersion, conditions::Fact};
 
@@ -19,6 +25,51 @@ pub(crate) struct LastPoll {
     pub(crate) failures: u32,
     /// Time of the next poll; `None` if only a change of the object brings one.
     pub(crate) next: Option<Instant>,
+}
+
+/// The last work of this process on each catalog while it leads.
+#[derive(Default)]
+pub(crate) struct LastPolls {
+    polls: Mutex<HashMap<String, LastPoll>>,
+    /// Told when all catalogs should be looked at.
+    pub(crate) all_due: Notify,
+}
+
+impl LastPolls {
+    pub(crate) fn get(&self, name: &str) -> Option<LastPoll> {
+        self.lock().get(name).cloned()
+    }
+
+    pub(crate) fn set(&self, name: &str, poll: LastPoll) {
+        self.lock().insert(name.to_owned(), poll);
+    }
+
+    pub(crate) fn forget(&self, name: &str) {
+        self.lock().remove(name);
+    }
+
+    /// Forgets all work, so that each catalog is polled when its object is seen again.
+    pub(crate) fn forget_all(&self) {
+        self.lock().clear();
+    }
+
+    /// Lets each catalog be polled now.
+    pub(crate) fn poll_all(&self) {
+        self.forget_all();
+        self.all_due.notify_one();
+    }
+
+    /// Returns true if the last poll of a catalog has published its content, or found it published.
+    pub(crate) fn has_published(&self, name: &str) -> bool {
+        let polls = self.lock();
+        polls
+            .get(name)
+            .is_some_and(|last| matches!(last.fact, Fact::Stored { .. }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, LastPoll>> {
+        self.polls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An object, as far as the decision needs it.

@@ -2,16 +2,19 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Debug,
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
-use kube::{Api, Client};
+use k8s_openapi::api::{
+    authentication::v1::SelfSubjectReview,
+    core::v1::{Secret, ServiceAccount},
+};
+use kube::{Api, Client, api::PostParams};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use source::Logins;
 use tokio::{sync::Mutex, time::timeout};
-
-use crate::access::own_user;
 
 /// Time for which secrets are used without being read again. Catalogs that are polled in the same moment share them.
 const FRESH: Duration = Duration::from_secs(5);
@@ -95,13 +98,15 @@ impl ClusterSecrets {
             names.extend(self.secrets_of(account, problems).await?);
         }
         let mut auths = Map::new();
-        for name in names {
-            match self.auths(&name).await? {
+        for ObjectName { namespace, name } in names {
+            let what = format!("the secret {namespace}/{name}");
+            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
+            let found = get(&secrets, &name, &what).await?;
+            let secret = found.and_then(|secret| secret.ok_or_else(|| "does not exist".to_owned()));
+            match secret.and_then(auths_of) {
                 // A later secret wins, as in catalogd.
                 Ok(found) => auths.extend(found),
-                Err(problem) => {
-                    problems.insert(format!("the secret {}/{} {problem}", name.namespace, name.name));
-                }
+                Err(problem) => drop(problems.insert(format!("{what} {problem}"))),
             }
         }
         if auths.is_empty() {
@@ -116,8 +121,12 @@ impl ClusterSecrets {
 
     /// Returns the service account of this process. A person with a kubeconfig has none.
     async fn account(&self) -> Result<Option<ObjectName>, SecretsError> {
-        let user = own_user(&self.client).await;
-        let user = user.map_err(|error| SecretsError::Read("the own user name".to_owned(), error))?;
+        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
+        let review = reviews
+            .create(&PostParams::default(), &SelfSubjectReview::default())
+            .await
+            .map_err(|error| SecretsError::Read("the own user name".to_owned(), error))?;
+        let user = review.status.and_then(|status| status.user_info?.username);
         let account = user
             .as_deref()
             .and_then(|user| user.strip_prefix("system:serviceaccount:"));
@@ -137,13 +146,12 @@ impl ClusterSecrets {
     ) -> Result<Vec<ObjectName>, SecretsError> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &account.namespace);
         let what = format!("the service account {}/{}", account.namespace, account.name);
-        let found = match accounts.get_opt(&account.name).await {
+        let found = match get(&accounts, &account.name, &what).await? {
             Ok(found) => found,
-            Err(kube::Error::Api(status)) if status.code == 403 => {
-                problems.insert(format!("{what} may not be read by this program's role"));
+            Err(problem) => {
+                problems.insert(format!("{what} {problem}"));
                 None
             }
-            Err(error) => return Err(SecretsError::Read(what, error)),
         };
         let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
         Ok(references
@@ -154,26 +162,24 @@ impl ClusterSecrets {
             })
             .collect())
     }
+}
 
-    /// Returns the logins of one secret, or a problem of it that concerns no other secret.
-    async fn auths(&self, name: &ObjectName) -> Result<Result<Map<String, Value>, String>, SecretsError> {
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &name.namespace);
-        match secrets.get_opt(&name.name).await {
-            Ok(Some(secret)) => Ok(auths(secret)),
-            Ok(None) => Ok(Err("does not exist".to_owned())),
-            Err(kube::Error::Api(status)) if status.code == 403 => {
-                Ok(Err("may not be read by this program's role".to_owned()))
-            }
-            Err(error) => {
-                let what = format!("the secret {}/{}", name.namespace, name.name);
-                Err(SecretsError::Read(what, error))
-            }
+/// Reads an object, or returns a problem of it that concerns no other one.
+async fn get<K>(objects: &Api<K>, name: &str, what: &str) -> Result<Result<Option<K>, String>, SecretsError>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    match objects.get_opt(name).await {
+        Ok(found) => Ok(Ok(found)),
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            Ok(Err("may not be read by this program's role".to_owned()))
         }
+        Err(error) => Err(SecretsError::Read(what.to_owned(), error)),
     }
 }
 
 /// Returns the logins of a secret by registry. Never quotes it.
-fn auths(secret: Secret) -> Result<Map<String, Value>, String> {
+fn auths_of(secret: Secret) -> Result<Map<String, Value>, String> {
     let data = secret.data.unwrap_or_default();
     let parse = |key: &str| data.get(key).map(|bytes| serde_json::from_slice::<Value>(&bytes.0));
     let document = match (parse(".dockerconfigjson"), parse(".dockercfg")) {
@@ -208,10 +214,10 @@ mod tests {
     #[test]
     fn secret_of_both_formats_has_auths() {
         let entry = r#"{"quay.io": {"auth": "dTpw"}}"#;
-        let new = auths(secret(".dockerconfigjson", &format!(r#"{{"auths": {entry}}}"#))).unwrap();
+        let new = auths_of(secret(".dockerconfigjson", &format!(r#"{{"auths": {entry}}}"#))).unwrap();
         assert_eq!(new["quay.io"]["auth"], "dTpw");
-        assert_eq!(auths(secret(".dockercfg", entry)).unwrap(), new);
-        assert!(auths(secret(".dockerconfigjson", "{}")).unwrap().is_empty());
+        assert_eq!(auths_of(secret(".dockercfg", entry)).unwrap(), new);
+        assert!(auths_of(secret(".dockerconfigjson", "{}")).unwrap().is_empty());
     }
 
     #[test]
@@ -223,7 +229,7 @@ mod tests {
             (".dockercfg", r#"["hunter2"]"#),
             ("password", "hunter2"),
         ] {
-            let problem = auths(secret(key, text)).unwrap_err();
+            let problem = auths_of(secret(key, text)).unwrap_err();
             assert!(!problem.contains("hunter2"), "{problem}");
         }
     }

@@ -4,13 +4,13 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use config::{ConfigLoader, RegistryConfig};
-use kube::config::Kubeconfig;
+use kube::{Client, config::Kubeconfig};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use source::{Logins, RegistryRules, Sources};
 use store::{FolderStore, Store, StorePlace};
 use tokio::net::TcpListener;
 
-use crate::{authorities::Authorities, flags::Flags, replicas::LinkSettings, token::OwnToken};
+use crate::{authorities::certificates, flags::Flags, poll::Puller, secrets::ClusterSecrets};
 
 /// Folder of the default store in the cache folder. catalogd removes it there when it starts, as all that it does not know.
 const STORE_FOLDER: &str = "catalog-mirror";
@@ -66,18 +66,18 @@ pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
     }
 }
 
-/// Returns the mirror that polls and publishes.
-pub(crate) fn mirror(
-    authorities: &Authorities,
+/// Returns the mirror that polls and publishes, with the settings of the cluster.
+pub(crate) fn puller(
+    flags: &Flags,
+    client: &Client,
     place: &StorePlace,
     store: Arc<dyn Store>,
-    logins: &Logins,
-    rules: &RegistryRules,
     metrics: PollMetrics,
-) -> anyhow::Result<Mirror> {
+) -> anyhow::Result<Puller> {
+    let (logins, rules) = (Logins::default(), RegistryRules::default());
     let mut loader = ConfigLoader::new(Duration::ZERO);
     loader.registries(RegistryConfig {
-        ca_files: authorities.for_registries()?,
+        ca_files: certificates(flags.pull_cas_dir.as_deref())?,
         ..RegistryConfig::default()
     });
     let mut config = loader.finish()?;
@@ -87,36 +87,11 @@ pub(crate) fn mirror(
         identity: place.wants_identity(),
         ..MirrorSettings::with_limits(&config.limits)
     };
-    Ok(Mirror::new(images, store, settings, metrics))
-}
-
-/// Returns the settings for requests to the replica that leads. Its certificate is valid for the name of the service.
-pub(crate) fn link(flags: &Flags, authorities: Authorities, token: OwnToken) -> LinkSettings {
-    let host = &flags.external_address;
-    LinkSettings {
-        scheme: if flags.tls_cert.is_some() { "https" } else { "http" },
-        host: host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host).to_owned(),
-        authorities,
-        token,
-    }
-}
-
-/// Returns the address under which other replicas reach the HTTP API; `None` if it is not known.
-pub(crate) async fn own_address(flags: &Flags, port: u16) -> Option<String> {
-    if let Some(address) = flags.advertise_address {
-        return Some(address.to_string());
-    }
-    // The kubelet writes the address of a pod and its host name into /etc/hosts.
-    let host = std::env::var("HOSTNAME").ok()?;
-    let found = tokio::net::lookup_host((host.as_str(), port)).await;
-    let address = found.ok()?.find(|address| !address.ip().is_loopback());
-    if address.is_none() {
-        tracing::warn!(
-            host,
-            "the host name has no address, so other replicas cannot find this one: set --advertise-address"
-        );
-    }
-    address.map(|address| address.to_string())
+    Ok(Puller {
+        mirror: Arc::new(Mirror::new(images, store, settings, metrics)),
+        secrets: ClusterSecrets::new(client.clone(), flags.global_pull_secret.clone(), logins),
+        rules,
+    })
 }
 
 /// Returns a server with the limits of this program, and with TLS if there is a certificate.

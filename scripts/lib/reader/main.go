@@ -49,6 +49,7 @@ type result struct {
 	Reads    int64    `json:"reads"`
 	Wrong    int64    `json:"wrong"`
 	Failed   int64    `json:"failed"`
+	Retried  int64    `json:"retried"`
 	Late     int64    `json:"late"`
 	MedianMs int64    `json:"medianMs"`
 	P99Ms    int64    `json:"p99Ms"`
@@ -150,6 +151,8 @@ func (p *program) change(name string, offset, updates int) {
 		p.waits = append(p.waits, time.Since(began).Milliseconds())
 		p.mutex.Unlock()
 		clear(read)
+		// The replicas see the status when their watch brings it.
+		time.Sleep(200 * time.Millisecond)
 		for range lines(p.replicas) {
 			hash, err := p.read(base)
 			atomic.AddInt64(&p.result.Reads, 1)
@@ -212,18 +215,25 @@ func (p *program) wait(name, ref string) string {
 	return ""
 }
 
+// read returns the hash of the content. It tries again where an answer asks for that, as operator-controller does after any error.
 func (p *program) read(base string) (string, error) {
-	response, err := p.catalogs.Get(base + "/api/v1/all")
-	if err != nil {
-		return "", err
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		response, err := p.catalogs.Get(base + "/api/v1/all")
+		if err != nil {
+			return "", err
+		}
+		hash := sha256.New()
+		_, err = io.Copy(hash, response.Body)
+		response.Body.Close()
+		if err != nil {
+			return "", err
+		}
+		if response.StatusCode == http.StatusOK {
+			return hex.EncodeToString(hash.Sum(nil)), nil
+		}
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || time.Now().After(end) {
+			return "", fmt.Errorf("%s", response.Status)
+		}
+		atomic.AddInt64(&p.result.Retried, 1)
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s", response.Status)
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, response.Body); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

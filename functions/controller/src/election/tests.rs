@@ -43,7 +43,8 @@ async fn answer(State(cluster): State<Cluster>, method: Method, body: Bytes) -> 
 impl Cluster {
     fn candidate(&self) -> Election {
         let service = Router::new().fallback(answer).with_state(self.clone());
-        Election::new(Client::new(service, "default"), "olmv1-system", None)
+        let role = Arc::new(watch::Sender::new(Role::Follower));
+        Election::new(Client::new(service, "default"), "olmv1-system", role)
     }
 
     fn holder(&self) -> String {
@@ -52,6 +53,11 @@ impl Cluster {
             .as_str()
             .unwrap_or_default()
             .to_owned()
+    }
+
+    /// Gives the Lease to a program that leaves the annotations alone.
+    fn set_holder(&self, holder: &str) {
+        self.0.lock().unwrap().0["spec"]["holderIdentity"] = json!(holder);
     }
 
     fn annotate(&self, annotations: Value) {
@@ -81,12 +87,13 @@ async fn released_lease_is_acquired_at_the_next_try() {
         sleep(Duration::from_secs(300)).await;
         assert_eq!(cluster.holder(), me, "it is renewed");
     };
-    let holding = first.hold(&stop, |_| {});
+    let holding = first.hold(&stop);
     tokio::select! {
         () = waiting => {}
         () = holding => panic!("the Lease was lost"),
         _ = second.acquire(&stop) => panic!("there are two leaders"),
     }
+    assert_eq!(*second.role.borrow(), Role::Follower);
     first.release().await;
     assert_eq!(cluster.holder(), "");
     let (waited, acquired) = seconds(second.acquire(&stop)).await;
@@ -100,7 +107,7 @@ async fn leader_that_cannot_renew_ends_before_another_one_leads() {
     let mut first = cluster.candidate();
     assert!(first.acquire(&stop).await);
     cluster.set_down(true);
-    let (held, ()) = seconds(first.hold(&stop, |_| {})).await;
+    let (held, ()) = seconds(first.hold(&stop)).await;
     assert!((107..=120).contains(&held), "{held}");
     cluster.set_down(false);
     // It has seen the Lease for the first time now, whatever its times say.
@@ -114,7 +121,7 @@ async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
     let mut first = cluster.candidate();
     assert!(first.acquire(&stop).await);
     cluster.annotate(json!({YIELD_ANNOTATION: "true"}));
-    let (held, ()) = seconds(first.hold(&stop, |_| {})).await;
+    let (held, ()) = seconds(first.hold(&stop)).await;
     assert!(held <= 26 && cluster.holder().is_empty(), "{held}");
     let waiting = timeout(Duration::from_secs(600), first.acquire(&stop)).await;
     assert!(waiting.is_err() && cluster.holder().is_empty());
@@ -135,7 +142,7 @@ async fn short_failure_of_the_api_server_changes_no_leader() {
     };
     tokio::select! {
         () = failure => {}
-        () = first.hold(&stop, |_| {}) => panic!("the Lease was lost"),
+        () = first.hold(&stop) => panic!("the Lease was lost"),
     }
     assert_eq!(cluster.holder(), first.me);
 }
@@ -149,5 +156,16 @@ async fn stopped_replica_waits_no_longer_and_releases_only_its_own_lease() {
     assert_eq!(seconds(second.acquire(&stop)).await, (0, false));
     second.release().await;
     assert_eq!(cluster.holder(), first.me);
-    assert_eq!(seconds(first.hold(&stop, |_| {})).await, (0, ()));
+    assert_eq!(seconds(first.hold(&stop)).await, (0, ()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn holder_without_annotation_is_another_program() {
+    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+    let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
+    assert!(first.acquire(&stop).await);
+    cluster.set_holder("catalogd");
+    let waiting = timeout(Duration::from_secs(60), second.acquire(&stop)).await;
+    assert!(waiting.is_err());
+    assert_eq!(*second.role.borrow(), Role::BesideOther("catalogd".to_owned()));
 }

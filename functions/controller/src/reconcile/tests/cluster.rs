@@ -1,9 +1,6 @@
 //! An API server in this process, with one ClusterCatalog and one Secret, and a controller for it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::{
     Router,
@@ -25,7 +22,9 @@ use testkit::{ImageBuilder, Layer, Registry};
 use crate::{
     catalog::ClusterCatalog,
     metrics::ControllerMetrics,
-    reconcile::{Action, ReconcileError, Reconciler},
+    poll::Puller,
+    reconcile::{Action, Context, ReconcileError, reconcile},
+    schedule::LastPolls,
     secrets::{ClusterSecrets, ObjectName},
 };
 
@@ -48,7 +47,8 @@ pub(super) struct Cluster {
     pub(super) registry: Registry,
     pub(super) store: MemoryStore,
     known: Mutex<reflector::store::Writer<ClusterCatalog>>,
-    pub(super) reconciler: Arc<Reconciler>,
+    context: Arc<Context>,
+    pub(super) polls: Arc<LastPolls>,
 }
 
 impl Cluster {
@@ -66,20 +66,21 @@ impl Cluster {
         };
         let objects = Arc::new(Mutex::new(objects));
         let store = MemoryStore::default();
-        let (known, reconciler) = controller(&objects, &registry, &store);
+        let (known, context) = controller(&objects, &registry, &store);
         Self {
             objects,
             registry,
             store,
             known: Mutex::new(known),
-            reconciler,
+            polls: context.polls.clone(),
+            context,
         }
     }
 
     /// Replaces the controller by another one on the same store, as after a restart.
     pub(super) fn restart(&mut self) {
-        let (known, reconciler) = controller(&self.objects, &self.registry, &self.store);
-        (self.known, self.reconciler) = (Mutex::new(known), reconciler);
+        let (known, context) = controller(&self.objects, &self.registry, &self.store);
+        (self.known, self.polls, self.context) = (Mutex::new(known), context.polls.clone(), context);
     }
 
     /// Pushes a catalog with these packages.
@@ -157,7 +158,7 @@ impl Cluster {
         let object = self.lock().catalog.clone();
         self.know(&object);
         let object: ClusterCatalog = serde_json::from_value(object).unwrap();
-        Arc::clone(&self.reconciler).reconcile(Arc::new(object)).await
+        reconcile(Arc::new(object), Arc::clone(&self.context)).await
     }
 
     /// Reconciles twice: the first time sets the finalizer.
@@ -181,7 +182,7 @@ fn controller(
     objects: &Arc<Mutex<Objects>>,
     registry: &Registry,
     store: &MemoryStore,
-) -> (reflector::store::Writer<ClusterCatalog>, Arc<Reconciler>) {
+) -> (reflector::store::Writer<ClusterCatalog>, Arc<Context>) {
     let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
     let logins = Logins::default();
     let mut settings = SourceSettings {
@@ -198,22 +199,22 @@ fn controller(
         namespace: "olmv1-system".to_owned(),
         name: "global".to_owned(),
     };
-    let reconciler = Reconciler {
+    let puller = Puller {
+        mirror: Arc::new(mirror),
+        secrets: ClusterSecrets::new(client.clone(), Some(global), logins),
+        rules: Default::default(),
+    };
+    let context = Context {
         catalogs: Api::all(client.clone()),
         objects: known,
-        mirror: Arc::new(mirror),
+        puller: Arc::new(puller),
         store,
-        secrets: ClusterSecrets::new(client.clone(), Some(global), logins),
         events: Recorder::new(client, "test".into()),
         metrics: ControllerMetrics::default(),
         base: "https://catalogs.example/catalogs".to_owned(),
-        leadership: Arc::default(),
-        namespace: "olmv1-system".to_owned(),
-        last: Mutex::new(HashMap::new()),
-        all_due: Default::default(),
-        rules: Default::default(),
+        polls: Arc::default(),
     };
-    (writer, Arc::new(reconciler))
+    (writer, Arc::new(context))
 }
 
 async fn answer(

@@ -67,7 +67,7 @@ async fn interval_is_only_shortened() {
     cluster.change(&json!({"spec": {"source": {"image": {"pollIntervalMinutes": 10}}}}));
     cluster.reconcile().await.unwrap();
     cluster.reconcile().await.unwrap();
-    let next = cluster.reconciler.last.lock().unwrap()["a"].next.unwrap();
+    let next = cluster.polls.get("a").unwrap().next.unwrap();
     let wait = next.saturating_duration_since(Instant::now()).as_secs();
     assert!((530..600).contains(&wait), "{wait}");
 }

@@ -1,0 +1,119 @@
+//! A replica with a store of its own, whose statuses another one writes.
+
+use axum::{Router, body::Body, middleware, routing::get};
+use kube::runtime::watcher::Event;
+use serde_json::json;
+use store::{Condition, MemoryStore};
+use tower::ServiceExt;
+
+use super::*;
+use crate::{conditions::Fact, schedule::LastPoll};
+
+struct Replica {
+    served: Arc<Served>,
+    store: MemoryStore,
+    statuses: reflector::store::Writer<ClusterCatalog>,
+    role: watch::Sender<Role>,
+}
+
+fn replica(has_own_store: bool) -> Replica {
+    let (objects, statuses) = reflector::store();
+    let store = MemoryStore::default();
+    let role = watch::Sender::new(Role::Follower);
+    let served = Served {
+        objects,
+        store: Arc::new(store.clone()),
+        has_own_store,
+        role: role.subscribe(),
+        polls: Arc::default(),
+    };
+    Replica {
+        served: Arc::new(served),
+        store,
+        statuses,
+        role,
+    }
+}
+
+impl Replica {
+    /// Lets the status of the catalog name the image of this digest.
+    fn name(&mut self, digest: &str) {
+        let condition = json!({"type": "Serving", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let source = json!({"type": "Image", "image": {"ref": format!("quay.io/a/b@{digest}")}});
+        let status = json!({"conditions": [condition], "resolvedSource": source});
+        let object = json!({"metadata": {"name": "a"}, "status": status});
+        self.statuses
+            .apply_watcher_event(&Event::Apply(serde_json::from_value(object).unwrap()));
+    }
+
+    async fn publish(&self, digest: &str) {
+        let built = testkit::SnapshotBuilder::new().build();
+        let mut current = testkit::current(&built.snapshot);
+        current.source.revision = digest.to_owned();
+        let key = Key::Current("a".parse().unwrap());
+        let bytes = model::Document::to_bytes(&current);
+        self.store.put(&key, bytes.into(), Condition::Always).await.unwrap();
+    }
+
+    async fn read(&self, path: &str) -> Response {
+        let gate = middleware::from_fn_with_state(self.served.clone(), refuse_behind);
+        let routes = Router::new().fallback(get(|| async { "content" })).layer(gate);
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        routes.oneshot(request).await.unwrap()
+    }
+
+    async fn status(&self) -> u16 {
+        self.read("/catalogs/a/api/v1/all").await.status().as_u16()
+    }
+}
+
+#[tokio::test]
+async fn catalog_whose_status_names_another_image_is_answered_by_503() {
+    let mut replica = replica(true);
+    assert_eq!(replica.status().await, 200, "no status names an image");
+    replica.name("sha256:1");
+    let refused = replica.read("/v2/a/manifests/latest").await;
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()[RETRY_AFTER]),
+        (503, &"1".parse().unwrap())
+    );
+    assert_eq!(replica.served.missing().await, ["a"]);
+    replica.publish("sha256:1").await;
+    assert_eq!(replica.status().await, 200);
+    assert!(replica.served.missing().await.is_empty());
+    replica.name("sha256:2");
+    assert_eq!(replica.status().await, 503);
+    for path in ["/v2/", "/catalogs", "/catalogs/b/api/v1/all", "/packages/sha256/aa"] {
+        assert_eq!(replica.read(path).await.status().as_u16(), 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn leader_serves_what_it_has_published_before_the_status_names_it() {
+    let mut replica = replica(true);
+    replica.name("sha256:1");
+    replica.publish("sha256:2").await;
+    replica.role.send_replace(Role::Leader);
+    assert_eq!(replica.status().await, 503, "it has not polled yet");
+    let polled = LastPoll {
+        version: replica.served.objects.state()[0].version(),
+        fact: Fact::Stored {
+            reference: "quay.io/a/b@sha256:2".to_owned(),
+            unpacked: crate::poll::whole_seconds(),
+        },
+        failures: 0,
+        next: None,
+    };
+    replica.served.polls.set("a", polled);
+    assert_eq!(replica.status().await, 200);
+}
+
+#[tokio::test]
+async fn shared_store_is_ahead_of_the_status_unless_another_program_leads() {
+    let mut replica = replica(false);
+    replica.name("sha256:1");
+    replica.publish("sha256:2").await;
+    assert_eq!(replica.status().await, 200);
+    replica.role.send_replace(Role::BesideOther("catalogd".to_owned()));
+    assert_eq!(replica.status().await, 503);
+}
