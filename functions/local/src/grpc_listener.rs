@@ -68,18 +68,22 @@ impl GrpcListener {
         }))
     }
 
+    /// Returns the registry API over catalogs.
+    pub(crate) fn api(&self, catalogs: PublishedCatalogs, stop: &CancellationToken) -> RegistryApi {
+        RegistryApi {
+            published: Arc::new(RegistryCatalogs::new(catalogs, self.anonymous.clone())),
+            default: self.default.clone(),
+            metrics: self.metrics.clone(),
+            stopping: stop.clone(),
+        }
+    }
+
     /// Starts to answer until `stop` is cancelled.
     ///
     /// # Errors
     /// Fails if the address of the port cannot be told.
-    pub(crate) fn start(self, catalogs: PublishedCatalogs, stop: &CancellationToken) -> anyhow::Result<JoinHandle<()>> {
+    pub(crate) fn start(self, api: RegistryApi, stop: &CancellationToken) -> anyhow::Result<JoinHandle<()>> {
         tracing::info!(address = %self.listener.local_addr()?, "answering the registry API");
-        let api = RegistryApi {
-            published: Arc::new(RegistryCatalogs::new(catalogs, self.anonymous)),
-            default: self.default,
-            metrics: self.metrics,
-            stopping: stop.clone(),
-        };
         Ok(tokio::spawn(self.server.run(self.listener, api.router(), stop.clone())))
     }
 }

@@ -1,35 +1,28 @@
 //! The registry API of OLM v0 over the published catalogs of a store.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use futures_util::{
+    FutureExt, StreamExt, TryStreamExt,
+    future::{BoxFuture, Shared},
+};
 use grpc::{Published, PublishedError, PublishedState, ShardChunks};
 use model::{
-    Findings, Kind, Sha256, Snapshot, StoredDocument,
+    Findings, Kind, Sha256, ShardRef, Snapshot, StoredDocument,
     text::{self, chain},
 };
 use olm::RULES_VERSION;
 use publish::{FindingsRecorder, InvalidCatalog};
-use quick_cache::{
-    DefaultHashBuilder, OptionsBuilder, Weighter,
-    sync::{Cache, DefaultLifecycle},
-};
 use reader::{PublishedCatalogs, PublishedState as CatalogState, ReaderError};
-use registry::Graph;
-
-/// Memory for the graphs of published states, in bytes: those of six large catalogs. A graph that was evicted is read again.
-const GRAPHS_BYTES: u64 = 32 << 20;
+use registry::{GRAPH_BYTES_MAX, Graph, GraphBuilder, PackageRecord, PackageRecorder};
 
 /// Time for which the names of the catalogs are not asked for again. Each call needs them, and they change when a catalog is
 /// published for the first time or removed.
 const NAMES_FOR: Duration = Duration::from_secs(1);
-
-/// Estimated number of states in memory.
-const GRAPHS: usize = 32;
 
 /// Maximum number of findings in the text of an error.
 const FINDINGS_MAX: usize = 3;
@@ -40,6 +33,9 @@ const LABELS_MAX: usize = 10_000;
 /// Maximum number of characters of a package's name in the text of an error.
 const NAME_CHARS: usize = 100;
 
+/// Maximum number of characters of the reason for which opm would not serve a package: it may quote a name.
+const REASON_CHARS: usize = 300;
+
 /// Published catalogs as the registry API answers for them.
 pub(crate) struct RegistryCatalogs {
     catalogs: PublishedCatalogs,
@@ -48,12 +44,19 @@ pub(crate) struct RegistryCatalogs {
     names: Mutex<Option<KnownNames>>,
     /// Names of all catalogs that there were, with dashes for their dots, as hosts have them.
     labels: Mutex<BTreeSet<String>>,
-    /// States by the hash of their stored Snapshots. What cannot be served is remembered too.
-    states: GraphCache,
+    /// The newest state of each catalog that was asked for. What cannot be served is remembered too.
+    states: Mutex<HashMap<String, IndexedState>>,
 }
 
-/// States by the hash of their stored Snapshots.
-type GraphCache = Cache<Sha256, Result<Graph, PublishedError>, GraphWeight>;
+/// Graph of a state, which a task of its own makes: it goes on if the call that began it is given up.
+type GraphTask = Shared<BoxFuture<'static, Result<Graph, PublishedError>>>;
+
+/// State whose graph is made or was made.
+struct IndexedState {
+    /// Hash of the stored Snapshot.
+    identity: Sha256,
+    graph: GraphTask,
+}
 
 /// Names of the catalogs that may be named, and the time at which they were read.
 #[derive(Clone)]
@@ -62,11 +65,7 @@ struct KnownNames {
     read: Instant,
 }
 
-/// Weighs states by the memory that they take, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct GraphWeight;
-
-/// Published state whose graph was read.
+/// Published state whose graph was made.
 struct GraphState {
     content: CatalogState,
     graph: Graph,
@@ -79,7 +78,7 @@ impl RegistryCatalogs {
             anonymous: anonymous.map(BTreeSet::from_iter),
             names: Mutex::default(),
             labels: Mutex::default(),
-            states: graph_cache(),
+            states: Mutex::default(),
         }
     }
 
@@ -101,6 +100,7 @@ impl RegistryCatalogs {
             read,
         };
         *locked(&self.names) = Some(known);
+        locked(&self.states).retain(|name, _| names.contains(name));
         let mut labels = locked(&self.labels);
         if labels.len() < LABELS_MAX {
             labels.extend(all.iter().map(|state| as_label(state.name().as_str())));
@@ -126,32 +126,38 @@ impl RegistryCatalogs {
             Err(PublishedError::NotFound) => return Err(PublishedError::NotServed),
             content => content?,
         };
-        let key = content.identity();
-        let graph = match self.states.get(&key) {
-            Some(graph) => graph,
-            None => {
-                let read = read_graph(&self.catalogs, &content).await;
-                // A failure of the store may be over with the next call.
-                if !matches!(read, Err(PublishedError::Unavailable(_))) {
-                    self.states.insert(key, read.clone());
-                }
-                read
+        let graph = self.graph(name, &content);
+        let made = graph.clone().await;
+        if matches!(made, Err(PublishedError::Unavailable(_))) {
+            // A failure of the store may be over with the next call.
+            let mut states = locked(&self.states);
+            if states.get(name).is_some_and(|known| known.graph.ptr_eq(&graph)) {
+                states.remove(name);
             }
-        };
-        Ok(Arc::new(GraphState { content, graph: graph? }))
+        }
+        Ok(Arc::new(GraphState { content, graph: made? }))
     }
-}
 
-/// Returns the cache of graphs. In one part, because a large graph would not fit into a share of the cache.
-fn graph_cache() -> GraphCache {
-    let options = OptionsBuilder::new()
-        .shards(1)
-        .estimated_items_capacity(GRAPHS)
-        .weight_capacity(GRAPHS_BYTES)
-        .build()
-        .expect("both capacities are given");
-    let hasher = DefaultHashBuilder::default();
-    Cache::with_options(options, GraphWeight, hasher, DefaultLifecycle::default())
+    /// Returns the graph of a state. The first call for a state starts to make it.
+    fn graph(&self, name: &str, content: &CatalogState) -> GraphTask {
+        let identity = content.identity();
+        let mut states = locked(&self.states);
+        if let Some(known) = states.get(name).filter(|known| known.identity == identity) {
+            return known.graph.clone();
+        }
+        // A composed catalog has packages of others.
+        let known = states.values().filter_map(|state| state.graph.peek()?.as_ref().ok());
+        let known: Vec<Graph> = known.cloned().collect();
+        let task = tokio::spawn(make_graph(self.catalogs.clone(), content.clone(), known));
+        let graph = task.map(|ended| ended.unwrap_or_else(|error| Err(PublishedError::Unavailable(error.to_string()))));
+        let graph = graph.boxed().shared();
+        let state = IndexedState {
+            identity,
+            graph: graph.clone(),
+        };
+        states.insert(name.to_owned(), state);
+        graph
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -188,40 +194,61 @@ impl PublishedState for GraphState {
     }
 }
 
-impl Weighter<Sha256, Result<Graph, PublishedError>> for GraphWeight {
-    fn weight(&self, _: &Sha256, state: &Result<Graph, PublishedError>) -> u64 {
-        match state {
-            // The index of a graph takes less than its bytes.
-            Ok(graph) => 2 * graph.size() as u64,
-            Err(_) => 1 << 10,
-        }
-    }
-}
-
-/// Reads the graph of a state that opm would serve too.
-async fn read_graph(catalogs: &PublishedCatalogs, content: &CatalogState) -> Result<Graph, PublishedError> {
+/// Makes the graph of a state that opm would serve too. Packages with lines of a known graph are not read again.
+async fn make_graph(
+    catalogs: PublishedCatalogs,
+    content: CatalogState,
+    known: Vec<Graph>,
+) -> Result<Graph, PublishedError> {
     let snapshot = content.snapshot().await.map_err(unavailable)?;
     let findings = match snapshot.findings {
-        Some(object) => read_findings(catalogs, object).await?,
+        Some(object) => read_findings(&catalogs, object).await?,
         None => validate(content.clone(), Arc::clone(&snapshot)).await?,
     };
     if let Some(invalid) = InvalidCatalog::of(&findings) {
         let examples = invalid.examples.into_iter().take(FINDINGS_MAX);
         return Err(PublishedError::Refused(examples.collect::<Vec<_>>().join("; ")));
     }
-    let object = snapshot.graph.ok_or(PublishedError::NoGraph)?.with_kind(Kind::Graph);
-    let stored = catalogs.object(&object).await.map_err(unavailable)?;
-    let parsed = tokio::task::spawn_blocking(move || Graph::from_stored(&stored)).await;
-    let parsed = parsed.map_err(|error| PublishedError::Unavailable(error.to_string()))?;
-    let damaged = |error| PublishedError::Unavailable(chain(&error));
-    let graph = parsed.map_err(damaged)?;
-    match graph.refusal().map_err(damaged)? {
-        Some((package, reason)) => Err(PublishedError::Refused(format!(
-            "package {}: {reason}",
-            text::line(&package, NAME_CHARS)
-        ))),
-        None => Ok(graph),
+    let runtime = tokio::runtime::Handle::current();
+    let work = move || {
+        let began = Instant::now();
+        let mut builder = GraphBuilder::new();
+        let mut read = 0_usize;
+        for shard in snapshot.shards() {
+            let mut known = known.iter();
+            match known.find_map(|graph| graph.record_of(&shard.name, shard.lines.sha256)) {
+                Some(record) => builder.push_raw(&record),
+                None => {
+                    builder.push(&runtime.block_on(read_record(&content, shard))?);
+                    read += 1;
+                }
+            }
+            if builder.size() > GRAPH_BYTES_MAX {
+                return Err(PublishedError::TooLarge);
+            }
+        }
+        let graph = Graph::parse(builder.finish().into(), GRAPH_BYTES_MAX);
+        tracing::info!(packages_read = read, took_ms = began.elapsed().as_millis(), "indexed state");
+        graph.map_err(|error| PublishedError::Unavailable(chain(&error)))
+    };
+    let made = tokio::task::spawn_blocking(work).await;
+    made.map_err(|error| PublishedError::Unavailable(error.to_string()))?
+}
+
+/// Makes the record of a Package from its lines.
+async fn read_record(content: &CatalogState, shard: &ShardRef) -> Result<PackageRecord, PublishedError> {
+    let mut recorder = PackageRecorder::new(&shard.name);
+    let mut chunks = content.shard(shard).await.map_err(unavailable)?;
+    while let Some(chunk) = chunks.try_next().await.map_err(unavailable)? {
+        recorder.push(&chunk);
     }
+    recorder.finish(shard.lines.sha256).map_err(|error| {
+        PublishedError::Refused(format!(
+            "package {}: {}",
+            text::line(&shard.name, NAME_CHARS),
+            text::line(&chain(&error), REASON_CHARS)
+        ))
+    })
 }
 
 async fn read_findings(catalogs: &PublishedCatalogs, object: model::ObjectDigest) -> Result<Findings, PublishedError> {

@@ -37,11 +37,9 @@ pub enum PublishedError {
     /// opm would refuse the content. The text says why.
     #[error("the catalog has errors that keep opm from serving it: {0}")]
     Refused(String),
-    /// The state was published before graphs were, or by a publisher that makes none.
-    #[error(
-        "the catalog was published without a graph: publish it again with `poll --force`, or copy it again with `sync`"
-    )]
-    NoGraph,
+    /// The index of the catalog would take too much memory.
+    #[error("the catalog is too large for this API")]
+    TooLarge,
     /// The store does not answer, or what it has is damaged.
     #[error("the catalog cannot be read now: {0}")]
     Unavailable(String),

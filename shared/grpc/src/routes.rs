@@ -6,7 +6,7 @@ use axum::{Router, body::Body, routing::post_service};
 use futures_util::{FutureExt, future::BoxFuture};
 use http::Request;
 use prost::Message;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::Instrument;
@@ -29,6 +29,9 @@ const HEALTH: &str = "grpc.health.v1.Health";
 /// Maximum time from the head of a request to its end. A client could else hold as many calls as it likes.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
+/// Time between two attempts to learn the names of the catalogs.
+const PREPARE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The registry API over published catalogs, with health and reflection.
 #[derive(Clone)]
 pub struct RegistryApi {
@@ -43,6 +46,19 @@ pub struct RegistryApi {
 }
 
 impl RegistryApi {
+    /// Returns when each catalog has answered once, or said why it cannot. Until then clients would wait.
+    pub async fn prepare(&self) {
+        let names = loop {
+            match self.published.names().await {
+                Ok(names) => break names,
+                Err(_) => sleep(PREPARE_INTERVAL).await,
+            }
+        };
+        for name in names {
+            drop(self.published.state(&name).await);
+        }
+    }
+
     /// Returns the routes of all services, for a server that speaks HTTP/2.
     pub fn router(self) -> Router {
         let routes = Routes {

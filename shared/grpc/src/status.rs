@@ -29,7 +29,8 @@ pub(crate) fn of_published(error: PublishedError) -> Status {
     let code = match &error {
         PublishedError::NotFound | PublishedError::NotServed => Code::NotFound,
         PublishedError::Refused(_) => Code::FailedPrecondition,
-        PublishedError::NoGraph | PublishedError::Unavailable(_) => Code::Unavailable,
+        PublishedError::TooLarge => Code::ResourceExhausted,
+        PublishedError::Unavailable(_) => Code::Unavailable,
     };
     Status::new(code, error.to_string())
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use config::Config;
+use futures_util::{FutureExt, future::ready};
 use model::CatalogName;
 use notify::Notifier;
 use prometheus_client::registry::Registry;
@@ -37,11 +38,14 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let collections = upkeep::GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;
-    let ready = Arc::new(AtomicBool::new(true));
+    let polled = CancellationToken::new();
     let poller = match args.no_poll {
-        true => None,
+        true => {
+            polled.cancel();
+            None
+        }
         false => {
-            let first_polls = FirstPolls::new(&config, &*store, ready.clone()).await?;
+            let first_polls = FirstPolls::new(&config, &*store, polled.clone()).await?;
             let poller = Poller::new(&args, &place, &config, &store, polls.clone(), events, first_polls);
             Some(poller?)
         }
@@ -73,8 +77,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         );
     }
 
+    let is_ready = Arc::new(AtomicBool::new(polled.is_cancelled() && args.grpc.is_none()));
     let settings = http_api::HttpSettings {
-        ready,
+        ready: is_ready.clone(),
         ..http_api::HttpSettings::default()
     };
     let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
@@ -88,10 +93,23 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let catalogs = PublishedCatalogs::new(store, reading);
     #[cfg(feature = "grpc")]
-    tasks.extend(
-        grpc.map(|listener| listener.start(catalogs.clone(), &stop))
-            .transpose()?,
-    );
+    let prepared = match grpc {
+        Some(listener) => {
+            let api = listener.api(catalogs.clone(), &stop);
+            tasks.push(listener.start(api.clone(), &stop)?);
+            async move { api.prepare().await }.boxed()
+        }
+        None => ready(()).boxed(),
+    };
+    #[cfg(not(feature = "grpc"))]
+    let prepared = ready(());
+    let waiting = async move {
+        polled.cancelled().await;
+        prepared.await;
+        is_ready.store(true, Ordering::Relaxed);
+    };
+    let waiting = stop.clone().run_until_cancelled_owned(waiting);
+    tasks.push(tokio::spawn(waiting.map(drop)));
     let router = http_api::router(catalogs, settings, requests).merge(page.route());
     server.run(listener, router, stop.clone()).await;
     stop.cancel();
@@ -114,19 +132,22 @@ fn warn_without_tls(args: &ServeArgs, config: &Config) {
 /// that does not answer must not keep the other catalogs from clients.
 struct FirstPolls {
     pending: Mutex<BTreeSet<CatalogName>>,
-    ready: Arc<AtomicBool>,
+    /// Cancelled when no catalog is left.
+    polled: CancellationToken,
 }
 
 impl FirstPolls {
-    /// Looks into the store for what is published. `ready` is set when no catalog is left.
-    async fn new(config: &Config, store: &dyn Store, ready: Arc<AtomicBool>) -> anyhow::Result<Self> {
+    /// Looks into the store for what is published.
+    async fn new(config: &Config, store: &dyn Store, polled: CancellationToken) -> anyhow::Result<Self> {
         let mut pending: BTreeSet<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
         for name in wiring::names(store).await? {
             pending.remove(&name);
         }
-        ready.store(pending.is_empty(), Ordering::Relaxed);
+        if pending.is_empty() {
+            polled.cancel();
+        }
         let pending = Mutex::new(pending);
-        Ok(Self { pending, ready })
+        Ok(Self { pending, polled })
     }
 
     /// Records the end of a poll, whatever its outcome was.
@@ -134,7 +155,7 @@ impl FirstPolls {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.remove(catalog);
         if pending.is_empty() {
-            self.ready.store(true, Ordering::Relaxed);
+            self.polled.cancel();
         }
     }
 }

@@ -56,11 +56,7 @@ async fn catalog_that_cannot_be_chosen_is_not_found(
 
 #[rstest]
 #[case(PublishedError::Refused("channel x has no head".to_owned()), Code::FailedPrecondition, "channel x has no head")]
-#[case(
-    PublishedError::NoGraph,
-    Code::Unavailable,
-    "`poll --force`, or copy it again with `sync`"
-)]
+#[case(PublishedError::TooLarge, Code::ResourceExhausted, "too large for this API")]
 #[case(PublishedError::Unavailable("no route".to_owned()), Code::Unavailable, "cannot be read now: no route")]
 #[case(PublishedError::NotFound, Code::NotFound, "there is no such catalog")]
 #[case(PublishedError::NotServed, Code::NotFound, "the catalog of this host is not served")]
