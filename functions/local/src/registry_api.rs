@@ -228,7 +228,11 @@ async fn make_graph(
             }
         }
         let graph = Graph::parse(builder.finish().into(), GRAPH_BYTES_MAX);
-        tracing::info!(packages_read = read, took_ms = began.elapsed().as_millis(), "indexed state");
+        tracing::info!(
+            packages_read = read,
+            took_ms = began.elapsed().as_millis(),
+            "indexed state"
+        );
         graph.map_err(|error| PublishedError::Unavailable(chain(&error)))
     };
     let made = tokio::task::spawn_blocking(work).await;
