@@ -7,7 +7,6 @@ mod error;
 mod host;
 mod metrics;
 mod multipart;
-mod openapi;
 mod payload;
 mod queries;
 mod refusal;

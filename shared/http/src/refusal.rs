@@ -9,7 +9,6 @@ use http::{
 };
 use model::CachePolicy;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::{
     error::{ApiError, ErrorKind},
@@ -23,34 +22,29 @@ const API_VERSION: (HeaderName, HeaderValue) = (
 );
 
 /// An error as a client reads it (RFC 9457).
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Problem {
     /// The kind of the problem; it never changes its meaning.
     #[serde(rename = "type")]
-    #[schema(example = "urn:problem-type:catalog-mirror:unknown-catalog")]
     kind: String,
     /// The status in words.
-    #[schema(example = "Not Found")]
     title: &'static str,
     /// The status of the response.
-    #[schema(example = 404)]
     status: u16,
     /// Cause of the error in this request.
-    #[schema(example = "no catalog \"demo\" is served here")]
     detail: String,
 }
 
 /// Errors in the form of the OCI distribution specification, "Error Codes".
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct RegistryErrors {
     errors: [RegistryErrorEntry; 1],
 }
 
 /// One error of a registry.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct RegistryErrorEntry {
     /// The kind of the error.
-    #[schema(example = "NAME_UNKNOWN")]
     code: &'static str,
     /// Cause of the error in this request.
     message: String,

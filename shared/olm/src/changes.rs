@@ -1,7 +1,5 @@
 use model::Sha256;
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "schema")]
-use utoipa::ToSchema;
 
 /// Version of the document's format. It grows when an older reader would misunderstand a newer document.
 pub const CHANGES_VERSION: u32 = 1;
@@ -9,15 +7,12 @@ pub const CHANGES_VERSION: u32 = 1;
 /// Differences between two Snapshots: a function of their content hashes. All lists are in byte order of their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Changes {
     /// Version of this document's format: 1.
     pub format_version: u32,
     /// Content hash of the older state.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub from: Sha256,
     /// Content hash of the newer state.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub to: Sha256,
     /// True if every package is described in full. If false, the packages with `omitted` were too large to compare in one
     /// request: they differ, but the document does not say in what.
@@ -31,7 +26,6 @@ pub struct Changes {
 
 /// Packages that differ between the two states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct PackageChanges {
     /// Packages that only the newer state has.
     pub added: Vec<PackageSummary>,
@@ -44,7 +38,6 @@ pub struct PackageChanges {
 /// Content of a package that was added or removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct PackageSummary {
     /// Name of the package.
     pub name: String,
@@ -65,7 +58,6 @@ pub struct PackageSummary {
 /// Changes of a package that both states have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct PackageChange {
     /// Name of the package; empty for the metas that belong to no package.
     pub name: String,
@@ -92,7 +84,6 @@ pub struct PackageChange {
 
 /// Channels of a package that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct ChannelChanges {
     /// Channels that only the newer state has.
     pub added: Vec<ChannelSummary>,
@@ -104,7 +95,6 @@ pub struct ChannelChanges {
 
 /// Name and heads of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct ChannelSummary {
     /// Name of the channel.
     pub name: String,
@@ -114,7 +104,6 @@ pub struct ChannelSummary {
 
 /// Changes of a channel that both states have. If neither heads nor entries differ, another field does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct ChannelChange {
     /// Name of the channel.
     pub name: String,
@@ -127,7 +116,6 @@ pub struct ChannelChange {
 
 /// Heads of a channel in both states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct Heads {
     /// Heads of the channel in the older state.
     pub from: Vec<String>,
@@ -137,7 +125,6 @@ pub struct Heads {
 
 /// Entries of a channel that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct EntryChanges {
     /// Entries that only the newer state has.
     pub added: Vec<String>,
@@ -149,7 +136,6 @@ pub struct EntryChanges {
 
 /// Bundles of a package that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct BundleChanges {
     /// Bundles that only the newer state has.
     pub added: Vec<BundleSummary>,
@@ -161,7 +147,6 @@ pub struct BundleChanges {
 
 /// Name, version and image of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct BundleSummary {
     /// Name of the bundle.
     pub name: String,
@@ -175,7 +160,6 @@ pub struct BundleSummary {
 /// Changes of a bundle that both states have. If no field below differs, other properties do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct BundleChange {
     /// Name of the bundle.
     pub name: String,
@@ -193,7 +177,6 @@ pub struct BundleChange {
 
 /// Text that differs between the two states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct TextChange {
     /// Text in the older state, if there was one.
     pub from: Option<String>,
@@ -203,7 +186,6 @@ pub struct TextChange {
 
 /// Deprecations of a package that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct DeprecationChanges {
     /// Deprecations that only the newer state has.
     pub added: Vec<DeprecationSummary>,
@@ -215,7 +197,6 @@ pub struct DeprecationChanges {
 
 /// Target and message of a deprecation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct DeprecationSummary {
     /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,
@@ -227,7 +208,6 @@ pub struct DeprecationSummary {
 
 /// Change of a deprecation that both states have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct DeprecationChange {
     /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,
@@ -239,7 +219,6 @@ pub struct DeprecationChange {
 
 /// Number of metas that OLM does not define or that do not fit their schema. A changed meta counts as removed and added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(ToSchema))]
 pub struct OtherChange {
     /// Schema of the metas; empty for metas without one.
     pub schema: String,

@@ -4,7 +4,7 @@ use model::{CachePolicy, Encoding, ObjectRef, Sha256, ShardRef};
 use olm::{CHANGES_VERSION, ChangedShard, Changes, Package, PackageParser, changed_shards};
 use reader::{BodyKey, PublishedState, ReaderError};
 
-use super::{BodyType, DOCUMENT, Route, RouteCall};
+use super::RouteCall;
 use crate::{
     app::App,
     error::ApiError,
@@ -16,21 +16,6 @@ use crate::{
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few megabytes; a whole catalog
 /// of 130 MB read twice would keep a small function busy for seconds. Packages beyond are named and marked as omitted.
 const DETAIL_MAX: u64 = 64 << 20;
-
-pub(super) const CHANGES: Route = Route {
-    path: "/catalogs/{catalog}/changes",
-    handler: |call| Box::pin(changes(call)),
-    id: "getChanges",
-    summary: "The difference between an earlier state and the published one: packages, channels, heads, bundles",
-    body: BodyType::Json("Changes"),
-    query: &[(
-        "since",
-        "Required: the content hash of the state that the client knows, as content-hash answered it",
-    )],
-    dated: true,
-    errors: &[400, 404, 410, 503],
-    ..DOCUMENT
-};
 
 /// Two published states of a catalog.
 struct Comparison {
@@ -52,7 +37,7 @@ impl Comparison {
     }
 }
 
-async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
     let since = since(call.query)?;
     let since: Sha256 = since.unwrap_or_default().parse().map_err(|_| ApiError::Since)?;

@@ -7,9 +7,8 @@ use http::{
 };
 use model::{CachePolicy, Encoding};
 
-use super::{BodyType, DOCUMENT, Route, RouteCall};
+use super::RouteCall;
 use crate::{
-    content::AllowedMethods,
     error::ApiError,
     payload::Payload,
     respond::Representation,
@@ -19,27 +18,7 @@ use crate::{
 /// Media type of answers to GraphQL over HTTP, which have statuses.
 const GRAPHQL_JSON: &str = "application/graphql-response+json";
 
-pub(super) const GRAPHQL: Route = Route {
-    path: "/catalogs/{catalog}/api/v1/graphql",
-    handler: |call| Box::pin(query(call)),
-    methods: AllowedMethods::ReadAndPost,
-    id: "queryGraphQl",
-    summary: "The answer to a query of GraphQL, as catalogd answers it",
-    body: BodyType::AnyJson,
-    query: &[
-        ("query", "The query; in the content of a POST"),
-        ("variables", "Its variables, a JSON object; in the content of a POST"),
-        (
-            "operationName",
-            "The operation to execute if there are several; in the content of a POST",
-        ),
-    ],
-    negotiated: true,
-    errors: &[400, 404, 406, 422, 429, 503],
-    ..DOCUMENT
-};
-
-async fn query(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn query(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
     let request = match call.content {
         Some(content) => GraphQlRequest::from_body(content),

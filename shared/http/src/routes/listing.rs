@@ -2,42 +2,21 @@ use bytes::Bytes;
 use model::{CachePolicy, Kind, ShardRef};
 use reader::PublishedState;
 use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::{BodyType, DOCUMENT, Route, RouteCall};
+use super::RouteCall;
 use crate::{error::ApiError, respond::Representation};
 
-pub(super) const CATALOGS: Route = Route {
-    path: "/catalogs",
-    handler: |call| Box::pin(catalogs(call)),
-    id: "listCatalogs",
-    summary: "The catalogs that are served, with their published states",
-    body: BodyType::Json("CatalogList"),
-    errors: &[503],
-    ..DOCUMENT
-};
-
-pub(super) const PACKAGES: Route = Route {
-    path: "/catalogs/{catalog}/packages",
-    handler: |call| Box::pin(packages(call)),
-    id: "listPackages",
-    summary: "The packages with their hashes, sizes and objects",
-    body: BodyType::Json("PackageList"),
-    dated: true,
-    ..DOCUMENT
-};
-
 /// The catalogs that are served.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CatalogList {
+#[derive(Debug, Serialize)]
+struct CatalogList {
     /// In byte order of their names.
     catalogs: Vec<CatalogEntry>,
 }
 
 /// One catalog and its published state.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CatalogEntry {
+struct CatalogEntry {
     name: String,
     /// The sha256 of the uncompressed `all.json`.
     content_hash: String,
@@ -54,8 +33,8 @@ pub(crate) struct CatalogEntry {
 }
 
 /// The source that the catalog was read from.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CatalogOrigin {
+#[derive(Debug, Serialize)]
+struct CatalogOrigin {
     /// The source as it is configured.
     #[serde(rename = "ref")]
     reference: String,
@@ -64,25 +43,25 @@ pub(crate) struct CatalogOrigin {
 }
 
 /// Size of the whole catalog in each content coding, in bytes.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AllSizes {
+#[derive(Debug, Serialize)]
+struct AllSizes {
     identity: u64,
     gzip: u64,
     zstd: u64,
 }
 
 /// The packages of one published state.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PackageList {
+struct PackageList {
     content_hash: String,
     /// In byte order of their names.
     packages: Vec<PackageEntry>,
 }
 
 /// One package.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PackageEntry {
+#[derive(Debug, Serialize)]
+struct PackageEntry {
     name: String,
     /// The sha256 of its uncompressed lines.
     sha256: String,
@@ -94,8 +73,8 @@ pub(crate) struct PackageEntry {
 }
 
 /// The immutable object that holds the lines of a package.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StoredPackage {
+#[derive(Debug, Serialize)]
+struct StoredPackage {
     /// Its path below the mirror's root.
     key: String,
     /// Its size, in bytes.
@@ -103,7 +82,7 @@ pub(crate) struct StoredPackage {
 }
 
 /// Reads pointers only, so the cost does not depend on the size of the catalogs.
-async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let states = call.app.catalogs.all().await?;
     let catalogs = states.iter().map(CatalogEntry::new).collect();
     Ok(Representation::document(
@@ -112,7 +91,7 @@ async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     ))
 }
 
-async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
     let list = PackageList {

@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use super::{ROUTES, Route};
+use super::{OBJECT, ROUTES, Route, objects};
 
 /// Maximum number of segments in the path of a route.
 const SEGMENTS_MAX: usize = 6;
@@ -36,19 +36,14 @@ impl<'a> Params<'a> {
 #[derive(Debug, Clone, Copy)]
 enum RouteSegment {
     Literal(&'static str),
-    /// `{name}` with a literal end such as `.json.zst`. It matches at least one character before that end.
-    Param {
-        name: &'static str,
-        end: &'static str,
-    },
+    /// `{name}`, which matches at least one character.
+    Param(&'static str),
 }
 
 impl RouteSegment {
     fn parse(text: &'static str) -> Self {
-        match text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-            Some((name, end)) => Self::Param { name, end },
-            None => Self::Literal(text),
-        }
+        let name = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        name.map_or(Self::Literal(text), Self::Param)
     }
 }
 
@@ -75,11 +70,14 @@ pub(crate) fn find(path: &str) -> Option<Match<'_>> {
     }
     let segments = &segments[..length];
     BY_LENGTH[length].iter().find_map(|(number, route)| {
-        Some(Match {
+        let found = Match {
             route: &ROUTES[*number],
             number: *number,
             params: params(route, segments)?,
-        })
+        };
+        // Folders and extensions are those of keys.
+        let is_served = found.route.path != OBJECT || objects::served_key(path).is_some();
+        is_served.then_some(found)
     })
 }
 
@@ -90,10 +88,8 @@ fn params<'a>(route: &[RouteSegment], segments: &[&'a str]) -> Option<Params<'a>
         match expected {
             RouteSegment::Literal(text) if text == segment => {}
             RouteSegment::Literal(_) => return None,
-            RouteSegment::Param { name, end } => {
-                let value = segment.strip_suffix(end).filter(|value| !value.is_empty())?;
-                *slots.next()? = (name, value);
-            }
+            RouteSegment::Param(_) if segment.is_empty() => return None,
+            RouteSegment::Param(name) => *slots.next()? = (name, segment),
         }
     }
     Some(params)
@@ -101,11 +97,13 @@ fn params<'a>(route: &[RouteSegment], segments: &[&'a str]) -> Option<Params<'a>
 
 #[cfg(test)]
 mod tests {
+    use model::{Key, Kind, Sha256};
+
     use super::*;
 
     #[test]
     fn find_returns_each_route_for_its_own_path() {
-        for (number, route) in ROUTES.iter().enumerate() {
+        for (number, route) in ROUTES.iter().enumerate().filter(|(_, route)| route.path != OBJECT) {
             let found = find(route.path).unwrap_or_else(|| panic!("{} is not found", route.path));
             assert_eq!(found.number, number, "{}", route.path);
         }
@@ -120,16 +118,6 @@ mod tests {
                 [("catalog", "v4%2e20"), ("package", "a%2Fb")],
             ),
             (
-                "/all/sha256/e3b0.json.gz",
-                "/all/sha256/{hash}.json.gz",
-                [("hash", "e3b0"), ("", "")],
-            ),
-            (
-                "/all/sha256/e3b0.json",
-                "/all/sha256/{hash}.json",
-                [("hash", "e3b0"), ("", "")],
-            ),
-            (
                 "/v2/blobs/manifests/tags",
                 "/v2/{catalog}/manifests/{reference}",
                 [("catalog", "blobs"), ("reference", "tags")],
@@ -142,6 +130,15 @@ mod tests {
         ] {
             let found = find(path).unwrap();
             assert_eq!((found.route.path, found.params.0), (route, expected));
+        }
+    }
+
+    #[test]
+    fn find_returns_the_route_of_objects_for_each_key_but_garbage() {
+        for kind in Kind::ALL {
+            let path = format!("/{}", Key::Object(kind, Sha256::of(b"")));
+            let found = find(&path).map(|found| found.route.path);
+            assert_eq!(found, (kind != Kind::Garbage).then_some(OBJECT), "{path}");
         }
     }
 
@@ -163,6 +160,7 @@ mod tests {
             "//healthz",
             "/healthz/",
             "/all/sha256/.json",
+            "/all/sha256/e3b0.json",
             "/packages/sha256/e3b0.json",
             "/a/b/c/d/e/f/g/h",
         ] {

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use model::{CachePolicy, Encoding};
 use reader::{PublishedState, ReaderError};
 
-use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
+use super::RouteCall;
 use crate::{
     error::ApiError,
     payload::Payload,
@@ -15,60 +15,11 @@ use crate::{
 /// Size below which lines are sent uncompressed, in bytes: with its header, a compressed answer saves no packet.
 const COMPRESSED_MIN: u64 = 1 << 10;
 
-const LINES: Route = Route {
-    body: BodyType::Lines,
-    negotiated: true,
-    dated: true,
-    redirect: Redirect::Always,
-    errors: &[400, 404, 406, 503],
-    ..DOCUMENT
-};
-
-pub(super) const API_ALL: Route = Route {
-    path: "/catalogs/{catalog}/api/v1/all",
-    handler: |call| Box::pin(all(call)),
-    id: "getAll",
-    summary: "The whole catalog, as catalogd answers it",
-    ..LINES
-};
-
-pub(super) const ALL: Route = Route {
-    path: "/catalogs/{catalog}/all.json",
-    handler: |call| Box::pin(all(call)),
-    id: "getAllJson",
-    summary: "The whole catalog",
-    ..LINES
-};
-
-pub(super) const METAS: Route = Route {
-    path: "/catalogs/{catalog}/api/v1/metas",
-    handler: |call| Box::pin(metas(call)),
-    id: "getMetas",
-    summary: "The metas that match all filters, in the order of the catalog, as catalogd answers them",
-    query: &[
-        ("schema", "Only metas of this schema"),
-        (
-            "package",
-            "Only metas whose package field is this; the olm.package itself has none",
-        ),
-        ("name", "Only metas of this name"),
-    ],
-    ..LINES
-};
-
-pub(super) const PACKAGE: Route = Route {
-    path: "/catalogs/{catalog}/packages/{package}",
-    handler: |call| Box::pin(package(call)),
-    id: "getPackage",
-    summary: "The metas of one package with its olm.package",
-    ..LINES
-};
-
-async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     whole(call, &call.state().await?)
 }
 
-async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
     let filter = metas_filter(call.query)?;
     let state = call.app.catalogs.find(&name).await?;
@@ -87,7 +38,7 @@ async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     ))
 }
 
-async fn package(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
     let package = call.param("package");

@@ -1,8 +1,6 @@
-//! The routes. One constant in one file declares all of a route: its path, its handler, and what its description and the
-//! metrics need. The router, `/openapi.json`, the metrics' `route` label, 405 and the lists of tests iterate over [`ROUTES`].
+//! The routes. Router, metrics' `route` label, 405 and the lists of tests iterate over [`ROUTES`]; `openapi.json` describes them.
 //!
-//! The table is our own: axum's matcher takes whole segments as parameters only, so `utoipa-axum` could not declare
-//! `/all/sha256/{hash}.json.gz`, and HEAD, conditions, ranges and errors are alike on all routes.
+//! The table is our own: HEAD, conditions, ranges and errors are alike on all routes, and each is a label of the metrics.
 
 mod catalogs;
 mod changes;
@@ -23,10 +21,8 @@ use model::CatalogName;
 use reader::{PublishedState, ReaderError};
 
 pub(crate) use self::{
-    listing::{AllSizes, CatalogEntry, CatalogList, CatalogOrigin, PackageEntry, PackageList, StoredPackage},
     matcher::{Match, find},
-    registry::{EarlierImages, RepositoryList, TagList},
-    search::SearchAnswer,
+    registry::EarlierImages,
 };
 use crate::{
     app::App,
@@ -36,44 +32,42 @@ use crate::{
     rfc9110::{Precondition, decode, evaluate},
 };
 
+/// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
+const OBJECT: &str = "/{kind}/sha256/{object}";
+
+const HEALTH: &str = "/healthz";
+const READINESS: &str = "/readyz";
+
 /// All routes. A path that matches several belongs to the first.
+#[rustfmt::skip] // One row for each route.
 pub(crate) const ROUTES: &[Route] = &[
-    listing::CATALOGS,
-    catalogs::NAMES,
-    catalogs::CURRENT,
-    catalogs::STATUS,
-    catalogs::CONTENT_HASH,
-    changes::CHANGES,
-    metas::API_ALL,
-    metas::ALL,
-    metas::METAS,
-    graphql::GRAPHQL,
-    listing::PACKAGES,
-    search::SEARCH,
-    metas::PACKAGE,
-    objects::SNAPSHOT,
-    objects::INDEX,
-    objects::FINDINGS,
-    objects::SEARCH,
-    objects::GRAPH,
-    objects::ALL_ZSTD,
-    objects::ALL_GZIP,
-    objects::ALL_IDENTITY,
-    objects::SHARD,
-    objects::BLOB,
-    registry::BASE,
-    registry::BASE_WITHOUT_SLASH,
-    registry::REPOSITORIES,
-    registry::TAGS,
-    registry::MANIFEST,
-    registry::UPLOADS,
-    registry::UPLOADS_WITH_SLASH,
-    registry::UPLOAD,
-    registry::IMAGE_BLOB,
-    registry::REFERRERS,
-    probes::HEALTH,
-    probes::READINESS,
-    probes::CONTRACT,
+    Route::get("/catalogs", |call| Box::pin(listing::catalogs(call))),
+    Route::get("/catalogs.json", |call| Box::pin(catalogs::names(call))),
+    Route::get("/catalogs/{catalog}/current.json", |call| Box::pin(catalogs::current(call))),
+    Route::get("/catalogs/{catalog}/status.json", |call| Box::pin(catalogs::status(call))),
+    Route::get("/catalogs/{catalog}/content-hash", |call| Box::pin(catalogs::content_hash(call))),
+    Route::get("/catalogs/{catalog}/changes", |call| Box::pin(changes::changes(call))),
+    Route::stored("/catalogs/{catalog}/api/v1/all", |call| Box::pin(metas::all(call))),
+    Route::stored("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
+    Route::stored("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
+    Route::get("/catalogs/{catalog}/api/v1/graphql", |call| Box::pin(graphql::query(call))).with_post(),
+    Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
+    Route::get("/catalogs/{catalog}/search", |call| Box::pin(search::find(call))),
+    Route::stored("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
+    Route::stored(OBJECT, |call| Box::pin(objects::object(call))),
+    Route::get("/v2/", |call| Box::pin(registry::base(call))),
+    Route::get("/v2", |call| Box::pin(registry::base(call))),
+    Route::get("/v2/_catalog", |call| Box::pin(registry::repositories(call))),
+    Route::get("/v2/{catalog}/tags/list", |call| Box::pin(registry::tags(call))),
+    Route::get("/v2/{catalog}/manifests/{reference}", |call| Box::pin(registry::manifest(call))),
+    Route::get("/v2/{catalog}/blobs/uploads", |call| Box::pin(registry::upload(call))),
+    Route::get("/v2/{catalog}/blobs/uploads/", |call| Box::pin(registry::upload(call))),
+    Route::get("/v2/{catalog}/blobs/uploads/{session}", |call| Box::pin(registry::upload(call))),
+    Route::get("/v2/{catalog}/blobs/{digest}", |call| Box::pin(registry::image_blob(call))).redirected_by_get(),
+    Route::get("/v2/{catalog}/referrers/{digest}", |call| Box::pin(registry::referrers(call))),
+    Route::get(HEALTH, |call| Box::pin(probes::health(call))),
+    Route::get(READINESS, |call| Box::pin(probes::readiness(call))),
+    Route::get("/openapi.json", |call| Box::pin(probes::contract(call))),
 ];
 
 /// One route of the contract.
@@ -85,20 +79,41 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
     /// Methods that it answers.
     pub(crate) methods: AllowedMethods,
-    /// Operation id of the description; empty for routes that are not described.
-    pub(crate) id: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) body: BodyType,
-    /// Query parameters, each with its description.
-    pub(crate) query: &'static [(&'static str, &'static str)],
-    /// True if the coding follows `Accept-Encoding`.
-    pub(crate) negotiated: bool,
-    /// True if the representation has a modification date.
-    pub(crate) dated: bool,
     /// Redirection of large bodies to the object that holds the same bytes.
     pub(crate) redirect: Redirect,
-    /// Statuses of errors beside 405, 412, 416 and those of authentication.
-    pub(crate) errors: &'static [u16],
+}
+
+impl Route {
+    const fn get(path: &'static str, handler: Handler) -> Self {
+        Self {
+            path,
+            handler,
+            methods: AllowedMethods::Read,
+            redirect: Redirect::Never,
+        }
+    }
+
+    /// Returns a route whose body may be that of an object.
+    const fn stored(path: &'static str, handler: Handler) -> Self {
+        Self {
+            redirect: Redirect::Always,
+            ..Self::get(path, handler)
+        }
+    }
+
+    const fn redirected_by_get(self) -> Self {
+        Self {
+            redirect: Redirect::GetOnly,
+            ..self
+        }
+    }
+
+    const fn with_post(self) -> Self {
+        Self {
+            methods: AllowedMethods::ReadAndPost,
+            ..self
+        }
+    }
 }
 
 /// Redirection of bodies that are too large to be sent from a function.
@@ -113,23 +128,6 @@ pub(crate) enum Redirect {
     GetOnly,
 }
 
-/// Content of a body, for the description.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum BodyType {
-    /// A JSON document of this schema.
-    Json(&'static str),
-    /// A JSON document of the store.
-    AnyJson,
-    /// JSON, one Meta on each line.
-    Lines,
-    /// One line of plain text.
-    Text,
-    /// A JSON document of this media type.
-    Document(&'static str),
-    /// Bytes of any media type.
-    Bytes,
-}
-
 /// The future of a handler. It is boxed, so that the future of a request is small: it is moved more than once.
 pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Representation, ApiError>> + Send + 'a>>;
 
@@ -140,27 +138,13 @@ pub(crate) type Handler = for<'a> fn(RouteCall<'a>) -> Answering<'a>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RouteCall<'a> {
     pub(crate) app: &'a Arc<App>,
+    path: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     /// Content of a POST; `None` for other methods.
     pub(crate) content: Option<&'a Bytes>,
     params: matcher::Params<'a>,
 }
-
-/// Defaults of a JSON document of a catalog.
-const DOCUMENT: Route = Route {
-    path: "",
-    handler: |_| Box::pin(async { Err(ApiError::UnknownPath) }),
-    methods: AllowedMethods::Read,
-    id: "",
-    summary: "",
-    body: BodyType::AnyJson,
-    query: &[],
-    negotiated: false,
-    dated: false,
-    redirect: Redirect::Never,
-    errors: &[400, 404, 503],
-};
 
 impl<'a> RouteCall<'a> {
     pub(crate) fn new(
@@ -172,6 +156,7 @@ impl<'a> RouteCall<'a> {
         Self {
             content,
             app,
+            path: request.uri.path(),
             query: request.uri.query().unwrap_or_default(),
             headers: &request.headers,
             params,
@@ -222,7 +207,7 @@ pub(crate) fn unmatched(path: &str) -> ApiError {
 /// True if a path is answered without credentials. Probes of a supervisor have none, and the answers tell nothing but that
 /// the process lives.
 pub fn is_probe(path: &str) -> bool {
-    path == probes::HEALTH.path || path == probes::READINESS.path
+    path == HEALTH || path == READINESS
 }
 
 /// True if a request has content that its route reads. The content of all others is not read.
@@ -233,4 +218,48 @@ pub fn takes_content(method: &Method, path: &str) -> bool {
 /// Returns the paths of all routes with their parameters in braces, for tests that try every route.
 pub fn route_paths() -> impl Iterator<Item = &'static str> {
     ROUTES.iter().map(|route| route.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn description_has_the_paths_methods_and_statuses_of_the_table() {
+        let contract: Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
+        let described: BTreeSet<&str> = contract["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        // Only what pushing clients ask for, and one more spelling, is not described.
+        let is_described = |path: &str| path != "/v2" && !path.contains("/uploads");
+        let expected = ROUTES.iter().filter(|route| is_described(route.path));
+        assert_eq!(described, expected.clone().map(|route| route.path).collect());
+        for route in expected {
+            let path = route.path;
+            let has = |method: &str, status: u16| {
+                let responses = &contract["paths"][path][method]["responses"];
+                responses.get(status.to_string()).is_some()
+            };
+            let guarded = !is_probe(path);
+            for (status, expected) in [
+                (200, true),
+                (206, true),
+                (304, true),
+                (307, route.redirect != Redirect::Never),
+                (401, guarded),
+                (405, true),
+                (412, true),
+                (416, true),
+                (429, guarded),
+            ] {
+                assert_eq!(has("get", status), expected, "{path} {status}");
+            }
+            let posts = route.methods == AllowedMethods::ReadAndPost;
+            for (status, expected) in [(200, posts), (206, false), (304, false), (408, posts), (413, posts)] {
+                assert_eq!(has("post", status), expected, "{path} {status}");
+            }
+        }
+    }
 }

@@ -4,47 +4,25 @@ use bytes::Bytes;
 use model::{CachePolicy, Key, Sha256};
 use reader::ReaderError;
 
-use super::{BodyType, DOCUMENT, Route, RouteCall};
+use super::RouteCall;
 use crate::{error::ApiError, respond::Representation, rfc9110::Tag};
 
-pub(super) const HEALTH: Route = Route {
-    path: "/healthz",
-    handler: |_| Box::pin(async { Ok(ok()) }),
-    id: "getHealth",
-    summary: "Answers as long as the process lives",
-    body: BodyType::Text,
-    errors: &[],
-    ..DOCUMENT
-};
+/// Description of the contract. A test compares it with the table of routes, and with every answer of the other tests.
+const CONTRACT: &[u8] = include_bytes!("../../openapi.json");
 
-pub(super) const READINESS: Route = Route {
-    path: "/readyz",
-    handler: |call| Box::pin(readiness(call)),
-    id: "getReadiness",
-    summary: "Answers once the catalogs were polled, as long as the store does",
-    body: BodyType::Text,
-    errors: &[503],
-    ..DOCUMENT
-};
+pub(super) async fn health(_: RouteCall<'_>) -> Result<Representation, ApiError> {
+    Ok(ok())
+}
 
-pub(super) const CONTRACT: Route = Route {
-    path: "/openapi.json",
-    handler: |_| {
-        Box::pin(async {
-            Ok(Representation::document(
-                crate::openapi::document(),
-                CachePolicy::Pointer,
-            ))
-        })
-    },
-    id: "getContract",
-    summary: "This document",
-    errors: &[],
-    ..DOCUMENT
-};
+pub(super) async fn contract(_: RouteCall<'_>) -> Result<Representation, ApiError> {
+    Ok(Representation::document(
+        Bytes::from_static(CONTRACT),
+        CachePolicy::Pointer,
+    ))
+}
 
 /// Any answer of the store will do: an empty one has no `catalogs.json` yet.
-async fn readiness(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn readiness(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     if !call.app.settings.ready.load(Ordering::Relaxed) {
         return Err(ApiError::NotReady);
     }

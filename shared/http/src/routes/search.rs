@@ -4,38 +4,14 @@ use model::{CachePolicy, ObjectDigest, SearchDocument, StoredDocument};
 use olm::{SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
 use reader::{Corruption, PublishedState, ReaderError};
 use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::{BodyType, DOCUMENT, Route, RouteCall, listing::json};
+use super::{RouteCall, listing::json};
 use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search};
 
-pub(super) const SEARCH: Route = Route {
-    path: "/catalogs/{catalog}/search",
-    handler: |call| Box::pin(find(call)),
-    id: "searchPackages",
-    summary: "The packages that have all words of a query, the best ones first",
-    body: BodyType::Json("SearchAnswer"),
-    query: &[
-        (
-            "q",
-            "Words, all of which a package must have; without any, all packages match",
-        ),
-        ("package", "Only the package of this name"),
-        ("category", "Only packages of this category"),
-        ("provider", "Only packages of this provider"),
-        ("capability", "Only packages of this capability level"),
-        ("arch", "Only packages for this CPU, such as arm64"),
-        ("limit", "Number of packages in the answer: 20, at most 100"),
-        ("offset", "Number of packages to leave out: 0"),
-    ],
-    dated: true,
-    ..DOCUMENT
-};
-
 /// Answer to a search in one published state.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SearchAnswer {
+struct SearchAnswer {
     /// The sha256 of the uncompressed `all.json`.
     content_hash: String,
     /// Query as it was sent.
@@ -48,7 +24,7 @@ pub(crate) struct SearchAnswer {
     found: SearchResults,
 }
 
-async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = call.catalog()?;
     let query = search(call.query)?;
     let state = call.app.catalogs.find(&name).await?;

@@ -9,7 +9,10 @@ use reader::{PublishedCatalogs, ReaderSettings};
 use store::{MemoryStore, Store};
 use testkit::Answer;
 
-use crate::fixture::{LINES, Publication, Published, publish};
+use crate::{
+    fixture::{LINES, Publication, Published, publish},
+    openapi,
+};
 
 pub(crate) struct World {
     pub(crate) store: MemoryStore,
@@ -62,20 +65,21 @@ impl World {
     }
 
     pub(crate) async fn ask(&self, method: Method, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in fields {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(Body::empty()).unwrap();
-        Answer::to(request, &self.router).await
+        self.send(method, path, fields, Body::empty()).await
     }
 
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)], content: impl Into<Body>) -> Answer {
-        let mut request = Request::builder().method(Method::POST).uri(path);
+        self.send(Method::POST, path, fields, content.into()).await
+    }
+
+    async fn send(&self, method: Method, path: &str, fields: &[(&str, &str)], content: Body) -> Answer {
+        let mut request = Request::builder().method(&method).uri(path);
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
-        Answer::to(request.body(content.into()).unwrap(), &self.router).await
+        let answer = Answer::to(request.body(content).unwrap(), &self.router).await;
+        openapi::check(&method, path, &answer);
+        answer
     }
 
     pub(crate) async fn get(&self, path: &str, fields: &[(&str, &str)]) -> Answer {

@@ -25,7 +25,6 @@ pub struct SearchFilter {
 
 /// Numbers of the Packages that were found, by their values: the most frequent ones first, at most 50 of each facet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SearchFacets {
     /// By category.
     pub category: Vec<FacetCount>,
@@ -39,7 +38,6 @@ pub struct SearchFacets {
 
 /// Number of the Packages with one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FacetCount {
     /// Value of the facet.
     pub value: String,

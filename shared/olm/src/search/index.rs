@@ -45,7 +45,6 @@ struct Posting {
 
 /// Field of a Package that a term was found in, the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SearchField {
     /// Name of the Package.
@@ -79,7 +78,6 @@ pub struct SearchQuery {
 
 /// Answer to a [`SearchQuery`]: the best Packages first, of equal ones those with the shortest name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SearchResults {
     /// Number of the Packages that were found.
     pub total: u64,
@@ -91,7 +89,6 @@ pub struct SearchResults {
 
 /// Package that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
     /// Name of the Package.

@@ -22,8 +22,7 @@ use crate::{
 };
 
 const CURRENT: Route = "/catalogs/{catalog}/current.json";
-const ALL_ZSTD: Route = "/all/sha256/{hash}.json.zst";
-const SNAPSHOT: Route = "/snapshots/sha256/{hash}.json.zst";
+const OBJECT: Route = "/{kind}/sha256/{object}";
 
 impl Client {
     /// Runs a random scenario.
@@ -82,7 +81,7 @@ impl Client {
         let Some(object) = self.shared.history.snapshot(catalog, content) else {
             return Ok(None);
         };
-        let Some(found) = self.object(catalog, content, stored(SNAPSHOT, object)).await? else {
+        let Some(found) = self.object(catalog, content, stored(object)).await? else {
             return Ok(None);
         };
         let state = Snapshot::from_stored(&found.answer.body)?;
@@ -101,7 +100,7 @@ impl Client {
             return Ok(None);
         };
         let object = state.all.zstd.with_kind(Kind::All(Encoding::Zstd));
-        let Some(found) = self.object(catalog, content, stored(ALL_ZSTD, object)).await? else {
+        let Some(found) = self.object(catalog, content, stored(object)).await? else {
             return Ok(None);
         };
         equal("the hash of a whole catalog", &found.hash, &content)?;
@@ -136,8 +135,8 @@ impl Client {
 }
 
 /// Returns the request for a stored object.
-fn stored(route: Route, object: ObjectRef) -> CheckedRequest {
-    CheckedRequest::new(route, format!("/{}", object.key()), Expectation::Object(object.digest))
+fn stored(object: ObjectRef) -> CheckedRequest {
+    CheckedRequest::new(OBJECT, format!("/{}", object.key()), Expectation::Object(object.digest))
 }
 
 /// Returns a random element.

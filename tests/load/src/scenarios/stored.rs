@@ -1,21 +1,11 @@
 use model::{Encoding, Index, Key, Kind, Sha256, ShardRef, Snapshot, StoredDocument};
 
-use super::{ALL_ZSTD, any, stored};
+use super::{OBJECT, any, stored};
 use crate::{
     client::{CheckedRequest, Client},
     expectation::{Expectation, VerifiedAnswer},
-    statistics::Route,
     violation::{Violation, equal},
 };
-
-const INDEX: Route = "/indexes/sha256/{hash}.json.zst";
-const FINDINGS: Route = "/findings/sha256/{hash}.json.zst";
-const SEARCH: Route = "/search/sha256/{hash}.json.zst";
-const GRAPH: Route = "/graphs/sha256/{hash}.pb.zst";
-const ALL_GZIP: Route = "/all/sha256/{hash}.json.gz";
-const ALL_IDENTITY: Route = "/all/sha256/{hash}.json";
-const SHARD: Route = "/packages/sha256/{hash}.json.zst";
-const BLOB: Route = "/blobs/sha256/{hash}";
 
 impl Client {
     /// Checks everything that the pointer names: the shards together are the catalog in every encoding, and the index fits.
@@ -72,43 +62,38 @@ impl Client {
         state: &Snapshot,
         encoding: Encoding,
     ) -> Result<Option<VerifiedAnswer>, Violation> {
-        let route = match encoding {
-            Encoding::Zstd => ALL_ZSTD,
-            Encoding::Gzip => ALL_GZIP,
-            Encoding::Identity => ALL_IDENTITY,
-        };
         let Some(digest) = state.all.get(encoding) else {
             // Only the plain encoding may be missing, and its name is the content hash.
             let path = format!("/{}", Key::Object(Kind::All(encoding), state.content_hash));
-            let found = self.get(&CheckedRequest::new(route, path, Expectation::Body)).await?;
+            let found = self.get(&CheckedRequest::new(OBJECT, path, Expectation::Body)).await?;
             if found.is_none() {
-                self.shared.statistics.with(route, |row| row.other += 1);
+                self.shared.statistics.with(OBJECT, |row| row.other += 1);
             }
             return Ok(found);
         };
-        let wanted = stored(route, digest.with_kind(Kind::All(encoding)));
+        let wanted = stored(digest.with_kind(Kind::All(encoding)));
         self.object(catalog, state.content_hash, wanted).await
     }
 }
 
 fn shard_of(shard: &ShardRef) -> CheckedRequest {
-    stored(SHARD, shard.stored.with_kind(Kind::Package))
+    stored(shard.stored.with_kind(Kind::Package))
 }
 
 fn index_of(state: &Snapshot) -> CheckedRequest {
-    stored(INDEX, state.index.with_kind(Kind::Index))
+    stored(state.index.with_kind(Kind::Index))
 }
 
 /// Returns a document about the lines of a state: its findings, its texts for search or its graph.
 fn document_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
     let documents = [
-        (FINDINGS, Kind::Findings, state.findings),
-        (SEARCH, Kind::Search, state.search),
-        (GRAPH, Kind::Graph, state.graph),
+        (Kind::Findings, state.findings),
+        (Kind::Search, state.search),
+        (Kind::Graph, state.graph),
     ];
-    let (route, kind, digest) = any(&documents);
+    let (kind, digest) = any(&documents);
     let digest = digest.ok_or_else(|| Violation::Missing(format!("{kind:?} of a snapshot")))?;
-    Ok(stored(route, digest.with_kind(*kind)))
+    Ok(stored(digest.with_kind(*kind)))
 }
 
 fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
@@ -117,7 +102,7 @@ fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
         .as_ref()
         .ok_or_else(|| Violation::Missing("the image of a snapshot".to_owned()))?;
     let blobs: Vec<_> = image.blobs().collect();
-    Ok(stored(BLOB, any(&blobs).with_kind(Kind::Blob)))
+    Ok(stored(any(&blobs).with_kind(Kind::Blob)))
 }
 
 /// Checks that the index has every line of every shard, in order.

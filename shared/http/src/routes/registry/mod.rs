@@ -15,108 +15,11 @@ use serde::Serialize;
 
 use self::page::Page;
 pub(crate) use self::{images::EarlierImages, names::unmatched};
-use super::{BodyType, DOCUMENT, Redirect, Route, RouteCall};
+use super::RouteCall;
 use crate::{app::App, error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 const FILTERS_APPLIED: HeaderName = HeaderName::from_static("oci-filters-applied");
-
-const PAGES: &[(&str, &str)] = &[
-    (
-        "n",
-        "Maximum number of results; the answer's Link leads to the next page",
-    ),
-    ("last", "Only results after this one"),
-];
-
-pub(super) const BASE: Route = Route {
-    path: "/v2/",
-    handler: |_| {
-        Box::pin(async {
-            Ok(Representation::document(
-                Bytes::from_static(b"{}"),
-                CachePolicy::Pointer,
-            ))
-        })
-    },
-    id: "getRegistry",
-    summary: "The mark of a registry: OCI distribution specification, as all below /v2/",
-    errors: &[],
-    ..DOCUMENT
-};
-
-pub(super) const BASE_WITHOUT_SLASH: Route = Route {
-    path: "/v2",
-    id: "",
-    ..BASE
-};
-
-pub(super) const REPOSITORIES: Route = Route {
-    path: "/v2/_catalog",
-    handler: |call| Box::pin(repositories(call)),
-    id: "listRepositories",
-    summary: "The catalogs, each a repository of its name",
-    body: BodyType::Json("RepositoryList"),
-    query: PAGES,
-    errors: &[400, 503],
-    ..DOCUMENT
-};
-
-pub(super) const TAGS: Route = Route {
-    path: "/v2/{catalog}/tags/list",
-    handler: |call| Box::pin(tags(call)),
-    id: "listTags",
-    summary: "latest, and the first 12 digits of each content hash that is kept",
-    body: BodyType::Json("TagList"),
-    query: PAGES,
-    ..DOCUMENT
-};
-
-pub(super) const MANIFEST: Route = Route {
-    path: "/v2/{catalog}/manifests/{reference}",
-    handler: |call| Box::pin(manifest(call)),
-    id: "getManifest",
-    summary: "The image index by tag, or the index or a manifest by digest",
-    body: BodyType::Document(oci::media_type::INDEX),
-    ..DOCUMENT
-};
-
-pub(super) const IMAGE_BLOB: Route = Route {
-    path: "/v2/{catalog}/blobs/{digest}",
-    handler: |call| Box::pin(image_blob(call)),
-    id: "getImageBlob",
-    summary: "A part of the catalog's images",
-    body: BodyType::Bytes,
-    redirect: Redirect::GetOnly,
-    ..DOCUMENT
-};
-
-pub(super) const REFERRERS: Route = Route {
-    path: "/v2/{catalog}/referrers/{digest}",
-    handler: |call| Box::pin(referrers(call)),
-    id: "listReferrers",
-    summary: "An empty list: no artifact refers to an image here",
-    body: BodyType::Document(oci::media_type::INDEX),
-    query: &[("artifactType", "Only artifacts of this type")],
-    ..DOCUMENT
-};
-
-/// Not described: pushing clients ask here, and get the error that the specification has for it.
-pub(super) const UPLOADS: Route = Route {
-    path: "/v2/{catalog}/blobs/uploads",
-    handler: |call| Box::pin(upload(call)),
-    ..DOCUMENT
-};
-
-pub(super) const UPLOADS_WITH_SLASH: Route = Route {
-    path: "/v2/{catalog}/blobs/uploads/",
-    ..UPLOADS
-};
-
-pub(super) const UPLOAD: Route = Route {
-    path: "/v2/{catalog}/blobs/uploads/{session}",
-    ..UPLOADS
-};
 
 /// Tag that always names the image of the published state.
 const LATEST: &str = "latest";
@@ -125,21 +28,28 @@ const LATEST: &str = "latest";
 const TAG_DIGITS: usize = 12;
 
 /// Answer of `/v2/_catalog`, one page of it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct RepositoryList {
+#[derive(Debug, Serialize)]
+struct RepositoryList {
     /// The catalogs in byte order of their names.
     repositories: Vec<String>,
 }
 
 /// Answer of `/v2/{catalog}/tags/list`, one page of it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct TagList {
+#[derive(Debug, Serialize)]
+struct TagList {
     name: String,
     /// `latest`, and the beginnings of the content hashes that are kept.
     tags: Vec<String>,
 }
 
-async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
+    Ok(Representation::document(
+        Bytes::from_static(b"{}"),
+        CachePolicy::Pointer,
+    ))
+}
+
+pub(super) async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let page = Page::parse(call.query)?;
     let states = call.app.catalogs.all().await?;
     let (repositories, more) = page.cut(states.iter().map(|state| state.name().to_string()));
@@ -147,7 +57,7 @@ async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     Ok(listed(&RepositoryList { repositories }, link))
 }
 
-async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = repository(call).await?;
     let page = Page::parse(call.query)?;
     let image = image(&state).await?;
@@ -167,7 +77,7 @@ async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 }
 
 /// A tag moves, or gets another image of the same content from a newer program; a digest never does.
-async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = repository_name(call)?;
     let reference = call.param("reference");
     let state = call.app.catalogs.find(&name).await?;
@@ -184,7 +94,7 @@ async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 }
 
 /// A repository has only its own catalog's blobs, whatever else the store holds.
-async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = repository_name(call)?;
     let digest = names::digest(&call.param("digest"))?;
     let state = call.app.catalogs.find(&name).await?;
@@ -195,7 +105,7 @@ async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
 }
 
 /// The specification wants an empty index, also for a manifest that does not exist.
-async fn referrers(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+pub(super) async fn referrers(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let name = repository_name(call)?;
     names::digest(&call.param("digest"))?;
     call.app.catalogs.find(&name).await?;
@@ -210,7 +120,8 @@ async fn referrers(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     })
 }
 
-async fn upload(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+/// Pushing clients ask here, and get the error that the specification has for it.
+pub(super) async fn upload(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     repository(call).await?;
     Err(ApiError::UnknownUpload)
 }
