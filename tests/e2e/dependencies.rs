@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("state-reader", &["model", "store", "trust"]),
     ("http", &["graphql", "model", "oci", "olm", "state-reader"]),
     ("grpc", &["registry"]),
-    ("server", &["http", "model"]),
+    ("server", &["model"]),
     (
         "config",
         &["compose", "model", "notify", "publish", "source", "trust", "upkeep"],

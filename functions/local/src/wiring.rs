@@ -82,6 +82,13 @@ pub(crate) fn notifier(
     Ok(Notifier::new(store, receivers, settings).with_metrics(metrics))
 }
 
+/// What a server asks of the HTTP API.
+pub(crate) const FRONT: server::Front = server::Front {
+    is_open: http_api::is_probe,
+    takes_content: http_api::takes_content,
+    refuse: http_api::refuse,
+};
+
 /// Returns the configured server. Its files are read here for the first time.
 pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
     let default = server::ServerLimits::default();
@@ -91,7 +98,7 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
         idle: config.limits.idle.unwrap_or(default.idle),
         ..with_times(&default, config)
     };
-    let mut server = with_tls(server::Server::new(limits, metrics), config)?;
+    let mut server = with_tls(server::Server::new(limits, metrics).with_front(FRONT), config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
         server = users.with_context(|| format!("cannot use {}", path.display()))?;

@@ -9,7 +9,7 @@ use crate::content::AllowedMethods;
 
 /// Any reason why a request is not answered with what it asks for.
 #[derive(Debug, thiserror::Error)]
-pub enum ApiError {
+pub(crate) enum ApiError {
     /// A published state that cannot be read, or that is not there.
     #[error(transparent)]
     State(#[from] ReaderError),
@@ -111,7 +111,7 @@ pub enum ApiError {
     Locate {
         /// Key of the object to redirect to.
         key: Key,
-        /// Failure of [`Locate::locate`](crate::Locate::locate).
+        /// Failure of [`crate::Locate::locate`].
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

@@ -4,7 +4,6 @@ mod app;
 mod coding;
 mod content;
 mod error;
-mod host;
 mod metrics;
 mod multipart;
 mod payload;
@@ -17,8 +16,6 @@ mod routes;
 mod settings;
 
 pub use content::CONTENT_MAX;
-pub use error::ApiError;
-pub use host::check_host;
 pub use metrics::HttpMetrics;
 pub use refusal::refuse;
 pub use router::router;

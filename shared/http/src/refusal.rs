@@ -50,9 +50,16 @@ pub(crate) struct RegistryErrorEntry {
     message: String,
 }
 
-/// Returns the answer to a request that is refused before the router sees it: by authentication, or by a limit.
-pub fn refuse(method: &Method, path: &str, error: &ApiError) -> Response<Body> {
-    respond(method, path, error, HttpSettings::default().retry_after)
+/// Returns the answer to a request that is refused before the router sees it, by the status that the server has for it.
+pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body> {
+    let error = match status {
+        StatusCode::UNAUTHORIZED => ApiError::Unauthorized,
+        StatusCode::PAYLOAD_TOO_LARGE => ApiError::Content,
+        StatusCode::URI_TOO_LONG => ApiError::UriTooLong,
+        StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyLogins,
+        _ => ApiError::Host,
+    };
+    respond(method, path, &error, HttpSettings::default().retry_after)
 }
 
 /// Returns the answer to an error, in the form that the path asks for.
@@ -152,7 +159,7 @@ mod tests {
             ("/v2/", 1, "application/json"),
             ("/v2/demo/tags/list", 1, "application/json"),
         ] {
-            let response = refuse(&Method::GET, path, &ApiError::Unauthorized);
+            let response = refuse(&Method::GET, path, StatusCode::UNAUTHORIZED);
             assert_eq!(response.status(), 401);
             let found: Vec<_> = response.headers().get_all(WWW_AUTHENTICATE).iter().collect();
             assert_eq!(found.len(), challenges, "{path}");
@@ -164,7 +171,7 @@ mod tests {
 
     #[test]
     fn too_many_logins_is_answered_with_a_time_to_wait() {
-        let response = refuse(&Method::HEAD, "/v2/", &ApiError::TooManyLogins);
+        let response = refuse(&Method::HEAD, "/v2/", StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.status(), 429);
         assert!(response.headers().contains_key("retry-after"));
     }

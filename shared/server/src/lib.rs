@@ -6,6 +6,8 @@ mod connection;
 mod connections;
 mod descriptors;
 mod error;
+mod front;
+mod host;
 mod limits;
 mod metrics;
 mod metrics_page;
@@ -21,6 +23,7 @@ mod watch;
 
 pub use arenas::limit_arenas;
 pub use error::FileError;
+pub use front::Front;
 pub use limits::ServerLimits;
 pub use metrics::ServerMetrics;
 pub use metrics_page::MetricsPage;

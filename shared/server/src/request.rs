@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use axum::{Router, body::Body};
 use http::{
-    HeaderValue, Method, Request, Response, Version,
+    HeaderValue, Method, Request, Response, StatusCode, Version,
     header::{CACHE_CONTROL, CONNECTION},
     request::Parts,
 };
-use http_api::{ApiError, check_host, is_probe, refuse, takes_content};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::{limits::ServerLimits, users::Authenticator};
+use crate::{front::Front, host::has_valid_host, limits::ServerLimits, users::Authenticator};
 
 /// Checks length, content and credentials of a request, and passes it to the router.
 #[derive(Debug)]
@@ -20,8 +19,7 @@ pub(crate) struct RequestFilter {
     pub(crate) router: Router,
     pub(crate) limits: Arc<ServerLimits>,
     pub(crate) authenticator: Option<Arc<Authenticator>>,
-    /// True if the router gets the content of all requests.
-    pub(crate) takes_content: bool,
+    pub(crate) front: Front,
     /// True if requests have content.
     pub(crate) grpc: bool,
 }
@@ -38,9 +36,9 @@ impl RequestFilter {
         let (request, body) = request.into_parts();
         let version = request.version;
         // Of all other requests it is not read.
-        let takes_content = self.takes_content || takes_content(&request.method, request.uri.path());
+        let takes_content = (self.front.takes_content)(&request.method, request.uri.path());
         let mut response = match self.refusal(&request, has_content).await {
-            Some(error) => refuse(&request.method, request.uri.path(), &error),
+            Some(status) => (self.front.refuse)(&request.method, request.uri.path(), status),
             None if takes_content => return self.pass(request, Body::new(body)).await,
             None => self.pass(request, Body::empty()).await,
         };
@@ -53,22 +51,22 @@ impl RequestFilter {
         response
     }
 
-    async fn refusal(&self, request: &Parts, has_content: bool) -> Option<ApiError> {
+    async fn refusal(&self, request: &Parts, has_content: bool) -> Option<StatusCode> {
         // Before authentication: a request that proxies and servers read differently is refused for every user.
-        if let Err(error) = check_host(request) {
-            return Some(error);
+        if !has_valid_host(request) {
+            return Some(StatusCode::BAD_REQUEST);
         }
         let uri = &request.uri;
         let target = uri.path_and_query();
         if target.is_some_and(|target| target.as_str().len() > self.limits.uri) {
-            return Some(ApiError::UriTooLong);
+            return Some(StatusCode::URI_TOO_LONG);
         }
         // Content of a GET may hide another request from a proxy (RFC 9110, section 9.3.1). Other methods get 405.
         if has_content && matches!(request.method, Method::GET | Method::HEAD) {
-            return Some(ApiError::Content);
+            return Some(StatusCode::PAYLOAD_TOO_LARGE);
         }
         match &self.authenticator {
-            Some(authenticator) if !is_probe(uri.path()) => authenticator.refusal(&request.headers).await,
+            Some(authenticator) if !(self.front.is_open)(uri.path()) => authenticator.refusal(&request.headers).await,
             _ => None,
         }
     }

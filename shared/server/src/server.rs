@@ -14,6 +14,7 @@ use crate::{
     connections::Connections,
     descriptors,
     error::FileError,
+    front::Front,
     limits::ServerLimits,
     metrics::{CloseReason, FileKind, ServerMetrics},
     overload::OverloadResponder,
@@ -43,7 +44,7 @@ pub struct Server {
     tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
     authenticator: Option<Arc<Authenticator>>,
     metrics: ServerMetrics,
-    takes_content: bool,
+    front: Front,
     grpc: bool,
 }
 
@@ -55,7 +56,7 @@ impl Server {
             tls: None,
             authenticator: None,
             metrics,
-            takes_content: false,
+            front: Front::default(),
             grpc: false,
         }
     }
@@ -66,10 +67,15 @@ impl Server {
         self
     }
 
-    /// Passes the content of every request but GET and HEAD to the router, which must limit its size and the time for it. Without this,
-    /// only the routes of the HTTP API that are declared so get any.
-    pub const fn with_content(mut self) -> Self {
-        self.takes_content = true;
+    /// Asks the API behind the server about its paths.
+    pub const fn with_front(mut self, front: Front) -> Self {
+        self.front = front;
+        self
+    }
+
+    /// Passes the content of every request but GET and HEAD to the router, which must limit its size and the time for it.
+    pub fn with_content(mut self) -> Self {
+        self.front.takes_content = |_, _| true;
         self
     }
 
@@ -84,7 +90,7 @@ impl Server {
         Ok(self)
     }
 
-    /// Adds authentication by a user list. `/healthz` and `/readyz` stay open.
+    /// Adds authentication by a user list. Paths that are [`Front::is_open`] stay open.
     ///
     /// A line is `NAME:$2y$...`, a password as `htpasswd -B` writes it, or `NAME:sha256:HEX`, the hash of a token.
     ///
@@ -111,7 +117,7 @@ impl Server {
                 router,
                 limits: Arc::clone(&self.limits),
                 authenticator: self.authenticator,
-                takes_content: self.takes_content,
+                front: self.front,
                 grpc: self.grpc,
             },
             http: connection::http_builder(&self.limits, self.grpc),

@@ -67,7 +67,7 @@ fn serve(
     let requests = http_api::HttpMetrics::register(&mut registry);
     let metrics = server::ServerMetrics::register(&mut registry);
     let page = server::MetricsPage::new(registry, refresh);
-    let server = server::Server::new(server::ServerLimits::default(), metrics);
+    let server = server::Server::new(server::ServerLimits::default(), metrics).with_front(wiring::FRONT);
     let settings = ReaderSettings {
         offload: http_api::offload,
         ..ReaderSettings::default()

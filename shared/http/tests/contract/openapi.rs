@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
-use catalog_mirror_http::{ApiError, is_probe, refuse};
+use catalog_mirror_http::{is_probe, refuse};
 use http::{Method, StatusCode};
 use model::{Document, Key, Kind, Status};
 use serde_json::{Value, json};
@@ -161,11 +161,11 @@ fn description_wants_credentials_for_all_but_probes() {
             let own = operation.get("security");
             let expected = is_probe(path).then(|| json!([]));
             assert_eq!(own, expected.as_ref(), "{method} {path}");
-            for (status, error) in [("401", ApiError::Unauthorized), ("429", ApiError::TooManyLogins)] {
+            for status in ["401", "429"] {
                 let described = operation["responses"].get(status);
                 assert_eq!(described.is_none(), is_probe(path), "{method} {path} {status}");
                 if let Some(described) = described {
-                    is_as_described(resolved(described), method, path, &error);
+                    is_as_described(resolved(described), method, path, status.parse().unwrap());
                 }
             }
         }
@@ -173,9 +173,9 @@ fn description_wants_credentials_for_all_but_probes() {
 }
 
 /// Compares the description of an error with the answer: its status, media type and fields.
-fn is_as_described(described: &Value, method: &str, path: &str, error: &ApiError) {
+fn is_as_described(described: &Value, method: &str, path: &str, status: StatusCode) {
     let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-    let answer = refuse(&method, path, error);
+    let answer = refuse(&method, path, status);
     for (field, _) in described["headers"].as_object().unwrap() {
         assert!(answer.headers().contains_key(field), "{method} {path}: {field}");
     }
@@ -191,7 +191,7 @@ fn challenges_offer_the_described_schemes() {
         .values()
         .filter_map(|scheme| scheme["scheme"].as_str())
         .collect();
-    let answer = refuse(&Method::GET, "/catalogs", &ApiError::Unauthorized);
+    let answer = refuse(&Method::GET, "/catalogs", StatusCode::UNAUTHORIZED);
     let challenges = answer.headers().get_all("www-authenticate").into_iter();
     let offered: BTreeSet<String> = challenges
         .filter_map(|challenge| challenge.to_str().unwrap().split(' ').next())

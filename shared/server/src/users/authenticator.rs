@@ -1,7 +1,6 @@
 use std::{path::PathBuf, sync::Arc, thread};
 
-use http::HeaderMap;
-use http_api::ApiError;
+use http::{HeaderMap, StatusCode};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -43,8 +42,8 @@ impl Authenticator {
         })
     }
 
-    /// Returns the reason for which a request is denied, or `None` if its user may read.
-    pub(crate) async fn refusal(&self, headers: &HeaderMap) -> Option<ApiError> {
+    /// Returns the status with which a request is denied, or `None` if its user may read.
+    pub(crate) async fn refusal(&self, headers: &HeaderMap) -> Option<StatusCode> {
         let outcome = match Credentials::from_headers(headers) {
             None => LoginOutcome::Refused,
             Some(credentials) => self.check(credentials).await,
@@ -52,8 +51,8 @@ impl Authenticator {
         self.metrics.count_login(outcome);
         match outcome {
             LoginOutcome::Accepted => None,
-            LoginOutcome::Refused => Some(ApiError::Unauthorized),
-            LoginOutcome::Busy => Some(ApiError::TooManyLogins),
+            LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
+            LoginOutcome::Busy => Some(StatusCode::TOO_MANY_REQUESTS),
         }
     }
 
@@ -137,7 +136,7 @@ mod tests {
         ] {
             let refusal = authenticator.refusal(&headers).await;
             assert_eq!(refusal.is_none(), accepted, "{refusal:?}");
-            assert!(matches!(refusal, None | Some(ApiError::Unauthorized)), "{refusal:?}");
+            assert!(matches!(refusal, None | Some(StatusCode::UNAUTHORIZED)), "{refusal:?}");
         }
     }
 
@@ -159,7 +158,7 @@ mod tests {
         for attempt in flood {
             let refusal = attempt.await.unwrap();
             assert!(refusal.is_some());
-            busy += usize::from(matches!(refusal, Some(ApiError::TooManyLogins)));
+            busy += usize::from(matches!(refusal, Some(StatusCode::TOO_MANY_REQUESTS)));
         }
         assert!(busy > 100, "{busy} of 500 were answered without verification");
     }
@@ -173,7 +172,7 @@ mod tests {
         authenticator.users.check();
         assert!(matches!(
             authenticator.refusal(&basic("alice", "pass")).await,
-            Some(ApiError::Unauthorized)
+            Some(StatusCode::UNAUTHORIZED)
         ));
         assert!(authenticator.refusal(&field("Bearer token")).await.is_none());
     }

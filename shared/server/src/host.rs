@@ -1,29 +1,15 @@
 use http::{Version, header::HOST, request::Parts, uri::Authority};
 
-use crate::error::ApiError;
-
-/// Checks the `Host` field of a request (RFC 9112, section 3.2). Servers with sockets call it before the router: two
+/// Checks the `Host` field of a request (RFC 9112, section 3.2): an HTTP/1.1 request needs exactly one, with a host. Two
 /// different readings of the host by a proxy and by this server are a known way to poison caches.
 ///
 /// HTTP/1.0 may lack the field, and HTTP/2 carries the host in the URI.
-///
-/// # Errors
-/// [`ApiError::Host`] for an HTTP/1.1 request without the field, with two, or with a value that is not a host.
-///
-/// ```
-/// # use catalog_mirror_http::check_host;
-/// let (request, ()) = http::Request::builder().header("host", "mirror.lab:8080").body(())?.into_parts();
-/// assert!(check_host(&request).is_ok());
-/// let (request, ()) = http::Request::builder().header("host", "a b/c").body(())?.into_parts();
-/// assert!(check_host(&request).is_err());
-/// # Ok::<(), http::Error>(())
-/// ```
-pub fn check_host(request: &Parts) -> Result<(), ApiError> {
+pub(crate) fn has_valid_host(request: &Parts) -> bool {
     let mut values = request.headers.get_all(HOST).iter();
     match (values.next(), values.next()) {
-        (None, _) if request.version != Version::HTTP_11 => Ok(()),
-        (Some(value), None) if is_host(value.as_bytes()) => Ok(()),
-        _ => Err(ApiError::Host),
+        (None, _) => request.version != Version::HTTP_11,
+        (Some(value), None) => is_host(value.as_bytes()),
+        (Some(_), Some(_)) => false,
     }
 }
 
@@ -42,11 +28,11 @@ mod tests {
         let request = hosts.iter().fold(Request::builder().version(version), |request, host| {
             request.header(HOST, *host)
         });
-        check_host(&request.body(()).unwrap().into_parts().0).is_ok()
+        has_valid_host(&request.body(()).unwrap().into_parts().0)
     }
 
     #[test]
-    fn check_host_wants_exactly_one_valid_host_from_http_1_1() {
+    fn has_valid_host_wants_exactly_one_valid_host_from_http_1_1() {
         for hosts in [&["mirror.lab"][..], &["mirror.lab:8080"], &["[::1]:80"], &[""]] {
             assert!(check(Version::HTTP_11, hosts), "{hosts:?}");
         }
@@ -56,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn check_host_allows_other_versions_to_lack_the_field() {
+    fn has_valid_host_allows_other_versions_to_lack_the_field() {
         assert!(check(Version::HTTP_10, &[]) && check(Version::HTTP_2, &[]));
         assert!(!check(Version::HTTP_2, &["a", "b"]));
     }
