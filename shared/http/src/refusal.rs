@@ -9,6 +9,7 @@ use http::{
 };
 use model::CachePolicy;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     error::{ApiError, ErrorKind},
@@ -23,7 +24,7 @@ const API_VERSION: (HeaderName, HeaderValue) = (
 
 /// An error as a client reads it (RFC 9457).
 #[derive(Debug, Serialize)]
-pub(crate) struct Problem {
+struct Problem {
     /// The kind of the problem; it never changes its meaning.
     #[serde(rename = "type")]
     kind: String,
@@ -33,21 +34,6 @@ pub(crate) struct Problem {
     status: u16,
     /// Cause of the error in this request.
     detail: String,
-}
-
-/// Errors in the form of the OCI distribution specification, "Error Codes".
-#[derive(Debug, Serialize)]
-pub(crate) struct RegistryErrors {
-    errors: [RegistryErrorEntry; 1],
-}
-
-/// One error of a registry.
-#[derive(Debug, Serialize)]
-pub(crate) struct RegistryErrorEntry {
-    /// The kind of the error.
-    code: &'static str,
-    /// Cause of the error in this request.
-    message: String,
 }
 
 /// Returns the answer to a request that is refused before the router sees it, by the status that the server has for it.
@@ -66,9 +52,10 @@ pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body>
 pub(crate) fn respond(method: &Method, path: &str, error: &ApiError, retry_after: Duration) -> Response<Body> {
     let kind = error.kind();
     let registry = is_registry(path);
-    let (content_type, body) = match registry {
-        true => ("application/json", registry_errors(error, kind)),
-        false => ("application/problem+json", problem(error, kind)),
+    let (content_type, body) = if registry {
+        ("application/json", registry_errors(error, kind))
+    } else {
+        ("application/problem+json", problem(error, kind))
     };
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -115,12 +102,10 @@ fn problem(error: &ApiError, kind: ErrorKind) -> Vec<u8> {
     body
 }
 
+/// Returns the error in the form of the OCI distribution specification, "Error Codes".
 fn registry_errors(error: &ApiError, kind: ErrorKind) -> Vec<u8> {
-    let entry = RegistryErrorEntry {
-        code: kind.code,
-        message: error.detail(),
-    };
-    serde_json::to_vec(&RegistryErrors { errors: [entry] }).expect("an error is two plain fields")
+    let errors = json!({"errors": [{"code": kind.code, "message": error.detail()}]});
+    errors.to_string().into_bytes()
 }
 
 /// Adds the fields that tell a client how to ask instead.

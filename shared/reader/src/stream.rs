@@ -28,11 +28,11 @@ pub fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     stream::try_unfold(state, move |(mut chunks, mut held, mut found, key)| async move {
         loop {
             let Some(chunk) = chunks.try_next().await? else {
-                return match found == expected {
-                    true if held.is_empty() => Ok(None),
-                    true => Ok(Some((held, (stream::empty().boxed(), Bytes::new(), found, key)))),
-                    false => Err(ReaderError::corrupt(&key, Corruption::Size { expected, found })),
-                };
+                if found != expected {
+                    return Err(ReaderError::corrupt(&key, Corruption::Size { expected, found }));
+                }
+                let end = (stream::empty().boxed(), Bytes::new(), found, key);
+                return Ok((!held.is_empty()).then_some((held, end)));
             };
             found += chunk.len() as u64;
             if found > expected {

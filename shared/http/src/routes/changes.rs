@@ -103,9 +103,12 @@ impl App {
         changes: &mut Changes,
     ) -> Result<(), ApiError> {
         // Retention may delete an object of an earlier state at any time, also while this runs: that is no failure.
-        let gone = |error: ReaderError| match error.is_missing() {
-            true => ApiError::UnknownSince(since),
-            false => error.into(),
+        let gone = |error: ReaderError| {
+            if error.is_missing() {
+                ApiError::UnknownSince(since)
+            } else {
+                error.into()
+            }
         };
         let old = self.read_package(package.old).await.map_err(gone)?;
         let new = self.read_package(package.new).await?;
