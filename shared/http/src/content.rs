@@ -22,7 +22,7 @@ const CONTENT_TIME: Duration = Duration::from_secs(10);
 
 /// Methods that a route answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AllowedMethods {
+pub(crate) enum AllowedMethods {
     /// GET and HEAD.
     Read,
     /// Also POST, with content.
@@ -31,7 +31,7 @@ pub enum AllowedMethods {
 
 impl AllowedMethods {
     /// Returns the value of `Allow` (RFC 9110, section 10.2.1).
-    pub const fn field(self) -> &'static str {
+    pub(crate) const fn field(self) -> &'static str {
         match self {
             Self::Read => "GET, HEAD",
             Self::ReadAndPost => "GET, HEAD, POST",

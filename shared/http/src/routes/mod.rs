@@ -231,7 +231,12 @@ mod tests {
     #[test]
     fn description_has_the_paths_methods_and_statuses_of_the_table() {
         let contract: Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
-        let described: BTreeSet<&str> = contract["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let described: BTreeSet<&str> = contract["paths"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         // Only what pushing clients ask for, and one more spelling, is not described.
         let is_described = |path: &str| path != "/v2" && !path.contains("/uploads");
         let expected = ROUTES.iter().filter(|route| is_described(route.path));

@@ -28,7 +28,11 @@ pub(crate) fn check(method: &Method, uri: &str, answer: &Answer) {
         return;
     }
     let response = resolved(&operation["responses"][answer.status.as_str()]);
-    assert!(response.is_object(), "{method} {uri}: {} is not described", answer.status);
+    assert!(
+        response.is_object(),
+        "{method} {uri}: {} is not described",
+        answer.status
+    );
     let is_whole = answer.body.is_some() && *method != Method::HEAD && answer.status != StatusCode::PARTIAL_CONTENT;
     let Some(content) = response["content"].as_object().filter(|_| is_whole) else {
         return;
@@ -49,7 +53,13 @@ fn item(path: &str) -> Option<&'static Value> {
         let described: Vec<&str> = described.split('/').collect();
         let fits = |(own, other): (&&str, &&str)| own == other || (other.starts_with('{') && !own.is_empty());
         let all_fit = segments.len() == described.len() && segments.iter().zip(&described).all(fits);
-        all_fit.then(|| segments.iter().zip(&described).filter(|(own, other)| own == other).count())
+        all_fit.then(|| {
+            segments
+                .iter()
+                .zip(&described)
+                .filter(|(own, other)| own == other)
+                .count()
+        })
     };
     let paths = CONTRACT["paths"].as_object().unwrap().iter();
     let (found, item) = paths.max_by_key(|(described, _)| shared(described))?;
@@ -140,7 +150,10 @@ async fn status_fits_its_description() {
     });
     let status = Status::from_bytes(status.to_string().as_bytes()).unwrap();
     put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
-    assert_eq!(world.get("/catalogs/demo/status.json", &[]).await.status, StatusCode::OK);
+    assert_eq!(
+        world.get("/catalogs/demo/status.json", &[]).await.status,
+        StatusCode::OK
+    );
 }
 
 /// A mirror wants credentials for all routes or for none, but never for probes.
