@@ -82,7 +82,7 @@ pub(crate) fn notifier(
     Ok(Notifier::new(store, receivers, settings).with_metrics(metrics))
 }
 
-/// What a server asks of the HTTP API.
+/// Answers of the HTTP API to the server in front of it.
 pub(crate) const FRONT: server::Front = server::Front {
     is_open: http_api::is_probe,
     takes_content: http_api::takes_content,

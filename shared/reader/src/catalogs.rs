@@ -28,7 +28,7 @@ const INLINE_MAX: u64 = 64 << 10;
 #[derive(Debug, Clone)]
 pub struct PublishedCatalogs(pub(crate) Arc<SharedReader>);
 
-/// What all copies of [`PublishedCatalogs`] have in common.
+/// State that all copies of [`PublishedCatalogs`] share.
 #[derive(Debug)]
 pub(crate) struct SharedReader {
     pub(crate) store: Arc<dyn Store>,

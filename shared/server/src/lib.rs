@@ -7,7 +7,6 @@ mod connections;
 mod descriptors;
 mod error;
 mod front;
-mod host;
 mod limits;
 mod metrics;
 mod metrics_page;

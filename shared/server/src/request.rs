@@ -11,7 +11,11 @@ use http::{
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::{front::Front, host::has_valid_host, limits::ServerLimits, users::Authenticator};
+use crate::{
+    front::{Front, has_valid_host},
+    limits::ServerLimits,
+    users::Authenticator,
+};
 
 /// Checks length, content and credentials of a request, and passes it to the router.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use store::Store;
 
 use crate::{
     fixture::{LINES, Publication, Published, publish},
-    world::{World, router},
+    world::{World, cached, router},
 };
 
 /// The next publication of the catalog.
@@ -45,11 +45,7 @@ fn later() -> String {
 #[tokio::test]
 async fn changes_names_added_removed_and_changed_packages() {
     for cache_bytes in [0, 64 << 20] {
-        let settings = ReaderSettings {
-            cache_bytes,
-            ..ReaderSettings::default()
-        };
-        let world = World::with(settings, Publication::default(), LINES).await;
+        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
         publish_next(&world, &later()).await;
         let changes = changes_since(&world, world.demo.current.content_hash).await;
         assert_eq!(

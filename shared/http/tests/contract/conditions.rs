@@ -2,13 +2,12 @@
 //! ones, in each coding, for GET and HEAD.
 
 use http::{Method, StatusCode};
-use reader::ReaderSettings;
 use rstest::rstest;
 use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication},
-    world::World,
+    world::{World, cached},
 };
 
 /// One request. `TAG` stands for the entity tag of the representation, `CODED` for that of the same lines in another coding.
@@ -240,15 +239,11 @@ impl Plain<'_> {
 #[case::streamed(0, false)]
 #[tokio::test]
 async fn conditions_and_ranges_are_those_of_rfc_9110(#[case] cache_bytes: u64, #[case] identity: bool) {
-    let settings = ReaderSettings {
-        cache_bytes,
-        ..ReaderSettings::default()
-    };
     let publication = Publication {
         identity,
         ..Publication::default()
     };
-    let world = World::with(settings, publication, LINES).await;
+    let world = World::with(cached(cache_bytes), publication, LINES).await;
     let mut without_length = 0;
     for path in [
         "/catalogs/demo/api/v1/all",

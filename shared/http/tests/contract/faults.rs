@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering;
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use model::{Catalogs, Document, Key};
-use reader::ReaderSettings;
 use store::memory::{Action, Answer, Moment};
 
 use crate::{
     fixture::{LINES, Publication, publish, put, zstd},
-    world::World,
+    world::{World, cached},
 };
 
 fn fail(world: &World, action: Action) {
@@ -69,15 +68,11 @@ async fn server_before_its_first_polls_is_not_ready() {
 async fn corrupt_object_is_never_a_complete_answer() {
     for cache_bytes in [0, 64 << 20] {
         for identity in [false, true] {
-            let settings = ReaderSettings {
-                cache_bytes,
-                ..ReaderSettings::default()
-            };
             let publication = Publication {
                 identity,
                 ..Publication::default()
             };
-            let world = World::with(settings, publication, LINES).await;
+            let world = World::with(cached(cache_bytes), publication, LINES).await;
             for (key, bytes) in world.store.objects() {
                 if !key.is_immutable() {
                     continue;

@@ -6,32 +6,23 @@ use model::{Encoding, Key, Kind};
 
 use crate::{
     fixture::{LINES, Publication, gzip, put, zstd},
-    world::{World, router},
+    world::{World, cached, router},
 };
-use reader::ReaderSettings;
 
 /// From memory, and streamed; with the plain `all.json` and without.
 const WORLDS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
 
 async fn world((cache_bytes, identity): (u64, bool)) -> World {
-    let settings = ReaderSettings {
-        cache_bytes,
-        ..ReaderSettings::default()
-    };
     let publication = Publication {
         identity,
         ..Publication::default()
     };
-    World::with(settings, publication, LINES).await
+    World::with(cached(cache_bytes), publication, LINES).await
 }
 
 /// Returns the world with empty caches.
 fn restarted(world: World, cache_bytes: u64) -> World {
-    let settings = ReaderSettings {
-        cache_bytes,
-        ..ReaderSettings::default()
-    };
-    let router = router(&world.store, settings);
+    let router = router(&world.store, cached(cache_bytes));
     World { router, ..world }
 }
 

@@ -21,7 +21,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication, publish},
-    world::World,
+    world::{World, cached},
 };
 
 const PATH: &str = "/catalogs/demo/api/v1/graphql";
@@ -53,11 +53,7 @@ fn parsed(answer: &Answer) -> Value {
 #[tokio::test]
 async fn get_and_post_answer_the_same(#[case] query: &str, #[case] data: Value) {
     for cache_bytes in [0, 64 << 20] {
-        let settings = ReaderSettings {
-            cache_bytes,
-            ..ReaderSettings::default()
-        };
-        let world = World::with(settings, Publication::default(), LINES).await;
+        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
         let posted = world.post(PATH, &[], body(query)).await;
         assert_eq!(posted.status, StatusCode::OK, "{}", posted.text());
         assert_eq!(parsed(&posted), json!({ "data": data }));
@@ -275,10 +271,7 @@ async fn answers_that_a_function_cannot_send_are_errors_that_say_so() {
 }
 
 fn uncached() -> ReaderSettings {
-    ReaderSettings {
-        cache_bytes: 0,
-        ..ReaderSettings::default()
-    }
+    cached(0)
 }
 
 #[tokio::test]

@@ -2,9 +2,8 @@
 
 use crate::{
     fixture::{LINES, Publication},
-    world::World,
+    world::{World, cached},
 };
-use reader::ReaderSettings;
 
 /// Returns the answer of catalogd: the lines that match all filters, in order.
 fn expected(all: &[u8], schema: &str, package: &str, name: &str) -> String {
@@ -38,11 +37,7 @@ async fn agrees(world: &World, schema: &str, package: &str, name: &str) {
 #[tokio::test]
 async fn metas_agrees_with_a_scan_for_all_filters() {
     for cache_bytes in [0, 64 << 20] {
-        let settings = ReaderSettings {
-            cache_bytes,
-            ..ReaderSettings::default()
-        };
-        let world = World::with(settings, Publication::default(), LINES).await;
+        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
         for schema in ["", "olm.package", "olm.channel", "olm.bundle", "olm.note", "none"] {
             for package in ["", "alpha", "beta", "gamma", "none"] {
                 for name in ["", "alpha", "stable", "beta.v1", "none"] {
@@ -63,11 +58,7 @@ async fn metas_that_hit_every_package_agree_with_a_scan() {
     };
     let lines: String = (0..100).map(package).collect();
     for cache_bytes in [0, 64 << 20] {
-        let settings = ReaderSettings {
-            cache_bytes,
-            ..ReaderSettings::default()
-        };
-        let world = World::with(settings, Publication::default(), &lines).await;
+        let world = World::with(cached(cache_bytes), Publication::default(), &lines).await;
         agrees(&world, "olm.bundle", "", "").await;
         agrees(&world, "olm.package", "", "").await;
         agrees(&world, "", "", "b").await;

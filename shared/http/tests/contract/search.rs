@@ -2,13 +2,12 @@
 
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
-use reader::ReaderSettings;
 use rstest::rstest;
 use serde_json::Value;
 
 use crate::{
     fixture::{LINES, Publication, publish},
-    world::World,
+    world::{World, cached},
 };
 
 const PATH: &str = "/catalogs/demo/search";
@@ -32,11 +31,7 @@ async fn search(world: &World, query: &str) -> Value {
 #[tokio::test]
 async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
     for cache_bytes in [0, 64 << 20] {
-        let settings = ReaderSettings {
-            cache_bytes,
-            ..ReaderSettings::default()
-        };
-        let world = World::with(settings, Publication::default(), LINES).await;
+        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
         let found = search(&world, query).await;
         assert_eq!(found["total"], total, "{found}");
         assert_eq!(found["contentHash"], world.demo.current.content_hash.to_string());

@@ -1,6 +1,5 @@
 //! Answers as they leave a socket, where the HTTP library adds fields of its own.
 
-use reader::ReaderSettings;
 use store::MemoryStore;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -8,19 +7,15 @@ use tokio::{
 };
 
 use crate::fixture::{LINES, Publication, publish};
-use crate::world::router;
+use crate::world::{cached, router};
 
 /// Serves a catalog without caches, so that every body is a stream, and returns the head of the answer to a request.
 async fn head_of(request: &str) -> String {
     let store = MemoryStore::new();
     publish(&store, Publication::default(), LINES).await;
-    let settings = ReaderSettings {
-        cache_bytes: 0,
-        ..ReaderSettings::default()
-    };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = router(&store, settings);
+    let router = router(&store, cached(0));
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
     let mut client = TcpStream::connect(address).await.unwrap();
     let request = format!("{request}\r\nhost: mirror.lab\r\nconnection: close\r\n\r\n");

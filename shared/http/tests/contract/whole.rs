@@ -5,16 +5,13 @@ use model::Sha256;
 
 use crate::{
     fixture::{LINES, Publication},
-    world::World,
+    world::{World, cached},
 };
 use reader::ReaderSettings;
 
 /// Small caches make every body a stream.
 fn worlds() -> [(ReaderSettings, bool); 4] {
-    let streaming = || ReaderSettings {
-        cache_bytes: 0,
-        ..ReaderSettings::default()
-    };
+    let streaming = || cached(0);
     [
         (ReaderSettings::default(), false),
         (ReaderSettings::default(), true),

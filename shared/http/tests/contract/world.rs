@@ -45,6 +45,14 @@ impl From<HttpSettings> for WorldSettings {
     }
 }
 
+/// Returns settings with this much memory for caches, in bytes.
+pub(crate) fn cached(cache_bytes: u64) -> ReaderSettings {
+    ReaderSettings {
+        cache_bytes,
+        ..ReaderSettings::default()
+    }
+}
+
 /// Returns a router over a store, with empty caches.
 pub(crate) fn router<S: Store + Clone>(store: &S, settings: impl Into<WorldSettings>) -> Router {
     let WorldSettings { reader, http } = settings.into();
