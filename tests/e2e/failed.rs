@@ -41,9 +41,9 @@ impl Site {
         self.read_status().await.expect("it was polled")
     }
 
-    async fn open_pulls(&self) -> usize {
+    async fn open_pulls(&self) -> u64 {
         let open: Option<OpenPulls> = self.read_status().await.and_then(|status| status.open_pulls);
-        open.map_or(0, |open| open.pulls.len())
+        open.map_or(0, |open| open.begun)
     }
 
     /// Starts a poll, and drops it in the middle of its pull together with all that its process knew.

@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
@@ -17,7 +17,7 @@ use crate::{
     catalog::{CatalogStatus, ClusterCatalog},
     conditions::Fact,
     registries_conf::{self, ConfError},
-    schedule::{self, LastPoll},
+    schedule::LastPoll,
     secrets::ClusterSecrets,
     spec,
 };
@@ -108,11 +108,14 @@ pub(crate) fn next_poll(object: &ClusterCatalog, before: Option<&LastPoll>, poll
         Fact::Failed { .. } => before.map_or(0, |before| before.failures).saturating_add(1),
         _ => 0,
     };
-    let wait = match &polled.fact {
-        Fact::Failed { is_terminal: true, .. } => None,
-        Fact::Failed { .. } => Some(publish::jittered(publish::backoff(failures, polled.interval))),
-        _ => schedule::wait_after_success(polled.interval, rand::random()),
+    let ended = publish::LastPoll {
+        ended: SystemTime::now(),
+        failures,
+        // A poll never comes later than the object says.
+        early: rand::random(),
     };
+    let is_last = matches!(polled.fact, Fact::Failed { is_terminal: true, .. });
+    let wait = publish::due(polled.interval, &ended, ended.ended).filter(|_| !is_last);
     LastPoll {
         version: object.version(),
         fact: polled.fact,

@@ -3,16 +3,12 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tokio::sync::Notify;
 
 use crate::{catalog::ObjectVersion, conditions::Fact};
-
-/// Largest part by which an interval is shortened. Catalogs that were started together are soon polled at different times, and
-/// none is polled later than its object says.
-const JITTER: f64 = 0.1;
 
 /// The last work on a catalog by this process.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,13 +86,10 @@ pub(crate) fn is_due(last: Option<&LastPoll>, seen: Seen<'_>, now: Instant) -> b
     is_lost || last.next.is_some_and(|next| next <= now)
 }
 
-/// Returns the wait after a success; `None` for a catalog without an interval. `random` is from 0 up to 1.
-pub(crate) fn wait_after_success(interval: Option<Duration>, random: f64) -> Option<Duration> {
-    interval.map(|interval| interval.mul_f64(1.0 - JITTER * random))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -173,12 +166,5 @@ mod tests {
         ] {
             assert_eq!(is_due(last.as_ref(), seen, now), expected, "{why}");
         }
-    }
-
-    #[test]
-    fn jitter_only_shortens_the_interval() {
-        assert_eq!(wait_after_success(None, 0.5), None);
-        assert_eq!(wait_after_success(Some(10 * MINUTE), 0.0), Some(10 * MINUTE));
-        assert_eq!(wait_after_success(Some(10 * MINUTE), 1.0), Some(9 * MINUTE));
     }
 }

@@ -5,16 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use model::text::chain;
 use model::{CatalogName, Key, Outcome, Status};
-use publish::{Catalog, Mirror, PollOrder, PollTimes, Report, backoff};
+use publish::{Catalog, LastPoll, Mirror, PollOrder, PollTimes, Report, due};
 use store::{Store, StoreExt};
 
 /// Time that must be left to start the first pull of a catalog. It is ten times what the largest public catalogs need from
 /// S3's region.
 const FIRST_PULL: Duration = Duration::from_secs(30);
-
-/// Share of an interval by which a poll may come early. Schedule events are not exact: one that comes a second too early
-/// would postpone the poll by a whole period.
-const EARLY_SHARE: f64 = 0.1;
 
 /// Configured catalog that an event may poll, with its status from before the event.
 #[derive(Debug)]
@@ -59,24 +55,12 @@ impl Candidate {
             // Its process died, so no poll says when the next is due.
             return true;
         }
-        let Some(wait) = self.wait(status) else {
-            return false;
+        let last = LastPoll {
+            ended: self.last_poll().unwrap_or(status.last_poll),
+            failures: status.failures.try_into().unwrap_or(u32::MAX),
+            early: 1.0,
         };
-        let last = self.last_poll().unwrap_or(status.last_poll);
-        let next = last + wait.mul_f64(1.0 - EARLY_SHARE);
-        // A status from the future was written by a wrong clock. Waiting for that time could take years.
-        now >= next || now < last
-    }
-
-    /// Returns the wait between the last poll and the next; `None` if a success is not followed by another poll.
-    fn wait(&self, status: &Status) -> Option<Duration> {
-        let interval = self.catalog.poll_interval();
-        if status.failures == 0 {
-            return interval;
-        }
-        let failures = status.failures.try_into().unwrap_or(u32::MAX);
-        // An interval of zero would try a failing source at every event, so the backoff has its own first wait.
-        Some(backoff(failures, interval.filter(|interval| !interval.is_zero())))
+        due(self.catalog.poll_interval(), &last, now).is_some_and(|wait| wait.is_zero())
     }
 
     /// Returns the time of the last poll, by which candidates are sorted; `None`, the smallest, if there was none.

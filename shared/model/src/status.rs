@@ -52,6 +52,66 @@ pub struct Status {
 }
 
 impl Status {
+    /// Returns the status of a catalog whose poll, sync or import has ended now. Everything else is empty or zero.
+    pub const fn new(source: String, outcome: Outcome, now: SystemTime) -> Self {
+        Self {
+            source,
+            last_poll: now,
+            outcome,
+            last_success: if outcome.is_success() { Some(now) } else { None },
+            error: None,
+            failures: 0,
+            duration_ms: 0,
+            pull_ms: None,
+            bytes_pulled: 0,
+            bytes_published: 0,
+            empty_layers: None,
+            open_pulls: None,
+            rejected: None,
+            validation: None,
+        }
+    }
+
+    /// Counts a failure after those in `before`, and takes from there what this poll has not found out.
+    #[must_use]
+    pub fn after(mut self, before: Option<&Self>) -> Self {
+        if !self.outcome.is_success() {
+            self.failures = before.map_or(0, |before| before.failures).saturating_add(1);
+            self.last_success = self.last_success.max(before.and_then(|before| before.last_success));
+        }
+        let Some(before) = before.cloned() else {
+            return self;
+        };
+        self.pull_ms = self.pull_ms.or(before.pull_ms);
+        self.empty_layers = self.empty_layers.or(before.empty_layers);
+        self.open_pulls = self.open_pulls.or(before.open_pulls);
+        self.rejected = self.rejected.or(before.rejected);
+        if self.outcome != Outcome::Published {
+            self.validation = self.validation.or(before.validation);
+        }
+        self
+    }
+
+    /// Forgets the failures of a revision that was published.
+    pub fn forget(&mut self, revision: &str) {
+        self.open_pulls.take_if(|open| open.inputs.revision == revision);
+        self.rejected.take_if(|rejected| rejected.inputs.revision == revision);
+    }
+
+    /// Returns the number of pulls of a revision that began and did not end.
+    pub fn begun(&self, inputs: &PullInputs) -> u64 {
+        let open = self.open_pulls.as_ref().filter(|open| open.inputs == *inputs);
+        open.map_or(0, |open| open.begun)
+    }
+
+    /// Counts off one pull of a revision, which has ended.
+    pub fn end_pull(&mut self, inputs: &PullInputs) {
+        if let Some(open) = self.open_pulls.as_mut().filter(|open| open.inputs == *inputs) {
+            open.begun = open.begun.saturating_sub(1);
+        }
+        self.open_pulls.take_if(|open| open.begun == 0);
+    }
+
     /// Returns true if the first poll of the catalog has not ended: it is running, or its process died.
     pub const fn is_first_poll(&self) -> bool {
         self.failures == 0 && !self.outcome.is_success()
@@ -77,8 +137,8 @@ pub struct OpenPulls {
     /// Revision that is pulled.
     #[serde(flatten)]
     pub inputs: PullInputs,
-    /// Random identifiers of the pulls. Each pull removes its own at its end.
-    pub pulls: BTreeSet<String>,
+    /// Number of pulls that began and did not end. Each counts itself off at its end.
+    pub begun: u64,
 }
 
 /// Revision that cannot be published. It is not pulled again while the inputs and the published state are the same.

@@ -16,14 +16,14 @@ pub use env::{Env, jittered};
 pub use load::{ShardError, load_verified, open_verified};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedRendering, ComposedSource, ComposedSourceError, FactReader,
-    FindingsRecorder, InputCatalog, InputPlace, InvalidCatalog, KnownFacts, Mirror, MirrorSettings, NamedInput,
-    PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes, ProgressCounts, PublishedCatalog,
-    RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode, ValidationModeError, backoff,
-    input_shards, named_catalogs, render_composition,
+    FindingsRecorder, InputCatalog, InputPlace, InvalidCatalog, KnownFacts, LastPoll, Mirror, MirrorSettings,
+    NamedInput, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes, ProgressCounts,
+    PublishedCatalog, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode, ValidationModeError,
+    due, input_shards, named_catalogs, render_composition,
 };
 pub use remove::{followers, remove};
 pub use report::{ChangedPackages, Report};
 pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
 pub use stats::ObjectStats;
-pub use status::{StatusUpdate, record_status};
+pub use status::record_status;
 pub use transaction::{Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions};

@@ -5,14 +5,16 @@ use serde::{Serialize, Serializer};
 
 use crate::{ObjectStats, PollError};
 
-/// Result of one poll or rollback of one catalog.
-#[derive(Debug)]
+/// Result of one poll or rollback of one catalog. Its JSON is that of the command line and of the poller.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Name of the catalog that was polled, rolled back or copied.
     pub catalog: CatalogName,
     /// Outcome; [`Outcome::Failed`] and [`Outcome::Refused`] come with an error.
     pub outcome: Outcome,
-    /// Error, if the outcome is not a success.
+    /// Error, if the outcome is not a success. JSON has its causes too, on one line.
+    #[serde(serialize_with = "error_text")]
     pub error: Option<PollError>,
     /// Revision that the source resolved to, such as a digest.
     pub digest: Option<String>,
@@ -23,20 +25,23 @@ pub struct Report {
     /// Packages that differ from the previous publication. Empty unless the outcome is [`Outcome::Published`].
     pub changes: ChangedPackages,
     /// Findings of the validation of the content that was published; `None` if it was not validated.
+    #[serde(skip)]
     pub validation: Option<ValidationCounts>,
     /// Number of packages, and global groups, whose lines were validated. The findings about others were known.
+    #[serde(skip)]
     pub packages_validated: usize,
-    /// Bytes received from the source over the network.
-    pub bytes_pulled: u64,
     /// Number of layers that were fetched.
     pub layers_fetched: usize,
     /// Layers that were not fetched because they are known to hold no FBC.
     pub layers_skipped: usize,
+    /// Bytes received from the source over the network.
+    pub bytes_pulled: u64,
     /// Number of immutable objects written to the store.
     pub objects_published: u64,
     /// Stored bytes of these objects.
     pub bytes_published: u64,
     /// Duration of the poll, waits between its attempts included.
+    #[serde(rename = "durationMs", serialize_with = "milliseconds")]
     pub duration: Duration,
 }
 
@@ -52,7 +57,8 @@ pub struct ChangedPackages {
 }
 
 impl Report {
-    pub(crate) fn new(catalog: CatalogName) -> Self {
+    /// Returns the report of a poll that has not begun.
+    pub fn new(catalog: CatalogName) -> Self {
         Self {
             catalog,
             outcome: Outcome::Failed,
@@ -106,55 +112,16 @@ impl Report {
 
     /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
     pub fn error_text(&self) -> Option<String> {
-        let error = self.error.as_ref()?;
-        let mut text = model::text::error_line(error);
-        for limit in error.limits() {
-            text.push_str("; a larger limits.");
-            text.push_str(limit);
-            text.push_str(" of the catalog admits it");
-        }
-        Some(text)
+        self.error.as_ref().map(PollError::text)
     }
 }
 
-/// A report as programs read it: one shape for the command line and the poller.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReportJson<'a> {
-    catalog: &'a str,
-    outcome: Outcome,
-    error: Option<String>,
-    digest: Option<&'a str>,
-    content_hash: Option<Sha256>,
-    serial: Option<u64>,
-    changes: &'a ChangedPackages,
-    layers_fetched: usize,
-    layers_skipped: usize,
-    bytes_pulled: u64,
-    objects_published: u64,
-    bytes_published: u64,
-    duration_ms: u128,
+fn error_text<S: Serializer>(error: &Option<PollError>, serializer: S) -> Result<S::Ok, S::Error> {
+    error.as_ref().map(PollError::text).serialize(serializer)
 }
 
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let json = ReportJson {
-            catalog: self.catalog.as_str(),
-            outcome: self.outcome,
-            error: self.error_text(),
-            digest: self.digest.as_deref(),
-            content_hash: self.content_hash,
-            serial: self.serial,
-            changes: &self.changes,
-            layers_fetched: self.layers_fetched,
-            layers_skipped: self.layers_skipped,
-            bytes_pulled: self.bytes_pulled,
-            objects_published: self.objects_published,
-            bytes_published: self.bytes_published,
-            duration_ms: self.duration.as_millis(),
-        };
-        json.serialize(serializer)
-    }
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.as_millis().serialize(serializer)
 }
 
 impl ChangedPackages {

@@ -1,10 +1,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::text::chain;
-use model::{CatalogName, EmptyLayers, Key, Outcome, RejectedRevision, Status, ValidationCounts};
+use model::{CatalogName, Key, Status};
 use store::{Condition, ReadError, Store, StoreError, StoreExt};
-
-use crate::Env;
 
 /// Time after which `status.json` is written although only its times have changed. 300 catalogs that are polled every ten
 /// minutes cost 7,200 writes a day then, instead of 43,000; readers still see that polls go on.
@@ -17,61 +15,27 @@ const FAILURES_EXACT: u64 = 16;
 /// Number of attempts to write `status.json` beside other writers.
 const WRITE_ATTEMPTS: u32 = 8;
 
-/// Result of a poll, sync or import, for `status.json`.
-#[derive(Debug, Clone)]
-pub struct StatusUpdate {
-    /// Source as it is configured, without secrets.
-    pub source: String,
-    /// Outcome of the poll, sync or import.
-    pub outcome: Outcome,
-    /// Error and its causes on one line, without secrets.
-    pub error: Option<String>,
-    /// Duration of the poll, sync or import.
-    pub duration: Duration,
-    /// True if the duration is an estimate for the next pull: an image was pulled, or the time for it was not enough.
-    pub pulled: bool,
-    /// Bytes received from the source over the network.
-    pub bytes_pulled: u64,
-    /// Bytes of immutable objects written to the store.
-    pub bytes_published: u64,
-    /// Layers that are known to hold no FBC, if this poll pulled an image.
-    pub empty_layers: Option<EmptyLayers>,
-    /// Time of the last success that this process knows of. `status.json` may have an earlier one.
-    pub last_success: Option<SystemTime>,
-    /// Revision of the source, if it was resolved.
-    pub revision: Option<String>,
-    /// Identifier under which this poll recorded its pull.
-    pub pull: Option<String>,
-    /// Revision that this poll pulled and cannot publish.
-    pub rejected: Option<RejectedRevision>,
-    /// Findings of the content that was published. `None` after a publication: it was not validated.
-    pub validation: Option<ValidationCounts>,
-}
-
 /// Reads `status.json`. It only saves work, so an unreadable one counts as absent.
 pub(crate) async fn read_status(store: &dyn Store, catalog: &CatalogName) -> Option<Status> {
     let before = store.read_document(&Key::Status(catalog.clone())).await.ok().flatten();
     before.map(|(before, _)| before)
 }
 
-/// Writes `status.json` after a poll, sync or import, unless only times would change within the hour. Values that this one
-/// does not know are kept. `before` is a copy that was read earlier. Nothing depends on the document, so a failure is only
-/// logged; it returns false then.
+/// Writes `status.json` after a poll, sync or import that ended `now`, unless only times would change within the hour. `next`
+/// returns the document that follows the one that is stored; `before` is a copy that was read earlier. Nothing depends on the
+/// document, so a failure is only logged; it returns false then.
 pub async fn record_status(
     store: &dyn Store,
     catalog: &CatalogName,
-    update: StatusUpdate,
-    env: &Env,
+    now: SystemTime,
     before: Option<&Status>,
+    next: impl Fn(Option<&Status>) -> Status + Send + Sync,
 ) -> bool {
-    let now = (env.clock)();
-    // A copy from before a pull does not show the record of that pull, which must be removed in any case.
-    let is_known = |before: &&Status| update.pull.is_none() && !is_due(before, &next(&update, Some(before), now), now);
-    if before.filter(is_known).is_some() {
+    if before.is_some_and(|before| !is_due(before, &next(Some(before)), now)) {
         return true;
     }
     let written = update_status(store, catalog, |before| {
-        let next = next(&update, before, now);
+        let next = next(before);
         before.is_none_or(|before| is_due(before, &next, now)).then_some(next)
     });
     let written = written.await;
@@ -86,9 +50,10 @@ pub async fn record_status(
 pub(crate) async fn update_status(
     store: &dyn Store,
     catalog: &CatalogName,
-    change: impl Fn(Option<&Status>) -> Option<Status> + Send + Sync,
+    mut change: impl FnMut(Option<&Status>) -> Option<Status> + Send,
 ) -> Result<(), StoreError> {
     let key = Key::Status(catalog.clone());
+    let mut written = None;
     for _ in 0..WRITE_ATTEMPTS {
         let (before, condition) = match store.read_document::<Status>(&key).await {
             Ok(Some((before, version))) => (Some(before), Condition::Replace(version)),
@@ -97,11 +62,15 @@ pub(crate) async fn update_status(
             // A damaged one is of no use to any writer.
             Err(ReadError::TooLarge { .. } | ReadError::Document { .. }) => (None, Condition::Always),
         };
+        if before.is_some() && before == written {
+            // The write has taken effect, and its answer was lost. A second one would count twice.
+            return Ok(());
+        }
         let Some(next) = change(before.as_ref()) else {
             return Ok(());
         };
         match store.write_document(&key, &next, condition).await {
-            Err(error) if error.is_conflict() => {}
+            Err(error) if error.is_conflict() => written = Some(next),
             written => return written.map(drop),
         }
     }
@@ -126,82 +95,18 @@ fn without_times(status: &Status) -> Status {
     }
 }
 
-fn next(update: &StatusUpdate, before: Option<&Status>, now: SystemTime) -> Status {
-    let failures = before.map_or(0, |before| before.failures);
-    let last_success = before.and_then(|before| before.last_success).max(update.last_success);
-    let is_success = update.outcome.is_success();
-    let (last_success, failures) = match is_success {
-        true => (Some(now), 0),
-        false => (last_success, failures.saturating_add(1)),
-    };
-    let duration_ms = update.duration.as_millis().try_into().unwrap_or(u64::MAX);
-    let known_pull = before.and_then(|before| before.pull_ms);
-    let is_published = |revision: &str| is_success && update.revision.as_deref() == Some(revision);
-    let open_pulls = before.and_then(|before| before.open_pulls.clone());
-    // An ordinary error removes only the record of this pull: a registry that fails between two deaths proves nothing.
-    let open_pulls = open_pulls.filter(|open| !is_published(&open.inputs.revision));
-    let rejected = before.and_then(|before| before.rejected.clone());
-    let rejected = rejected.filter(|rejected| !is_published(&rejected.inputs.revision));
-    let next = Status {
-        source: update.source.clone(),
-        last_poll: now,
-        outcome: update.outcome,
-        last_success,
-        error: update.error.clone(),
-        failures,
-        duration_ms,
-        pull_ms: update.pulled.then_some(duration_ms).or(known_pull),
-        bytes_pulled: update.bytes_pulled,
-        bytes_published: update.bytes_published,
-        empty_layers: update
-            .empty_layers
-            .clone()
-            .or_else(|| before.and_then(|before| before.empty_layers.clone())),
-        open_pulls,
-        rejected: update.rejected.clone().or(rejected),
-        validation: match update.outcome {
-            Outcome::Published => update.validation,
-            _ => update
-                .validation
-                .or_else(|| before.and_then(|before| before.validation)),
-        },
-    };
-    match &update.pull {
-        Some(pull) => without_pull(next, pull),
-        None => next,
-    }
-}
-
-/// Removes the record of one pull.
-pub(crate) fn without_pull(mut status: Status, pull: &str) -> Status {
-    if let Some(open) = &mut status.open_pulls {
-        open.pulls.remove(pull);
-    }
-    status.open_pulls = status.open_pulls.filter(|open| !open.pulls.is_empty());
-    status
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
+    use model::{EmptyLayers, Outcome, ValidationCounts};
 
     use super::*;
 
-    fn update(outcome: Outcome, is_pull: bool) -> StatusUpdate {
-        StatusUpdate {
-            source: "dir:/x".into(),
-            outcome,
-            error: None,
-            duration: Duration::from_millis(7),
-            pulled: is_pull,
+    fn ended(outcome: Outcome, now: SystemTime) -> Status {
+        Status {
+            duration_ms: 7,
             bytes_pulled: 1,
             bytes_published: 2,
-            empty_layers: None,
-            last_success: None,
-            revision: None,
-            pull: None,
-            rejected: None,
-            validation: None,
+            ..Status::new("dir:/x".into(), outcome, now)
         }
     }
 
@@ -211,33 +116,29 @@ mod tests {
             errors: 1,
             ..ValidationCounts::default()
         });
-        let validated = StatusUpdate {
+        let first = Status {
             validation: counts,
-            ..update(Outcome::Published, true)
+            ..ended(Outcome::Published, UNIX_EPOCH)
         };
-        let first = next(&validated, None, UNIX_EPOCH);
         for (outcome, expected) in [
             (Outcome::Unchanged, counts),
             (Outcome::Refused, counts),
             (Outcome::Published, None),
         ] {
-            assert_eq!(
-                next(&update(outcome, false), Some(&first), UNIX_EPOCH).validation,
-                expected
-            );
+            let next = ended(outcome, UNIX_EPOCH).after(Some(&first));
+            assert_eq!(next.validation, expected);
         }
     }
 
     #[test]
     fn status_is_due_if_more_than_times_changed_or_after_an_hour() {
-        let first = next(&update(Outcome::Unchanged, false), None, UNIX_EPOCH);
+        let first = ended(Outcome::Unchanged, UNIX_EPOCH).after(None);
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         let later = |seconds, outcome| {
-            let update = StatusUpdate {
-                duration: Duration::from_secs(9),
-                ..update(outcome, false)
+            let next = Status {
+                duration_ms: 9,
+                ..ended(outcome, at(seconds)).after(Some(&first))
             };
-            let next = next(&update, Some(&first), at(seconds));
             is_due(&first, &next, at(seconds))
         };
         assert!(!later(3599, Outcome::Unchanged) && later(3600, Outcome::Unchanged));
@@ -256,35 +157,53 @@ mod tests {
 
     #[test]
     fn failure_keeps_the_last_success_that_was_not_written() {
-        let first = next(&update(Outcome::Unchanged, false), None, UNIX_EPOCH);
+        let first = ended(Outcome::Unchanged, UNIX_EPOCH);
         let known = UNIX_EPOCH + Duration::from_secs(600);
-        let failed = StatusUpdate {
+        let failed = Status {
             last_success: Some(known),
-            ..update(Outcome::Failed, false)
+            ..ended(Outcome::Failed, known + Duration::from_secs(600))
         };
-        let failed = next(&failed, Some(&first), known + Duration::from_secs(600));
-        assert_eq!(failed.last_success, Some(known));
+        assert_eq!(failed.after(Some(&first)).last_success, Some(known));
     }
 
     #[test]
     fn failure_counts_and_keeps_what_was_known() {
-        let first = next(&update(Outcome::Published, true), None, UNIX_EPOCH);
         let layers = EmptyLayers {
             root: "/configs".into(),
             empty: ["sha256:00".to_owned()].into(),
         };
         let first = Status {
+            pull_ms: Some(7),
             empty_layers: Some(layers.clone()),
-            ..first
+            ..ended(Outcome::Published, UNIX_EPOCH)
         };
-        let later = UNIX_EPOCH + Duration::from_secs(60);
-        let failed = StatusUpdate {
-            duration: Duration::from_millis(1),
-            ..update(Outcome::Failed, false)
-        };
-        let second = next(&failed, Some(&first), later);
+        let failed = ended(Outcome::Failed, UNIX_EPOCH + Duration::from_secs(60));
+        let second = failed.clone().after(Some(&first));
         assert_eq!((second.failures, second.last_success), (1, Some(UNIX_EPOCH)));
         assert_eq!((second.pull_ms, second.empty_layers.clone()), (Some(7), Some(layers)));
-        assert_eq!(next(&failed, Some(&second), later).failures, 2);
+        assert_eq!(failed.after(Some(&second)).failures, 2);
+    }
+
+    #[tokio::test]
+    async fn update_whose_answer_was_lost_is_not_made_twice() {
+        use store::{
+            MemoryStore,
+            memory::{Answer, Moment},
+        };
+        let (store, catalog) = (MemoryStore::new(), "a".parse().unwrap());
+        let lost = std::sync::atomic::AtomicBool::new(false);
+        store.set_hook(move |call, moment| {
+            let is_put = matches!(call.action, store::memory::Action::Put(_)) && moment == Moment::After;
+            if is_put && !lost.swap(true, std::sync::atomic::Ordering::Relaxed) {
+                Answer::Conflict
+            } else {
+                Answer::GoOn
+            }
+        });
+        let failed = ended(Outcome::Failed, UNIX_EPOCH);
+        update_status(&store, &catalog, |before| Some(failed.clone().after(before)))
+            .await
+            .unwrap();
+        assert_eq!(read_status(&store, &catalog).await.unwrap().failures, 1);
     }
 }

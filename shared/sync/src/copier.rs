@@ -4,8 +4,8 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
-use model::{CatalogName, Findings, ManifestEntry, Outcome, Snapshot, ValidationCounts};
-use publish::{RaceRetries, StatusUpdate, Transaction, record_status};
+use model::{CatalogName, Findings, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
+use publish::{RaceRetries, Transaction, record_status};
 use store::{Store, read_stored};
 use tokio::time::timeout;
 use tracing::Instrument;
@@ -154,22 +154,17 @@ impl Copier {
     }
 
     async fn record_status(&self, report: &SyncReport) {
-        let update = StatusUpdate {
-            source: self.options.source.clone(),
-            outcome: report.outcome,
+        let now = (self.options.env.clock)();
+        let ended = Status {
             error: report.error_text(),
-            duration: report.duration,
+            duration_ms: report.duration.as_millis().try_into().unwrap_or(u64::MAX),
             bytes_pulled: report.moved.bytes,
             bytes_published: report.moved.bytes + report.rebuilt.bytes,
-            pulled: false,
-            empty_layers: None,
-            last_success: None,
-            revision: None,
-            pull: None,
-            rejected: None,
             validation: report.validation,
+            ..Status::new(self.options.source.clone(), report.outcome, now)
         };
-        record_status(&*self.store, &report.catalog, update, &self.options.env, None).await;
+        let next = |before: Option<&Status>| ended.clone().after(before);
+        record_status(&*self.store, &report.catalog, now, None, next).await;
     }
 
     async fn attempt(&self, name: &CatalogName, state: &mut CopyState) -> Result<Outcome, SyncError> {

@@ -27,11 +27,11 @@ async fn kill(world: &mut World, event: &Value) {
     world.restart();
 }
 
-async fn open_pulls(world: &World) -> usize {
+async fn open_pulls(world: &World) -> u64 {
     let key = Key::Status("bad".parse().unwrap());
     let status = world.store.read_document::<Status>(&key).await.unwrap();
     let open = status.and_then(|(status, _)| status.open_pulls);
-    open.map_or(0, |open| open.pulls.len())
+    open.map_or(0, |open| open.begun)
 }
 
 #[tokio::test(flavor = "multi_thread")]

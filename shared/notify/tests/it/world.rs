@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -60,21 +59,10 @@ pub(crate) async fn unchanged(store: &MemoryStore) -> Report {
 
 pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Report {
     Report {
-        catalog: name(),
         outcome,
-        error: None,
-        digest: None,
         content_hash: published.map(|published| published.content_hash),
         serial: published.map(|published| published.serial),
-        changes: ChangedPackages::default(),
-        validation: None,
-        packages_validated: 0,
-        bytes_pulled: 0,
-        layers_fetched: 0,
-        layers_skipped: 0,
-        objects_published: 0,
-        bytes_published: 0,
-        duration: Duration::ZERO,
+        ..Report::new(name())
     }
 }
 

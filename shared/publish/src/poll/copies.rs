@@ -1,5 +1,5 @@
 use model::EmptyLayers;
-use source::{Digest, Download, Source};
+use source::{Digest, Download, Source, Sources};
 
 use super::{once::Poll, pull::skippable_layers};
 use crate::PollError;
@@ -15,9 +15,29 @@ struct ImageCopy {
 }
 
 impl ImageCopies {
-    pub(crate) fn add(&mut self, digest: &Digest, download: Download) {
+    /// Copies an image of a registry to disk, unless that was done already. Returns the bytes received.
+    pub(crate) async fn download(
+        &mut self,
+        images: &Sources,
+        source: &Source,
+        digest: &Digest,
+        known: &EmptyLayers,
+    ) -> Result<u64, PollError> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(0);
+        };
+        if self.get(digest).is_some() {
+            return Ok(0);
+        }
+        tracing::info!(%digest, "the image is copied to disk first");
+        let space = &images.settings().download_space;
+        let download = images
+            .download(reference, digest, &skippable_layers(known), space)
+            .await?;
+        let bytes = download.pull.bytes;
         let digest = digest.clone();
         self.0.push(ImageCopy { digest, download });
+        Ok(bytes)
     }
 
     /// Returns the copy of an image, if there is one.
@@ -37,51 +57,32 @@ impl ImageCopies {
     }
 }
 
-impl Poll<'_> {
-    /// Copies to disk what must not be read from a registry while a permit is held.
-    pub(crate) async fn download_first(&mut self, digest: &Digest) -> Result<(), PollError> {
-        // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
-        if self.is_suspect(digest) {
-            self.download(digest).await?;
-        }
-        let Some(composed) = self.catalog.source.composed() else {
-            return Ok(());
-        };
-        // A composition reads its inputs one after the other, each to its end.
-        let pulled = self.inputs.iter().flat_map(|inputs| inputs.pulled(composed));
-        let pulled = pulled.filter_map(|input| Some((input.catalog.source.pulled()?, input.digest.clone())));
-        let pulled: Vec<_> = pulled.collect();
-        for (source, digest) in pulled {
-            self.copy(source, &digest, &EmptyLayers::default()).await?;
-        }
-        Ok(())
+/// Copies to disk what must not be read from a registry while a permit is held.
+pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
+    // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
+    if poll.is_suspect(digest) {
+        copy_image(poll, digest).await?;
     }
+    let (Some(composed), Some(inputs)) = (poll.catalog.source.composed(), &poll.inputs) else {
+        return Ok(());
+    };
+    let (images, known) = (poll.mirror.images(poll.catalog), EmptyLayers::default());
+    // A composition reads its inputs one after the other, each to its end.
+    for input in inputs.pulled(composed) {
+        if let Some(source) = input.catalog.source.pulled() {
+            let copied = poll.copies.download(&images, source, input.digest, &known);
+            poll.report.bytes_pulled += copied.await?;
+        }
+    }
+    Ok(())
+}
 
-    /// Copies the image of the catalog to disk.
-    pub(crate) async fn download(&mut self, digest: &Digest) -> Result<(), PollError> {
-        let known = self.empty_layers.clone().unwrap_or_default();
-        match self.catalog.source.pulled() {
-            Some(source) => self.copy(source, digest, &known).await,
-            None => Ok(()),
-        }
+/// Copies the image of the catalog to disk.
+pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
+    if let Some(source) = poll.catalog.source.pulled() {
+        let known = poll.empty_layers.clone().unwrap_or_default();
+        let images = poll.mirror.images(poll.catalog);
+        poll.report.bytes_pulled += poll.copies.download(&images, source, digest, &known).await?;
     }
-
-    /// Copies an image to disk, unless that was done already or it is on this machine.
-    async fn copy(&mut self, source: &Source, digest: &Digest, known: &EmptyLayers) -> Result<(), PollError> {
-        let Source::Registry { reference, .. } = source else {
-            return Ok(());
-        };
-        if self.copies.get(digest).is_some() {
-            return Ok(());
-        }
-        tracing::info!(%digest, "the image is copied to disk first");
-        let images = self.mirror.images(self.catalog);
-        let space = &self.mirror.settings.download_space;
-        let copy = images
-            .download(reference, digest, &skippable_layers(known), space)
-            .await?;
-        self.report.bytes_pulled += copy.pull.bytes;
-        self.copies.add(digest, copy);
-        Ok(())
-    }
+    Ok(())
 }

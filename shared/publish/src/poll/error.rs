@@ -52,7 +52,7 @@ pub enum PollError {
         /// Version of the program and of its rendering.
         program: String,
         /// Number of pulls that began and did not end.
-        deaths: usize,
+        deaths: u64,
     },
     /// This revision was pulled before, and the same program would come to the same result.
     #[error(
@@ -74,10 +74,6 @@ pub enum PollError {
         /// Number of attempts, the first included.
         attempts: u32,
     },
-    /// The registry is too slow to wait for while other catalogs wait. The poll goes on with a copy of the image, so no report
-    /// has this error.
-    #[error("the registry sends {0} too slowly")]
-    SlowRegistry(source::Digest),
     /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),
@@ -93,6 +89,17 @@ pub enum PollError {
 }
 
 impl PollError {
+    /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
+    pub fn text(&self) -> String {
+        let mut text = model::text::error_line(self);
+        for limit in self.limits() {
+            text.push_str("; a larger limits.");
+            text.push_str(limit);
+            text.push_str(" of the catalog admits it");
+        }
+        text
+    }
+
     /// True if a registry refused the credentials, or wanted some where none were given.
     pub fn is_refused_login(&self) -> bool {
         // 403 too: a registry answers it for a valid account that may not pull, and a rotated secret may name another

@@ -15,16 +15,13 @@ use tracing::Instrument;
 
 use super::{
     once::{Poll, SourceCheck},
-    open_pull::{OpenPull, PullRecords},
+    open_pull::{OpenPull, OwnPulls},
+    stored_check::StoredChecks,
 };
 use crate::{
-    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, StatusUpdate, record_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
     status::read_status,
 };
-
-/// Time between two looks at the stored objects of an unchanged catalog. Each look is one small request per object: 300
-/// catalogs of 300 packages cost a dollar a day on S3.
-const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place or a registry.
 const POLLS_AT_ONCE: usize = 256;
@@ -67,11 +64,10 @@ pub struct Mirror {
     pub(crate) resolving: Semaphore,
     progress: Arc<PollProgress>,
     metrics: PollMetrics,
-    /// Time since boot of the last look at the stored objects of each catalog.
-    checked: Mutex<HashMap<CatalogName, Duration>>,
+    pub(crate) stored_checks: StoredChecks,
     /// Times of the last polls of this process, which `status.json` may not have yet.
     polled: Mutex<HashMap<CatalogName, PollTimes>>,
-    pub(crate) pull_records: PullRecords,
+    pub(crate) own_pulls: OwnPulls,
 }
 
 /// Times of the last polls of a catalog by one process, by its clock.
@@ -100,14 +96,14 @@ impl Mirror {
             // One space for all copies, so that the limit holds for the process.
             images: images.with_download_space(settings.download_space.clone()),
             store,
+            stored_checks: StoredChecks::new(&settings.env),
             settings,
             rendering,
             resolving,
             progress: Arc::default(),
             metrics,
-            checked: Mutex::default(),
             polled: Mutex::default(),
-            pull_records: PullRecords::default(),
+            own_pulls: OwnPulls::default(),
         }
     }
 
@@ -261,47 +257,43 @@ impl Mirror {
         }
     }
 
-    async fn finish(
-        &self,
-        catalog: &Catalog,
-        before: Option<&Status>,
-        report: &Report,
-        PollEnd { empty_layers, pull }: PollEnd,
-    ) {
+    async fn finish(&self, catalog: &Catalog, before: Option<&Status>, report: &Report, end: PollEnd) {
         log(catalog, report);
-        let published = before.filter(|_| report.outcome != Outcome::Published);
-        let validation = report
-            .validation
-            .or_else(|| published.and_then(|before| before.validation));
-        self.metrics.count(report);
-        self.metrics.set_findings(&catalog.name, validation);
         let times = self.note_poll(report);
-        let rejected = report
-            .error
-            .as_ref()
-            .filter(|error| error.is_verdict())
-            .and(pull.as_ref());
-        let rejected = rejected.map(|pull| pull.rejected(report));
-        let id = pull.map(|pull| pull.id);
-        let update = StatusUpdate {
-            source: catalog.source.to_string(),
-            outcome: report.outcome,
+        let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
+        let error = report.error.as_ref();
+        let PollEnd { empty_layers, pull } = end;
+        let ended = Status {
+            last_success: times.last_success,
             error: report.error_text(),
-            duration: report.duration,
-            pulled: is_pull(report),
+            duration_ms,
+            pull_ms: is_pull(report).then_some(duration_ms),
             bytes_pulled: report.bytes_pulled,
             bytes_published: report.bytes_published,
             empty_layers,
-            last_success: times.last_success,
-            revision: report.digest.clone(),
-            pull: id.clone(),
-            rejected,
-            validation,
+            rejected: pull.as_ref().and_then(|pull| pull.rejected(report.outcome, error?)),
+            validation: report.validation,
+            ..Status::new(catalog.source.to_string(), report.outcome, times.last_poll)
         };
-        let is_written = record_status(&*self.store, &catalog.name, update, &self.settings.env, before).await;
-        // A record that could not be removed stays known to this process, which does not take it for a death.
-        if let Some(id) = id.filter(|_| is_written) {
-            self.pull_records.forget(&id);
+        let next = |before: Option<&Status>| {
+            let mut next = ended.clone().after(before);
+            if let Some(revision) = report.digest.as_ref().filter(|_| report.outcome.is_success()) {
+                next.forget(revision);
+            }
+            // An ordinary error counts off this pull only: a registry that fails between two deaths proves nothing.
+            if let Some(pull) = &pull {
+                next.end_pull(&pull.inputs);
+            }
+            next
+        };
+        self.metrics.count(report);
+        self.metrics.set_findings(&catalog.name, next(before).validation);
+        // A copy from before a pull does not count that pull, which must be counted off in any case.
+        let before = before.filter(|_| pull.is_none());
+        let is_written = record_status(&*self.store, &catalog.name, times.last_poll, before, next).await;
+        // A pull that could not be counted off stays known to this process, which does not take it for a death.
+        if is_written && pull.is_some() {
+            self.own_pulls.forget(&catalog.name);
         }
     }
 
@@ -327,21 +319,6 @@ impl Mirror {
     /// Returns the number of permits of [`Mirror::rendering`].
     pub(crate) fn pulls_at_once(&self) -> u32 {
         self.settings.side_by_side.max(1).try_into().unwrap_or(u32::MAX)
-    }
-
-    /// True if the stored objects of a catalog have not been looked at for an hour by this process.
-    pub(crate) fn is_check_due(&self, catalog: &CatalogName) -> bool {
-        let now = (self.settings.env.since_boot)();
-        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = checked.get(catalog);
-        last.is_none_or(|last| now.saturating_sub(*last) >= CHECK_INTERVAL)
-    }
-
-    /// Notes that the stored objects of a catalog were all there just now.
-    pub(crate) fn note_check(&self, catalog: &CatalogName) {
-        let now = (self.settings.env.since_boot)();
-        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        checked.insert(catalog.clone(), now);
     }
 }
 

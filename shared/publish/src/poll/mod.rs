@@ -4,6 +4,7 @@ mod catalog;
 mod catalog_source;
 mod composing;
 mod copies;
+mod due;
 mod error;
 mod facts;
 mod guard;
@@ -16,18 +17,19 @@ mod objects;
 mod once;
 mod open_pull;
 mod order;
-mod process;
 mod progress;
 mod pull;
 mod schedule;
 mod settings;
 mod signatures;
+mod stored_check;
 mod stored_shards;
 mod validation;
 
 pub use self::{
     catalog::Catalog,
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
+    due::{LastPoll, due},
     error::PollError,
     facts::{CatalogFacts, FactReader},
     guard::Suspicion,
@@ -41,7 +43,7 @@ pub use self::{
     order::PollOrder,
     progress::{PollProgress, ProgressCounts},
     pull::RenderSink,
-    schedule::{Schedule, backoff},
+    schedule::Schedule,
     settings::MirrorSettings,
     validation::{FindingsRecorder, InvalidCatalog, ValidationMode, ValidationModeError},
 };

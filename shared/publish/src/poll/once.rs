@@ -2,24 +2,25 @@
 
 use std::time::UNIX_EPOCH;
 
-use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef, Status};
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef, Status};
 use render::StopFlag;
 use source::Digest;
 use tokio::time::timeout;
 
 use super::{
-    composing::{Composing, ResolvedInputs, refused_input},
-    copies::ImageCopies,
-    facts::{DescribedContent, NewContent},
+    composing::{ResolvedInputs, refused_input},
+    copies::{ImageCopies, copy_first, copy_image},
+    facts::DescribedContent,
     guard,
     objects::ObjectWriter,
     open_pull::OpenPull,
-    pull::StopOnDrop,
-    signatures::verify_source,
+    pull::{StopOnDrop, read_content},
+    signatures::verified_source,
+    stored_check::check_stored,
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
-    Transaction, TransactionOptions, stats::find_unservable,
+    Transaction, TransactionOptions,
 };
 
 /// Result of the cheap part of a poll.
@@ -28,6 +29,13 @@ pub(crate) enum SourceCheck {
     Known(Outcome),
     /// The image has to be pulled.
     New(Box<Transaction>, Digest),
+}
+
+/// End of one attempt to pull and publish.
+enum PullEnd {
+    Ended(Outcome),
+    /// The registry is too slow to wait for while other catalogs wait for the permit.
+    TooSlow,
 }
 
 /// One poll, with what its caller knows and learns.
@@ -44,7 +52,7 @@ pub(crate) struct Poll<'a> {
     pub(crate) empty_layers: Option<EmptyLayers>,
     /// `status.json` as it was before the poll.
     pub(crate) status: Option<&'a Status>,
-    /// Pull that this poll has begun, as `status.json` records it.
+    /// Pull that this poll has begun, as `status.json` counts it.
     pub(crate) pull: Option<OpenPull>,
     /// Copies of images whose registries are slow.
     pub(crate) copies: ImageCopies,
@@ -78,36 +86,38 @@ impl<'a> Poll<'a> {
 }
 
 impl Poll<'_> {
-    /// Polls, and starts again when another writer was faster or a published object turns out to be damaged.
+    /// Polls. A published object that turns out to be damaged is written again from the source.
     pub(crate) async fn run(&mut self) -> Result<Outcome, PollError> {
+        // A forced poll looks at everything that is stored.
+        if !self.force {
+            match self.until_won(false).await {
+                Err(error) if error.is_damage() => tracing::warn!(
+                    error = model::text::chain(&error),
+                    "rewriting what is damaged from the source"
+                ),
+                ended => return ended,
+            }
+        }
+        match self.until_won(true).await {
+            // Its own objects are written again, so this one is of an input, which only the input's source can mend.
+            Err(error) if error.is_damage() && self.catalog.source.composed().is_some() => Err(PollError::Waiting {
+                input: "an input whose objects are damaged".to_owned(),
+                reason: model::text::chain(&error),
+            }),
+            ended => ended,
+        }
+    }
+
+    /// Starts again while another writer is faster. With `recheck`, damage counts as a lost race.
+    async fn until_won(&mut self, recheck: bool) -> Result<Outcome, PollError> {
         let mirror = self.mirror;
         let mut retries = RaceRetries::new(&mirror.settings.env, mirror.settings.attempts, &self.catalog.name);
-        // A forced poll looks at everything that is stored.
-        let mut recheck = self.force;
         loop {
             match self.attempt(recheck).await {
-                // Does not count as an attempt. With `recheck` set, damage counts as a lost race.
-                Err(error) if !recheck && error.is_damage() => {
-                    tracing::warn!(
-                        error = model::text::chain(&error),
-                        "rewriting what is damaged from the source"
-                    );
-                    recheck = true;
+                Err(error) if error.is_race() && (recheck || !error.is_damage()) => {
+                    self.retry(&mut retries, &error).await?;
                 }
-                Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
-                // Neither a transaction nor a permit is held now.
-                Err(error) if recheck && error.is_damage() && self.catalog.source.composed().is_some() => {
-                    // Its own objects are written again, so this one is of an input, which only the input's source can mend.
-                    return Err(PollError::Waiting {
-                        input: "an input whose objects are damaged".to_owned(),
-                        reason: model::text::chain(&error),
-                    });
-                }
-                Err(PollError::SlowRegistry(digest)) => {
-                    self.withdraw_pull().await;
-                    self.download(&digest).await?;
-                }
-                done => return done,
+                ended => return ended,
             }
         }
     }
@@ -131,22 +141,32 @@ impl Poll<'_> {
     }
 
     async fn retry(&self, retries: &mut RaceRetries<'_>, error: &PollError) -> Result<(), PollError> {
-        match retries.retry(error).await {
-            true => Ok(()),
-            false => Err(PollError::Contended {
-                attempts: self.mirror.settings.attempts,
-            }),
+        if retries.retry(error).await {
+            return Ok(());
         }
+        Err(PollError::Contended {
+            attempts: self.mirror.settings.attempts,
+        })
     }
 
     async fn attempt(&mut self, recheck: bool) -> Result<Outcome, PollError> {
-        match self.check_source(recheck).await? {
-            SourceCheck::Known(outcome) => Ok(outcome),
-            SourceCheck::New(transaction, digest) => {
-                let ended = self.pull_and_publish(&transaction, &digest, recheck).await;
-                self.report.add_written(transaction.written());
-                ended
+        // At most twice: a copy on disk is never too slow.
+        loop {
+            let (transaction, digest) = match self.check_source(recheck).await? {
+                SourceCheck::Known(outcome) => return Ok(outcome),
+                SourceCheck::New(transaction, digest) => (transaction, digest),
+            };
+            let ended = self.pull_and_publish(&transaction, &digest, recheck).await;
+            self.report.add_written(transaction.written());
+            if let PullEnd::Ended(outcome) = ended? {
+                return Ok(outcome);
             }
+            // Neither a transaction nor a permit is held while the image is copied, and no pull counts as begun.
+            drop(transaction);
+            if let Some(pull) = self.pull.take() {
+                self.mirror.withdraw_pull(&self.catalog.name, &pull.inputs).await;
+            }
+            copy_image(self, &digest).await?;
         }
     }
 
@@ -172,12 +192,19 @@ impl Poll<'_> {
             base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !recheck
         });
         let Some(base) = known else {
-            self.refuse_known(&transaction, &digest)?;
+            if let Some(status) = self.status.filter(|_| !self.force) {
+                let inputs = self.mirror.pull_inputs(self.catalog, &digest);
+                let base = snapshot_of(&transaction);
+                self.mirror.refuse_known(&self.catalog.name, status, inputs, base)?;
+            }
             return Ok(SourceCheck::New(Box::new(transaction), digest));
         };
         // Verified also if the digest is known: the policy may have changed since the publication.
-        let source = self.verified_source(&transaction, &digest).await?;
-        self.check_stored_objects(&transaction).await?;
+        let source = verified_source(self, &transaction, &digest).await?;
+        if self.check_stored || self.mirror.stored_checks.is_due(&self.catalog.name) {
+            check_stored(&*self.mirror.store, &transaction).await?;
+            self.mirror.stored_checks.note(&self.catalog.name);
+        }
         let rolled_back = base.rolled_back.clone();
         let updated = self.update_source(&transaction, base, source, rolled_back).await?;
         let composed = self.catalog.source.composed();
@@ -202,26 +229,6 @@ impl Poll<'_> {
             // What was copied is published. The next poll sees what has come since.
             Some(digest) => Ok(digest.clone()),
             None => self.mirror.resolve(self.catalog, source).await,
-        }
-    }
-
-    /// Looks for missing and truncated objects of an unchanged catalog, once an hour: a damaged state is otherwise only
-    /// noticed when the source changes.
-    async fn check_stored_objects(&self, transaction: &Transaction) -> Result<(), PollError> {
-        let name = &self.catalog.name;
-        if !self.check_stored && !self.mirror.is_check_due(name) {
-            return Ok(());
-        }
-        let Some(snapshot) = transaction.base_snapshot().await? else {
-            let key = transaction.base().map(|base| base.snapshot.key().to_string());
-            return Err(PublishError::Damaged(key.unwrap_or_default()).into());
-        };
-        match find_unservable(&*self.mirror.store, snapshot).await?.first() {
-            Some(object) => Err(PublishError::Damaged(object.key.to_string()).into()),
-            None => {
-                self.mirror.note_check(name);
-                Ok(())
-            }
         }
     }
 
@@ -253,11 +260,11 @@ impl Poll<'_> {
         transaction: &Transaction,
         digest: &Digest,
         recheck: bool,
-    ) -> Result<Outcome, PollError> {
+    ) -> Result<PullEnd, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
-        let source = self.verified_source(transaction, digest).await?;
+        let source = verified_source(self, transaction, digest).await?;
         if self.mirror.settings.registry_wait.is_some() {
-            self.download_first(digest).await?;
+            copy_first(self, digest).await?;
         }
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
         let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
@@ -276,38 +283,22 @@ impl Poll<'_> {
         source: SourceRef,
         recheck: bool,
         stop: &StopFlag,
-    ) -> Result<Outcome, PollError> {
+    ) -> Result<PullEnd, PollError> {
         let previous = transaction.base_snapshot().await?;
         // After the wait for the permit: a catalog that only waited has not killed the process.
-        self.open_pull(transaction, digest).await?;
+        self.begin_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let usable = previous.filter(|_| !recheck);
-        let content = match &self.catalog.source {
-            CatalogSource::Pulled(source) => NewContent {
-                rendering: self.pull(source, digest, usable, stop).await?,
-                inputs: Vec::new(),
-            },
-            CatalogSource::Composed(composed) => {
-                let composing = Composing {
-                    mirror: self.mirror,
-                    catalog: self.catalog,
-                    composed,
-                    inputs: self.inputs.as_ref().expect("the inputs were found for the revision"),
-                    copies: &self.copies,
-                    transaction,
-                    previous: usable,
-                    stop,
-                    report: self.report,
-                };
-                composing.run().await?
-            }
+        let Some(content) = read_content(self, transaction, digest, usable, stop).await? else {
+            return Ok(PullEnd::TooSlow);
         };
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
             && !recheck
             && content.rendering.equals(previous)
         {
             // If the catalog was rolled back, its content is now the source's again.
-            return self.update_source(transaction, base, source, None).await;
+            let updated = self.update_source(transaction, base, source, None).await?;
+            return Ok(PullEnd::Ended(updated));
         }
         if !self.accept_gone {
             // After the comparison above: content that is published already needs no permission.
@@ -315,7 +306,25 @@ impl Poll<'_> {
             guard::check(&content.rendering, before)?;
         }
         let described = self.describe(transaction, content, recheck, stop).await?;
-        self.publish(transaction, described, source).await
+        Ok(PullEnd::Ended(self.publish(transaction, described, source).await?))
+    }
+
+    /// Counts the pull in `status.json` as begun, unless an earlier attempt of this poll did so.
+    async fn begin_pull(&mut self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
+        let inputs = self.mirror.pull_inputs(self.catalog, digest);
+        if self.pull.as_ref().is_none_or(|pull| pull.inputs != inputs) {
+            self.mirror.begin_pull(self.catalog, &inputs, self.force).await?;
+            let base = snapshot_of(transaction);
+            self.pull = Some(OpenPull { inputs, base });
+        }
+        Ok(())
+    }
+
+    /// Returns true if a pull of this revision has begun before and not ended.
+    pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
+        let inputs = self.mirror.pull_inputs(self.catalog, digest);
+        let deaths = |status| self.mirror.deaths(&self.catalog.name, status, &inputs);
+        self.status.is_some_and(|status| deaths(status) > 0)
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
@@ -327,9 +336,10 @@ impl Poll<'_> {
     /// Returns the number of permits that the pull needs. A revision whose process died is pulled alone: what else was pulled
     /// then may be the cause, and must not be taken for it twice.
     fn permits(&self, digest: &Digest) -> u32 {
-        match self.is_suspect(digest) {
-            true => self.mirror.pulls_at_once(),
-            false => 1,
+        if self.is_suspect(digest) {
+            self.mirror.pulls_at_once()
+        } else {
+            1
         }
     }
 
@@ -350,7 +360,7 @@ impl Poll<'_> {
             && base.snapshot.digest == digest
         {
             // Only damaged objects were written again.
-            self.mirror.note_check(&self.catalog.name);
+            self.mirror.stored_checks.note(&self.catalog.name);
             return self.update_source(transaction, base, source, None).await;
         }
         self.report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
@@ -371,30 +381,13 @@ impl Poll<'_> {
         }
         let (published, _) = transaction.commit(next).await?;
         // All objects were just put or found.
-        self.mirror.note_check(&self.catalog.name);
+        self.mirror.stored_checks.note(&self.catalog.name);
         self.report.describe(Some(&published));
         self.report.validation = counts;
         Ok(Outcome::Published)
     }
+}
 
-    /// Returns the source at that digest, with its signatures verified if the catalog has a policy. A forced poll verifies
-    /// again.
-    async fn verified_source(&self, transaction: &Transaction, digest: &Digest) -> Result<SourceRef, PollError> {
-        let known = transaction.base().filter(|_| !self.force).map(|base| &base.source);
-        let inputs = self.inputs.as_ref();
-        if let (Some(composed), Some(inputs)) = (self.catalog.source.composed(), inputs)
-            // The revision covers the policies.
-            && known.is_none_or(|known| known.revision != digest.as_str())
-        {
-            for input in inputs.pulled(composed) {
-                verify_source(self.mirror, input.catalog, input.digest, None).await?;
-            }
-        }
-        Ok(SourceRef {
-            reference: self.catalog.source.to_string(),
-            revision: digest.to_string(),
-            verified: verify_source(self.mirror, self.catalog, digest, known).await?,
-            inputs: inputs.map(ResolvedInputs::published).unwrap_or_default(),
-        })
-    }
+fn snapshot_of(transaction: &Transaction) -> Option<Sha256> {
+    transaction.base().map(|base| base.snapshot.digest.sha256)
 }

@@ -7,8 +7,8 @@ use model::{EmptyLayers, Snapshot};
 use render::{RenderError, Renderer, Rendering, StopFlag};
 use source::{Digest, FileSink, Source, Sources};
 
-use super::{once::Poll, stored_shards::PublishedShards};
-use crate::{Catalog, Mirror, PollError, PollProgress, Report};
+use super::{composing::Composing, facts::NewContent, once::Poll, stored_shards::PublishedShards};
+use crate::{Catalog, CatalogSource, Mirror, PollError, PollProgress, Report, Transaction};
 
 /// A rendered image, and what was learned of its layers.
 pub(crate) struct PulledCatalog {
@@ -48,41 +48,53 @@ pub(crate) async fn pull(
     })
 }
 
-impl Poll<'_> {
-    /// Pulls and renders the image of the catalog. Shards of `usable` are used again.
-    pub(crate) async fn pull(
-        &mut self,
-        source: &Source,
-        digest: &Digest,
-        usable: Option<&Snapshot>,
-        stop: &StopFlag,
-    ) -> Result<Rendering, PollError> {
-        let published = PublishedShards::new(self.mirror.store.clone(), usable);
-        let known = self.empty_layers.clone().unwrap_or_default();
-        let images = self.mirror.images(self.catalog);
-        let (images, from) = match self.copies.get(digest) {
-            Some(copy) => (images, copy.source()),
-            None => (
-                images.with_registry_wait(self.mirror.settings.registry_wait),
-                source.clone(),
-            ),
-        };
-        let work = PullWork {
-            images,
-            from,
-            known: &known,
-            stop,
-            report: self.report,
-        };
-        let pulled = match pull(self.mirror, self.catalog, digest, Arc::new(published), work).await {
-            Err(PollError::Image(error)) if error.is_slow_registry() => {
-                return Err(PollError::SlowRegistry(digest.clone()));
-            }
-            pulled => pulled?,
-        };
-        self.empty_layers = Some(pulled.empty_layers);
-        Ok(pulled.rendering)
-    }
+/// Pulls or composes the content. Shards of `usable` are used again. `None` if the registry is too slow.
+pub(crate) async fn read_content(
+    poll: &mut Poll<'_>,
+    transaction: &Transaction,
+    digest: &Digest,
+    usable: Option<&Snapshot>,
+    stop: &StopFlag,
+) -> Result<Option<NewContent>, PollError> {
+    let source = match &poll.catalog.source {
+        CatalogSource::Pulled(source) => source,
+        CatalogSource::Composed(composed) => {
+            let composing = Composing {
+                mirror: poll.mirror,
+                catalog: poll.catalog,
+                composed,
+                inputs: poll.inputs.as_ref().expect("the inputs were found for the revision"),
+                copies: &poll.copies,
+                transaction,
+                previous: usable,
+                stop,
+                report: poll.report,
+            };
+            return composing.run().await.map(Some);
+        }
+    };
+    let published = PublishedShards::new(poll.mirror.store.clone(), usable);
+    let known = poll.empty_layers.clone().unwrap_or_default();
+    let images = poll.mirror.images(poll.catalog);
+    let work = PullWork {
+        images: match poll.copies.get(digest) {
+            Some(_) => images,
+            None => images.with_registry_wait(poll.mirror.settings.registry_wait),
+        },
+        from: poll.copies.source(source, digest),
+        known: &known,
+        stop,
+        report: poll.report,
+    };
+    let pulled = match pull(poll.mirror, poll.catalog, digest, Arc::new(published), work).await {
+        Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
+        pulled => pulled?,
+    };
+    poll.empty_layers = Some(pulled.empty_layers);
+    Ok(Some(NewContent {
+        rendering: pulled.rendering,
+        inputs: Vec::new(),
+    }))
 }
 
 /// The place to pull an image from, the report of the pull and the flag that ends its work.

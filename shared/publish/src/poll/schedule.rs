@@ -4,12 +4,8 @@ use model::{CatalogName, Outcome};
 use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Catalog, Mirror, PollOptions, PollOrder, Report, jittered};
-
-/// First wait after a poll that did not succeed. It doubles up to the catalog's interval.
-const RETRY_FIRST: Duration = Duration::from_secs(15);
-/// Longest wait after a failure of a catalog without an interval.
-const RETRY_LONGEST: Duration = Duration::from_secs(600);
+use super::due::{LastPoll, due};
+use crate::{Catalog, Mirror, PollOptions, PollOrder, Report};
 
 /// Polls every catalog for as long as the program runs. A composition is also polled when one of its inputs was published.
 pub struct Schedule {
@@ -89,7 +85,14 @@ impl Polling {
                 followers.for_each(Notify::notify_one);
             }
             failures = if report.outcome.is_success() { 0 } else { failures + 1 };
-            if !self.pause(wait(self.catalog.poll_interval(), failures)).await {
+            let env = &self.mirror.settings.env;
+            let last = LastPoll {
+                ended: (env.clock)(),
+                failures,
+                // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
+                early: (env.rng)(),
+            };
+            if !self.pause(due(self.catalog.poll_interval(), &last, last.ended)).await {
                 return;
             }
         }
@@ -105,10 +108,9 @@ impl Polling {
             }
         };
         match wait {
-            // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
             Some(wait) => {
                 tokio::select! {
-                    () = tokio::time::sleep(jittered(wait)) => {}
+                    () = tokio::time::sleep(wait) => {}
                     () = woken => {}
                 }
             }
@@ -116,43 +118,5 @@ impl Polling {
             None => return false,
         }
         true
-    }
-}
-
-/// Returns the wait after a poll; `None` if the catalog is not polled again.
-fn wait(interval: Option<Duration>, failures: u32) -> Option<Duration> {
-    if failures == 0 {
-        return interval;
-    }
-    Some(backoff(failures, interval))
-}
-
-/// Returns the wait after so many failures in a row: 15 s, doubled with each failure, at most the catalog's interval, or ten
-/// minutes without one.
-pub fn backoff(failures: u32, interval: Option<Duration>) -> Duration {
-    let wait = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
-    wait.min(interval.unwrap_or(RETRY_LONGEST))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOUR: Duration = Duration::from_secs(3600);
-
-    #[test]
-    fn wait_after_success_is_the_interval() {
-        assert_eq!(wait(Some(HOUR), 0), Some(HOUR));
-        assert_eq!(wait(None, 0), None);
-    }
-
-    #[test]
-    fn wait_after_failures_doubles_up_to_the_interval() {
-        let waits: Vec<u64> = (1..=9)
-            .map(|failures| wait(Some(HOUR), failures).unwrap().as_secs())
-            .collect();
-        assert_eq!(waits, [15, 30, 60, 120, 240, 480, 960, 1920, 3600]);
-        assert_eq!(wait(Some(Duration::from_secs(20)), 5), Some(Duration::from_secs(20)));
-        assert_eq!(wait(None, 40), Some(RETRY_LONGEST));
     }
 }

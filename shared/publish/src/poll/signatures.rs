@@ -4,11 +4,36 @@ use model::{SourceRef, Verified};
 use source::{Digest, Sources};
 use trust::policy::{CosignSignature, ImageSignatures, Policy, VerifyError};
 
-use crate::{Catalog, Mirror, PollError};
+use super::{composing::ResolvedInputs, once::Poll};
+use crate::{Catalog, Mirror, PollError, Transaction};
+
+/// Returns the source at that digest, with its signatures verified if the catalog has a policy. A forced poll verifies again.
+pub(crate) async fn verified_source(
+    poll: &Poll<'_>,
+    transaction: &Transaction,
+    digest: &Digest,
+) -> Result<SourceRef, PollError> {
+    let known = transaction.base().filter(|_| !poll.force).map(|base| &base.source);
+    let inputs = poll.inputs.as_ref();
+    if let (Some(composed), Some(inputs)) = (poll.catalog.source.composed(), inputs)
+        // The revision covers the policies.
+        && known.is_none_or(|known| known.revision != digest.as_str())
+    {
+        for input in inputs.pulled(composed) {
+            verify_source(poll.mirror, input.catalog, input.digest, None).await?;
+        }
+    }
+    Ok(SourceRef {
+        reference: poll.catalog.source.to_string(),
+        revision: digest.to_string(),
+        verified: verify_source(poll.mirror, poll.catalog, digest, known).await?,
+        inputs: inputs.map(ResolvedInputs::published).unwrap_or_default(),
+    })
+}
 
 /// Verifies the signatures of an image, if the catalog has a policy. Signatures that were verified under the same policy are
 /// not fetched again: `known` is the source as it was published.
-pub(crate) async fn verify_source(
+async fn verify_source(
     mirror: &Mirror,
     catalog: &Catalog,
     digest: &Digest,

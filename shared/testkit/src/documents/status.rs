@@ -18,20 +18,8 @@ impl StatusBuilder {
     )]
     pub fn new() -> Self {
         Self(Status {
-            source: SOURCE.to_owned(),
-            last_poll: first_published_at(),
-            outcome: Outcome::Unchanged,
-            last_success: Some(first_published_at()),
-            error: None,
-            failures: 0,
             duration_ms: 1,
-            pull_ms: None,
-            bytes_pulled: 0,
-            bytes_published: 0,
-            empty_layers: None,
-            open_pulls: None,
-            rejected: None,
-            validation: None,
+            ..Status::new(SOURCE.to_owned(), Outcome::Unchanged, first_published_at())
         })
     }
 

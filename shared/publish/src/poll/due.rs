@@ -1,0 +1,96 @@
+use std::time::{Duration, SystemTime};
+
+/// First wait after a poll that did not succeed. It doubles up to the catalog's interval.
+const RETRY_FIRST: Duration = Duration::from_secs(15);
+
+/// Longest wait after a failure of a catalog without an interval.
+const RETRY_LONGEST: Duration = Duration::from_secs(600);
+
+/// Largest share of a wait by which a poll may come early.
+const EARLY_MAX: f64 = 0.1;
+
+/// Last poll of a catalog, as far as the time of the next one depends on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LastPoll {
+    /// Time at which it ended.
+    pub ended: SystemTime,
+    /// Number of failures in a row, this poll included.
+    pub failures: u32,
+    /// Part, from 0 to 1, of the tenth of its wait by which the next poll comes early. Random in a process that goes on, so that
+    /// catalogs that were started together are soon polled at different times. 1 where events bring the polls: one that comes a
+    /// second too early would postpone the poll by a whole period.
+    pub early: f64,
+}
+
+/// Returns the time from `now` to the next poll of a catalog with this interval: zero if it is due, `None` if it is not polled
+/// again. After failures it is 15 s, doubled with each further one, at most the interval, or ten minutes without one.
+pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Option<Duration> {
+    let wait = match last.failures {
+        0 => interval?,
+        failures => {
+            let wait = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
+            // An interval of zero, which polls at every event, does not try a failing source at every event.
+            let longest = interval.filter(|interval| !interval.is_zero());
+            wait.min(longest.unwrap_or(RETRY_LONGEST))
+        }
+    };
+    let wait = wait.mul_f64(1.0 - EARLY_MAX * last.early);
+    // A poll in the future was dated by a wrong clock. Waiting for that time could take years.
+    let age = now.duration_since(last.ended).unwrap_or(wait);
+    Some(wait.saturating_sub(age))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn last(failures: u32) -> LastPoll {
+        LastPoll {
+            ended: SystemTime::UNIX_EPOCH + HOUR,
+            failures,
+            early: 0.0,
+        }
+    }
+
+    fn wait(interval: Option<Duration>, failures: u32) -> Option<u64> {
+        let last = last(failures);
+        due(interval, &last, last.ended).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn due_after_success_is_the_interval() {
+        assert_eq!((wait(Some(HOUR), 0), wait(None, 0)), (Some(3600), None));
+        assert_eq!(wait(Some(Duration::ZERO), 0), Some(0));
+    }
+
+    #[test]
+    fn due_after_failures_doubles_up_to_the_interval() {
+        let waits: Vec<u64> = (1..=9).map(|failures| wait(Some(HOUR), failures).unwrap()).collect();
+        assert_eq!(waits, [15, 30, 60, 120, 240, 480, 960, 1920, 3600]);
+        assert_eq!(wait(Some(Duration::from_secs(20)), 5), Some(20));
+        assert_eq!(
+            (wait(None, 40), wait(Some(Duration::ZERO), u32::MAX)),
+            (Some(600), Some(600))
+        );
+    }
+
+    #[test]
+    fn due_is_up_to_a_tenth_early_and_counts_from_the_last_poll() {
+        let ended = last(0).ended;
+        let after = |early: f64, minutes: u64| {
+            let now = ended + Duration::from_secs(60 * minutes);
+            due(Some(HOUR), &LastPoll { early, ..last(0) }, now).unwrap().as_secs() / 60
+        };
+        assert_eq!(
+            (after(0.0, 0), after(1.0, 0), after(1.0, 53), after(1.0, 54)),
+            (60, 54, 1, 0)
+        );
+        assert_eq!(
+            due(Some(HOUR), &last(0), SystemTime::UNIX_EPOCH),
+            Some(Duration::ZERO),
+            "a wrong clock"
+        );
+    }
+}
