@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream
 use model::{CatalogName, Findings, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
 use publish::{RaceRetries, Transaction, record_status};
 use store::{Store, read_stored};
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
 use tracing::Instrument;
 
 use crate::{
@@ -46,6 +46,8 @@ pub struct Copier {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: SyncOptions,
     pub(crate) progress: Arc<CopyProgress>,
+    /// Place for the one catalog whose all.json and image are made: that takes all cores, so several at a time gain nothing.
+    pub(crate) rebuilds: Semaphore,
 }
 
 /// State of copying one catalog, across attempts.
@@ -65,6 +67,7 @@ impl Copier {
             store,
             options,
             progress: Arc::default(),
+            rebuilds: Semaphore::new(1),
         }
     }
 
@@ -168,12 +171,8 @@ impl Copier {
     }
 
     async fn attempt(&self, name: &CatalogName, state: &mut CopyState) -> Result<Outcome, SyncError> {
-        match self.within_time(self.plan(name, state)).await? {
-            Planned::Copy(plan) => {
-                let permit = self.options.permits.copies.acquire().await;
-                let _permit = permit.expect("the semaphore is never closed");
-                self.within_time(self.carry_out(*plan, &mut state.report)).await
-            }
+        match self.plan(name, state).await? {
+            Planned::Copy(plan) => self.carry_out(*plan, &mut state.report).await,
             Planned::Unchanged(transaction) => {
                 transaction.restore_name().await?;
                 Ok(Outcome::Unchanged)
@@ -186,18 +185,6 @@ impl Copier {
                 );
                 Ok(Outcome::Unchanged)
             }
-        }
-    }
-
-    async fn within_time<T: Send>(
-        &self,
-        work: impl Future<Output = Result<T, SyncError>> + Send,
-    ) -> Result<T, SyncError> {
-        // Boxed, because the state of a whole copy is large.
-        let work = work.boxed();
-        match self.options.copy_time {
-            Some(time) => timeout(time, work).await.unwrap_or(Err(SyncError::OutOfTime(time))),
-            None => work.await,
         }
     }
 

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use model::{CatalogName, DocumentError, PREVIOUS_MAX};
 use publish::{PublishError, RetryableError};
 use render::RenderError;
@@ -47,17 +45,6 @@ pub enum SyncError {
         /// Value of the limit, in bytes.
         limit: u64,
     },
-    /// The origin has content of another revision than [`SyncOptions::revision`](crate::SyncOptions::revision).
-    #[error("the origin has the content of {theirs}, and {wanted} is asked for")]
-    Revision {
-        /// Revision of the source that is asked for.
-        wanted: String,
-        /// Revision that the origin's content was made from, or a description of it.
-        theirs: String,
-    },
-    /// Bringing what has changed took longer than [`SyncOptions::copy_time`](crate::SyncOptions::copy_time).
-    #[error("the copy took longer than {} s", .0.as_secs())]
-    OutOfTime(Duration),
     /// The origin's pointer remembers too many publications, or in the wrong order.
     #[error("current.json of {0} at the origin must list at most {PREVIOUS_MAX} earlier publications, newest first")]
     History(CatalogName),
@@ -126,11 +113,7 @@ impl SyncError {
     pub(crate) const fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Rollback { .. }
-                | Self::Diverged { .. }
-                | Self::Untrusted(_)
-                | Self::TooLarge { .. }
-                | Self::Revision { .. }
+            Self::Rollback { .. } | Self::Diverged { .. } | Self::Untrusted(_) | Self::TooLarge { .. }
         )
     }
 }

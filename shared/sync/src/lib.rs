@@ -21,7 +21,7 @@ pub use archive::{
 pub use copier::Copier;
 pub use error::SyncError;
 pub use http::{Address, AddressError, HttpError, HttpOrigin, HttpSettings};
-pub use options::{CopyPermits, SyncOptions};
+pub use options::SyncOptions;
 pub use origin::{Origin, OriginBody, OriginDocument, OriginError, StoreOrigin, collect};
 pub use repair::{Repair, RepairFailure};
 pub use report::{CopyProgress, CopyProgressCounts, SyncReport};

@@ -1,9 +1,5 @@
-use std::{sync::Arc, time::Duration};
-
-use model::CatalogName;
 use publish::Env;
 use render::RenderLimits;
-use tokio::sync::Semaphore;
 use trust::Trust;
 
 /// Options of copies, imports and repairs.
@@ -29,37 +25,8 @@ pub struct SyncOptions {
     pub content_bytes: u64,
     /// Keys of which one must have signed the pointer. Default: none, signatures are not verified.
     pub trust: Option<Trust>,
-    /// Name of the catalog at the origin, for copies of one catalog. Its pointer is signed under this name. Default: the name in the
-    /// store.
-    pub upstream: Option<CatalogName>,
-    /// Revision of the source that the origin's content must have been made from, such as the digest of an image. Default: any.
-    pub revision: Option<String>,
-    /// Refuses a catalog that the origin marks as unavailable. Default: false, it is copied with the mark.
-    pub available: bool,
-    /// Maximum time to look for changes in one catalog, and again to bring them, without waits for a permit. Default: none.
-    pub copy_time: Option<Duration>,
-    /// Places for copies at a time. Copiers with clones of one value share them. Default: a value of its own.
-    pub permits: CopyPermits,
     /// Clock and random numbers. Default: those of the system.
     pub env: Env,
-}
-
-/// Places for work that takes memory, shared by the copiers of one process.
-#[derive(Debug, Clone)]
-pub struct CopyPermits {
-    pub(crate) copies: Arc<Semaphore>,
-    pub(crate) rebuilds: Arc<Semaphore>,
-}
-
-impl Default for CopyPermits {
-    fn default() -> Self {
-        Self {
-            // Each holds up to 16 MiB of objects in flight.
-            copies: Arc::new(Semaphore::new(4)),
-            // Making all.json and the image takes all cores and a few megabytes, so several at a time gain nothing.
-            rebuilds: Arc::new(Semaphore::new(1)),
-        }
-    }
 }
 
 impl Default for SyncOptions {
@@ -72,16 +39,12 @@ impl Default for SyncOptions {
             recheck: false,
             // As many as a poll has in flight: enough to hide the latency of a CDN, few enough for a small server.
             objects_in_flight: 16,
+            // Each holds up to 16 MiB of objects in flight.
             catalogs_in_flight: 4,
             attempts: 4,
             // A small object may unpack to any size, and all of it is unpacked to be checked.
             content_bytes: RenderLimits::default().content_bytes,
             trust: None,
-            upstream: None,
-            revision: None,
-            available: false,
-            copy_time: None,
-            permits: CopyPermits::default(),
             env: Env::default(),
         }
     }

@@ -102,7 +102,6 @@ impl Copier {
             (OriginDocument::Known, Some(ours), Some(before)) if !state.recheck => {
                 // The state may have been copied before signatures were asked for, or under keys that are revoked now.
                 self.verify_signature(name, &ours.bytes)?;
-                self.check_wanted(name, before)?;
                 state.report.describe(before);
                 return Ok(Planned::Unchanged(Box::new(transaction)));
             }
@@ -131,7 +130,6 @@ impl Copier {
                 limit: self.options.content_bytes,
             });
         }
-        self.check_wanted(name, &next)?;
         state.accepted = true;
         if let Some(ours) = self.is_behind(before, &next)? {
             before.iter().for_each(|before| state.report.describe(before));
@@ -158,39 +156,14 @@ impl Copier {
 
     fn verify_signature(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
         if let Some(trust) = &self.options.trust {
-            trust.verify(self.upstream(name), bytes)?;
+            trust.verify(name, bytes)?;
         }
         Ok(())
     }
 
-    /// Returns the name of a catalog at the origin.
-    fn upstream<'a>(&'a self, name: &'a CatalogName) -> &'a CatalogName {
-        self.options.upstream.as_ref().unwrap_or(name)
-    }
-
-    /// Refuses a state that the options do not ask for.
-    fn check_wanted(&self, name: &CatalogName, current: &Current) -> Result<(), SyncError> {
-        if self.options.available && !current.availability.is_available() {
-            return Err(SyncError::UnknownCatalog(self.upstream(name).clone()));
-        }
-        let theirs = match &current.rolled_back {
-            // Its revision is that of the source, and not of this content.
-            Some(_) => "an earlier image, since it was rolled back",
-            None => &current.source.revision,
-        };
-        match &self.options.revision {
-            Some(wanted) if wanted != theirs => Err(SyncError::Revision {
-                wanted: wanted.clone(),
-                theirs: theirs.to_owned(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
     async fn their_pointer(&self, name: &CatalogName, known: Option<&[u8]>) -> Result<OriginDocument, SyncError> {
-        let upstream = self.upstream(name);
-        match self.origin.document(&Key::Current(upstream.clone()), known).await {
-            Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(upstream.clone())),
+        match self.origin.document(&Key::Current(name.clone()), known).await {
+            Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
             read => Ok(read?),
         }
     }

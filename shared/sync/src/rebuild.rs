@@ -35,13 +35,7 @@ impl Copier {
         if derived.is_empty() {
             return Ok(derived);
         }
-        let _permit = self
-            .options
-            .permits
-            .rebuilds
-            .acquire()
-            .await
-            .expect("the semaphore is never closed");
+        let _permit = self.rebuilds.acquire().await.expect("the semaphore is never closed");
         let index = derived.iter().find(|entry| entry.object.kind == Kind::Index).copied();
         let is_described = |entry: &ManifestEntry| matches!(entry.object.kind, Kind::Search | Kind::Graph);
         let (others, moved): (Vec<_>, Vec<_>) = derived

@@ -19,8 +19,6 @@ pub struct SyncReport {
     pub error: Option<SyncError>,
     /// Content hash of the published state, if it is known.
     pub content_hash: Option<Sha256>,
-    /// Hash of the index of the published state's container image, if it is known and there is one.
-    pub image: Option<Sha256>,
     /// Serial of the published state, if it is known.
     pub serial: Option<u64>,
     /// Findings of the validation by the origin, if this copy published its content.
@@ -52,7 +50,6 @@ impl SyncReport {
             outcome: Outcome::Failed,
             error: None,
             content_hash: None,
-            image: None,
             serial: None,
             validation: None,
             not_served: false,
@@ -74,10 +71,6 @@ impl SyncReport {
     pub(crate) const fn describe(&mut self, current: &Current) {
         self.content_hash = Some(current.content_hash);
         self.serial = Some(current.serial);
-        self.image = match current.image {
-            Some(image) => Some(image.digest.sha256),
-            None => None,
-        };
     }
 }
 

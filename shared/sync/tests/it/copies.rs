@@ -3,21 +3,19 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use catalog_mirror_sync::SyncOptions;
-use model::{Availability, CatalogName, Current, Key, Kind, Outcome, RolledBack, Snapshot, Status};
+use model::{Key, Kind, Outcome, Snapshot, Status};
 use rstest::rstest;
 use store::{
-    Store, StoreExt,
+    StoreExt,
     memory::{Action, Answer, Moment},
 };
-use trust::{Signer, SigningKey};
 
 use crate::kit::{
     DERIVED, V1, V2, add_findings, assert_sound, copier, current, mirror, name, options, publish, published, put,
-    put_raw, republish, snapshot, write_pointer,
+    put_raw, republish, snapshot,
 };
 
 #[rstest]
@@ -263,61 +261,6 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
     assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
     let taken = copier(&newer, &to, limited(size)).copy(&name()).await;
     assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_under_another_name_takes_only_what_is_asked_for() {
-    let (_, from) = mirror(&[V1]).await;
-    let unsigned = current(&from, &name()).await.unwrap();
-    let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
-    let signer = Signer::new(vec![key], Vec::new());
-    let publish = async |changed: Current| write_pointer(&from, &name(), &signer.sign(&name(), changed)).await;
-    let (memory, to) = mirror(&[]).await;
-    let local: CatalogName = "local".parse().unwrap();
-    let wanted = SyncOptions {
-        upstream: Some(name()),
-        trust: Some(signer.trust().clone()),
-        revision: Some(unsigned.source.revision.clone()),
-        available: true,
-        ..options(true)
-    };
-    let another = SyncOptions {
-        revision: Some("sha256:0".to_owned()),
-        ..wanted.clone()
-    };
-    let too_slow = SyncOptions {
-        copy_time: Some(Duration::ZERO),
-        ..wanted.clone()
-    };
-    let unavailable = Current {
-        availability: Availability::Unavailable,
-        ..unsigned.clone()
-    };
-    let rolled_back = Current {
-        rolled_back: Some(RolledBack { verified: None }),
-        ..unsigned.clone()
-    };
-    for (changed, options, hint) in [
-        (&unsigned, &another, "and sha256:0 is asked for"),
-        (&unavailable, &wanted, "the origin has no catalog demo"),
-        (&rolled_back, &wanted, "since it was rolled back"),
-        (&unsigned, &too_slow, "longer than 0 s"),
-    ] {
-        publish(changed.clone()).await;
-        let text = copier(&from, &to, options.clone()).copy(&local).await.error_text();
-        assert!(text.as_ref().is_some_and(|text| text.contains(hint)), "{text:?}");
-        assert!(
-            memory.objects().keys().all(|key| !matches!(key, Key::Current(_))),
-            "{hint}"
-        );
-    }
-    let taken = copier(&from, &to, wanted).copy(&local).await;
-    assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
-    assert_eq!(taken.image, unsigned.image.map(|image| image.digest.sha256));
-    let bytes = async |store: &Arc<dyn Store>, name| store.read_all(&Key::Current(name), 1 << 20).await.unwrap().0;
-    assert_eq!(bytes(&to, local.clone()).await, bytes(&from, name()).await);
-    let refused = copier(&from, &to, another).copy(&local).await;
-    assert_eq!(refused.outcome, Outcome::Refused, "also if nothing has changed");
 }
 
 /// An edge of a CDN may serve an earlier state than the one that the last copy came from.
