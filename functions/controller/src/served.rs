@@ -29,7 +29,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Returns true if somebody else publishes what the statuses name, so that this replica has to pull it.
+    /// Returns true if what the statuses name is published to another store, so that this replica has to pull it.
     pub(crate) fn follows_statuses(&self) -> bool {
         self.has_own_store || matches!(*self.role.borrow(), Role::BesideOther(_))
     }
