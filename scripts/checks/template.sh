@@ -284,7 +284,6 @@ cdn() {
 /catalogs/v4.20/all.json reader NegotiatedCache
 /catalogs/v4.20/api/v1/all reader NegotiatedCache
 /catalogs/v4.20/api/v1/metas reader QueriedCache
-/catalogs/v4.20/api/v1/graphql reader QueriedCache
 /catalogs/v4.20/changes reader QueriedCache
 /catalogs/v4.20/search reader QueriedCache
 /catalogs/v4.20/packages/etcd reader NegotiatedCache

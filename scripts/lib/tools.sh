@@ -33,7 +33,6 @@ install_check_tools() {
   need_oras
   need_fbc_reader
   need_opm
-  need_catalogd_oracle
   need_grpcurl
   need_kustomize
 }
@@ -55,8 +54,6 @@ need_minio() { need_go minio "$MINIO"; }
 need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
 # Validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
 need_opm() { need_go_folder opm-oracle "$ROOT/scripts/lib/opm"; }
-# Answers GraphQL with catalogd's own packages.
-need_catalogd_oracle() { need_go_within catalogd-oracle "$CATALOGD" "$ROOT/scripts/lib/catalogd"; }
 # catalogd itself. CRDS is the folder with its CustomResourceDefinitions.
 need_catalogd() {
   need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs
@@ -169,21 +166,6 @@ need_go_folder() {
   say "building $1"
   mkdir -p "$GO_PROGRAMS"
   (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .) || die "$1 cannot be built"
-  echo "$source" >"$GO_PROGRAMS/$1.source"
-}
-
-# need_go_within COMMAND MODULE@VERSION FOLDER: builds a program from a folder of this tree as a part of a module, whose internal
-# packages it uses.
-need_go_within() {
-  local source module=$WORK/within-$1
-  source=$2$(cat "$3"/*.go | sha256)
-  ! has_go_program "$1" "$source" || return 0
-  say "building $1"
-  mkdir -p "$GO_PROGRAMS"
-  cp -r "$(go_module_folder "$2")" "$module" && chmod -R u+w "$module"
-  mkdir "$module/cmd/$1" && cp "$3"/*.go "$module/cmd/$1"
-  (cd "$module" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "./cmd/$1") || die "$1 cannot be built"
-  rm -r "$module"
   echo "$source" >"$GO_PROGRAMS/$1.source"
 }
 

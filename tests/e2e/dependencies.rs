@@ -35,11 +35,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "sync",
         &["fetch", "model", "oci", "publish", "render", "store", "trust", "upkeep"],
     ),
-    // Names of fields are those under which `olm` records them.
-    ("graphql", &["model", "olm"]),
     // A state is written by `publish` and read here; all below are fronts.
     ("state-reader", &["model", "store", "trust"]),
-    ("http", &["graphql", "model", "oci", "olm", "state-reader"]),
+    ("http", &["model", "oci", "olm", "state-reader"]),
     ("grpc", &["registry"]),
     ("server", &["model"]),
     (
@@ -61,8 +59,6 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
     ("catalog-mirror-registry", NO_IO),
-    // Its lines come as a stream.
-    ("catalog-mirror-graphql", &["tokio", "reqwest", "hyper"]),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     (

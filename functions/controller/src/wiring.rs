@@ -102,7 +102,6 @@ pub(crate) fn server(flags: &Flags, metrics: server::ServerMetrics, has_tls: boo
     };
     let server = server::Server::new(limits, metrics).with_front(server::Front {
         is_open: http_api::is_probe,
-        takes_content: http_api::takes_content,
         refuse: http_api::refuse,
     });
     match (&flags.tls_cert, &flags.tls_key) {

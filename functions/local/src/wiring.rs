@@ -85,7 +85,6 @@ pub(crate) fn notifier(
 /// Answers of the HTTP API to the server in front of it.
 pub(crate) const FRONT: server::Front = server::Front {
     is_open: http_api::is_probe,
-    takes_content: http_api::takes_content,
     refuse: http_api::refuse,
 };
 

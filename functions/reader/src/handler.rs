@@ -1,7 +1,7 @@
 use std::{convert::Infallible, time::Instant};
 
 use axum::{Router, body::Body};
-use http_api::{HttpMetrics, takes_content};
+use http_api::HttpMetrics;
 use lambda_http::{
     Adapter, LambdaEvent, Request, Service,
     http::{self, request::Parts},
@@ -33,15 +33,10 @@ pub fn function(
 async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infallible> {
     let started = Instant::now();
     let uri = event::uri(&request);
-    let (parts, body) = request.into_parts();
-    // An event has all of it in memory already.
-    let body = match body {
-        lambda_http::Body::Text(text) if takes_content(&parts.method, uri.path()) => Body::from(text),
-        lambda_http::Body::Binary(bytes) if takes_content(&parts.method, uri.path()) => Body::from(bytes),
-        _ => Body::empty(),
-    };
+    // The router reads no content.
+    let (parts, _) = request.into_parts();
     let logged = LoggedRequest::new(&parts, &uri);
-    let mut request = http::Request::new(body);
+    let mut request = http::Request::new(Body::empty());
     *request.method_mut() = parts.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = parts.headers;

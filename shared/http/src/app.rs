@@ -5,12 +5,9 @@ use model::{Encoding, Sha256};
 use olm::SearchIndex;
 use quick_cache::sync::Cache;
 use reader::{PublishedCatalogs, PublishedState, WeightedCache};
-use tokio::sync::Semaphore;
 
 use crate::{
-    content::ContentBudget,
     metrics::HttpMetrics,
-    queries::{ANSWERS_MAX, GraphQlTypes, types_weight},
     rfc9110::{Modified, Tag},
     routes::EarlierImages,
     settings::HttpSettings,
@@ -28,13 +25,6 @@ pub(crate) struct App {
     heads: Cache<Sha256, Arc<StateHead>>,
     /// Indexes for search, by the hash of their stored documents.
     pub(crate) searches: WeightedCache<Sha256, Arc<SearchIndex>>,
-    /// Types of GraphQL, or the reason for none, by the hash of the documents with their fields.
-    pub(crate) types: WeightedCache<Sha256, Arc<GraphQlTypes>>,
-    /// Queries of GraphQL that may run.
-    pub(crate) queries: Arc<Semaphore>,
-    pub(crate) contents: ContentBudget,
-    /// Bytes that answers to queries may take while they are sent.
-    pub(crate) answers: Arc<Semaphore>,
 }
 
 /// Fields of answers that follow from a published state. They are made once: the most frequent question formats and hashes
@@ -76,26 +66,15 @@ impl StateHead {
     }
 }
 
-/// Returns the maximum number of queries at a time: two for each processor, since one may wait for the store. All others wait
-/// for their turn, so that queries take neither all memory nor all processors.
-fn queries_max() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
 impl App {
     pub(crate) fn new(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Self {
-        // The reader leaves three parts of 32. A real catalog has 300 kB of types.
-        let part = catalogs.cache_bytes() / 32;
         Self {
-            searches: WeightedCache::new(2 * part, 1, |index| index.weight()),
-            types: WeightedCache::new(part, 1, types_weight),
+            // The part that the reader leaves.
+            searches: WeightedCache::new(catalogs.cache_bytes() / 16, 1, |index| index.weight()),
             heads: Cache::new(HEADS_MAX),
             catalogs,
             settings,
             metrics,
-            contents: ContentBudget::default(),
-            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
-            queries: Arc::new(Semaphore::new(queries_max())),
         }
     }
 

@@ -1,11 +1,6 @@
-use std::time::Duration;
-
-use graphql::{RequestError, TypesError};
 use http::StatusCode;
 use model::{Key, Sha256};
 use reader::ReaderError;
-
-use crate::content::AllowedMethods;
 
 /// Any reason why a request is not answered with what it asks for.
 #[derive(Debug, thiserror::Error)]
@@ -21,23 +16,6 @@ pub(crate) enum ApiError {
         "this state of the catalog was published without an index for search: publish it again (`catalog-mirror poll --force`)"
     )]
     NoSearch,
-    /// A published state without types for GraphQL.
-    #[error(
-        "this state of the catalog was published without types for GraphQL: publish it again (`catalog-mirror poll --force`)"
-    )]
-    NoGraphQl,
-    /// A catalog whose schemas and fields have no types in GraphQL.
-    #[error("this catalog has no GraphQL")]
-    GraphQlTypes(#[source] TypesError),
-    /// A request without a query that could be answered.
-    #[error("the request has no query")]
-    GraphQlRequest(#[source] RequestError),
-    /// More queries at a time than the server runs.
-    #[error("too many queries are running at the moment; try again later")]
-    TooManyQueries,
-    /// A query that was ended after this time.
-    #[error("the query takes longer than {}; ask for less", humantime::format_duration(*.0))]
-    SlowQuery(Duration),
     /// A `since` that is not a content hash.
     #[error("the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits")]
     Since,
@@ -53,8 +31,8 @@ pub(crate) enum ApiError {
     #[error("there is no such object")]
     UnknownObject,
     /// A method that the route does not answer.
-    #[error("only {} answered here", .0.text())]
-    Method(AllowedMethods),
+    #[error("only GET and HEAD are answered here")]
+    Method,
     /// An `Accept-Encoding` that refuses all codings.
     #[error("none of the content codings that are offered here (zstd, gzip, identity) is acceptable")]
     NotAcceptable,
@@ -94,12 +72,6 @@ pub(crate) enum ApiError {
     /// A GET or HEAD with content.
     #[error("requests have no content here")]
     Content,
-    /// Content above the limit of the route, in bytes.
-    #[error("the request has more than {0} bytes of content")]
-    ContentTooLarge(usize),
-    /// Content that did not arrive in time, or not as a whole.
-    #[error("the content of the request did not arrive")]
-    ContentMissing,
     /// An HTTP/1.1 request without exactly one valid `Host` field (RFC 9112, section 3.2).
     #[error("an HTTP/1.1 request needs exactly one Host field, with a host and at most a port")]
     Host,
@@ -136,7 +108,6 @@ impl ApiError {
         let (status, problem, code) = match self {
             Self::State(ReaderError::CatalogName(_)) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
             Self::Parameter(..) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
-            Self::GraphQlRequest(_) => (StatusCode::BAD_REQUEST, "bad-graphql-request", "UNKNOWN"),
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
             Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),
             Self::Digest(_) => (StatusCode::BAD_REQUEST, "bad-digest", "DIGEST_INVALID"),
@@ -146,22 +117,18 @@ impl ApiError {
             Self::State(ReaderError::UnknownCatalog(_)) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
             Self::State(ReaderError::UnknownPackage(_)) => (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN"),
             Self::NoSearch => (StatusCode::NOT_FOUND, "no-search", "UNKNOWN"),
-            Self::NoGraphQl | Self::GraphQlTypes(_) => (StatusCode::NOT_FOUND, "no-graphql", "UNKNOWN"),
             Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
             Self::UnknownManifest(_) => (StatusCode::NOT_FOUND, "unknown-manifest", "MANIFEST_UNKNOWN"),
             Self::UnknownBlob => (StatusCode::NOT_FOUND, "unknown-blob", "BLOB_UNKNOWN"),
             Self::UnknownUpload => (StatusCode::NOT_FOUND, "unknown-upload", "BLOB_UPLOAD_UNKNOWN"),
             // 410 and not 404: the catalog exists, and the client has to start again with the whole of it.
             Self::UnknownSince(_) => (StatusCode::GONE, "unknown-state", "UNKNOWN"),
-            Self::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "UNSUPPORTED"),
+            Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "UNSUPPORTED"),
             Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "not-acceptable", "UNKNOWN"),
             // 406 and not 413, which is about the request: another content coding may fit.
             Self::TooLarge => (StatusCode::NOT_ACCEPTABLE, "too-large", "UNKNOWN"),
             Self::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "precondition-failed", "UNKNOWN"),
-            Self::ContentMissing => (StatusCode::REQUEST_TIMEOUT, "content-missing", "UNSUPPORTED"),
-            Self::ContentTooLarge(_) | Self::Content => {
-                (StatusCode::PAYLOAD_TOO_LARGE, "content-too-large", "UNSUPPORTED")
-            }
+            Self::Content => (StatusCode::PAYLOAD_TOO_LARGE, "content-too-large", "UNSUPPORTED"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri-too-long", "UNSUPPORTED"),
             Self::Range(_) => (
                 StatusCode::RANGE_NOT_SATISFIABLE,
@@ -169,8 +136,6 @@ impl ApiError {
                 "RANGE_INVALID",
             ),
             Self::TooManyLogins => (StatusCode::TOO_MANY_REQUESTS, "too-many-logins", "TOOMANYREQUESTS"),
-            Self::TooManyQueries => (StatusCode::TOO_MANY_REQUESTS, "too-many-queries", "TOOMANYREQUESTS"),
-            Self::SlowQuery(_) => (StatusCode::UNPROCESSABLE_ENTITY, "slow-query", "UNKNOWN"),
             Self::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "UNAVAILABLE"),
             // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
             // (`stale-if-error`).
@@ -189,8 +154,6 @@ impl ApiError {
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::State(ReaderError::CatalogName(source)) => source.to_string(),
-            Self::GraphQlTypes(source) => format!("this catalog has no GraphQL: {source}"),
-            Self::GraphQlRequest(source) => source.to_string(),
             error if error.kind().status.is_server_error() && !matches!(error, Self::NotReady) => {
                 "the catalog cannot be read at the moment; try again later".to_owned()
             }

@@ -2,12 +2,10 @@
 
 mod app;
 mod coding;
-mod content;
 mod error;
 mod metrics;
 mod multipart;
 mod payload;
-mod queries;
 mod refusal;
 mod respond;
 mod rfc9110;
@@ -15,9 +13,8 @@ mod router;
 mod routes;
 mod settings;
 
-pub use content::CONTENT_MAX;
 pub use metrics::HttpMetrics;
 pub use refusal::refuse;
 pub use router::router;
-pub use routes::{is_probe, route_paths, takes_content};
+pub use routes::{is_probe, route_paths};
 pub use settings::{BaseUrl, HttpSettings, Large, Locate, Location, offload};

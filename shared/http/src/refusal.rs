@@ -114,8 +114,8 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
         let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
         headers.insert(CONTENT_RANGE, range);
     }
-    if let ApiError::Method(allowed) = error {
-        headers.insert(ALLOW, HeaderValue::from_static(allowed.field()));
+    if matches!(error, ApiError::Method) {
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     if error.kind().status == StatusCode::UNAUTHORIZED {
         add_challenges(headers, registry);

@@ -145,9 +145,6 @@ impl App {
         request: RoutedRequest<'_>,
         representation: Representation,
     ) -> Result<Response<Body>, ApiError> {
-        if *request.method == Method::POST {
-            return Box::pin(self.respond_to_post(request, representation)).await;
-        }
         match evaluate(request.headers, representation.validators()) {
             Precondition::Proceed => {}
             Precondition::NotModified => return Ok(representation.not_modified()),
@@ -174,8 +171,6 @@ impl App {
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        // An error has no ranges.
-        let range = range.filter(|_| response.status() == StatusCode::OK);
         match range.map_or(Ranges::Whole, |range| parse_ranges(range.as_bytes(), length)) {
             Ranges::Whole => self.whole(request, response, payload).await,
             // The field is optional to honour: sixteen ranges at the end of a compressed catalog would decompress it
@@ -184,30 +179,6 @@ impl App {
             Ranges::Parts(parts) => Box::pin(self.partial(request, response, payload, parts)).await,
             Ranges::Unsatisfiable => Err(ApiError::Range(length)),
         }
-    }
-
-    /// Answers a POST with all of a representation. Conditions and ranges are about what GET answers, and caches keep nothing
-    /// of it.
-    async fn respond_to_post(
-        self: &Arc<Self>,
-        request: RoutedRequest<'_>,
-        representation: Representation,
-    ) -> Result<Response<Body>, ApiError> {
-        let mut response = representation.ok();
-        let payload = self.load(representation.payload).await?;
-        self.check_inline(&payload)?;
-        let headers = response.headers_mut();
-        headers.remove(ETAG);
-        headers.insert(
-            CACHE_CONTROL,
-            HeaderValue::from_static(CachePolicy::NoStore.cache_control()),
-        );
-        headers.extend(
-            payload
-                .length()
-                .map(|length| (CONTENT_LENGTH, HeaderValue::from(length))),
-        );
-        self.whole(request, response, payload).await
     }
 
     async fn whole(

@@ -22,14 +22,14 @@ pub fn router(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: Http
     Router::new().fallback(move |request: Request| {
         let app = Arc::clone(&app);
         async move {
-            let (request, body) = request.into_parts();
-            app.answer(&request, body).await
+            let (request, _) = request.into_parts();
+            app.answer(&request).await
         }
     })
 }
 
 impl App {
-    async fn answer(self: &Arc<Self>, request: &Parts, body: Body) -> Response<Body> {
+    async fn answer(self: &Arc<Self>, request: &Parts) -> Response<Body> {
         let started = Instant::now();
         let path = request.uri.path();
         let matched = find(path);
@@ -42,7 +42,7 @@ impl App {
             path,
         );
         let result = match matched {
-            Some(matched) => self.serve(request, body, matched).instrument(span.clone()).await,
+            Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
             None => Err(unmatched(path)),
         };
         let response = match result {
@@ -66,25 +66,11 @@ impl App {
         response
     }
 
-    async fn serve(
-        self: &Arc<Self>,
-        request: &Parts,
-        body: Body,
-        matched: Match<'_>,
-    ) -> Result<Response<Body>, ApiError> {
-        if !matched.route.methods.has(&request.method) {
-            return Err(ApiError::Method(matched.route.methods));
+    async fn serve(self: &Arc<Self>, request: &Parts, matched: Match<'_>) -> Result<Response<Body>, ApiError> {
+        if !matches!(request.method, Method::GET | Method::HEAD) {
+            return Err(ApiError::Method);
         }
-        let content = match request.method {
-            Method::POST => Some(Box::pin(self.contents.read(body)).await?),
-            _ => None,
-        };
-        let call = RouteCall::new(
-            self,
-            request,
-            content.as_ref().map(|content| &content.bytes),
-            matched.params,
-        );
+        let call = RouteCall::new(self, request, matched.params);
         let representation = (matched.route.handler)(call).await?;
         let routed = RoutedRequest {
             method: &request.method,
@@ -118,7 +104,7 @@ mod tests {
         let catalogs = PublishedCatalogs::new(store, reader::ReaderSettings::default());
         let app = Arc::new(App::new(catalogs, HttpSettings::default(), HttpMetrics::default()));
         let (request, ()) = http::Request::new(()).into_parts();
-        let size = size_of_val(&app.answer(&request, Body::empty()));
+        let size = size_of_val(&app.answer(&request));
         assert!(size <= 2048, "{size} bytes");
     }
 }

@@ -4,7 +4,6 @@ mod catalogs;
 mod current;
 mod document;
 mod encoding;
-mod fields;
 mod findings;
 mod gc;
 mod hash;
@@ -23,7 +22,6 @@ pub use catalogs::Catalogs;
 pub use current::{Availability, Current, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature};
 pub use document::{Document, DocumentError, FORMAT_VERSION, StoredDocument};
 pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to, encode_zstd};
-pub use fields::{CatalogFields, FieldType, FieldsCollector, SchemaFields, ValueType};
 pub use findings::{
     FINDINGS_MAX, FindingSeverity, Findings, PackageFindings, ValidationCounts, ValidationFinding, ValidationVerdict,
 };

@@ -1,13 +1,12 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{CatalogFields, Document, Kind, StoredDocument};
+use crate::{Document, Kind, StoredDocument};
 
 /// Maximum size of all texts of one [`SearchDocument`], in bytes: fifty times those of the largest real catalog. Packages beyond it
 /// are found by their names alone.
 const TEXTS_MAX: usize = 16 << 20;
 
-/// Texts by which the Packages of a Snapshot are found, and fields of its Metas, for search and GraphQL. A function of the
-/// content and of the version of the rules.
+/// Texts by which the Packages of a Snapshot are found. A function of the content and of the version of the rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchDocument {
@@ -15,9 +14,6 @@ pub struct SearchDocument {
     pub rules: u32,
     /// All Packages in byte order of their names.
     pub packages: Vec<SearchPackage>,
-    /// Fields of the Metas; `None` if they are too many, or if the rules are older than version 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fields: Option<CatalogFields>,
     /// Size of the texts that were pushed, in bytes.
     #[serde(skip)]
     texts: usize,

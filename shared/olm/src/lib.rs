@@ -4,7 +4,6 @@ mod changed_shards;
 mod changes;
 mod channel;
 mod compare;
-mod fields;
 mod graph;
 mod meta;
 mod package;
@@ -21,7 +20,6 @@ pub use changes::{
     PackageChange, PackageChanges, PackageSummary, TextChange,
 };
 pub use channel::{Channel, ChannelEntry};
-pub use fields::{FieldsRecorder, field_name, query_field, type_name};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
 pub use parser::PackageParser;

@@ -18,7 +18,7 @@ const ENTRY_OVERHEAD: u64 = 256;
 const VERIFIED_MAX: usize = 1024;
 
 /// Caches of what never changes, bounded together by [`crate::ReaderSettings::cache_bytes`]. Nothing in them has to be
-/// invalidated. Three parts of 32 are left to the fronts.
+/// invalidated. A sixteenth is left to the fronts.
 #[derive(Debug)]
 pub(crate) struct Caches {
     /// Complete bodies, most of them of at most `body_max` bytes, verified.
@@ -49,7 +49,7 @@ impl Caches {
             // Four parts, so that a body of an eighth of all memory still fits into one.
             bodies: WeightedCache::new(9 * sixteenth, 4, |body| body.len() as u64),
             // One part each: an index of 100,000 Metas takes 8 MB in one piece.
-            indexes: WeightedCache::new(7 * (sixteenth / 2), 1, |index| index.weight()),
+            indexes: WeightedCache::new(4 * sixteenth, 1, |index| index.weight()),
             snapshots: WeightedCache::new(eighth, 1, snapshot_weight),
             verified: Cache::new(VERIFIED_MAX),
             body_max: eighth,

@@ -24,7 +24,7 @@ impl MetaFilter {
 
 /// Index of a Snapshot for lookups. It holds every text once, 24 bytes for each Meta, and 4 more in each of three orders.
 #[derive(Debug)]
-pub struct CatalogIndex {
+pub(crate) struct CatalogIndex {
     texts: Texts,
     metas: Vec<MetaEntry>,
     by_schema: Vec<u32>,
@@ -97,17 +97,6 @@ impl CatalogIndex {
     /// not empty. A Meta without a schema is never found, as in catalogd.
     pub(crate) fn select(&self, filter: &MetaFilter) -> Vec<Range<u64>> {
         joined(self.matching(filter).into_iter().flatten())
-    }
-
-    /// As [`Self::select`], for `limit` lines after the first `offset` ones.
-    pub(crate) fn page(&self, filter: &MetaFilter, offset: usize, limit: usize) -> Vec<Range<u64>> {
-        joined(self.matching(filter).into_iter().flatten().skip(offset).take(limit))
-    }
-
-    /// Returns the number of Metas of a schema.
-    pub fn count(&self, schema: &str) -> usize {
-        let text = self.texts.filter(schema).flatten();
-        text.map_or(0, |text| self.equal(&self.by_schema, text, |meta| meta.schema).len())
     }
 
     /// Walks the shortest of the lists that the filters select. Returns `None` if a filter has a text that no Meta has.
@@ -319,26 +308,6 @@ mod tests {
         assert_eq!(select("q", "", ""), []);
         // An olm.package has no package field.
         assert_eq!(select("", "", "c"), [30..40]);
-    }
-
-    #[test]
-    fn page_takes_lines_after_the_first_ones() {
-        let (index, snapshot) = published();
-        let index = CatalogIndex::new(&index, &snapshot).unwrap();
-        let query = MetaFilter {
-            schema: "b".to_owned(),
-            ..MetaFilter::default()
-        };
-        for (offset, limit, expected) in [
-            (0, 2, vec![10..20, 40..50]),
-            (0, 1, vec![10..20]),
-            (1, 100, vec![40..50]),
-            (2, 1, vec![]),
-            (usize::MAX, usize::MAX, vec![]),
-        ] {
-            assert_eq!(index.page(&query, offset, limit), expected, "{offset} {limit}");
-        }
-        assert_eq!(["b", "p", "", "q"].map(|schema| index.count(schema)), [2, 2, 0, 0]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod stream;
 pub use cache::{BodyKey, WeightedCache};
 pub use catalogs::PublishedCatalogs;
 pub use error::{Corruption, PointerRefused, ReaderError};
-pub use index::{CatalogIndex, MetaFilter};
+pub use index::MetaFilter;
 pub use lines::{PublishedLines, SelectedLines};
 pub use objects::Extent;
 pub use settings::{ReaderSettings, Work};

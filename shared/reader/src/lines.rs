@@ -112,24 +112,9 @@ impl PublishedState {
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn select(&self, filter: &MetaFilter) -> Result<PublishedLines, ReaderError> {
         let ranges = self.index().await?.select(filter);
-        self.lines_at(ranges, identity(self.current().content_hash, filter))
-            .await
-    }
-
-    /// As [`Self::select`], for `limit` lines after the first `offset` ones. They share the identity of the content, so they
-    /// must not be kept under it.
-    ///
-    /// # Errors
-    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
-    pub async fn page(&self, filter: &MetaFilter, offset: usize, limit: usize) -> Result<PublishedLines, ReaderError> {
-        let ranges = self.index().await?.page(filter, offset, limit);
-        self.lines_at(ranges, self.current().content_hash).await
-    }
-
-    async fn lines_at(&self, ranges: Vec<Range<u64>>, identity: Sha256) -> Result<PublishedLines, ReaderError> {
         Ok(PublishedLines::Selected(SelectedLines {
             length: ranges.iter().map(|range| range.end - range.start).sum(),
-            identity,
+            identity: identity(self.current().content_hash, filter),
             ranges: ranges.into(),
             state: self.clone(),
             snapshot: self.snapshot().await?,

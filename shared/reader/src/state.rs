@@ -69,10 +69,7 @@ impl PublishedState {
     }
 
     /// Returns the index of the lines.
-    ///
-    /// # Errors
-    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
-    pub async fn index(&self) -> Result<Arc<CatalogIndex>, ReaderError> {
+    pub(crate) async fn index(&self) -> Result<Arc<CatalogIndex>, ReaderError> {
         let snapshot = self.snapshot().await?;
         let load = async {
             let object = snapshot.index.with_kind(Kind::Index);

@@ -24,6 +24,8 @@ pub(crate) struct RequestFilter {
     pub(crate) limits: Arc<ServerLimits>,
     pub(crate) authenticator: Option<Arc<Authenticator>>,
     pub(crate) front: Front,
+    /// True if the router gets the content of requests. Without this it is dropped.
+    pub(crate) takes_content: bool,
     /// True if requests have content.
     pub(crate) grpc: bool,
 }
@@ -39,11 +41,9 @@ impl RequestFilter {
         let has_content = !hyper::body::Body::is_end_stream(request.body());
         let (request, body) = request.into_parts();
         let version = request.version;
-        // Of all other requests it is not read.
-        let takes_content = (self.front.takes_content)(&request.method, request.uri.path());
         let mut response = match self.refusal(&request, has_content).await {
             Some(status) => (self.front.refuse)(&request.method, request.uri.path(), status),
-            None if takes_content => return self.pass(request, Body::new(body)).await,
+            None if self.takes_content => return self.pass(request, Body::new(body)).await,
             None => self.pass(request, Body::empty()).await,
         };
         if has_content && version < Version::HTTP_2 {

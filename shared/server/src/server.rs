@@ -45,6 +45,7 @@ pub struct Server {
     authenticator: Option<Arc<Authenticator>>,
     metrics: ServerMetrics,
     front: Front,
+    takes_content: bool,
     grpc: bool,
 }
 
@@ -57,6 +58,7 @@ impl Server {
             authenticator: None,
             metrics,
             front: Front::default(),
+            takes_content: false,
             grpc: false,
         }
     }
@@ -74,8 +76,8 @@ impl Server {
     }
 
     /// Passes the content of every request but GET and HEAD to the router, which must limit its size and the time for it.
-    pub fn with_content(mut self) -> Self {
-        self.front.takes_content = |_, _| true;
+    pub const fn with_content(mut self) -> Self {
+        self.takes_content = true;
         self
     }
 
@@ -118,6 +120,7 @@ impl Server {
                 limits: Arc::clone(&self.limits),
                 authenticator: self.authenticator,
                 front: self.front,
+                takes_content: self.takes_content,
                 grpc: self.grpc,
             },
             http: connection::http_builder(&self.limits, self.grpc),

@@ -17,8 +17,6 @@ const PATHS: &[&str] = &[
     "/catalogs/demo/api/v1/metas?package=demo%2Dqueue&package=none&name=",
     "/catalogs/demo/api/v1/metas?name=%22+%26",
     "/catalogs/demo/api/v1/metas?foo=1",
-    "/catalogs/demo/api/v1/graphql?query=%7Bolmbundles(package:%22demo-queue%22)%7Bname+package%7D%7D",
-    "/catalogs/demo/api/v1/graphql?query=%7B",
     "/catalogs/demo/packages",
     "/catalogs/demo/packages/demo-queue",
     "/catalogs/demo/packages/demo%2dqueue",
@@ -67,27 +65,6 @@ async fn function_answers_every_route_as_the_local_server() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn function_takes_the_content_of_queries() {
-    let store = mirror(example()).await;
-    let mut event = event(&Method::POST, "/catalogs/demo/api/v1/graphql", &[]);
-    // The second one is `{"query":"{__typename}"}` in base64, as the service sends content of a type that it does not know.
-    for (body, is_base64) in [
-        (r#"{"query":"{__typename}"}"#, false),
-        ("eyJxdWVyeSI6IntfX3R5cGVuYW1lfSJ9", true),
-    ] {
-        event["body"] = body.into();
-        event["isBase64Encoded"] = is_base64.into();
-        let answer = through(store.clone(), HttpSettings::default(), &event).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.body, b"{\"data\":{\"__typename\":\"Query\"}}\n");
-    }
-    // Content of other routes is not read.
-    event["rawPath"] = "/catalogs/demo/api/v1/all".into();
-    let answer = through(store, HttpSettings::default(), &event).await;
-    assert_eq!(answer.status, 405);
 }
 
 #[tokio::test]

@@ -11,6 +11,6 @@ mod validators;
 
 pub(crate) use accept::{negotiate, suffix};
 pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
-pub(crate) use query::{decode, graphql_parameters, metas_filter, search, since};
+pub(crate) use query::{decode, metas_filter, search, since};
 pub(crate) use range::{Ranges, parse_ranges};
 pub(crate) use validators::{Modified, Tag, Validators};

@@ -62,13 +62,6 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
     })
 }
 
-/// Reads the parameters `query`, `variables` and `operationName`, in this order. An absent one is empty.
-pub(crate) fn graphql_parameters(query: &str) -> Result<[String; 3], ApiError> {
-    let known = "query, variables and operationName";
-    let values = parameters(query, ["query", "variables", "operationName"], known)?;
-    Ok(values.map(Option::unwrap_or_default))
-}
-
 /// Reads the named parameters of a query, in the order of the names. The first value of each counts.
 fn parameters<const N: usize>(
     query: &str,
@@ -181,14 +174,6 @@ mod tests {
             let error = search(text).unwrap_err();
             assert_eq!(error.kind().status, status, "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn graphql_parameters_are_read_by_name() {
-        let found = graphql_parameters("operationName=a&query=%7Bb%7D+c&query=d").unwrap();
-        assert_eq!(found, ["{b} c", "", "a"]);
-        let error = graphql_parameters("query=a&extensions=").unwrap_err();
-        assert_eq!(error.kind().status, 400, "{error}");
     }
 
     proptest::proptest! {

@@ -4,7 +4,6 @@
 
 mod catalogs;
 mod changes;
-mod graphql;
 mod listing;
 mod matcher;
 mod metas;
@@ -15,8 +14,7 @@ mod search;
 
 use std::{borrow::Cow, pin::Pin, sync::Arc};
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, request::Parts};
+use http::{HeaderMap, request::Parts};
 use model::CatalogName;
 use reader::{PublishedState, ReaderError};
 
@@ -26,7 +24,6 @@ pub(crate) use self::{
 };
 use crate::{
     app::App,
-    content::AllowedMethods,
     error::ApiError,
     respond::Representation,
     rfc9110::{Precondition, decode, evaluate},
@@ -50,7 +47,6 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::stored("/catalogs/{catalog}/api/v1/all", |call| Box::pin(metas::all(call))),
     Route::stored("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
     Route::stored("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
-    Route::get("/catalogs/{catalog}/api/v1/graphql", |call| Box::pin(graphql::query(call))).with_post(),
     Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
     Route::get("/catalogs/{catalog}/search", |call| Box::pin(search::find(call))),
     Route::stored("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
@@ -77,8 +73,6 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     /// Makes the representation that a plain GET is answered with.
     pub(crate) handler: Handler,
-    /// Methods that it answers.
-    pub(crate) methods: AllowedMethods,
     /// Redirection of large bodies to the object that holds the same bytes.
     pub(crate) redirect: Redirect,
 }
@@ -88,7 +82,6 @@ impl Route {
         Self {
             path,
             handler,
-            methods: AllowedMethods::Read,
             redirect: Redirect::Never,
         }
     }
@@ -104,13 +97,6 @@ impl Route {
     const fn redirected_by_get(self) -> Self {
         Self {
             redirect: Redirect::GetOnly,
-            ..self
-        }
-    }
-
-    const fn with_post(self) -> Self {
-        Self {
-            methods: AllowedMethods::ReadAndPost,
             ..self
         }
     }
@@ -141,20 +127,12 @@ pub(crate) struct RouteCall<'a> {
     path: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
-    /// Content of a POST; `None` for other methods.
-    pub(crate) content: Option<&'a Bytes>,
     params: matcher::Params<'a>,
 }
 
 impl<'a> RouteCall<'a> {
-    pub(crate) fn new(
-        app: &'a Arc<App>,
-        request: &'a Parts,
-        content: Option<&'a Bytes>,
-        params: matcher::Params<'a>,
-    ) -> Self {
+    pub(crate) fn new(app: &'a Arc<App>, request: &'a Parts, params: matcher::Params<'a>) -> Self {
         Self {
-            content,
             app,
             path: request.uri.path(),
             query: request.uri.query().unwrap_or_default(),
@@ -186,8 +164,7 @@ impl<'a> RouteCall<'a> {
 
     /// True if the conditions of the request want the body of a representation. It need not be made for a 304 or 412.
     fn wants_body(&self, representation: &Representation) -> bool {
-        // Those of a POST are about what GET answers.
-        self.content.is_some() || evaluate(self.headers, representation.validators()) == Precondition::Proceed
+        evaluate(self.headers, representation.validators()) == Precondition::Proceed
     }
 }
 
@@ -208,11 +185,6 @@ pub(crate) fn unmatched(path: &str) -> ApiError {
 /// the process lives.
 pub fn is_probe(path: &str) -> bool {
     path == HEALTH || path == READINESS
-}
-
-/// True if a request has content that its route reads. The content of all others is not read.
-pub fn takes_content(method: &Method, path: &str) -> bool {
-    *method == Method::POST && find(path).is_some_and(|found| found.route.methods.has(method))
 }
 
 /// Returns the paths of all routes with their parameters in braces, for tests that try every route.
@@ -261,10 +233,8 @@ mod tests {
             ] {
                 assert_eq!(has("get", status), expected, "{path} {status}");
             }
-            let posts = route.methods == AllowedMethods::ReadAndPost;
-            for (status, expected) in [(200, posts), (206, false), (304, false), (408, posts), (413, posts)] {
-                assert_eq!(has("post", status), expected, "{path} {status}");
-            }
+            let methods: Vec<&String> = contract["paths"][path].as_object().unwrap().keys().collect();
+            assert_eq!(methods, ["get"], "{path}");
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use model::{CachePolicy, ObjectDigest, SearchDocument, StoredDocument};
+use model::{CachePolicy, SearchDocument, StoredDocument};
 use olm::{SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
 use reader::{Corruption, PublishedState, ReaderError};
 use serde::Serialize;
@@ -51,21 +51,15 @@ impl App {
     async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
         let snapshot = state.snapshot().await?;
         let digest = snapshot.search.ok_or(ApiError::NoSearch)?;
-        let load = self.search_document(digest, |document| Arc::new(SearchIndex::new(document)));
+        let load = async {
+            let object = digest.with_kind(SearchDocument::KIND);
+            let bytes = self.catalogs.object(&object).await?;
+            let parse = move || SearchDocument::from_stored(&bytes).map(SearchIndex::new);
+            // Twenty times, because the texts are compressed and words are sorted.
+            let parsed = self.catalogs.run(20 * digest.size, parse).await;
+            let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
+            Ok(parsed.map(Arc::new).map_err(corrupt)?)
+        };
         self.searches.get_or_load(&digest.sha256, load).await
-    }
-
-    /// Reads the document for queries, and makes something of it.
-    pub(crate) async fn search_document<T: Send + 'static>(
-        &self,
-        digest: ObjectDigest,
-        make: impl FnOnce(SearchDocument) -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let object = digest.with_kind(SearchDocument::KIND);
-        let bytes = self.catalogs.object(&object).await?;
-        let parse = move || SearchDocument::from_stored(&bytes).map(make);
-        // Twenty times, because the texts are compressed and words are sorted.
-        let parsed = self.catalogs.run(20 * digest.size, parse).await;
-        Ok(parsed.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))?)
     }
 }

@@ -1,13 +1,12 @@
 //! A published catalog, built without the parser and the renderer: this crate knows neither.
 
-use std::{collections::BTreeMap, io::Write, sync::Arc};
+use std::{collections::BTreeMap, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use model::{
-    Availability, CatalogFields, CatalogImage, CatalogName, Catalogs, Current, Document, FieldsCollector, Key, Kind,
-    ObjectDigest, SearchDocument, SearchPackage, Sha256, Snapshot,
+    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, SearchDocument,
+    SearchPackage, Sha256, Snapshot,
 };
-use olm::FieldsRecorder;
 use store::{Condition, Store, StoreExt};
 use testkit::{CurrentBuilder, SnapshotBuilder};
 
@@ -76,7 +75,6 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     }
     if publication.search {
         let mut document = SearchDocument::new(1);
-        document.fields = fields(groups.values());
         for name in groups.keys().filter(|name| !name.is_empty()) {
             document.push(SearchPackage {
                 name: name.clone(),
@@ -108,18 +106,6 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         current,
         snapshot: built.snapshot,
     }
-}
-
-/// Returns the fields as a publication records them.
-fn fields<'a>(shards: impl Iterator<Item = &'a String>) -> Option<CatalogFields> {
-    let mut collector = FieldsCollector::default();
-    for lines in shards {
-        let mut recorder = FieldsRecorder::default();
-        recorder.push(lines.as_bytes());
-        let found: Vec<_> = recorder.finish()?.into_iter().map(Arc::new).collect();
-        collector.push(&found);
-    }
-    collector.finish()
 }
 
 async fn put_image(store: &dyn Store, groups: &BTreeMap<String, String>) -> CatalogImage {

@@ -7,7 +7,6 @@ mod errors;
 mod faults;
 mod fixture;
 mod forgeries;
-mod graphql;
 mod large;
 mod metas;
 mod openapi;

@@ -164,15 +164,15 @@ async fn pointers_and_lists() {
     cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
     content-length: 908
     content-type: application/json
-    etag: "S_f-hdaD3uIadOTIICdgYb2cOdVEipbzVQARK4CKELg"
+    etag: "mpaj9UzqbuAEqUmOkup5CkX95KBJcJ9hSRzenG5_cv8"
 
     {
       "formatVersion": 2,
       "serial": 1,
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {
-        "key": "snapshots/sha256/ab8902047d2511950008536b8d451417c1e9b2de64c42c99e8124f0e10f9600d.json.zst",
-        "size": 1165
+        "key": "snapshots/sha256/4a83573208a018aa52569a9e742ce7861c64a17f0a3ed5e6b05b3b600ea37991.json.zst",
+        "size": 1166
       },
       "all": {
         "zstd": {

@@ -10,9 +10,8 @@ use serde_json::value::RawValue;
 
 use super::words::words;
 
-/// Version of the rules by which texts and fields are taken. It grows when the same lines would give others. Since version 2 there
-/// are fields.
-pub const SEARCH_VERSION: u32 = 2;
+/// Version of the rules by which texts are taken. It grows when the same lines would give others.
+pub const SEARCH_VERSION: u32 = 3;
 
 /// Maximum length of a line of OLM's graph that is read, in bytes. Its entries take several times as much memory; real channels
 /// have a tenth of it.

@@ -1,4 +1,4 @@
-//! Documents about new content: findings of the validation, texts and fields for queries, and the graph of the registry API. Each
+//! Documents about new content: findings of the validation, texts for search, and the graph of the registry API. Each
 //! is a function of the lines of the Packages, so that a Package with known lines is not read again.
 
 use std::{
@@ -11,15 +11,15 @@ use std::{
 
 use bytes::Bytes;
 use model::{
-    FieldsCollector, Findings, PackageFindings, SearchDocument, SearchPackage, Snapshot,
+    Findings, PackageFindings, SearchDocument, SearchPackage, Snapshot,
     text::{self, chain},
 };
-use olm::{FieldsRecorder, RULES_VERSION, SEARCH_VERSION, SearchRecord, SearchRecorder};
+use olm::{RULES_VERSION, SEARCH_VERSION, SearchRecord, SearchRecorder};
 use registry::{GRAPH_BYTES_MAX, GraphBuilder, PackageRecord, PackageRecorder};
 use render::{RenderError, Rendering, Shard, StopFlag};
 
 use super::{
-    known::{KnownFacts, ShardFields},
+    known::KnownFacts,
     once::Poll,
     validation::{FindingsRecorder, ValidationMode},
 };
@@ -94,7 +94,7 @@ impl Poll<'_> {
 pub struct CatalogFacts {
     /// Findings of the validation; `None` if the content was not validated.
     pub findings: Option<Findings>,
-    /// Texts by which Packages are found, and fields of the Metas.
+    /// Texts by which Packages are found.
     pub search: SearchDocument,
     /// Stored bytes of the graph for the registry API; `None` if opm would not serve the content.
     pub graph: Option<Vec<u8>>,
@@ -108,8 +108,6 @@ struct ShardFacts {
     findings: Option<PackageFindings>,
     /// `None` for the global group.
     search: Option<SearchPackage>,
-    /// `None` if they are too many.
-    fields: Option<ShardFields>,
     /// Record for the registry API; `None` until the Shard is read.
     record: Option<Bytes>,
 }
@@ -142,7 +140,6 @@ impl FactReader {
             .chunks(self.workers * BATCH)
             .flat_map(|batch| self.read_batch(batch));
         let mut search = SearchDocument::new(SEARCH_VERSION);
-        let mut fields = Some(FieldsCollector::default());
         let mut graph = Some(GraphBuilder::new());
         let mut findings = shards.iter().map(|shard| {
             let facts = match self.needs(shard) {
@@ -150,17 +147,6 @@ impl FactReader {
                 false => self.known_facts(shard),
             };
             facts.search.into_iter().for_each(|package| search.push(package));
-            match (&facts.fields, &mut fields) {
-                (Some(found), Some(collector)) => collector.push(found),
-                (None, Some(_)) => {
-                    tracing::info!(
-                        package = shard.name,
-                        "GraphQL cannot answer: the metas have too many fields"
-                    );
-                    fields = None;
-                }
-                (_, None) => {}
-            }
             if let (Some(record), Some(builder)) = (facts.record, &mut graph) {
                 builder.push_raw(&record);
                 if builder.size() > GRAPH_BYTES_MAX {
@@ -183,7 +169,6 @@ impl FactReader {
                 None
             }
         };
-        search.fields = fields.and_then(FieldsCollector::finish);
         let graph = graph.map(GraphBuilder::into_stored).transpose();
         Ok(CatalogFacts {
             findings,
@@ -194,10 +179,7 @@ impl FactReader {
     }
 
     fn needs(&self, shard: &Shard) -> bool {
-        self.needs_findings(shard)
-            || self.needs_search(shard)
-            || self.known.record(shard).is_none()
-            || !self.known.fields.contains_key(&shard.lines.sha256)
+        self.needs_findings(shard) || self.needs_search(shard) || self.known.record(shard).is_none()
     }
 
     fn needs_findings(&self, shard: &Shard) -> bool {
@@ -213,7 +195,6 @@ impl FactReader {
         ShardFacts {
             findings: self.known.findings.get(lines).filter(|_| self.is_validated).cloned(),
             search: self.known.search.get(lines).cloned(),
-            fields: self.known.fields.get(lines).cloned(),
             record: self.known.record(shard),
         }
     }
@@ -249,11 +230,7 @@ impl FactReader {
             .needs_search(shard)
             .then(|| SearchRecorder::new(&shard.name, &shard.metas));
         let mut registry = facts.record.is_none().then(|| PackageRecorder::new(&shard.name));
-        let mut fields = facts.fields.is_none().then(FieldsRecorder::default);
         self.read_lines(shard, |lines| {
-            if let Some(fields) = &mut fields {
-                fields.push(lines);
-            }
             if let Some(registry) = &mut registry {
                 registry.push(lines);
             }
@@ -278,10 +255,6 @@ impl FactReader {
                 PackageRecord::refused(&shard.name, shard.lines.sha256, reason)
             });
             facts.record = Some(record.to_bytes());
-        }
-        if let Some(fields) = fields {
-            let found = fields.finish();
-            facts.fields = found.map(|found| found.into_iter().map(Arc::new).collect());
         }
         if let Some(recorder) = recorder {
             facts.search = Some(self.search_texts(shard, recorder)?);

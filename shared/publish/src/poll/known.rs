@@ -1,24 +1,19 @@
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use model::{
-    Findings, Kind, ObjectDigest, PackageFindings, SchemaFields, SearchDocument, SearchPackage, Sha256, Snapshot,
-    text::chain,
+    Findings, Kind, ObjectDigest, PackageFindings, SearchDocument, SearchPackage, Sha256, Snapshot, text::chain,
 };
 use olm::{RULES_VERSION, SEARCH_VERSION};
 use registry::Graph;
 use render::Shard;
 use store::{Store, read_object, read_stored};
 
-/// Fields of the schemas of one Shard.
-pub(super) type ShardFields = Arc<[Arc<SchemaFields>]>;
-
 /// Facts of published Snapshots by the lines of their Packages, which count again for the same lines.
 #[derive(Default)]
 pub struct KnownFacts {
     pub(super) findings: HashMap<Sha256, PackageFindings>,
     pub(super) search: HashMap<Sha256, SearchPackage>,
-    pub(super) fields: HashMap<Sha256, ShardFields>,
     graphs: Vec<Graph>,
 }
 
@@ -73,15 +68,6 @@ impl KnownFacts {
     }
 
     fn add_search(&mut self, snapshot: &Snapshot, search: SearchDocument) {
-        if let Some(fields) = &search.fields {
-            let schemas: Vec<Arc<SchemaFields>> = fields.schemas.iter().cloned().map(Arc::new).collect();
-            for (shard, positions) in snapshot.shards().zip(&fields.shards) {
-                let own = positions.iter().map(|at| schemas.get(*at as usize).cloned());
-                if let Some(own) = own.collect() {
-                    self.fields.insert(shard.lines.sha256, own);
-                }
-            }
-        }
         let packages = search.packages.into_iter().filter(SearchPackage::is_complete);
         for package in packages {
             if let Some(shard) = snapshot.package(&package.name) {

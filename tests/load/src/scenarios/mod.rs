@@ -2,7 +2,6 @@
 
 mod changes;
 mod documents;
-mod graphql;
 mod lines;
 mod refused;
 mod registry;
@@ -38,8 +37,7 @@ impl Client {
             23..32 => self.package(catalog).await,
             32..41 => self.metas(catalog).await,
             41..44 => self.changes(catalog).await,
-            44 => self.search(catalog).await,
-            45 => self.graphql(catalog).await,
+            44..46 => self.search(catalog).await,
             46 => self.everything_fits(catalog).await,
             47..51 => self.earlier(catalog).await,
             51..57 => self.registry(catalog).await,

@@ -35,10 +35,6 @@ const CASES: &[Case] = &[
     (Method::GET, "/catalogs/{c}/changes?since={h}", None, 410),
     (Method::GET, "/packages/sha256/{h}.json.zst", None, 404),
     (Method::GET, "/blobs/sha256/{h}", None, 404),
-    (Method::GET, "/catalogs/{c}/api/v1/graphql", None, 400),
-    (Method::GET, "/catalogs/{c}/api/v1/graphql?color=red", None, 400),
-    (Method::POST, "/catalogs/{c}/api/v1/graphql", None, 400),
-    (Method::PUT, "/catalogs/{c}/api/v1/graphql", None, 405),
     (Method::POST, "/catalogs/{c}/api/v1/all", None, 405),
     (Method::DELETE, "/catalogs/{c}/current.json", None, 405),
     (
