@@ -131,7 +131,11 @@ packages: [{name: demo-cache, channels: [{name: stable, versionRange: '>=1.0.1'}
 fn compose_wrong_exits_with_1_or_2() {
     let site = site();
     for (text, more, expected) in [
-        ("inputs: [{catalog: nope}]", &[][..], "the store has no catalog nope"),
+        (
+            "inputs: [{catalog: nope}]",
+            &[][..],
+            "input nope: the store has no such catalog",
+        ),
         (
             "inputs: [{catalog: demo}]",
             &["--entry", "x"],

@@ -1,27 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, NamedCatalog, PackageLines, ReadError,
-    Removal, SelectError,
-    dependencies::Dependencies,
-    edit,
-    include::Includer,
-    input::{read, read_bytes, unreadable},
-    rewrite::lines,
+    Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, PackageLines, PackageSource, ReadError,
+    Removal, SelectError, dependencies::Dependencies, edit, include::Includer, input::NamedCatalog, rewrite::lines,
 };
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
 /// and after them those of [`DependencyRule::Include`], in byte order too.
 pub type PackageSink<'a> = dyn FnMut(ComposedPackage) -> Result<(), ReadError> + 'a;
-
-/// Result of a composition.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ComposedCatalog {
-    /// Documents without a package first, if there are any, then the packages in byte order of their names.
-    pub packages: Vec<ComposedPackage>,
-    /// Explanation of what is in and what is not.
-    pub explanation: Explanation,
-}
 
 /// Package of a composed catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +28,15 @@ pub enum ComposedContent {
     },
     /// New lines in canonical form.
     Lines(Vec<u8>),
+}
+
+impl ComposedContent {
+    pub(crate) fn new(input: usize, kept: Kept) -> Self {
+        match kept {
+            Kept::Whole => Self::Shard { input },
+            Kept::Lines(lines) => Self::Lines(lines),
+        }
+    }
 }
 
 /// Error of a composition.
@@ -86,53 +81,33 @@ pub enum ComposeError {
     Sink(#[source] ReadError),
 }
 
-/// Composes a catalog in memory, as [`compose_to`] does.
-///
-/// # Errors
-/// As [`compose_to`].
-pub fn compose<'p>(
-    composition: &Composition,
-    inputs: &mut [NamedCatalog<'p>],
-    additions: &mut [NamedCatalog<'p>],
-) -> Result<ComposedCatalog, ComposeError> {
-    let mut packages = Vec::new();
-    let mut keep = |package| {
-        packages.push(package);
-        Ok(())
-    };
-    let explanation = compose_to(composition, inputs, additions, &mut keep)?;
-    packages.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(ComposedCatalog { packages, explanation })
-}
-
-/// Composes a catalog and calls `sink` with each package, so that only one is held in memory at a time. Each package of an input
-/// is read at most once, and a second time if it is taken along. One that is taken whole is read only to check its dependencies.
+/// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink` with each package, so that only
+/// one is held in memory at a time. Each package of an input is read at most once, and a second time if it is taken along. One
+/// that is taken whole is read only to check its dependencies.
 ///
 /// # Errors
 /// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, or with the error of
 /// `sink`. The packages that `sink` has are then no catalog.
-pub fn compose_to<'p>(
+pub fn compose<C: PackageSource>(
     composition: &Composition,
-    inputs: &mut [NamedCatalog<'p>],
-    additions: &mut [NamedCatalog<'p>],
+    catalogs: &mut [C],
     sink: &mut PackageSink<'_>,
 ) -> Result<Explanation, ComposeError> {
     composition.check()?;
-    let added = additions
-        .iter()
-        .map(|addition| addition.packages.packages().into_iter().collect());
+    let named = composition.names().zip(catalogs);
+    let mut inputs: Vec<_> = named.map(|(name, catalog)| NamedCatalog::new(name, catalog)).collect();
     let mut composer = Composer {
         composition,
-        added: added.collect(),
+        additions: inputs.split_off(composition.inputs.len()),
         inputs,
-        additions,
         dependencies: Dependencies::default(),
         explanation: Explanation::default(),
         sink,
     };
     let owners = composer.owners()?;
     composer.add_global()?;
-    let added = composer.added.iter().flatten().filter(|name| !name.is_empty());
+    let added = composer.additions.iter().flat_map(|addition| &addition.packages);
+    let added = added.filter(|name| !name.is_empty());
     let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
     for removal in &composition.remove {
         if !names.contains(&removal.package) {
@@ -141,11 +116,8 @@ pub fn compose_to<'p>(
         }
     }
     for name in &names {
-        if !composition
-            .remove
-            .iter()
-            .any(|removal| removal.package == *name && removal.is_whole())
-        {
+        let mut removals = composition.remove.iter();
+        if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
             composer.add_package(name, owners.get(name).copied())?;
         }
     }
@@ -162,49 +134,43 @@ impl Removal {
     }
 }
 
-struct Composer<'a, 'p, 's> {
+struct Composer<'a, 's, C> {
     composition: &'a Composition,
-    inputs: &'a mut [NamedCatalog<'p>],
-    additions: &'a mut [NamedCatalog<'p>],
-    /// Names of the packages of each addition.
-    added: Vec<BTreeSet<String>>,
+    inputs: Vec<NamedCatalog<'a, C>>,
+    additions: Vec<NamedCatalog<'a, C>>,
     dependencies: Dependencies,
     explanation: Explanation,
     sink: &'a mut PackageSink<'s>,
 }
 
-impl Composer<'_, '_, '_> {
+impl<C: PackageSource> Composer<'_, '_, C> {
     /// Returns the input from which each package is taken.
     fn owners(&mut self) -> Result<BTreeMap<String, usize>, ComposeError> {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
-        for (at, (input, catalog)) in self.composition.inputs.iter().zip(&*self.inputs).enumerate() {
-            let packages: BTreeSet<String> = catalog.packages.packages().into_iter().collect();
-            let selected = input.select.iter().flat_map(|select| &select.packages);
-            for package in selected.map(|selection| &selection.name) {
-                if !packages.contains(package) {
-                    return Err(ComposeError::NoPackage(catalog.name.clone(), package.clone()));
-                }
+        for (at, (input, catalog)) in self.composition.inputs.iter().zip(&self.inputs).enumerate() {
+            let mut selected = input.select.iter().flat_map(|select| &select.packages);
+            if let Some(absent) = selected.find(|selection| !catalog.packages.contains(&selection.name)) {
+                let input = catalog.name.to_owned();
+                return Err(ComposeError::NoPackage(input, absent.name.clone()));
             }
-            for package in packages.into_iter().filter(|name| !name.is_empty()) {
-                let why = match owners.get(&package) {
-                    _ if input.select.as_ref().is_some_and(|select| !select.takes(&package)) => "not selected from",
+            for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
+                let why = match owners.get(package) {
+                    _ if input.select.as_ref().is_some_and(|select| !select.takes(package)) => "not selected from",
                     Some(_) if self.composition.conflicts == ConflictRule::First => {
                         "an earlier input has it too; not from"
                     }
                     Some(&first) => {
-                        let names = [first, at].map(|at| self.inputs[at].name.clone());
-                        let [first, second] = names;
-                        return Err(ComposeError::Conflict(package, first, second));
+                        let [first, second] = [first, at].map(|at| self.inputs[at].name.to_owned());
+                        return Err(ComposeError::Conflict(package.clone(), first, second));
                     }
                     None => {
-                        owners.insert(package, at);
+                        owners.insert(package.clone(), at);
                         continue;
                     }
                 };
                 let reason = format!("{why} {}", catalog.name);
-                self.explanation
-                    .decisions
-                    .push(Decision::of_package(&package, false, reason));
+                let decisions = &mut self.explanation.decisions;
+                decisions.push(Decision::of_package(package, false, reason));
             }
         }
         Ok(owners)
@@ -212,17 +178,22 @@ impl Composer<'_, '_, '_> {
 
     /// Keeps the documents without a package of all inputs, equal lines once.
     fn add_global(&mut self) -> Result<(), ComposeError> {
-        let has = |catalog: &NamedCatalog<'_>| catalog.packages.packages().iter().any(String::is_empty);
-        let inputs: Vec<usize> = (0..self.inputs.len()).filter(|at| has(&self.inputs[*at])).collect();
         let mut texts: BTreeSet<Vec<u8>> = BTreeSet::new();
-        for catalog in self.additions.iter_mut().filter(|catalog| has(catalog)) {
-            texts.insert(read_bytes(catalog, "")?);
+        for addition in self
+            .additions
+            .iter_mut()
+            .filter(|addition| addition.packages.contains(""))
+        {
+            texts.insert(addition.read_bytes("")?);
         }
+        let inputs = self.inputs.iter().enumerate();
+        let inputs = inputs.filter_map(|(at, input)| input.packages.contains("").then_some(at));
+        let inputs: Vec<usize> = inputs.collect();
         if let ([input], true) = (inputs.as_slice(), texts.is_empty()) {
             return self.push("", ComposedContent::Shard { input: *input });
         }
         for input in &inputs {
-            texts.insert(read_bytes(&mut self.inputs[*input], "")?);
+            texts.insert(self.inputs[*input].read_bytes("")?);
         }
         if let (1, Some(input)) = (texts.len(), inputs.first()) {
             return self.push("", ComposedContent::Shard { input: *input });
@@ -241,44 +212,36 @@ impl Composer<'_, '_, '_> {
             Some(input) => self.selected(name, input)?,
             None => (ComposedContent::Lines(Vec::new()), None),
         };
-        let added: Vec<usize> = (0..self.additions.len())
-            .filter(|at| self.added[*at].contains(name))
-            .collect();
-        let removals: Vec<&Removal> = self
-            .composition
-            .remove
-            .iter()
-            .filter(|removal| removal.package == name)
-            .collect();
-        if added.is_empty() && removals.is_empty() {
+        let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
+        let removals = self.composition.remove.iter();
+        let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
+        if !is_added && removals.is_empty() {
             self.add_dependencies(name, &content, base)?;
             return self.push(name, content);
         }
         let base = match (content, base) {
             (ComposedContent::Lines(lines), _) => lines,
             (ComposedContent::Shard { input }, Some(lines)) => {
-                lines.into_bytes().map_err(unreadable(&self.inputs[input], name))?
+                let bytes = lines.into_bytes();
+                bytes.map_err(|source| self.inputs[input].unreadable(name, source))?
             }
-            (ComposedContent::Shard { input }, None) => read_bytes(&mut self.inputs[input], name)?,
+            (ComposedContent::Shard { input }, None) => self.inputs[input].read_bytes(name)?,
         };
         let mut edited = base.clone();
-        for at in added {
-            let lines = read_bytes(&mut self.additions[at], name)?;
-            let rule = &self.composition.add[at];
-            edited = edit::merge(name, &edited, &lines, rule.replace)?;
-            let reason = format!("documents of {} are added", self.additions[at].name);
-            self.explanation
-                .decisions
-                .push(Decision::of_package(name, true, reason));
+        let additions = self.composition.add.iter().zip(&mut self.additions);
+        for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
+            let lines = catalog.read_bytes(name)?;
+            edited = edit::merge(name, &edited, &lines, addition.replace)?;
+            let reason = format!("documents of {} are added", catalog.name);
+            let decisions = &mut self.explanation.decisions;
+            decisions.push(Decision::of_package(name, true, reason));
         }
         for removal in removals {
             edited = edit::remove(name, &edited, removal, &mut self.explanation.notices)?;
             for bundle in &removal.bundles {
-                let reason = "in remove".to_owned();
-                let bundle = bundle.clone();
                 self.explanation.decisions.push(Decision {
-                    bundle,
-                    ..Decision::of_package(name, false, reason)
+                    bundle: bundle.clone(),
+                    ..Decision::of_package(name, false, "in remove".to_owned())
                 });
             }
         }
@@ -308,22 +271,23 @@ impl Composer<'_, '_, '_> {
         };
         let mut lines = match whole {
             Some(lines) => lines,
-            None => read(input, name)?,
+            None => input.read(name)?,
         };
-        self.dependencies.add(name, &mut lines).map_err(unreadable(input, name))
+        let added = self.dependencies.add(name, &mut lines);
+        added.map_err(|source| input.unreadable(name, source))
     }
 
     /// Takes along what the packages so far require. None of those that the composition names is widened or brought back.
     fn include(&mut self, named: &BTreeSet<String>) -> Result<(), ComposeError> {
-        let mut includer = Includer::new(self.inputs, &mut self.dependencies, named);
+        let mut includer = Includer::new(&mut self.inputs, &mut self.dependencies, named);
         for name in includer.include_missing()? {
-            let package = includer.package(&name)?;
+            let (input, package) = includer.package(&name)?;
             let decisions = &mut self.explanation.decisions;
             // The selections left the package out.
             decisions.retain(|decision| decision.kept || decision.package != name);
             decisions.extend(package.decisions);
             self.explanation.notices.extend(package.notices);
-            let content = package.content;
+            let content = ComposedContent::new(input, package.kept);
             (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)?;
         }
         Ok(())
@@ -340,23 +304,20 @@ impl Composer<'_, '_, '_> {
         let select = self.composition.inputs[input].select.as_ref();
         let Some(select) = select.filter(|select| !select.takes_whole(name)) else {
             let reason = format!("the whole package of {}", catalog.name);
-            self.explanation
-                .decisions
-                .push(Decision::of_package(name, true, reason));
+            let decisions = &mut self.explanation.decisions;
+            decisions.push(Decision::of_package(name, true, reason));
             return Ok((whole, None));
         };
-        let mut lines = read(catalog, name)?;
+        let mut lines = catalog.read(name)?;
         let selected = select.apply_to(name, &mut lines);
-        let selected = selected.map_err(|source| ComposeError::Select(catalog.name.clone(), Box::new(source)))?;
+        let selected = selected.map_err(|source| ComposeError::Select(catalog.name.to_owned(), Box::new(source)))?;
         let Some(selected) = selected else {
             return Ok((whole, Some(lines)));
         };
         self.explanation.decisions.extend(selected.decisions);
         self.explanation.notices.extend(selected.notices);
-        Ok(match selected.kept {
-            Kept::Whole => (whole, Some(lines)),
-            Kept::Lines(kept) => (ComposedContent::Lines(kept), None),
-        })
+        let lines = (selected.kept == Kept::Whole).then_some(lines);
+        Ok((ComposedContent::new(input, selected.kept), lines))
     }
 
     fn push(&mut self, name: &str, content: ComposedContent) -> Result<(), ComposeError> {

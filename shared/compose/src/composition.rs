@@ -85,6 +85,12 @@ pub enum DependencyRule {
 }
 
 impl Composition {
+    /// Returns the texts by which messages call the inputs, then the additions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let additions = self.add.iter().map(|addition| addition.source.as_str());
+        self.inputs.iter().map(CompositionInput::name).chain(additions)
+    }
+
     /// Checks what can be checked without the inputs.
     ///
     /// # Errors

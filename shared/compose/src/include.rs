@@ -9,20 +9,20 @@ use std::{
 use olm::Channel;
 
 use crate::{
-    ComposeError, ComposedContent, Decision, Kept, NamedCatalog, Notice, PackageLines, PackageSelection,
-    SelectedBundle, Selection, VersionRange,
+    ComposeError, Decision, Kept, PackageLines, PackageSelection, PackageSource, SelectedBundle, SelectedPackage,
+    Selection, VersionRange,
     dependencies::Dependencies,
     graph::{self, KeptEntries},
-    input::{read, unreadable},
+    input::NamedCatalog,
     requirements::{BundleDependencies, Constraint, Gvk, RequiredPackage, for_each_bundle},
 };
 
 /// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.
-pub(crate) struct Includer<'a, 'p> {
-    inputs: &'a mut [NamedCatalog<'p>],
+pub(crate) struct Includer<'a, 'i, C> {
+    inputs: &'a mut [NamedCatalog<'i, C>],
     dependencies: &'a mut Dependencies,
-    /// Names of the packages of each input that may be taken along.
-    names: Vec<BTreeSet<String>>,
+    /// Names of the packages that are in the result, or that the user removed.
+    excluded: &'a BTreeSet<String>,
     /// Packages that were read, each in the order of the inputs.
     candidates: BTreeMap<String, Vec<IncludeCandidate>>,
     /// Inputs and packages that provide an API; `None` until an API is missing.
@@ -54,31 +54,18 @@ struct Provider {
     bundle: usize,
 }
 
-/// Package that is taken along, as the result has it.
-pub(crate) struct IncludedPackage {
-    pub(crate) content: ComposedContent,
-    pub(crate) decisions: Vec<Decision>,
-    pub(crate) notices: Vec<Notice>,
-}
-
-impl<'a, 'p> Includer<'a, 'p> {
+impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
     /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the
     /// result, or the user removed them.
     pub(crate) fn new(
-        inputs: &'a mut [NamedCatalog<'p>],
+        inputs: &'a mut [NamedCatalog<'i, C>],
         dependencies: &'a mut Dependencies,
-        excluded: &BTreeSet<String>,
+        excluded: &'a BTreeSet<String>,
     ) -> Self {
-        let names = inputs.iter().map(|input| {
-            let names = input.packages.packages().into_iter();
-            names
-                .filter(|name| !name.is_empty() && !excluded.contains(name))
-                .collect()
-        });
         Self {
-            names: names.collect(),
             inputs,
             dependencies,
+            excluded,
             candidates: BTreeMap::new(),
             apis: None,
             included: BTreeMap::new(),
@@ -235,11 +222,12 @@ impl<'a, 'p> Includer<'a, 'p> {
             return Ok(());
         }
         let mut candidates = Vec::new();
-        for (at, names) in self.names.iter().enumerate() {
-            if names.contains(package) {
-                let input = &mut self.inputs[at];
-                let candidate = IncludeCandidate::new(at, &mut read(input, package)?);
-                candidates.extend(candidate.map_err(unreadable(input, package))?);
+        if !package.is_empty() && !self.excluded.contains(package) {
+            for (at, input) in self.inputs.iter_mut().enumerate() {
+                if input.packages.contains(package) {
+                    let candidate = IncludeCandidate::new(at, &mut input.read(package)?);
+                    candidates.extend(candidate.map_err(|source| input.unreadable(package, source))?);
+                }
             }
         }
         self.candidates.insert(package.to_owned(), candidates);
@@ -248,7 +236,7 @@ impl<'a, 'p> Includer<'a, 'p> {
 
     /// Reads all packages, and returns the inputs and packages that provide each API.
     fn read_apis(&mut self) -> Result<HashMap<Gvk, BTreeSet<(usize, String)>>, ComposeError> {
-        let names: BTreeSet<String> = self.names.iter().flatten().cloned().collect();
+        let names: BTreeSet<String> = self.inputs.iter().flat_map(|input| &input.packages).cloned().collect();
         for name in &names {
             self.read_candidates(name)?;
         }
@@ -264,45 +252,37 @@ impl<'a, 'p> Includer<'a, 'p> {
         Ok(apis)
     }
 
-    /// Returns what the result gets of a package that is taken along.
-    pub(crate) fn package(&mut self, name: &str) -> Result<IncludedPackage, ComposeError> {
+    /// Returns the input of a package that is taken along, and what the result gets of it.
+    pub(crate) fn package(&mut self, name: &str) -> Result<(usize, SelectedPackage), ComposeError> {
         let included = &self.included[name];
         let candidate = &self.candidates[name][included.candidate];
-        let input = candidate.input;
         if included.whole {
             let reasons: Vec<&str> = included.reasons.values().map(String::as_str).collect();
             let reason = format!(
                 "{}; the whole package, because these bundles alone make no valid channel",
                 reasons.join(", ")
             );
-            return Ok(IncludedPackage {
-                content: ComposedContent::Shard { input },
+            let package = SelectedPackage {
+                kept: Kept::Whole,
                 decisions: vec![Decision::of_package(name, true, reason)],
                 notices: Vec::new(),
-            });
+            };
+            return Ok((candidate.input, package));
         }
-        let mut lines = read(&mut self.inputs[input], name)?;
+        let input = &mut self.inputs[candidate.input];
         let selection = candidate.selection(name, &included.names(candidate));
-        let selected = selection.apply_to(name, &mut lines);
-        let error = |source| ComposeError::Select(self.inputs[input].name.clone(), Box::new(source));
-        let selected = selected.map_err(error)?.expect("the selection names the package");
+        let selected = selection.apply_to(name, &mut input.read(name)?);
+        let selected = selected.map_err(|source| ComposeError::Select(input.name.to_owned(), Box::new(source)))?;
+        let mut selected = selected.expect("the selection names the package");
         let reasons = included.reasons.iter();
         let reasons: HashMap<&str, &String> = reasons
             .map(|(at, reason)| (candidate.bundles[*at].name.as_str(), reason))
             .collect();
-        let decisions = selected.decisions.into_iter().map(|mut decision| {
-            let reason = reasons.get(decision.bundle.as_str()).copied().cloned();
+        for decision in &mut selected.decisions {
+            let reason = reasons.get(decision.bundle.as_str()).map(|reason| (*reason).clone());
             decision.reason = reason.unwrap_or_else(|| "not required".to_owned());
-            decision
-        });
-        Ok(IncludedPackage {
-            decisions: decisions.collect(),
-            content: match selected.kept {
-                Kept::Whole => ComposedContent::Shard { input },
-                Kept::Lines(lines) => ComposedContent::Lines(lines),
-            },
-            notices: selected.notices,
-        })
+        }
+        Ok((candidate.input, selected))
     }
 }
 

@@ -1,4 +1,4 @@
-use std::error::Error;
+use std::{collections::BTreeSet, error::Error};
 
 use crate::{ComposeError, PackageLines};
 
@@ -17,35 +17,40 @@ pub trait PackageSource {
     fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ReadError>;
 }
 
-/// Catalog with the name by which messages call it.
-pub struct NamedCatalog<'a> {
-    /// Name for messages.
-    pub name: String,
-    /// Content of the catalog.
-    pub packages: &'a mut dyn PackageSource,
+/// Catalog with the name by which messages call it: the text of the composition.
+pub(crate) struct NamedCatalog<'a, C> {
+    pub(crate) name: &'a str,
+    pub(crate) packages: BTreeSet<String>,
+    catalog: &'a mut C,
 }
 
-/// Opens a package of an input.
-pub(crate) fn read(catalog: &mut NamedCatalog<'_>, package: &str) -> Result<PackageLines<'static>, ComposeError> {
-    let lines = catalog.packages.read(package);
-    lines.map_err(unreadable(catalog, package))
-}
+impl<'a, C: PackageSource> NamedCatalog<'a, C> {
+    pub(crate) fn new(name: &'a str, catalog: &'a mut C) -> Self {
+        Self {
+            name,
+            packages: catalog.packages().into_iter().collect(),
+            catalog,
+        }
+    }
 
-/// Reads a package of an input into memory.
-pub(crate) fn read_bytes(catalog: &mut NamedCatalog<'_>, package: &str) -> Result<Vec<u8>, ComposeError> {
-    let lines = read(catalog, package)?.into_bytes();
-    lines.map_err(unreadable(catalog, package))
-}
+    /// Opens a package.
+    pub(crate) fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ComposeError> {
+        let lines = self.catalog.read(package);
+        lines.map_err(|source| self.unreadable(package, source))
+    }
 
-/// Returns what makes an error of reading a package of an input.
-pub(crate) fn unreadable<E: Into<ReadError>>(
-    catalog: &NamedCatalog<'_>,
-    package: &str,
-) -> impl FnOnce(E) -> ComposeError {
-    let (input, package) = (catalog.name.clone(), package.to_owned());
-    move |source| ComposeError::Read {
-        input,
-        package,
-        source: source.into(),
+    /// Reads a package into memory.
+    pub(crate) fn read_bytes(&mut self, package: &str) -> Result<Vec<u8>, ComposeError> {
+        let lines = self.read(package)?.into_bytes();
+        lines.map_err(|source| self.unreadable(package, source))
+    }
+
+    /// Returns the error of reading a package.
+    pub(crate) fn unreadable(&self, package: &str, source: impl Into<ReadError>) -> ComposeError {
+        ComposeError::Read {
+            input: self.name.to_owned(),
+            package: package.to_owned(),
+            source: source.into(),
+        }
     }
 }

@@ -17,12 +17,12 @@ mod select;
 mod selection;
 mod version_range;
 
-pub use compose::{ComposeError, ComposedCatalog, ComposedContent, ComposedPackage, PackageSink, compose, compose_to};
+pub use compose::{ComposeError, ComposedContent, ComposedPackage, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::{ChannelFault, RewriteError, SelectError};
 pub use explain::{Decision, Explanation, Notice};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
-pub use input::{NamedCatalog, PackageSource, ReadError};
+pub use input::{PackageSource, ReadError};
 pub use lines::{PackageLines, ReadSeek};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};

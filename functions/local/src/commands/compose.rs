@@ -1,23 +1,18 @@
-use std::{
-    fs,
-    io::{self, BufWriter, Write},
-    path::Path,
-    sync::Arc,
-};
+use std::{fs, path::Path, sync::Arc};
 
-use ::compose::{
-    ComposeFile, ComposedCatalog, ComposedContent, Composition, CompositionInput, Explanation, PackageSource,
-};
-use ::render::{NoStoredShards, Renderer, StoredShards};
+use ::compose::{ComposeFile, Composition, CompositionInput};
+use ::render::RenderSettings;
 use anyhow::Context;
-use model::{Current, Sha256, Snapshot};
+use model::CatalogName;
 use olm::Reference;
-use publish::{InputCatalog, NamedInput, named_catalogs};
-use store::Store;
+use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
+use source::Sources;
+use store::{FolderStore, Store};
+use tempfile::TempDir;
 
 use crate::{
     cli::{self, ComposeArgs},
-    commands::render::SourceReader,
+    commands::render::{SHARD_LEVEL, print},
     exit::Exit,
     image, output, published,
     stores::Access,
@@ -29,60 +24,39 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {}", place()))?;
     let file = ComposeFile::parse(&text).with_context(place)?;
     let composition = chosen(file, &args).with_context(place)?;
-    composition.check().with_context(place)?;
-    let loader = CatalogLoader {
-        store: open_store(&args, &composition).await?,
-        reader: SourceReader::new(args.registries)?,
-        folder: args.file.parent().unwrap_or(Path::new("")),
+    // Nothing is published, so no store has this name.
+    let name: CatalogName = "composition".parse()?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let mut composed = ComposedSource::new(&name, composition, folder).with_context(place)?;
+    let none = TempDir::new().context("cannot create a temporary folder")?;
+    let store = open_store(&args, &composed.composition, &none).await?;
+    follow_published(&*store, &mut composed).await?;
+    let (images, limits) = wiring::images(args.registries)?;
+    let images = Sources::new(images)?;
+    let mut settings = MirrorSettings::with_limits(&limits);
+    settings.render = RenderSettings {
+        shard_level: SHARD_LEVEL,
+        ..settings.render
     };
-    let (mut inputs, mut additions) = (Vec::new(), Vec::new());
-    for input in &composition.inputs {
-        let name = input.name().to_owned();
-        let loaded = match &input.source {
-            Some(source) => loader.pull(source).await,
-            None => loader.find_or_pull(&name).await,
-        };
-        let catalog = loaded.with_context(|| format!("input {name}"))?;
-        inputs.push(NamedInput { name, catalog });
-    }
-    for addition in &composition.add {
-        let name = addition.source.clone();
-        let loaded = loader.pull(&name).await;
-        let catalog = loaded.with_context(|| format!("add {name}"))?;
-        additions.push(NamedInput { name, catalog });
+    let mirror = Mirror::new(images.clone(), store, settings, PollMetrics::default());
+    let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
+    let (rendering, explanation) = match mirror.compose(&catalog).await {
+        Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
+        composed => composed?,
+    };
+    for notice in &explanation.notices {
+        eprintln!("notice: {notice}");
     }
     if let Some(target) = args.image {
-        let stored: Arc<dyn StoredShards> = match &loader.store {
-            Some(store) => publish::input_shards(store.clone(), &inputs),
-            None => Arc::new(NoStoredShards),
-        };
-        let renderer = Renderer::start(loader.reader.settings(), stored);
-        let work = move || publish::render_composition(&composition, &mut inputs, &mut additions, renderer);
-        let composed = tokio::task::spawn_blocking(work).await??;
-        print_notices(&composed.explanation);
-        println!(
-            "{}",
-            image::write(loader.reader.images(), &target, composed.rendering).await?
-        );
+        println!("{}", image::write(&images, &target, rendering).await?);
         return Ok(Exit::Success);
     }
-    let (explain, json) = (args.explain, args.json);
-    // Shards are read and parsed by blocking calls.
-    let work = move || {
-        let composed = ::compose::compose(
-            &composition,
-            &mut named_catalogs(&mut inputs),
-            &mut named_catalogs(&mut additions),
-        )?;
-        print_notices(&composed.explanation);
-        match (explain, json) {
-            (false, _) => print(&composed, &mut inputs)?,
-            (true, true) => output::compose::json(&composed.explanation.decisions)?,
-            (true, false) => output::compose::table(&composed.explanation.decisions)?,
-        }
-        Ok(Exit::Success)
-    };
-    tokio::task::spawn_blocking(work).await?
+    match (args.explain, args.json) {
+        (false, _) => return tokio::task::spawn_blocking(move || print(&rendering)).await?,
+        (true, true) => output::compose::json(&explanation.decisions)?,
+        (true, false) => output::compose::table(&explanation.decisions)?,
+    }
+    Ok(Exit::Success)
 }
 
 /// Returns the one composition that the file and the arguments name.
@@ -106,131 +80,54 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
             Ok(image_set.entry(args.entry.as_deref())?.1)
         }
         ComposeFile::Filter(selection) => {
-            let catalog = args.catalog.clone();
-            let catalog = catalog.context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
+            let named = args.catalog.as_deref();
+            let named = named.context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
+            let mut input = CompositionInput {
+                select: Some(selection),
+                ..CompositionInput::default()
+            };
+            // A folder needs no `dir:` here, as for `render`.
+            match cli::is_source(named) && Path::new(named).is_dir() {
+                true => input.source = Some(format!("dir:{named}")),
+                false => input.catalog = Some(named.to_owned()),
+            }
             Ok(Composition {
-                inputs: vec![CompositionInput {
-                    catalog: Some(catalog),
-                    select: Some(selection),
-                    ..CompositionInput::default()
-                }],
+                inputs: vec![input],
                 ..Composition::default()
             })
         }
     }
 }
 
-/// Opens the store if an input may lie in it.
-async fn open_store(args: &ComposeArgs, composition: &Composition) -> anyhow::Result<Option<Arc<dyn Store>>> {
+/// Opens the store if an input may lie in it. `none` becomes an empty store if there is none at the default place.
+async fn open_store(args: &ComposeArgs, composition: &Composition, none: &TempDir) -> anyhow::Result<Arc<dyn Store>> {
     let mut catalogs = composition.inputs.iter().filter_map(|input| input.catalog.as_deref());
-    let is_name = |catalog: &str| !catalog.contains('/');
-    let needed = args.store.store.is_some() || catalogs.clone().any(is_name);
-    if catalogs.next().is_none() {
-        return Ok(None);
-    }
-    match args.store.open_alone(Access::Read).await {
-        Ok(store) => Ok(Some(store)),
-        Err(error) if needed => Err(error),
-        // There is no store at the default place, so everything is pulled.
-        Err(_) => Ok(None),
-    }
-}
-
-struct CatalogLoader<'a> {
-    store: Option<Arc<dyn Store>>,
-    reader: SourceReader,
-    /// Folder at which relative paths start.
-    folder: &'a Path,
-}
-
-impl CatalogLoader<'_> {
-    /// Returns the published catalog with this name, pin or source, or else pulls it.
-    async fn find_or_pull(&self, text: &str) -> anyhow::Result<InputCatalog> {
-        let (name, hash) = match text.split_once('@') {
-            Some((name, hash)) => (name, Some(hash)),
-            None => (text, None),
-        };
-        if let (Ok(name), Some(store)) = (name.parse(), &self.store) {
-            let (current, newest) = published::state(&**store, &name).await?;
-            let snapshot = match hash {
-                None => newest,
-                Some(hash) => pinned(&**store, &current, newest, hash.parse()?).await?,
-            };
-            return Ok(InputCatalog::published(store.clone(), Arc::new(snapshot)));
-        }
-        match self.find(text).await? {
-            Some(found) => Ok(found),
-            None => self.pull(text).await,
+    let is_needed = args.store.store.is_some() || catalogs.clone().any(|catalog| !catalog.contains('/'));
+    if catalogs.next().is_some() {
+        match args.store.open_alone(Access::Read).await {
+            Err(error) if is_needed => return Err(error),
+            Err(_) => {}
+            opened => return opened,
         }
     }
-
-    /// Returns the first published catalog with this source.
-    async fn find(&self, text: &str) -> anyhow::Result<Option<InputCatalog>> {
-        let Some(store) = &self.store else {
-            return Ok(None);
-        };
-        let wanted = Reference::new(text);
-        for name in wiring::names(&**store).await? {
-            let Some(current) = published::current(&**store, &name).await? else {
-                continue;
-            };
-            let has = Reference::new(&current.source.reference);
-            let same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
-            if has == wanted || (same_place && wanted.is_digest && current.source.revision == wanted.version) {
-                let (_, snapshot) = published::state(&**store, &name).await?;
-                return Ok(Some(InputCatalog::published(store.clone(), Arc::new(snapshot))));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn pull(&self, text: &str) -> anyhow::Result<InputCatalog> {
-        let source = cli::source(text)?.relative_to(self.folder);
-        let sink = self.reader.read(&source, false).await?;
-        let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;
-        Ok(InputCatalog::Rendered(rendering))
-    }
+    Ok(Arc::new(FolderStore::open(none.path().join("store"))?))
 }
 
-/// Returns the state with this content hash.
-async fn pinned(store: &dyn Store, current: &Current, newest: Snapshot, hash: Sha256) -> anyhow::Result<Snapshot> {
-    if current.content_hash == hash {
-        return Ok(newest);
-    }
-    for object in current.snapshots_of(hash) {
-        if let Some(snapshot) = published::snapshot(store, &object).await? {
-            return Ok(snapshot);
+/// Takes inputs from the store that name the source of a published catalog, by its reference or by the digest that was pulled.
+async fn follow_published(store: &dyn Store, composed: &mut ComposedSource) -> anyhow::Result<()> {
+    let mut published = Vec::new();
+    for name in wiring::names(store).await? {
+        if let Some(current) = published::current(store, &name).await? {
+            published.push((name, current.source));
         }
     }
-    anyhow::bail!("the store does not keep the state {hash}")
-}
-
-fn print_notices(explanation: &Explanation) {
-    for notice in &explanation.notices {
-        eprintln!("notice: {notice}");
-    }
-}
-
-fn print(composed: &ComposedCatalog, inputs: &mut [NamedInput]) -> anyhow::Result<()> {
-    let mut output = BufWriter::with_capacity(1 << 20, io::stdout().lock());
-    for package in &composed.packages {
-        let written = match &package.content {
-            ComposedContent::Lines(lines) => output.write_all(lines),
-            ComposedContent::Shard { input } => {
-                let NamedInput { name, catalog } = &mut inputs[*input];
-                let lines = catalog.read(&package.name).map_err(|error| anyhow::anyhow!(error));
-                let mut lines = lines.with_context(|| format!("cannot read {:?} of {name}", package.name))?;
-                io::copy(&mut lines, &mut output).map(drop)
-            }
-        };
-        match written {
-            // `catalog-mirror compose ... | head` is not a failure.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written.context("cannot print the catalog")?,
-        }
-    }
-    match output.flush() {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print the catalog"),
-        _ => Ok(()),
-    }
+    composed.share_sources(|wanted| {
+        let found = published.iter().find(|(_, source)| {
+            let has = Reference::new(&source.reference);
+            let is_same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
+            has == *wanted || (is_same_place && wanted.is_digest && source.revision == wanted.version)
+        });
+        found.map(|(name, _)| name.clone())
+    });
+    Ok(())
 }

@@ -14,6 +14,9 @@ use crate::{
     wiring,
 };
 
+/// Level at which shards are compressed that are only held until they are used.
+pub(super) const SHARD_LEVEL: i32 = 1;
+
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
     let reader = SourceReader::new(args.registries)?;
     let sink = reader.read(&args.source, false).await?;
@@ -33,26 +36,15 @@ impl SourceReader {
         Ok(Self { images, limits })
     }
 
-    pub(super) const fn images(&self) -> &Sources {
-        &self.images
-    }
-
-    pub(super) fn settings(&self) -> RenderSettings {
-        RenderSettings {
-            // The shards are only held until they are used.
-            shard_level: 1,
-            limits: self.limits.catalog,
-            documents: MemoryBudget::new(self.limits.memory_bytes),
-            ..RenderSettings::default()
-        }
-    }
-
     /// Reads all files of a source; with `positions`, keeps the place of each document in them.
     pub(super) async fn read(&self, source: &Source, positions: bool) -> anyhow::Result<RenderSink> {
         let digest = self.images.resolve(source).await?;
         let settings = RenderSettings {
             positions,
-            ..self.settings()
+            shard_level: SHARD_LEVEL,
+            limits: self.limits.catalog,
+            documents: MemoryBudget::new(self.limits.memory_bytes),
+            ..RenderSettings::default()
         };
         let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
         let none = SkippableLayers::default();
@@ -61,7 +53,8 @@ impl SourceReader {
     }
 }
 
-fn print(rendering: &Rendering) -> anyhow::Result<Exit> {
+/// Prints the canonical lines of a catalog.
+pub(super) fn print(rendering: &Rendering) -> anyhow::Result<Exit> {
     let output: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
     match rendering.write_all(Sinks {
         identity: Some(output),

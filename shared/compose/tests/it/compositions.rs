@@ -1,9 +1,9 @@
 //! Compositions of several catalogs.
 
-use catalog_mirror_compose::{ComposedCatalog, ComposedContent, Composition, compose};
+use catalog_mirror_compose::{ComposedContent, Composition};
 use rstest::rstest;
 
-use crate::support::{MemoryCatalog, bundle, package, summary};
+use crate::support::{ComposedCatalog, MemoryCatalog, bundle, compose, package, summary};
 
 fn db() -> String {
     package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0"]), ("beta", &["1.1.0"])])
@@ -20,17 +20,16 @@ fn composition(yaml: &str) -> Composition {
 /// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo) and additions, and returns each package with its place.
 fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String> {
     let mut one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
-    let mut two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", &[("c", &["1.0.0"])]))]);
     let composition = composition(yaml);
     if yaml.contains("catalog: long") {
         let db = package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"])]);
         one = MemoryCatalog::new(&[("db", &db)]);
     }
-    let mut added: Vec<MemoryCatalog> = additions.iter().map(|packages| MemoryCatalog::new(packages)).collect();
-    let mut additions: Vec<_> = added.iter_mut().map(|catalog| catalog.named("more")).collect();
-    let mut inputs = vec![one.named("one"), two.named("two")];
-    inputs.truncate(composition.inputs.len());
-    compose(&composition, &mut inputs, &mut additions)
+    let two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", &[("c", &["1.0.0"])]))]);
+    let mut catalogs = vec![one, two];
+    catalogs.truncate(composition.inputs.len());
+    catalogs.extend(additions.iter().map(|packages| MemoryCatalog::new(packages)));
+    compose(&composition, &mut catalogs)
         .map(|composed| text(&composed))
         .map_err(|error| model::text::chain(&error))
 }
@@ -108,10 +107,10 @@ fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &s
     let need = package("need", &[("c", &["1.0.0"])]);
     let need = property(need, "olm.gvk", r#"{"group":"g.io","kind":"K","version":"v1"}"#);
     let notices = |rule: &str| {
-        let mut catalog = MemoryCatalog::new(&[("need", &need), ("user", &user)]);
+        let mut catalogs = [MemoryCatalog::new(&[("need", &need), ("user", &user)])];
         let composition = composition(&format!("{ONE}dependencies: {rule}"));
-        let composed = compose(&composition, &mut [catalog.named("one")], &mut []).unwrap();
-        assert_eq!(catalog.reads.len(), if rule == "warn" { 2 } else { 0 });
+        let composed = compose(&composition, &mut catalogs).unwrap();
+        assert_eq!(catalogs[0].reads.len(), if rule == "warn" { 2 } else { 0 });
         composed
             .explanation
             .notices
@@ -139,8 +138,7 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
         ),
     ] {
         let user = package("user", &[("c", &versions)]).replace(r#""properties":["#, required);
-        let mut catalog = MemoryCatalog::new(&[("user", &user)]);
-        let composed = compose(&composition(ONE), &mut [catalog.named("one")], &mut []).unwrap();
+        let composed = compose(&composition(ONE), &mut [MemoryCatalog::new(&[("user", &user)])]).unwrap();
         let notices: Vec<_> = composed.explanation.notices.iter().map(ToString::to_string).collect();
         let expected = format!("package user: {bundles} package need 1.x, which no package of the result provides");
         assert_eq!(notices, [expected]);
@@ -269,9 +267,8 @@ fn global_documents_are_kept_once_in_any_order() {
         if order == [1, 0] {
             catalogs.reverse();
         }
-        let [first, second] = &mut catalogs;
         let composition = composition("inputs: [{catalog: a}, {catalog: b}]");
-        let composed = compose(&composition, &mut [first.named("a"), second.named("b")], &mut []).unwrap();
+        let composed = compose(&composition, &mut catalogs).unwrap();
         match composed.packages.into_iter().next().unwrap().content {
             ComposedContent::Lines(lines) => String::from_utf8(lines).unwrap(),
             ComposedContent::Shard { input } => format!("shard {input}"),

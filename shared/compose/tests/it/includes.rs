@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_compose::{ComposedCatalog, ComposedContent, Composition, compose};
+use catalog_mirror_compose::{ComposedContent, Composition};
 use olm::{Severity, ShardValidator};
 use proptest::{collection::vec, prelude::*};
 use rstest::rstest;
 
-use crate::support::{MemoryCatalog, package, summary, with_property};
+use crate::support::{ComposedCatalog, MemoryCatalog, compose, package, summary, with_property};
 
 const PACKAGE: &str = "olm.package.required";
 const API: &str = r#"{"group":"g.io","kind":"K","version":"v1"}"#;
@@ -29,14 +29,11 @@ fn need() -> String {
     with_property(&package("need", channels), "1.0.0", "olm.gvk", API)
 }
 
-/// Composes with `dependencies: include`. The catalogs are named by their numbers.
+/// Composes with `dependencies: include`.
 fn include(yaml: &str, catalogs: &mut [MemoryCatalog]) -> ComposedCatalog {
     let composition: Composition = serde_saphyr::from_str(&format!("{yaml}\ndependencies: include")).unwrap();
-    let inputs = catalogs.iter_mut().enumerate().map(|(at, catalog)| {
-        catalog.can_reread = true;
-        catalog.named(&at.to_string())
-    });
-    compose(&composition, &mut inputs.collect::<Vec<_>>(), &mut []).unwrap()
+    catalogs.iter_mut().for_each(|catalog| catalog.can_reread = true);
+    compose(&composition, catalogs).unwrap()
 }
 
 /// Returns the lines of each package of the result.

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_compose::{
-    ChannelSelection, ComposedContent, Composition, Kept, PackageSelection, Selection, compose,
-};
+use catalog_mirror_compose::{ChannelSelection, ComposedContent, Composition, Kept, PackageSelection, Selection};
 use olm::{Channel, Package, PackageParser};
 use proptest::{collection::vec, option, prelude::*};
 
-use crate::support::{MemoryCatalog, package};
+use crate::support::{MemoryCatalog, compose, package};
 
 /// Entries of a channel: for each version the place that it replaces and the places that it skips.
 type Graph = Vec<(Option<usize>, Vec<usize>)>;
@@ -177,8 +175,7 @@ proptest! {
         let composition: Composition = serde_saphyr::from_str(&yaml).unwrap();
         let result = |mut catalogs: [MemoryCatalog; 2]| {
             let texts: Vec<BTreeMap<String, String>> = catalogs.iter().map(|catalog| catalog.lines.clone()).collect();
-            let [one, two] = &mut catalogs;
-            let composed = compose(&composition, &mut [one.named("a"), two.named("b")], &mut []).ok()?;
+            let composed = compose(&composition, &mut catalogs).ok()?;
             let bytes = composed.packages.into_iter().map(|package| match package.content {
                 ComposedContent::Lines(lines) => lines,
                 ComposedContent::Shard { input } => texts[input][&package.name].clone().into_bytes(),

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use catalog_mirror_compose::{Kept, NamedCatalog, PackageLines, PackageSource, ReadError, SelectError, Selection};
+use catalog_mirror_compose::{
+    ComposeError, ComposedPackage, Composition, Explanation, Kept, PackageLines, PackageSource, ReadError, SelectError,
+    Selection,
+};
 use olm::PackageParser;
 
 /// Returns the canonical lines of a package. The first channel is the default one. An entry is written as
@@ -124,13 +127,6 @@ impl MemoryCatalog {
             can_reread: false,
         }
     }
-
-    pub(crate) fn named(&mut self, name: &str) -> NamedCatalog<'_> {
-        NamedCatalog {
-            name: name.to_owned(),
-            packages: self,
-        }
-    }
 }
 
 impl PackageSource for MemoryCatalog {
@@ -146,4 +142,25 @@ impl PackageSource for MemoryCatalog {
         let lines = self.lines.get(package).ok_or("no such package")?;
         Ok(lines.clone().into_bytes().into())
     }
+}
+
+/// A composed catalog in memory, in byte order of the packages.
+pub(crate) struct ComposedCatalog {
+    pub(crate) packages: Vec<ComposedPackage>,
+    pub(crate) explanation: Explanation,
+}
+
+/// Composes catalogs: inputs, then additions.
+pub(crate) fn compose(
+    composition: &Composition,
+    catalogs: &mut [MemoryCatalog],
+) -> Result<ComposedCatalog, ComposeError> {
+    let mut packages = Vec::new();
+    let mut keep = |package| {
+        packages.push(package);
+        Ok(())
+    };
+    let explanation = catalog_mirror_compose::compose(composition, catalogs, &mut keep)?;
+    packages.sort_by(|one: &ComposedPackage, other| one.name.cmp(&other.name));
+    Ok(ComposedCatalog { packages, explanation })
 }

@@ -86,7 +86,10 @@ pub(super) fn connect(catalogs: &mut [Catalog], problems: &mut ConfigProblems) {
     let known = catalogs.to_vec();
     for catalog in catalogs.iter_mut() {
         if let CatalogSource::Composed(composed) = &mut catalog.source {
-            composed.share_sources(&known);
+            composed.share_sources(|reference| {
+                let found = known.iter().find(|catalog| catalog.source.is_at(reference));
+                found.map(|catalog| catalog.name.clone())
+            });
         }
     }
     let by_name: BTreeMap<&CatalogName, &Catalog> = catalogs.iter().map(|catalog| (&catalog.name, catalog)).collect();

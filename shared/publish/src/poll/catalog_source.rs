@@ -24,13 +24,11 @@ pub enum CatalogSource {
 pub struct ComposedSource {
     /// Composition as it is configured.
     pub composition: Composition,
-    /// Place of each input, in the order of the composition.
+    /// Place of each input, then of each addition, in the order of the composition.
     pub inputs: Vec<InputPlace>,
-    /// Source of each addition, in the order of the composition.
-    pub additions: Vec<Catalog>,
 }
 
-/// Place of one input of a composition.
+/// Place of one input or addition of a composition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputPlace {
     /// Catalog in the store of the mirror.
@@ -76,6 +74,12 @@ impl CatalogSource {
         }
     }
 
+    /// Returns true if the catalog is pulled from this reference.
+    pub fn is_at(&self, reference: &Reference) -> bool {
+        let source = self.pulled().map(|source| Reference::new(&source.to_string()));
+        source.as_ref() == Some(reference)
+    }
+
     /// Returns the composition, if it is one.
     pub const fn composed(&self) -> Option<&ComposedSource> {
         match self {
@@ -86,16 +90,11 @@ impl CatalogSource {
 
     /// Returns every source that is pulled for the catalog.
     pub fn pulled_sources(&self) -> impl Iterator<Item = &Source> {
-        let composed = self.composed().into_iter();
-        let inputs = composed.clone().flat_map(|composed| &composed.inputs);
-        let inputs = inputs.filter_map(|input| match input {
-            InputPlace::Published { .. } => None,
-            InputPlace::Pulled(catalog) => Some(&**catalog),
-        });
-        let all = inputs.chain(composed.flat_map(|composed| &composed.additions));
+        let inputs = self.composed().into_iter().flat_map(|composed| &composed.inputs);
+        let inputs = inputs.filter_map(InputPlace::pulled);
         self.pulled()
             .into_iter()
-            .chain(all.filter_map(|catalog| catalog.source.pulled()))
+            .chain(inputs.filter_map(|catalog| catalog.source.pulled()))
     }
 
     /// Returns the names of the published catalogs that a composition is made of.
@@ -119,39 +118,31 @@ impl ComposedSource {
             return Err(ComposedSourceError::Inputs(composition.inputs.len()));
         }
         let pulled = |text: &str| match text.parse::<Source>() {
-            Ok(source) => Ok(Catalog::new(name.clone(), source.relative_to(folder))),
+            Ok(source) => {
+                let catalog = Catalog::new(name.clone(), source.relative_to(folder));
+                Ok(InputPlace::Pulled(Box::new(catalog)))
+            }
             Err(error) => Err(ComposedSourceError::Source(text.to_owned(), error)),
         };
-        let inputs = composition
-            .inputs
-            .iter()
-            .map(|input| match InputPlace::published(input)? {
-                Some(published) => Ok(published),
-                None => pulled(input.name()).map(|catalog| InputPlace::Pulled(Box::new(catalog))),
-            });
+        let inputs = composition.inputs.iter();
+        let inputs = inputs.map(|input| match InputPlace::published(input)? {
+            Some(published) => Ok(published),
+            None => pulled(input.name()),
+        });
+        let additions = composition.add.iter().map(|addition| pulled(&addition.source));
         Ok(Self {
-            inputs: inputs.collect::<Result<_, _>>()?,
-            additions: composition
-                .add
-                .iter()
-                .map(|addition| pulled(&addition.source))
-                .collect::<Result<_, _>>()?,
+            inputs: inputs.chain(additions).collect::<Result<_, _>>()?,
             composition,
         })
     }
 
-    /// Takes each input that names the source of one of `catalogs` from the store, instead of pulling it once more.
-    pub fn share_sources(&mut self, catalogs: &[Catalog]) {
+    /// Takes each input from the store, instead of pulling it once more, whose reference is that of a published catalog.
+    pub fn share_sources(&mut self, published: impl Fn(&Reference) -> Option<CatalogName>) {
         for (input, place) in self.composition.inputs.iter().zip(&mut self.inputs) {
-            let Some(reference) = input.catalog.as_deref().map(Reference::new) else {
-                continue;
-            };
-            let is_same = |catalog: &&Catalog| match &catalog.source {
-                CatalogSource::Pulled(source) => Reference::new(&source.to_string()) == reference,
-                CatalogSource::Composed(_) => false,
-            };
-            if let (InputPlace::Pulled(_), Some(catalog)) = (&place, catalogs.iter().find(is_same)) {
-                let name = catalog.name.clone();
+            let reference = input.catalog.as_deref().map(Reference::new);
+            if let (InputPlace::Pulled(_), Some(reference)) = (&place, reference)
+                && let Some(name) = published(&reference)
+            {
                 *place = InputPlace::Published { name, pin: None };
             }
         }
@@ -159,15 +150,22 @@ impl ComposedSource {
 
     /// Returns the catalogs that are pulled for the composition alone: inputs, then additions.
     pub fn pulled_mut(&mut self) -> impl Iterator<Item = &mut Catalog> {
-        let inputs = self.inputs.iter_mut().filter_map(|input| match input {
+        self.inputs.iter_mut().filter_map(|input| match input {
             InputPlace::Published { .. } => None,
             InputPlace::Pulled(catalog) => Some(&mut **catalog),
-        });
-        inputs.chain(&mut self.additions)
+        })
     }
 }
 
 impl InputPlace {
+    /// Returns what is pulled for the composition alone.
+    pub fn pulled(&self) -> Option<&Catalog> {
+        match self {
+            Self::Published { .. } => None,
+            Self::Pulled(catalog) => Some(catalog),
+        }
+    }
+
     /// Returns the published catalog that an input names: `NAME` or `NAME@CONTENT-HASH`. A text with a slash is a source.
     fn published(input: &CompositionInput) -> Result<Option<Self>, ComposedSourceError> {
         let Some(text) = input.catalog.as_deref().filter(|text| !text.contains(['/', ':'])) else {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use compose::Explanation;
-use model::{CatalogName, Current, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
-use render::{Renderer, StopFlag};
+use model::{CatalogName, Current, EmptyLayers, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
+use render::{Renderer, Rendering, StopFlag};
 use serde::Serialize;
 use source::{Digest, Source};
 use store::{Store, read_stored};
@@ -13,7 +13,7 @@ use super::{
     catalog_source::{ComposedSource, InputPlace},
     copies::ImageCopies,
     facts::NewContent,
-    inputs::{InputCatalog, NamedInput, render_composition},
+    inputs::{InputCatalog, render_composition},
     pull::{PullWork, pull},
     stored_shards::PublishedShards,
 };
@@ -25,22 +25,22 @@ const COMPOSE_VERSION: u32 = 1;
 /// Maximum number of notices of a composition in the log.
 const NOTICES_MAX: usize = 20;
 
-/// Inputs of a composition as a poll found them.
+/// Inputs and additions of a composition as a poll found them.
 #[derive(Debug)]
-pub(crate) struct ResolvedInputs {
+pub(crate) struct ResolvedInputs<'c> {
     /// Revision of the composition: it changes with the composition and with the content of each input.
     pub(crate) revision: Digest,
-    /// State of each input, in the order of the composition.
-    inputs: Vec<InputState>,
-    /// Digest of each addition, in the order of the composition.
-    additions: Vec<Digest>,
+    /// Inputs, then additions, in the order of the composition.
+    inputs: Vec<ResolvedInput<'c>>,
 }
 
-/// State of one input.
-#[derive(Debug, Clone)]
-enum InputState {
+/// State of one input or addition.
+#[derive(Debug)]
+enum ResolvedInput<'c> {
+    /// State of a catalog in the store.
     Published(SourceInput),
-    Pulled(Digest),
+    /// Source that is pulled for the composition alone.
+    Pulled { catalog: &'c Catalog, digest: Digest },
 }
 
 /// Everything that decides the revision. Its JSON is hashed.
@@ -48,11 +48,11 @@ enum InputState {
 struct RevisionText<'a> {
     version: u32,
     composition: &'a compose::Composition,
-    inputs: Vec<String>,
-    additions: Vec<String>,
+    inputs: &'a [String],
+    additions: &'a [String],
 }
 
-impl ResolvedInputs {
+impl<'c> ResolvedInputs<'c> {
     /// Finds the state of each input and addition. `base` is what the composed catalog has published.
     ///
     /// # Errors
@@ -60,76 +60,62 @@ impl ResolvedInputs {
     pub(crate) async fn find(
         mirror: &Mirror,
         catalog: &Catalog,
-        composed: &ComposedSource,
+        composed: &'c ComposedSource,
         base: Option<&Current>,
     ) -> Result<Self, PollError> {
-        let (mut inputs, mut additions) = (Vec::new(), Vec::new());
-        let mut text = RevisionText {
-            version: COMPOSE_VERSION,
-            composition: &composed.composition,
-            inputs: Vec::new(),
-            additions: Vec::new(),
-        };
+        let mut inputs = Vec::new();
         for place in &composed.inputs {
-            match place {
+            inputs.push(match place {
                 InputPlace::Published { name, pin } => {
-                    let input = published_input(mirror, name, *pin, base).await?;
-                    text.inputs.push(input.content_hash.to_string());
-                    inputs.push(InputState::Published(input));
+                    ResolvedInput::Published(published_input(mirror, name, *pin, base).await?)
                 }
-                InputPlace::Pulled(pulled) => {
-                    let digest = mirror.resolve(catalog, pulled_source(pulled)).await?;
-                    text.inputs.push(pulled_revision(pulled, &digest));
-                    inputs.push(InputState::Pulled(digest));
-                }
-            }
+                InputPlace::Pulled(pulled) => ResolvedInput::Pulled {
+                    catalog: pulled,
+                    digest: mirror.resolve(catalog, pulled_source(pulled)).await?,
+                },
+            });
         }
-        for addition in &composed.additions {
-            let digest = mirror.resolve(catalog, pulled_source(addition)).await?;
-            text.additions.push(pulled_revision(addition, &digest));
-            additions.push(digest);
-        }
-        let text = serde_json::to_vec(&text).expect("a composition has only names and texts");
-        Ok(Self {
-            revision: Digest::of(&text),
-            inputs,
-            additions,
-        })
+        let revisions: Vec<String> = inputs.iter().map(ResolvedInput::revision).collect();
+        let composition = &composed.composition;
+        let (of_inputs, of_additions) = revisions.split_at(composition.inputs.len());
+        let text = serde_json::to_vec(&RevisionText {
+            version: COMPOSE_VERSION,
+            composition,
+            inputs: of_inputs,
+            additions: of_additions,
+        });
+        let revision = Digest::of(&text.expect("a composition has only names and texts"));
+        Ok(Self { revision, inputs })
     }
 
     /// Returns the published states, for `current.json`.
     pub(crate) fn published(&self) -> Vec<SourceInput> {
         let published = self.inputs.iter().filter_map(|input| match input {
-            InputState::Published(input) => Some(input.clone()),
-            InputState::Pulled(_) => None,
+            ResolvedInput::Published(input) => Some(input.clone()),
+            ResolvedInput::Pulled { .. } => None,
         });
         published.collect()
     }
 
     /// Returns what has to be pulled, with its digest.
-    pub(crate) fn pulled<'d, 'c>(&'d self, composed: &'c ComposedSource) -> impl Iterator<Item = PulledInput<'d, 'c>> {
-        let inputs = self.inputs.iter().zip(&composed.inputs);
-        let inputs = inputs.filter_map(|(state, place)| match (state, place) {
-            (InputState::Pulled(digest), InputPlace::Pulled(catalog)) => Some(PulledInput { catalog, digest }),
-            _ => None,
-        });
-        let additions = self.additions.iter().zip(&composed.additions);
-        inputs.chain(additions.map(|(digest, catalog)| PulledInput { catalog, digest }))
+    pub(crate) fn pulled(&self) -> impl Iterator<Item = (&'c Catalog, &Digest)> {
+        self.inputs.iter().filter_map(|input| match input {
+            ResolvedInput::Published(_) => None,
+            ResolvedInput::Pulled { catalog, digest } => Some((*catalog, digest)),
+        })
     }
 }
 
-/// Input or addition that is pulled for a composition alone.
-pub(crate) struct PulledInput<'d, 'c> {
-    pub(crate) catalog: &'c Catalog,
-    pub(crate) digest: &'d Digest,
-}
-
-/// Returns the revision of what is pulled. Under another policy the same image is another revision, so that its signatures are
-/// verified again.
-fn pulled_revision(pulled: &Catalog, digest: &Digest) -> String {
-    match &pulled.policy {
-        Some(policy) => format!("{digest} {}", policy.hash()),
-        None => digest.to_string(),
+impl ResolvedInput<'_> {
+    fn revision(&self) -> String {
+        match self {
+            Self::Published(input) => input.content_hash.to_string(),
+            Self::Pulled { catalog, digest } => match &catalog.policy {
+                // Under another policy the same image is another revision, so that its signatures are verified again.
+                Some(policy) => format!("{digest} {}", policy.hash()),
+                None => digest.to_string(),
+            },
+        }
     }
 }
 
@@ -235,14 +221,39 @@ async fn unpublished(store: &dyn Store, name: &CatalogName) -> PollError {
     }
 }
 
+impl Mirror {
+    /// Composes and renders a catalog without publishing it, from the inputs that a poll would take, and explains the result.
+    ///
+    /// # Errors
+    /// Those of a poll.
+    ///
+    /// # Panics
+    /// If the catalog is no composition.
+    pub async fn compose(&self, catalog: &Catalog) -> Result<(Rendering, Explanation), PollError> {
+        let composed = catalog.source.composed().expect("the catalog is a composition");
+        let composing = Composing {
+            mirror: self,
+            catalog,
+            inputs: &ResolvedInputs::find(self, catalog, composed, None).await?,
+            copies: &ImageCopies::default(),
+            transaction: None,
+            previous: None,
+            stop: &StopFlag::default(),
+            report: &mut Report::new(catalog.name.clone()),
+        };
+        let (content, explanation) = composing.run(composed).await?;
+        Ok((content.rendering, explanation))
+    }
+}
+
 /// Work of composing one catalog.
 pub(crate) struct Composing<'a> {
     pub(crate) mirror: &'a Mirror,
     pub(crate) catalog: &'a Catalog,
-    pub(crate) composed: &'a ComposedSource,
-    pub(crate) inputs: &'a ResolvedInputs,
+    pub(crate) inputs: &'a ResolvedInputs<'a>,
     pub(crate) copies: &'a ImageCopies,
-    pub(crate) transaction: &'a Transaction,
+    /// Transaction that publishes the catalog; `None` if it is not published.
+    pub(crate) transaction: Option<&'a Transaction>,
     /// Snapshot whose shards may be used again; `None` if one of them may be damaged.
     pub(crate) previous: Option<&'a Snapshot>,
     pub(crate) stop: &'a StopFlag,
@@ -250,51 +261,43 @@ pub(crate) struct Composing<'a> {
 }
 
 impl Composing<'_> {
-    /// Composes and renders the catalog.
+    /// Composes and renders the catalog, and explains the result.
     ///
     /// # Errors
     /// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an input that is not stored
     /// any more, and the errors of pulling and rendering.
-    pub(crate) async fn run(mut self) -> Result<NewContent, PollError> {
-        let mut snapshots = Vec::new();
-        let (mut inputs, mut additions) = (Vec::new(), Vec::new());
-        for (at, state) in self.inputs.inputs.iter().enumerate() {
-            let name = self.composed.composition.inputs[at].name().to_owned();
-            let catalog = match (state, &self.composed.inputs[at]) {
-                (InputState::Published(input), _) => {
+    pub(crate) async fn run(mut self, composed: &ComposedSource) -> Result<(NewContent, Explanation), PollError> {
+        let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
+        for input in &self.inputs.inputs {
+            catalogs.push(match input {
+                ResolvedInput::Published(input) => {
                     let snapshot = self.published(input).await?;
                     snapshots.push(snapshot.clone());
                     InputCatalog::published(self.mirror.store.clone(), snapshot)
                 }
-                (InputState::Pulled(digest), InputPlace::Pulled(pulled)) => self.pulled(pulled, digest).await?,
-                (InputState::Pulled(_), InputPlace::Published { .. }) => {
-                    unreachable!("the states were found for these places")
+                ResolvedInput::Pulled { catalog, digest } => {
+                    InputCatalog::Rendered(self.pulled(catalog, digest).await?)
                 }
-            };
-            inputs.push(NamedInput { name, catalog });
-        }
-        for (addition, digest) in self.composed.additions.iter().zip(&self.inputs.additions) {
-            additions.push(NamedInput {
-                name: addition.source.to_string(),
-                catalog: self.pulled(addition, digest).await?,
             });
         }
         let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
         let stored = PublishedShards::new(self.mirror.store.clone(), known);
         let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.stop), Arc::new(stored));
-        let composition = self.composed.composition.clone();
-        let work = move || render_composition(&composition, &mut inputs, &mut additions, renderer);
-        let composed = tokio::task::spawn_blocking(work).await??;
-        log_notices(&composed.explanation);
-        Ok(NewContent {
-            rendering: composed.rendering,
+        let composition = composed.composition.clone();
+        let work = move || render_composition(&composition, &mut catalogs, renderer);
+        let (rendering, explanation) = tokio::task::spawn_blocking(work).await??;
+        let content = NewContent {
+            rendering,
             inputs: snapshots,
-        })
+        };
+        Ok((content, explanation))
     }
 
     /// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the commit.
     async fn published(&self, input: &SourceInput) -> Result<Arc<Snapshot>, PollError> {
-        self.transaction.claim([input.snapshot]).await?;
+        if let Some(transaction) = self.transaction {
+            transaction.claim([input.snapshot]).await?;
+        }
         let snapshot: Snapshot = match read_stored(&*self.mirror.store, &input.snapshot.digest).await {
             Ok(snapshot) => snapshot,
             Err(error) if error.is_not_found() || error.is_damage() => {
@@ -302,26 +305,29 @@ impl Composing<'_> {
             }
             Err(error) => return Err(PublishError::from(error).into()),
         };
-        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-        self.transaction.claim(objects).await?;
+        if let Some(transaction) = self.transaction {
+            let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+            transaction.claim(objects).await?;
+        }
         Ok(Arc::new(snapshot))
     }
 
-    async fn pulled(&mut self, pulled: &Catalog, digest: &Digest) -> Result<InputCatalog, PollError> {
+    async fn pulled(&mut self, pulled: &Catalog, digest: &Digest) -> Result<Rendering, PollError> {
         let work = PullWork {
             images: self.mirror.images(self.catalog),
             from: self.copies.source(pulled_source(pulled), digest),
-            known: &model::EmptyLayers::default(),
+            known: &EmptyLayers::default(),
             stop: self.stop,
             report: self.report,
         };
         let stored = PublishedShards::new(self.mirror.store.clone(), []);
         let pulled = pull(self.mirror, self.catalog, digest, Arc::new(stored), work).await?;
-        Ok(InputCatalog::Rendered(pulled.rendering))
+        Ok(pulled.rendering)
     }
 }
 
-fn log_notices(explanation: &Explanation) {
+/// Logs the first notices of a composition that a poll made.
+pub(crate) fn log_notices(explanation: &Explanation) {
     for notice in explanation.notices.iter().take(NOTICES_MAX) {
         tracing::info!(%notice, "composed");
     }

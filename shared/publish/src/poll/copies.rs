@@ -63,14 +63,14 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     if poll.is_suspect(digest) {
         copy_image(poll, digest).await?;
     }
-    let (Some(composed), Some(inputs)) = (poll.catalog.source.composed(), &poll.inputs) else {
+    let Some(inputs) = &poll.inputs else {
         return Ok(());
     };
     let (images, known) = (poll.mirror.images(poll.catalog), EmptyLayers::default());
     // A composition reads its inputs one after the other, each to its end.
-    for input in inputs.pulled(composed) {
-        if let Some(source) = input.catalog.source.pulled() {
-            let copied = poll.copies.download(&images, source, input.digest, &known);
+    for (catalog, digest) in inputs.pulled() {
+        if let Some(source) = catalog.source.pulled() {
+            let copied = poll.copies.download(&images, source, digest, &known);
             poll.report.bytes_pulled += copied.await?;
         }
     }

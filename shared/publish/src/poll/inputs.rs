@@ -1,19 +1,17 @@
 use std::{collections::HashMap, env, io::Read, path::PathBuf, sync::Arc};
 
 use compose::{
-    ComposedContent, ComposedPackage, Composition, Explanation, NamedCatalog, PackageLines, PackageSource, ReadError,
-    compose_to,
+    ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageLines, PackageSource, ReadError,
 };
 use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd};
-use render::{Renderer, Rendering, StoredShards};
+use render::{Renderer, Rendering};
 use store::{Store, read_stored};
 use tokio::runtime::Handle;
 
-use super::stored_shards::PublishedShards;
 use crate::{PollError, open_verified};
 
 /// Catalog whose packages are read one by one. It blocks while it reads.
-pub enum InputCatalog {
+pub(crate) enum InputCatalog {
     /// State in a store.
     Published(PublishedCatalog),
     /// Files that were rendered.
@@ -21,7 +19,7 @@ pub enum InputCatalog {
 }
 
 /// State of a catalog in a store.
-pub struct PublishedCatalog {
+pub(crate) struct PublishedCatalog {
     store: Arc<dyn Store>,
     runtime: Handle,
     snapshot: Arc<Snapshot>,
@@ -29,31 +27,25 @@ pub struct PublishedCatalog {
     temp_dir: PathBuf,
 }
 
-/// Catalog with the name by which messages call it.
-pub struct NamedInput {
-    /// Name for messages: as the composition writes it.
-    pub name: String,
-    /// Content of the catalog.
-    pub catalog: InputCatalog,
-}
-
-/// Rendered composition.
-pub struct ComposedRendering {
-    /// Catalog that was composed.
-    pub rendering: Rendering,
-    /// Explanation of what is in and what is not.
-    pub explanation: Explanation,
-}
-
 impl InputCatalog {
     /// Returns a published state. Must be called inside a runtime; what reads it must run on a thread that may block.
-    pub fn published(store: Arc<dyn Store>, snapshot: Arc<Snapshot>) -> Self {
+    pub(crate) fn published(store: Arc<dyn Store>, snapshot: Arc<Snapshot>) -> Self {
         Self::Published(PublishedCatalog {
             store,
             runtime: Handle::current(),
             snapshot,
             temp_dir: env::temp_dir(),
         })
+    }
+
+    /// Gives whole packages to the renderer.
+    fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
+        if let Self::Published(published) = self {
+            return published.render_whole(packages, renderer);
+        }
+        packages
+            .iter()
+            .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer))
     }
 }
 
@@ -106,27 +98,17 @@ impl PublishedCatalog {
     }
 }
 
-/// Returns the shards of those inputs that are in `store`, so that [`render_composition`] takes whole packages as they are.
-pub fn input_shards(store: Arc<dyn Store>, inputs: &[NamedInput]) -> Arc<dyn StoredShards> {
-    let snapshots = inputs.iter().filter_map(|input| match &input.catalog {
-        InputCatalog::Published(published) => Some(&*published.snapshot),
-        InputCatalog::Rendered(_) => None,
-    });
-    Arc::new(PublishedShards::new(store, snapshots))
-}
-
-/// Composes a catalog and renders it. Blocks: call it where that is allowed. Packages that are taken whole from a published
-/// catalog are neither read nor compressed, if `renderer` knows the shards of that catalog.
+/// Composes a catalog of inputs and additions, and renders it. Blocks: call it where that is allowed. Packages that are taken whole
+/// from a published catalog are neither read nor compressed, if `renderer` knows the shards of that catalog.
 ///
 /// # Errors
 /// [`PollError::Compose`] if the composition does not fit its inputs, and the errors of rendering.
-pub fn render_composition(
+pub(crate) fn render_composition(
     composition: &Composition,
-    inputs: &mut [NamedInput],
-    additions: &mut [NamedInput],
+    catalogs: &mut [InputCatalog],
     mut renderer: Renderer,
-) -> Result<ComposedRendering, PollError> {
-    let mut whole: Vec<Vec<String>> = vec![Vec::new(); inputs.len()];
+) -> Result<(Rendering, Explanation), PollError> {
+    let mut whole: Vec<Vec<String>> = vec![Vec::new(); catalogs.len()];
     let mut sink = |package: ComposedPackage| match package.content {
         ComposedContent::Shard { input } => {
             whole[input].push(package.name);
@@ -134,34 +116,18 @@ pub fn render_composition(
         }
         ComposedContent::Lines(lines) => render_lines(&package.name, &mut lines.as_slice(), &mut renderer),
     };
-    let explanation = compose_to(
-        composition,
-        &mut named_catalogs(inputs),
-        &mut named_catalogs(additions),
-        &mut sink,
-    )?;
-    for (input, packages) in inputs
-        .iter_mut()
-        .zip(&whole)
-        .filter(|(_, packages)| !packages.is_empty())
-    {
-        let rendered = match &input.catalog {
-            InputCatalog::Published(published) => published.render_whole(packages, &mut renderer),
-            InputCatalog::Rendered(_) => packages.iter().try_for_each(|package| {
-                let mut lines = input.catalog.read(package)?;
-                render_lines(package, &mut lines, &mut renderer)
-            }),
-        };
-        rendered.map_err(|source| compose::ComposeError::Read {
-            input: input.name.clone(),
-            package: packages.join(", "),
-            source,
-        })?;
+    let explanation = compose::compose(composition, catalogs, &mut sink)?;
+    for ((name, catalog), packages) in composition.names().zip(catalogs).zip(&whole) {
+        if !packages.is_empty() {
+            let rendered = catalog.render_whole(packages, &mut renderer);
+            rendered.map_err(|source| ComposeError::Read {
+                input: name.to_owned(),
+                package: packages.join(", "),
+                source,
+            })?;
+        }
     }
-    Ok(ComposedRendering {
-        rendering: renderer.finish()?,
-        explanation,
-    })
+    Ok((renderer.finish()?, explanation))
 }
 
 /// Renders the canonical lines of one package as a file of its own.
@@ -171,13 +137,4 @@ fn render_lines(package: &str, lines: &mut dyn Read, renderer: &mut Renderer) ->
         package => format!("{package}/catalog.json"),
     };
     Ok(renderer.file(&path, lines)?)
-}
-
-/// Returns the catalogs as a composition takes them.
-pub fn named_catalogs(inputs: &mut [NamedInput]) -> Vec<NamedCatalog<'_>> {
-    let named = inputs.iter_mut().map(|input| NamedCatalog {
-        name: input.name.clone(),
-        packages: &mut input.catalog,
-    });
-    named.collect()
 }

@@ -33,9 +33,6 @@ pub use self::{
     error::PollError,
     facts::{CatalogFacts, FactReader},
     guard::Suspicion,
-    inputs::{
-        ComposedRendering, InputCatalog, NamedInput, PublishedCatalog, input_shards, named_catalogs, render_composition,
-    },
     known::KnownFacts,
     limits::SourceLimits,
     metrics::PollMetrics,

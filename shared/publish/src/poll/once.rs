@@ -57,7 +57,7 @@ pub(crate) struct Poll<'a> {
     /// Copies of images whose registries are slow.
     pub(crate) copies: ImageCopies,
     /// Inputs of a composition, as they were found last.
-    pub(crate) inputs: Option<ResolvedInputs>,
+    pub(crate) inputs: Option<ResolvedInputs<'a>>,
     pub(crate) report: &'a mut Report,
 }
 

@@ -7,7 +7,7 @@ use model::{EmptyLayers, Snapshot};
 use render::{RenderError, Renderer, Rendering, StopFlag};
 use source::{Digest, FileSink, Source, Sources};
 
-use super::{composing::Composing, facts::NewContent, once::Poll, stored_shards::PublishedShards};
+use super::{composing::{Composing, log_notices}, facts::NewContent, once::Poll, stored_shards::PublishedShards};
 use crate::{Catalog, CatalogSource, Mirror, PollError, PollProgress, Report, Transaction};
 
 /// A rendered image, and what was learned of its layers.
@@ -62,15 +62,16 @@ pub(crate) async fn read_content(
             let composing = Composing {
                 mirror: poll.mirror,
                 catalog: poll.catalog,
-                composed,
                 inputs: poll.inputs.as_ref().expect("the inputs were found for the revision"),
                 copies: &poll.copies,
-                transaction,
+                transaction: Some(transaction),
                 previous: usable,
                 stop,
                 report: poll.report,
             };
-            return composing.run().await.map(Some);
+            let (content, explanation) = composing.run(composed).await?;
+            log_notices(&explanation);
+            return Ok(Some(content));
         }
     };
     let published = PublishedShards::new(poll.mirror.store.clone(), usable);

@@ -15,12 +15,12 @@ pub(crate) async fn verified_source(
 ) -> Result<SourceRef, PollError> {
     let known = transaction.base().filter(|_| !poll.force).map(|base| &base.source);
     let inputs = poll.inputs.as_ref();
-    if let (Some(composed), Some(inputs)) = (poll.catalog.source.composed(), inputs)
+    if let Some(inputs) = inputs
         // The revision covers the policies.
         && known.is_none_or(|known| known.revision != digest.as_str())
     {
-        for input in inputs.pulled(composed) {
-            verify_source(poll.mirror, input.catalog, input.digest, None).await?;
+        for (catalog, digest) in inputs.pulled() {
+            verify_source(poll.mirror, catalog, digest, None).await?;
         }
     }
     Ok(SourceRef {
