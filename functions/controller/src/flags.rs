@@ -2,10 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{
-    Arg, ArgAction, Args, Command, FromArgMatches,
-    builder::{OsStringValueParser, TypedValueParser},
-};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 use store::StorePlace;
 
 use crate::secrets::ObjectName;
@@ -65,7 +62,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", default_value = "/var/cache/")]
     pub(crate) cache_dir: PathBuf,
     /// Store that all replicas share: a folder or s3://BUCKET[/PREFIX]. Default: one for each, the folder catalog-mirror in --cache-dir.
-    #[arg(long, value_name = "DIR|S3", value_parser = OsStringValueParser::new().try_map(StorePlace::parse))]
+    #[arg(long, value_name = "DIR|S3")]
     pub(crate) store: Option<StorePlace>,
     /// Time between two removals of catalogs that have no ClusterCatalog from the default store, such as 12h0m0s.
     #[arg(long, value_name = "DURATION", default_value = "12h0m0s", value_parser = humantime::parse_duration)]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use config::Config;
 use store::{FolderStore, S3Location, Store, StorePlace};
 
@@ -24,11 +23,6 @@ pub(crate) enum Access {
     Write,
     /// Writes, and creates a missing folder.
     Create,
-}
-
-/// Returns the parser of a location for clap. The name of a folder need not be UTF-8.
-pub(crate) fn place_parser() -> impl TypedValueParser<Value = StorePlace> {
-    OsStringValueParser::new().try_map(StorePlace::parse)
 }
 
 impl StoreArgs {
@@ -61,7 +55,7 @@ impl StoreArgs {
     fn location(&self, config: &Config) -> anyhow::Result<StorePlace> {
         match (&self.store, &config.store) {
             (Some(place), _) => Ok(place.clone()),
-            (None, Some(text)) => StorePlace::parse(text.into()).context("store of the configuration"),
+            (None, Some(text)) => text.parse().context("store of the configuration"),
             (None, None) => Ok(StorePlace::Folder(DEFAULT_STORE.into())),
         }
     }

@@ -1,4 +1,4 @@
-use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use crate::{S3Location, S3LocationError};
 
@@ -30,19 +30,20 @@ pub enum StorePlaceError {
     S3(#[from] S3LocationError),
 }
 
-impl StorePlace {
-    /// Reads `s3://BUCKET[/PREFIX]`, or the path of a folder, which need not be UTF-8.
-    ///
-    /// # Errors
-    /// [`StorePlaceError`], which says what to write.
-    pub fn parse(text: OsString) -> Result<Self, StorePlaceError> {
-        match text.to_str() {
-            Some("") => Err(StorePlaceError::Empty),
-            Some(text) if S3Location::is_meant(text) => Ok(Self::S3(text.parse()?)),
+impl FromStr for StorePlace {
+    type Err = StorePlaceError;
+
+    /// Reads `s3://BUCKET[/PREFIX]`, or the path of a folder.
+    fn from_str(text: &str) -> Result<Self, StorePlaceError> {
+        match text {
+            "" => Err(StorePlaceError::Empty),
+            _ if S3Location::is_meant(text) => Ok(Self::S3(text.parse()?)),
             _ => Ok(Self::Folder(text.into())),
         }
     }
+}
 
+impl StorePlace {
     /// Returns true if a plain `all.json` is stored too, because a bucket cannot decompress.
     pub fn wants_identity(&self) -> bool {
         matches!(self, Self::S3(_))
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn store_place_scheme_decides_kind() {
-        let parse = |text: &str| StorePlace::parse(text.into());
+        let parse = |text: &str| text.parse::<StorePlace>();
         assert_eq!(parse("./s3"), Ok(StorePlace::Folder("./s3".into())));
         assert_eq!(parse("s3:/x"), Ok(StorePlace::Folder("s3:/x".into())));
         assert_eq!(parse("s3://bucket/a").unwrap().to_string(), "s3://bucket/a");

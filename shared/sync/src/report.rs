@@ -5,23 +5,27 @@ use std::{
 
 use model::{CatalogName, Current, Outcome, Sha256, ValidationCounts};
 use publish::ObjectStats;
+use serde::{Serialize, Serializer};
 
 use crate::SyncError;
 
 /// Result of copying or importing one catalog.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SyncReport {
     /// Name of the catalog in both stores.
     pub catalog: CatalogName,
     /// Outcome of the copy, as in `status.json`.
     pub outcome: Outcome,
     /// Error, unless the outcome is a success.
+    #[serde(serialize_with = "as_text")]
     pub error: Option<SyncError>,
     /// Content hash of the published state, if it is known.
     pub content_hash: Option<Sha256>,
     /// Serial of the published state, if it is known.
     pub serial: Option<u64>,
     /// Findings of the validation by the origin, if this copy published its content.
+    #[serde(skip)]
     pub validation: Option<ValidationCounts>,
     /// True if the origin lists the catalog and answers that it has no such pointer. A mirror does that for a catalog
     /// whose availability is `Unavailable`. The outcome is then [`Outcome::Unchanged`].
@@ -40,6 +44,7 @@ pub struct SyncReport {
     /// Size of the new `all.json.gz`, in bytes, to compare `moved` with; 0 if the content did not change.
     pub full_bytes: u64,
     /// Duration of the copy with all its attempts.
+    #[serde(rename = "durationMs", serialize_with = "as_millis")]
     pub duration: Duration,
 }
 
@@ -72,6 +77,14 @@ impl SyncReport {
         self.content_hash = Some(current.content_hash);
         self.serial = Some(current.serial);
     }
+}
+
+fn as_text<S: Serializer>(error: &Option<SyncError>, serializer: S) -> Result<S::Ok, S::Error> {
+    error.as_ref().map(|error| model::text::chain(error)).serialize(serializer)
+}
+
+fn as_millis<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.as_millis().serialize(serializer)
 }
 
 /// Counters of running copies, for a progress display.

@@ -7,8 +7,6 @@ use config::{NamedSource, RegistryConfig, ServerConfig, host_and_port, poll_inte
 use source::HeaderFiles;
 use store::StorePlace;
 
-use crate::stores::place_parser;
-
 const REGISTRIES: &str = "Registries";
 const S3: &str = "S3";
 const SIGNATURES: &str = "Signatures";
@@ -19,7 +17,7 @@ const CACHE_MIB_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
     /// Store: a folder or s3://BUCKET[/PREFIX]. Default: `store` of the configuration, else ./store.
-    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3", value_parser = place_parser())]
+    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3")]
     pub(crate) store: Option<StorePlace>,
     /// Configuration file: catalogs.yaml, ClusterCatalog manifests, or both. May be repeated.
     #[arg(long, env = "CATALOG_MIRROR_CONFIG", value_name = "FILE")]

@@ -1,26 +1,22 @@
 //! Arguments of the commands that copy mirrors, and of `keygen`.
 
-use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{
-    Args,
-    builder::{OsStringValueParser, TypedValueParser},
-};
+use clap::Args;
 use config::{byte_size, poll_interval};
 use model::{CatalogName, Sha256};
 use store::StorePlace;
 use sync::Address;
 
 use super::{ReportArgs, S3Args, StoreArgs, TrustArgs};
-use crate::stores::place_parser;
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
     /// URL of a mirror (a CDN, `serve`, any static file server over the folder of a store), or a store.
-    #[arg(value_name = "FROM", value_parser = SyncOrigin::parser())]
+    #[arg(value_name = "FROM")]
     pub(crate) from: SyncOrigin,
     /// Store to bring up to date: a folder, or s3://BUCKET[/PREFIX].
-    #[arg(value_name = "TO", value_parser = place_parser())]
+    #[arg(value_name = "TO")]
     pub(crate) to: StorePlace,
     /// Catalogs to copy. Default: all that FROM lists in its catalogs.json.
     #[arg(value_name = "NAME")]
@@ -130,19 +126,19 @@ pub(crate) enum SyncOrigin {
     Store(StorePlace),
 }
 
-impl SyncOrigin {
-    fn parse(text: OsString) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let is_url = |text: &&str| text.starts_with("http://") || text.starts_with("https://");
-        match text.to_str().filter(is_url) {
-            Some(text) => Ok(Self::Http(text.parse()?)),
-            None => Ok(Self::Store(StorePlace::parse(text)?)),
+impl FromStr for SyncOrigin {
+    type Err = Box<dyn std::error::Error + Send + Sync>;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with("http://") || text.starts_with("https://") {
+            Ok(Self::Http(text.parse()?))
+        } else {
+            Ok(Self::Store(text.parse()?))
         }
     }
+}
 
-    pub(super) fn parser() -> impl TypedValueParser<Value = Self> {
-        OsStringValueParser::new().try_map(Self::parse)
-    }
-
+impl SyncOrigin {
     /// Returns the store, if it is one.
     pub(crate) const fn store(&self) -> Option<&StorePlace> {
         match self {
@@ -168,7 +164,7 @@ mod tests {
 
     #[test]
     fn sync_origin_scheme_decides_kind() {
-        let parse = |text: &str| SyncOrigin::parse(text.into());
+        let parse = |text: &str| text.parse::<SyncOrigin>();
         assert!(matches!(parse("https://cdn.example/x"), Ok(SyncOrigin::Http(_))));
         assert!(matches!(parse("./http"), Ok(SyncOrigin::Store(StorePlace::Folder(_)))));
         assert!(parse("https://cdn.example/?token=1").is_err());

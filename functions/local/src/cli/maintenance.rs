@@ -15,7 +15,7 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// Fetch missing and damaged objects from this mirror: its URL, or a store.
-    #[arg(long, help_heading = REPAIR, value_name = "FROM", value_parser = SyncOrigin::parser())]
+    #[arg(long, help_heading = REPAIR, value_name = "FROM")]
     pub(crate) repair_from: Option<SyncOrigin>,
     /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
     #[arg(long, help_heading = REPAIR, value_name = "FILE", requires = "repair_from")]

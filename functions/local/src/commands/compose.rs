@@ -51,12 +51,11 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         println!("{}", image::write(&images, &target, rendering).await?);
         return Ok(Exit::Success);
     }
-    match (args.explain, args.json) {
-        (false, _) => return tokio::task::spawn_blocking(move || print(&rendering)).await?,
-        (true, true) => output::compose::json(&explanation.decisions)?,
-        (true, false) => output::compose::table(&explanation.decisions)?,
+    if args.explain {
+        output::print(&explanation.decisions, args.json)?;
+        return Ok(Exit::Success);
     }
-    Ok(Exit::Success)
+    tokio::task::spawn_blocking(move || print(&rendering)).await?
 }
 
 /// Returns the one composition that the file and the arguments name.
@@ -87,9 +86,10 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
                 ..CompositionInput::default()
             };
             // A folder needs no `dir:` here, as for `render`.
-            match cli::is_source(named) && Path::new(named).is_dir() {
-                true => input.source = Some(format!("dir:{named}")),
-                false => input.catalog = Some(named.to_owned()),
+            if cli::is_source(named) && Path::new(named).is_dir() {
+                input.source = Some(format!("dir:{named}"));
+            } else {
+                input.catalog = Some(named.to_owned());
             }
             Ok(Composition {
                 inputs: vec![input],

@@ -90,7 +90,7 @@ fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -
 
 fn show(title: &str, report: Report) -> anyhow::Result<()> {
     println!("{title}");
-    output::reports::table(std::slice::from_ref(&report))?;
+    output::print_polls(std::slice::from_ref(&report), false)?;
     println!();
     report.error.map_or(Ok(()), |error| Err(error.into()))
 }

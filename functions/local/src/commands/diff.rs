@@ -29,7 +29,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
         between_states(&*store, &name, args.old.as_deref(), args.new.as_deref()).await?
     };
     if args.json {
-        output::changes::json(&changes)?;
+        output::print_json(&changes)?;
     } else {
         output::changes::table(&changes)?;
     }

@@ -6,12 +6,13 @@ use std::{
 
 use anyhow::Context;
 use model::{Document, ObjectDigest};
+use serde_json::json;
 use sync::{Pack, PackOptions, Since};
 
 use crate::{
     cli::ExportArgs,
     exit::Exit,
-    output::{self, copies::WrittenVolume},
+    output::{self, store::WrittenVolume},
     published,
     stores::Access,
 };
@@ -35,8 +36,16 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     match volumes {
         // Standard output is the archive itself.
         None => {}
-        Some(volumes) if json => output::copies::volumes_json(pack.manifest(), &volumes)?,
-        Some(volumes) => output::copies::volumes_table(&volumes)?,
+        Some(volumes) if json => {
+            let manifest = pack.manifest();
+            output::print_json(&json!({
+                "catalogs": manifest.catalogs,
+                "objects": manifest.objects.len(),
+                "bytes": manifest.objects.iter().map(|object| object.size).sum::<u64>(),
+                "volumes": volumes,
+            }))?;
+        }
+        Some(volumes) => output::print(&volumes, false)?,
     }
     Ok(Exit::Success)
 }
@@ -67,7 +76,10 @@ fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Option<Vec<Writ
             Some(_) => numbered(&args.to, volume),
             None => args.to.clone(),
         };
-        volumes.push((path.display().to_string(), write_file(&pack, volume, &path)?));
+        volumes.push(WrittenVolume {
+            file: path.display().to_string(),
+            stored: write_file(&pack, volume, &path)?,
+        });
     }
     Ok((pack, Some(volumes)))
 }

@@ -1,3 +1,4 @@
+use serde_json::json;
 use upkeep::GcError;
 
 use crate::{
@@ -15,15 +16,16 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let options = args.options(&config.retention.unwrap_or_default());
     let report = match upkeep::gc(&*store, &options).await {
         Err(error @ GcError::Unreadable(_)) if args.json => {
-            output::gc::error_json(&error)?;
+            let text = model::text::error_line(&error);
+            output::print_json(&json!({"error": text, "unreadable": error.unreadable()}))?;
             return Ok(Exit::Failed);
         }
         collected => collected?,
     };
     if args.json {
-        output::gc::json(&report)?;
+        output::print_json(&report)?;
     } else {
-        output::gc::table(&report)?;
+        output::print_collection(&report)?;
     }
     Ok(Exit::Success)
 }

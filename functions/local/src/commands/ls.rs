@@ -4,7 +4,10 @@ use store::{Store, StoreExt};
 use crate::{
     cli::LsArgs,
     exit::Exit,
-    output::{self, catalogs::CatalogRow},
+    output::{
+        self,
+        store::{ListedCatalog, print_catalogs},
+    },
     published,
     stores::Access,
     wiring,
@@ -33,25 +36,22 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
             .await
             .ok()
             .flatten();
-        rows.push(CatalogRow {
+        let snapshot = snapshot.as_ref();
+        let image = snapshot.and_then(|snapshot| snapshot.image.as_ref());
+        rows.push(ListedCatalog {
             name,
             current,
-            snapshot,
+            packages: snapshot.map(|snapshot| snapshot.packages.len()),
+            metas: snapshot.map(|snapshot| snapshot.metas),
+            size: snapshot.map(|snapshot| snapshot.size),
+            image: image.map(|image| format!("sha256:{}", image.index.sha256)),
             status: status.map(|(status, _)| status),
         });
     }
-    if json {
-        output::catalogs::json(&rows)
-    } else {
-        output::catalogs::table(&rows)
-    }
+    print_catalogs(&rows, json)
 }
 
 async fn packages(store: &dyn Store, name: &CatalogName, json: bool) -> anyhow::Result<()> {
     let (_, snapshot) = published::state(store, name).await?;
-    if json {
-        output::catalogs::packages_json(&snapshot)
-    } else {
-        output::catalogs::packages_table(&snapshot)
-    }
+    output::print(&snapshot.packages, json)
 }

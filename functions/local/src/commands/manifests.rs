@@ -42,7 +42,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
             documents.push(catalog_source(target, &args.namespace));
         }
     }
-    output::manifests::print(&documents)?;
+    output::print_yaml(&documents)?;
     Ok(Exit::Success)
 }
 

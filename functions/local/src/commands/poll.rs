@@ -33,11 +33,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
         mirror.withdraw_pulls().await;
         anyhow::bail!("stopped by a signal");
     };
-    if args.report.json {
-        output::reports::json(&reports)?;
-    } else {
-        output::reports::table(&reports)?;
-    }
+    output::print_polls(&reports, args.report.json)?;
     // After the report is printed: a receiver that does not answer must not delay it.
     join_all(reports.iter().map(|report| notifier.after(report))).await;
     let outcomes = reports.iter().map(|report| report.outcome);

@@ -23,11 +23,7 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
         ..RollbackOptions::new(target)
     };
     let reports = [publish::rollback(&store, &args.name, &options).await];
-    if args.report.json {
-        output::reports::json(&reports)?;
-    } else {
-        output::reports::table(&reports)?;
-    }
+    output::print_polls(&reports, args.report.json)?;
     notifier.after(&reports[0]).await;
     Ok(Exit::of([reports[0].outcome], args.report.detailed_exitcode))
 }

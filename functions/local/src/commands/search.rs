@@ -9,7 +9,7 @@ use super::sync::origin;
 use crate::{
     cli::{SearchArgs, SyncOrigin},
     exit::Exit,
-    output::{self, search::CatalogAnswer},
+    output::store::{SearchAnswer, print_found},
     stores::Access,
 };
 
@@ -48,14 +48,11 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
             }
         }
     }
-    match args.json {
-        true => output::search::json(&query.text, &answers)?,
-        false => output::search::table(&answers, query.limit)?,
-    }
+    print_found(&answers, query.limit, args.json)?;
     Ok(exit)
 }
 
-async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<CatalogAnswer> {
+async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
     let OriginDocument::Bytes(bytes) = origin.document(&Key::Current(name.clone()), None).await? else {
         unreachable!("a document that is not known is read");
     };
@@ -65,9 +62,10 @@ async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) ->
         .search
         .context("it was published without an index for search: publish it again (`catalog-mirror poll --force`)")?;
     let document: SearchDocument = object(origin, &texts).await?;
-    Ok(CatalogAnswer {
+    Ok(SearchAnswer {
         catalog: name.clone(),
         content_hash: current.content_hash,
+        query: query.text.clone(),
         found: SearchIndex::new(document).find(query),
     })
 }

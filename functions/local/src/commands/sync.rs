@@ -68,11 +68,7 @@ async fn round(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Vec<SyncRepor
 
 /// Prints the reports of a sync or an import, and returns the exit code for them.
 pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
-    if args.json {
-        output::copies::json(reports)?;
-    } else {
-        output::copies::table(reports)?;
-    }
+    output::print_copies(reports, args.json)?;
     let outcomes = reports.iter().map(|report| report.outcome);
     Ok(Exit::of(outcomes, args.detailed_exitcode))
 }

@@ -27,11 +27,7 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
         true => Exit::Success,
         false => Exit::Failed,
     };
-    if args.json {
-        validation.print_json()?;
-    } else {
-        validation.print_table()?;
-    }
+    validation.print(args.json)?;
     Ok(exit)
 }
 

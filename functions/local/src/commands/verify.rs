@@ -1,42 +1,35 @@
 use ::sync::{Copier, Repair, SyncOptions};
-use model::CatalogName;
-use upkeep::Verification;
 
 use super::sync::origin;
 use crate::{
     cli::{SyncOrigin, VerifyArgs},
     exit::Exit,
-    output, published,
+    output::store::{VerifiedCatalog, print_verified},
+    published,
     stores::Access,
 };
-
-type Verifications = Vec<(CatalogName, Verification)>;
 
 pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
     let results = match &args.repair_from {
         Some(from) => repair(&args, from).await?,
         None => verify(&args).await?,
     };
-    if args.json {
-        output::verifications::json(&results)?;
-    } else {
-        output::verifications::table(&results)?;
-    }
-    let sound = results.iter().all(|(_, verification)| verification.findings.is_empty());
+    print_verified(&results, args.json)?;
+    let sound = results.iter().all(|catalog| catalog.found.findings.is_empty());
     Ok(if sound { Exit::Success } else { Exit::Failed })
 }
 
-async fn verify(args: &VerifyArgs) -> anyhow::Result<Verifications> {
+async fn verify(args: &VerifyArgs) -> anyhow::Result<Vec<VerifiedCatalog>> {
     let store = args.store.open_alone(Access::Read).await?;
     let mut results = Vec::new();
     for name in published::names_or_all(&*store, &args.names).await? {
-        let verification = upkeep::verify(&*store, &name).await?;
-        results.push((name, verification));
+        let found = upkeep::verify(&*store, &name).await?;
+        results.push(VerifiedCatalog { catalog: name, found });
     }
     Ok(results)
 }
 
-async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Verifications> {
+async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Vec<VerifiedCatalog>> {
     let place = args.store.place_alone(from.store())?;
     let store = args.store.s3.open(&place, Access::Write).await?;
     let origin = origin(from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?;
@@ -53,7 +46,10 @@ async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Verifica
         for failure in failed {
             eprintln!("{} cannot be repaired: {}", failure.key, failure.error);
         }
-        results.push((name, verification));
+        results.push(VerifiedCatalog {
+            catalog: name,
+            found: verification,
+        });
     }
     Ok(results)
 }

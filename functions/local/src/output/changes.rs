@@ -1,27 +1,17 @@
-use olm::{
-    BundleChange, BundleSummary, Changes, ChannelChange, ChannelSummary, DeprecationChange, DeprecationSummary,
-    PackageChange, PackageSummary, TextChange,
-};
+use olm::{BundleSummary, Changes, ChannelSummary, DeprecationSummary, PackageChange, PackageSummary, TextChange};
 
-use super::{TextTable, print_json, print_text, short};
-
-/// Prints the document of `GET /catalogs/{c}/changes`.
-pub(crate) fn json(changes: &Changes) -> anyhow::Result<()> {
-    print_json(changes)
-}
+use super::{Table, print_table, print_text, short};
 
 /// Prints one line for each thing that was added (+), removed (-) or changed (~).
 pub(crate) fn table(changes: &Changes) -> anyhow::Result<()> {
-    let mut rows = ChangeTable(TextTable::new(["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"]));
+    let mut rows = ChangeRows::default();
     let packages = &changes.packages;
-    if let Some(global) = &changes.global {
-        rows.change(global);
-    }
+    changes.global.iter().for_each(|global| rows.change(global));
     packages.added.iter().for_each(|package| rows.summary('+', package));
     packages.removed.iter().for_each(|package| rows.summary('-', package));
     packages.changed.iter().for_each(|package| rows.change(package));
     if !changes.is_empty() {
-        rows.0.print()?;
+        print_table(&rows.0)?;
     }
     print_text(&format!(
         "{} -> {}: {} packages added, {} removed, {} changed\n",
@@ -33,128 +23,151 @@ pub(crate) fn table(changes: &Changes) -> anyhow::Result<()> {
     ))
 }
 
-struct ChangeTable(TextTable);
+struct ChangeRow {
+    sign: char,
+    package: String,
+    what: &'static str,
+    name: String,
+    from: String,
+    to: String,
+}
 
-impl ChangeTable {
-    fn row(&mut self, sign: char, package: &str, what: &str, name: &str, from_to: [&str; 2]) {
+impl Table for ChangeRow {
+    const HEADERS: &'static [&'static str] = &["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"];
+
+    fn row(&self) -> Vec<String> {
+        let texts = [&self.package, self.what, &self.name, &self.from, &self.to];
+        let sign = self.sign.to_string();
+        [sign].into_iter().chain(texts.map(str::to_owned)).collect()
+    }
+}
+
+/// Part of a package that was added or removed.
+struct ChangedPart {
+    what: &'static str,
+    name: String,
+    value: String,
+}
+
+#[derive(Default)]
+struct ChangeRows(Vec<ChangeRow>);
+
+impl ChangeRows {
+    /// Adds rows with one value: in the right column for what is new, in the left one for what is gone.
+    fn parts(&mut self, sign: char, package: &str, parts: impl IntoIterator<Item = ChangedPart>) {
+        let rows = parts.into_iter().map(|part| {
+            let (from, to) = match sign {
+                '+' => (String::new(), part.value),
+                _ => (part.value, String::new()),
+            };
+            ChangeRow {
+                sign,
+                package: package.to_owned(),
+                what: part.what,
+                name: part.name,
+                from,
+                to,
+            }
+        });
+        self.0.extend(rows);
+    }
+
+    fn changed(&mut self, package: &str, what: &'static str, name: impl Into<String>, from_to: [String; 2]) {
         let [from, to] = from_to;
-        self.0.row([&sign.to_string(), package, what, name, from, to]);
-    }
-
-    fn text(&mut self, package: &str, what: &str, name: &str, change: Option<&TextChange>) {
-        if let Some(change) = change {
-            let text = |text: &Option<String>| text.clone().unwrap_or_default();
-            self.row('~', package, what, name, [&text(&change.from), &text(&change.to)]);
-        }
-    }
-
-    /// Adds a row with one value: in the right column for what is new, in the left one for what is gone.
-    fn one_sided(&mut self, sign: char, package: &str, what: &str, name: &str, value: &str) {
-        let from_to = if sign == '+' { ["", value] } else { [value, ""] };
-        self.row(sign, package, what, name, from_to);
+        self.0.push(ChangeRow {
+            sign: '~',
+            package: package.to_owned(),
+            what,
+            name: name.into(),
+            from,
+            to,
+        });
     }
 
     fn summary(&mut self, sign: char, package: &PackageSummary) {
-        let default_channel = package.default_channel.as_deref().unwrap_or_default();
-        self.one_sided(sign, &package.name, "package", "", default_channel);
-        for channel in &package.channels {
-            self.channel(sign, &package.name, channel);
-        }
-        for bundle in &package.bundles {
-            self.bundle(sign, &package.name, bundle);
-        }
-        for deprecation in &package.deprecations {
-            self.deprecation(sign, &package.name, deprecation);
-        }
-    }
-
-    fn channel(&mut self, sign: char, package: &str, channel: &ChannelSummary) {
-        self.one_sided(sign, package, "channel", &channel.name, &channel.heads.join(" "));
-    }
-
-    fn bundle(&mut self, sign: char, package: &str, bundle: &BundleSummary) {
-        let version = bundle.version.as_deref().unwrap_or_default();
-        self.one_sided(sign, package, "bundle", &bundle.name, version);
-    }
-
-    fn deprecation(&mut self, sign: char, package: &str, deprecation: &DeprecationSummary) {
-        let name = deprecated(&deprecation.schema, &deprecation.name);
-        self.one_sided(sign, package, "deprecation", &name, &one_line(&deprecation.message));
+        let whole = ChangedPart {
+            what: "package",
+            name: String::new(),
+            value: package.default_channel.clone().unwrap_or_default(),
+        };
+        let channels = package.channels.iter().map(channel);
+        let bundles = package.bundles.iter().map(bundle);
+        let deprecations = package.deprecations.iter().map(deprecation);
+        let parts = channels.chain(bundles).chain(deprecations);
+        self.parts(sign, &package.name, [whole].into_iter().chain(parts));
     }
 
     fn change(&mut self, package: &PackageChange) {
         let name = package.name.as_str();
+        let (channels, bundles, deprecations) = (&package.channels, &package.bundles, &package.deprecations);
         if package.reordered {
-            self.row('~', name, "order", "", ["", ""]);
+            self.changed(name, "order", "", Default::default());
         }
-        let none = TextChange { from: None, to: None };
         if package.package {
-            let default_channel = package.default_channel.as_ref().unwrap_or(&none);
-            self.text(name, "package", "", Some(default_channel));
+            self.changed(name, "package", "", texts(package.default_channel.as_ref()));
         }
-        for channel in &package.channels.added {
-            self.channel('+', name, channel);
+        self.parts('+', name, channels.added.iter().map(channel));
+        self.parts('-', name, channels.removed.iter().map(channel));
+        for channel in &channels.changed {
+            let heads = channel.heads.as_ref();
+            let heads = heads.map(|heads| [heads.from.join(" "), heads.to.join(" ")]);
+            self.changed(name, "channel", &channel.name, heads.unwrap_or_default());
         }
-        for channel in &package.channels.removed {
-            self.channel('-', name, channel);
+        self.parts('+', name, bundles.added.iter().map(bundle));
+        self.parts('-', name, bundles.removed.iter().map(bundle));
+        for bundle in &bundles.changed {
+            let image = |image: &String| ChangedPart {
+                what: "image",
+                name: bundle.name.clone(),
+                value: image.clone(),
+            };
+            self.changed(name, "bundle", &bundle.name, texts(bundle.version.as_ref()));
+            if bundle.image.is_some() {
+                self.changed(name, "bundle image", &bundle.name, texts(bundle.image.as_ref()));
+            }
+            self.parts('+', name, bundle.images_added.iter().map(image));
+            self.parts('-', name, bundle.images_removed.iter().map(image));
         }
-        for channel in &package.channels.changed {
-            self.changed_channel(name, channel);
+        self.parts('+', name, deprecations.added.iter().map(deprecation));
+        self.parts('-', name, deprecations.removed.iter().map(deprecation));
+        for change in &deprecations.changed {
+            let messages = texts(Some(&change.message)).map(|text| one_line(&text));
+            self.changed(name, "deprecation", deprecated(&change.schema, &change.name), messages);
         }
-        for bundle in &package.bundles.added {
-            self.bundle('+', name, bundle);
-        }
-        for bundle in &package.bundles.removed {
-            self.bundle('-', name, bundle);
-        }
-        for bundle in &package.bundles.changed {
-            self.changed_bundle(name, bundle);
-        }
-        self.deprecations(package);
         for other in &package.others {
             let counts = [format!("-{}", other.removed), format!("+{}", other.added)];
-            self.row('~', name, "other", &other.schema, [&counts[0], &counts[1]]);
+            self.changed(name, "other", &other.schema, counts);
         }
     }
+}
 
-    fn changed_channel(&mut self, package: &str, channel: &ChannelChange) {
-        let heads = channel.heads.as_ref();
-        let [from, to] = heads.map_or_else(Default::default, |heads| [heads.from.join(" "), heads.to.join(" ")]);
-        self.row('~', package, "channel", &channel.name, [&from, &to]);
+fn channel(channel: &ChannelSummary) -> ChangedPart {
+    ChangedPart {
+        what: "channel",
+        name: channel.name.clone(),
+        value: channel.heads.join(" "),
     }
+}
 
-    fn changed_bundle(&mut self, package: &str, bundle: &BundleChange) {
-        let none = TextChange { from: None, to: None };
-        let version = bundle.version.as_ref().unwrap_or(&none);
-        self.text(package, "bundle", &bundle.name, Some(version));
-        self.text(package, "bundle image", &bundle.name, bundle.image.as_ref());
-        for image in &bundle.images_added {
-            self.one_sided('+', package, "image", &bundle.name, image);
-        }
-        for image in &bundle.images_removed {
-            self.one_sided('-', package, "image", &bundle.name, image);
-        }
+fn bundle(bundle: &BundleSummary) -> ChangedPart {
+    ChangedPart {
+        what: "bundle",
+        name: bundle.name.clone(),
+        value: bundle.version.clone().unwrap_or_default(),
     }
+}
 
-    fn deprecations(&mut self, package: &PackageChange) {
-        let (name, deprecations) = (&package.name, &package.deprecations);
-        for deprecation in &deprecations.added {
-            self.deprecation('+', name, deprecation);
-        }
-        for deprecation in &deprecations.removed {
-            self.deprecation('-', name, deprecation);
-        }
-        for change in &deprecations.changed {
-            let text = |text: &Option<String>| one_line(text.as_deref().unwrap_or_default());
-            let from_to = [text(&change.message.from), text(&change.message.to)];
-            self.changed_deprecation(name, change, [&from_to[0], &from_to[1]]);
-        }
+fn deprecation(deprecation: &DeprecationSummary) -> ChangedPart {
+    ChangedPart {
+        what: "deprecation",
+        name: deprecated(&deprecation.schema, &deprecation.name),
+        value: one_line(&deprecation.message),
     }
+}
 
-    fn changed_deprecation(&mut self, package: &str, change: &DeprecationChange, messages: [&str; 2]) {
-        let name = deprecated(&change.schema, &change.name);
-        self.row('~', package, "deprecation", &name, messages);
-    }
+fn texts(change: Option<&TextChange>) -> [String; 2] {
+    let sides = change.map(|change| [change.from.clone(), change.to.clone()]);
+    sides.unwrap_or_default().map(Option::unwrap_or_default)
 }
 
 /// Returns the kind and the name of a deprecated thing. A package has no name here.

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{ImageUse, Reference, RequiredImages};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{imageset, imageset::ChosenCatalog, print_json, print_text, print_yaml, printable};
 use crate::cli::ImagesFormat;
@@ -61,45 +62,22 @@ pub(crate) fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> boo
     missing
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ImagesDocument<'a> {
-    format_version: u32,
-    images: Vec<ImageLine<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ImageLine<'a> {
-    image: &'a str,
-    /// Present only with --check; null if the registry gave no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exists: Option<Option<bool>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    needed_by: &'a BTreeSet<ImageUse>,
-}
-
-fn document<'a>(needs: &'a RequiredImages, checks: Option<&'a ImageChecks>) -> ImagesDocument<'a> {
-    let line = |(image, needed_by)| {
-        let check = checks.and_then(|checks| checks.get(image));
-        let (exists, error) = match check {
-            None => (None, None),
-            Some(ImageCheck::Exists) => (Some(Some(true)), None),
-            Some(ImageCheck::Missing) => (Some(Some(false)), None),
-            Some(ImageCheck::Unknown(error)) => (Some(None), Some(error.as_str())),
-        };
-        ImageLine {
-            image,
-            exists,
-            error,
-            needed_by,
+/// Returns every image with its uses. `exists` is there with --check only, and null if the registry gave no answer.
+fn document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
+    let images = needs.iter().map(|(image, needed_by)| {
+        let mut line = json!({"image": image, "neededBy": needed_by});
+        match checks.and_then(|checks| checks.get(image)) {
+            None => {}
+            Some(ImageCheck::Exists) => line["exists"] = json!(true),
+            Some(ImageCheck::Missing) => line["exists"] = json!(false),
+            Some(ImageCheck::Unknown(error)) => {
+                line["exists"] = Value::Null;
+                line["error"] = json!(error);
+            }
         }
-    };
-    ImagesDocument {
-        format_version: 1,
-        images: needs.iter().map(line).collect(),
-    }
+        line
+    });
+    json!({"formatVersion": 1, "images": images.collect::<Vec<_>>()})
 }
 
 /// Repositories of a registry with their tags and digests (skopeo-sync(1), "YAML file content").

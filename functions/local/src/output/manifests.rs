@@ -6,8 +6,6 @@ use anyhow::Context;
 use model::{CatalogName, Sha256};
 use serde_json::{Value, json};
 
-use super::print_yaml;
-
 /// Tag under which the mirror serves the published state.
 const LATEST: &str = "latest";
 
@@ -141,11 +139,6 @@ pub(crate) fn addressed_catalog_source(
         })),
     };
     [source].into_iter().chain(service).collect()
-}
-
-/// Prints the manifests as YAML documents.
-pub(crate) fn print(documents: &[Value]) -> anyhow::Result<()> {
-    print_yaml(documents)
 }
 
 /// Returns the interval in whole minutes, at least one.

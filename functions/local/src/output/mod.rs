@@ -1,50 +1,59 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
-pub(crate) mod catalogs;
 pub(crate) mod changes;
-pub(crate) mod compose;
-pub(crate) mod copies;
-pub(crate) mod gc;
 pub(crate) mod images;
 pub(crate) mod imageset;
 pub(crate) mod manifests;
 pub(crate) mod progress;
-pub(crate) mod reports;
-pub(crate) mod search;
+mod reports;
+pub(crate) mod store;
 pub(crate) mod validation;
-pub(crate) mod verifications;
 
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets};
+use comfy_table::presets;
 use serde::Serialize;
+
+pub(crate) use self::reports::{print_collection, print_copies, print_polls};
 
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any length.
 const TEXT_CHARS: usize = 2000;
 
-/// A table for people. It escapes what a catalog could use to change the terminal.
-struct TextTable(Table);
+/// Value that is one row of a table for people.
+pub(crate) trait Table {
+    /// Heads of the columns.
+    const HEADERS: &'static [&'static str];
+    /// True for a last column that is left out if it is empty.
+    const LAST_IS_OPTIONAL: bool = false;
 
-impl TextTable {
-    fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut table = Table::new();
-        table
-            .load_style(presets::NOTHING)
-            .set_header(head.into_iter().collect::<Vec<_>>());
-        Self(table)
-    }
+    /// Returns the cells.
+    fn row(&self) -> Vec<String>;
+}
 
-    fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        let cells = cells.into_iter().map(|cell| printable(cell.as_ref()));
-        self.0.add_row(cells.collect::<Vec<_>>());
+/// Prints values as a JSON array for programs, or as a table for people.
+pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::Result<()> {
+    if json {
+        return print_json(&values);
     }
+    print_table(values)
+}
 
-    fn print(&self) -> anyhow::Result<()> {
-        let text = self.0.to_string();
-        // The table pads its last column with spaces.
-        let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
-        print_text(&lines.collect::<String>())
+/// Prints a table for people. Escapes what a catalog could use to change the terminal.
+fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
+    let rows: Vec<Vec<String>> = values.iter().map(T::row).collect();
+    let has_last = rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
+    let columns = T::HEADERS.len() - usize::from(T::LAST_IS_OPTIONAL && !has_last);
+    let mut table = comfy_table::Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_header(T::HEADERS.iter().take(columns));
+    for row in &rows {
+        table.add_row(row.iter().take(columns).map(|cell| printable(cell)));
     }
+    let text = table.to_string();
+    // The table pads its last column with spaces.
+    let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
+    print_text(&lines.collect::<String>())
 }
 
 /// Returns foreign text on one line, with control characters escaped.
@@ -52,20 +61,10 @@ fn printable(text: &str) -> String {
     model::text::line(text, TEXT_CHARS)
 }
 
-fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     print_text(&text)
-}
-
-/// Prints the error of each catalog to standard error, unless the log has them already.
-fn print_errors(failed: impl Iterator<Item = (String, String)>) {
-    if tracing::enabled!(target: "report", tracing::Level::ERROR) {
-        return;
-    }
-    for (catalog, error) in failed {
-        eprintln!("{catalog}: {error}");
-    }
 }
 
 fn print_text(text: &str) -> anyhow::Result<()> {
@@ -76,11 +75,11 @@ fn print_text(text: &str) -> anyhow::Result<()> {
     }
 }
 
-fn print_yaml(documents: &[impl Serialize]) -> anyhow::Result<()> {
+/// Prints documents as YAML, separated by `---`.
+pub(crate) fn print_yaml(documents: &[impl Serialize]) -> anyhow::Result<()> {
     print_text(&yaml(documents)?)
 }
 
-/// Returns the documents as YAML, separated by `---`.
 fn yaml(documents: &[impl Serialize]) -> anyhow::Result<String> {
     // No folded text: people search for digests with grep, so they must stay on one line.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
@@ -94,9 +93,9 @@ pub(crate) fn bytes(count: u64) -> String {
     indicatif::HumanBytes(count).to_string()
 }
 
-/// Returns a number, or an empty cell.
-fn number(number: Option<impl ToString>) -> String {
-    number.map(|number| number.to_string()).unwrap_or_default()
+/// Returns a value as text, or an empty cell.
+fn cell(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Returns the first 12 digits of a hash, enough to compare two by eye.

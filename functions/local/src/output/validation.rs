@@ -4,7 +4,7 @@ use olm::{Rule, RuleViolation, SchemaCounts, Severity};
 use render::MetaPlace;
 use serde::Serialize;
 
-use super::{TextTable, print_json, print_text};
+use super::{Table, print_json, print_table, print_text};
 
 /// Maximum number of findings that are kept and printed. More of them help no reader, and a hostile catalog may have millions.
 const FINDINGS_MAX: usize = 1000;
@@ -94,31 +94,16 @@ impl Validation {
         self.errors == 0 && self.serve_errors == 0
     }
 
-    /// Prints the counts and the kept findings as one JSON object.
-    pub(crate) fn print_json(mut self) -> anyhow::Result<()> {
+    /// Prints the counts and the kept findings as one JSON object, or one line for each finding and then the counts.
+    pub(crate) fn print(mut self, json: bool) -> anyhow::Result<()> {
         self.format_version = 1;
         self.valid = self.errors == 0;
         self.servable = self.is_sound();
-        print_json(&self)
-    }
-
-    /// Prints one line for each finding, then the counts.
-    pub(crate) fn print_table(&self) -> anyhow::Result<()> {
+        if json {
+            return print_json(&self);
+        }
         if !self.findings.is_empty() {
-            let mut table = TextTable::new(["SEVERITY", "RULE", "PACKAGE", "CHANNEL", "BUNDLE", "PLACE", "FINDING"]);
-            for finding in &self.findings {
-                let violation = &finding.violation;
-                table.row([
-                    severity(finding.severity),
-                    violation.rule.code(),
-                    &violation.package,
-                    &violation.channel,
-                    &violation.bundle,
-                    &finding.place(),
-                    &finding.text(),
-                ]);
-            }
-            table.print()?;
+            print_table(&self.findings)?;
         }
         let rest = self.rules.values().sum::<u64>() - self.findings.len() as u64;
         if rest > 0 {
@@ -127,7 +112,7 @@ impl Validation {
         let others: u64 = self.documents.other.values().sum();
         print_text(&format!(
             "{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
-            if self.errors == 0 { "valid" } else { "invalid" },
+            if self.valid { "valid" } else { "invalid" },
             self.errors,
             self.serve_errors,
             self.warnings,
@@ -136,28 +121,34 @@ impl Validation {
     }
 }
 
-impl PlacedFinding {
-    fn place(&self) -> String {
-        let line = self.violation.line;
-        match (&self.file, self.document) {
-            (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
-            (Some(file), None) => file.clone(),
-            (None, _) => format!("line {line}"),
-        }
-    }
+impl Table for PlacedFinding {
+    const HEADERS: &'static [&'static str] =
+        &["SEVERITY", "RULE", "PACKAGE", "CHANNEL", "BUNDLE", "PLACE", "FINDING"];
 
-    fn text(&self) -> String {
-        match self.violation.detail.as_str() {
+    fn row(&self) -> Vec<String> {
+        let violation = &self.violation;
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::ServeError => "serve-error",
+            Severity::Warning => "warning",
+        };
+        let place = match (&self.file, self.document) {
+            (Some(file), Some(document)) => format!("{file}:{} (document {document})", violation.line),
+            (Some(file), None) => file.clone(),
+            (None, _) => format!("line {}", violation.line),
+        };
+        let text = match violation.detail.as_str() {
             "" => self.message.to_owned(),
             detail => format!("{}: {detail}", self.message),
-        }
-    }
-}
-
-const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::ServeError => "serve-error",
-        Severity::Warning => "warning",
+        };
+        vec![
+            severity.to_owned(),
+            violation.rule.code().to_owned(),
+            violation.package.clone(),
+            violation.channel.clone(),
+            violation.bundle.clone(),
+            place,
+            text,
+        ]
     }
 }
