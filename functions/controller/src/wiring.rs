@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use config::{ConfigLoader, RegistryConfig};
+use config::ConfigLoader;
 use kube::{Client, config::Kubeconfig};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use source::{Logins, RegistryRules, Sources};
@@ -76,10 +76,7 @@ pub(crate) fn puller(
 ) -> anyhow::Result<Puller> {
     let (logins, rules) = (Logins::default(), RegistryRules::default());
     let mut loader = ConfigLoader::new(Duration::ZERO);
-    loader.registries(RegistryConfig {
-        ca_files: certificates(flags.pull_cas_dir.as_deref())?,
-        ..RegistryConfig::default()
-    });
+    loader.sources().http.ca_files = certificates(flags.pull_cas_dir.as_deref())?;
     let mut config = loader.finish()?;
     (config.images.logins, config.images.rules) = (logins.clone(), rules.clone());
     let images = Sources::new(config.images).context("cannot set up the registry client")?;

@@ -27,7 +27,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    config::logs::init(cli.log_format.into(), cli.log_filter());
+    config::logs::init(cli.log_format, cli.log_filter());
     if cli.command.runs_for_long()
         && let Err(error) = server::limit_arenas()
     {

@@ -18,8 +18,7 @@ use crate::cli::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs};
 pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
     let mut loader = loader(args.interval, &store.config, &args.keys);
     args.named_sources.iter().for_each(|named| loader.named_source(named));
-    args.registries.limit.iter().for_each(|limit| loader.limit(limit));
-    loader.registries(args.registries.clone().into());
+    args.registries.apply(&mut loader);
     loader.server(server);
     loader.finish()
 }
@@ -45,12 +44,12 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     loader
 }
 
-/// Returns the settings of the registry client and the limits, from arguments alone.
-pub(crate) fn images(args: RegistryArgs) -> Result<(source::SourceSettings, publish::SourceLimits), ConfigProblems> {
+/// Returns the reader of sources and the limits, from arguments alone.
+pub(crate) fn sources(args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
     let mut loader = ConfigLoader::new(Duration::ZERO);
-    args.limit.iter().for_each(|limit| loader.limit(limit));
-    loader.registries(args.into());
-    loader.finish().map(|config| (config.images, config.limits))
+    args.apply(&mut loader);
+    let config = loader.finish()?;
+    Ok((Sources::new(config.images)?, config.limits))
 }
 
 /// Returns the keys that verify publications, from arguments alone.
@@ -68,18 +67,14 @@ pub(crate) fn notifier(
     store: Arc<dyn Store>,
     settings: notify::NotifierSettings,
     metrics: notify::NotifyMetrics,
-) -> anyhow::Result<Notifier> {
-    let mut receivers: Vec<Box<dyn Receiver>> = Vec::new();
-    for webhook in &config.webhooks {
-        // The configuration was checked, so only a secret that has changed since can be wrong.
-        let receiver = webhook.receiver().map_err(|mut problems| problems.remove(0));
-        receivers.push(Box::new(receiver.with_context(|| webhook.place.clone())?));
-    }
+) -> Notifier {
+    let webhooks = config.webhooks.iter().cloned();
+    let receivers = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
     let settings = notify::NotifierSettings {
         source: config.event_source.clone().unwrap_or(settings.source),
         ..settings
     };
-    Ok(Notifier::new(store, receivers, settings).with_metrics(metrics))
+    Notifier::new(store, receivers.collect(), settings).with_metrics(metrics)
 }
 
 /// Answers of the HTTP API to the server in front of it.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use anyhow::Context;
-use config::{Config, ConfigKeys, WebhookConfig};
+use config::{Config, ConfigKeys};
 use futures_util::future::try_join_all;
 use notify::{Notifier, NotifierSettings, Receiver};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
@@ -88,8 +88,9 @@ impl SiteCache {
 
 impl SiteParts<'_> {
     fn build(self, config: Config, signer: Option<Signer>) -> anyhow::Result<Site> {
-        let mut receivers = webhooks(&config)?;
-        receivers.extend(self.services.bus());
+        let webhooks = config.webhooks.into_iter();
+        let webhooks = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
+        let receivers = webhooks.chain(self.services.bus()).collect();
         let usual = NotifierSettings::default();
         let notifying = NotifierSettings {
             source: config.event_source.unwrap_or(usual.source),
@@ -130,16 +131,6 @@ impl SiteParts<'_> {
             ..settings
         }
     }
-}
-
-/// Returns the webhooks of a configuration.
-fn webhooks(config: &Config) -> anyhow::Result<Vec<Box<dyn Receiver>>> {
-    let receiver = |configured: &WebhookConfig| -> anyhow::Result<Box<dyn Receiver>> {
-        // The loader has reported all problems before, so one is enough here.
-        let webhook = configured.receiver().map_err(|mut problems| problems.remove(0));
-        Ok(Box::new(webhook.with_context(|| configured.place.clone())?))
-    };
-    config.webhooks.iter().map(receiver).collect()
 }
 
 /// Reads the private keys from their secrets, which are PEM texts. The configuration adds the public keys to trust.

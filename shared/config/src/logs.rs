@@ -9,8 +9,9 @@ use tracing_subscriber::{Layer, Registry, filter::Targets, fmt, layer::Subscribe
 
 /// The format of log lines on standard error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum LogFormat {
-    /// One readable line for each event, coloured on a terminal. The default.
+    /// One readable line for each event, coloured on a terminal.
     #[default]
     Text,
     /// One JSON object for each event, for log collectors.

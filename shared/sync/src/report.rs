@@ -80,7 +80,10 @@ impl SyncReport {
 }
 
 fn as_text<S: Serializer>(error: &Option<SyncError>, serializer: S) -> Result<S::Ok, S::Error> {
-    error.as_ref().map(|error| model::text::chain(error)).serialize(serializer)
+    error
+        .as_ref()
+        .map(|error| model::text::chain(error))
+        .serialize(serializer)
 }
 
 fn as_millis<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
-use config::{NamedSource, RegistryConfig, ServerConfig, host_and_port, poll_interval};
-use source::HeaderFiles;
+use config::{ConfigLoader, NamedSource, ServerConfig, host_and_port, platform, poll_interval};
+use source::{PlainHttp, TargetPlatform};
 use store::StorePlace;
 
 const REGISTRIES: &str = "Registries";
@@ -85,8 +85,8 @@ pub(crate) struct RegistryArgs {
     #[arg(long, help_heading = REGISTRIES, value_name = "NAME=VALUE")]
     pub(crate) limit: Vec<String>,
     /// Platform of the image to read from a multi-platform index. Default: linux/amd64.
-    #[arg(long, help_heading = REGISTRIES, value_name = "OS/ARCH")]
-    pub(crate) platform: Option<String>,
+    #[arg(long, help_heading = REGISTRIES, value_name = "OS/ARCH", value_parser = platform)]
+    pub(crate) platform: Option<TargetPlatform>,
 }
 
 #[derive(Debug, Args)]
@@ -155,19 +155,22 @@ impl From<&ServerArgs> for ServerConfig {
     }
 }
 
-impl From<RegistryArgs> for RegistryConfig {
-    fn from(args: RegistryArgs) -> Self {
-        let mut header_files = HeaderFiles::default();
-        for (host, path) in args.header_file {
-            header_files.insert(&host, path);
+impl RegistryArgs {
+    /// Adds these settings to those of the files.
+    pub(crate) fn apply(&self, loader: &mut ConfigLoader) {
+        self.limit.iter().for_each(|limit| loader.limit(limit));
+        let settings = loader.sources();
+        settings.auth_files.extend(self.auth_file.iter().cloned());
+        for (host, path) in &self.header_file {
+            settings.header_files.insert(host, path.clone());
         }
-        Self {
-            auth_files: args.auth_file,
-            header_files,
-            ca_files: args.ca_file,
-            plain_http: args.plain_http,
-            internal_hosts: args.internal_host,
-            platform: args.platform,
+        settings.http.ca_files.extend(self.ca_file.iter().cloned());
+        if let PlainHttp::Hosts(hosts) = &mut settings.http.plain_http {
+            hosts.extend(self.plain_http.iter().cloned());
+        }
+        settings.http.internal_hosts.extend(self.internal_host.iter().cloned());
+        if let Some(platform) = &self.platform {
+            settings.platform = platform.clone();
         }
     }
 }

@@ -7,7 +7,7 @@ mod inspect;
 mod maintenance;
 mod publish;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
@@ -34,7 +34,7 @@ pub(crate) struct Cli {
 
     /// Format of the log on standard error.
     #[arg(long, global = true, value_enum, default_value_t, env = "CATALOG_MIRROR_LOG_FORMAT")]
-    pub(crate) log_format: LogFormatArg,
+    pub(crate) log_format: config::logs::LogFormat,
 
     /// Log more: -v for info, -vv for debug. RUST_LOG overrides it.
     #[arg(long, short, global = true, action = ArgAction::Count)]
@@ -134,24 +134,6 @@ impl Command {
             Self::Serve(_) => true,
             Self::Sync(sync) => sync.watch.is_some(),
             _ => false,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum LogFormatArg {
-    /// One readable line for each event.
-    #[default]
-    Text,
-    /// One JSON object for each event.
-    Json,
-}
-
-impl From<LogFormatArg> for config::logs::LogFormat {
-    fn from(format: LogFormatArg) -> Self {
-        match format {
-            LogFormatArg::Text => Self::Text,
-            LogFormatArg::Json => Self::Json,
         }
     }
 }

@@ -6,7 +6,6 @@ use anyhow::Context;
 use model::CatalogName;
 use olm::Reference;
 use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
-use source::Sources;
 use store::{FolderStore, Store};
 use tempfile::TempDir;
 
@@ -31,14 +30,13 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let none = TempDir::new().context("cannot create a temporary folder")?;
     let store = open_store(&args, &composed.composition, &none).await?;
     follow_published(&*store, &mut composed).await?;
-    let (images, limits) = wiring::images(args.registries)?;
-    let images = Sources::new(images)?;
+    let (sources, limits) = wiring::sources(&args.registries)?;
     let mut settings = MirrorSettings::with_limits(&limits);
     settings.render = RenderSettings {
         shard_level: SHARD_LEVEL,
         ..settings.render
     };
-    let mirror = Mirror::new(images.clone(), store, settings, PollMetrics::default());
+    let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
     let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
     let (rendering, explanation) = match mirror.compose(&catalog).await {
         Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
@@ -48,7 +46,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         eprintln!("notice: {notice}");
     }
     if let Some(target) = args.image {
-        println!("{}", image::write(&images, &target, rendering).await?);
+        println!("{}", image::write(&sources, &target, rendering).await?);
         return Ok(Exit::Success);
     }
     if args.explain {

@@ -4,7 +4,7 @@ use anyhow::Context;
 use model::{CatalogName, Current, ObjectRef, Sha256, Snapshot};
 use olm::{Changes, changed_shards};
 use publish::{Catalog, Mirror};
-use source::{Source, Sources};
+use source::Source;
 use store::{FolderStore, Store};
 
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let changes = if cli::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");
-        between_sources([&args.what, newer], args.registries).await?
+        between_sources([&args.what, newer], &args.registries).await?
     } else {
         let store = args.store.open_alone(Access::Read).await?;
         let name = args.what.parse()?;
@@ -114,12 +114,12 @@ fn by_hash(states: &[KnownState], text: &str) -> anyhow::Result<KnownState> {
 }
 
 /// Publishes both sources to a temporary store and compares them there.
-async fn between_sources(sources: [&str; 2], registries: RegistryArgs) -> anyhow::Result<Changes> {
+async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyhow::Result<Changes> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
-    let (images, limits) = wiring::images(registries)?;
+    let (images, limits) = wiring::sources(registries)?;
     let mirror = Mirror::new(
-        Sources::new(images)?,
+        images,
         Arc::clone(&store),
         publish::MirrorSettings::with_limits(&limits),
         publish::PollMetrics::default(),

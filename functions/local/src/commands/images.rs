@@ -36,7 +36,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     }
     found.check_choice(&choice)?;
     let checks = match args.check {
-        true => Some(check(&found.needs, args.registries).await?),
+        true => Some(check(&found.needs, &args.registries).await?),
         false => None,
     };
     output::images::print(args.format, &found.needs, &found.catalogs, checks.as_ref())?;
@@ -112,8 +112,8 @@ impl FoundImages {
 }
 
 /// Asks the registries for every image, by the reference with which it is pulled.
-async fn check(needs: &RequiredImages, registries: RegistryArgs) -> anyhow::Result<ImageChecks> {
-    let images = source::Sources::new(wiring::images(registries)?.0)?;
+async fn check(needs: &RequiredImages, registries: &RegistryArgs) -> anyhow::Result<ImageChecks> {
+    let (images, _) = wiring::sources(registries)?;
     let checks = needs.iter().map(|(reference, _)| {
         let images = images.clone();
         let reference = reference.to_owned();

@@ -18,7 +18,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
         store.clone(),
         NotifierSettings::default(),
         NotifyMetrics::default(),
-    )?;
+    );
     let mirror = wiring::mirror(&args.catalogs, &place, &config, store, publish::PollMetrics::default())?;
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.

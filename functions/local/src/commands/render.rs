@@ -18,7 +18,7 @@ use crate::{
 pub(super) const SHARD_LEVEL: i32 = 1;
 
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
-    let reader = SourceReader::new(args.registries)?;
+    let reader = SourceReader::new(&args.registries)?;
     let sink = reader.read(&args.source, false).await?;
     tokio::task::spawn_blocking(move || print(&sink.finish()?)).await?
 }
@@ -30,9 +30,8 @@ pub(super) struct SourceReader {
 }
 
 impl SourceReader {
-    pub(super) fn new(registries: RegistryArgs) -> anyhow::Result<Self> {
-        let (images, limits) = wiring::images(registries)?;
-        let images = Sources::new(images)?;
+    pub(super) fn new(registries: &RegistryArgs) -> anyhow::Result<Self> {
+        let (images, limits) = wiring::sources(registries)?;
         Ok(Self { images, limits })
     }
 

@@ -13,7 +13,7 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
         store.clone(),
         NotifierSettings::default(),
         NotifyMetrics::default(),
-    )?;
+    );
     let target = args.content_hash.map_or(RollbackTarget::Previous, RollbackTarget::Hash);
     // A rollback is a publication, so its events are sent now and not only by the next poll.
     notifier.register_receivers(slice::from_ref(&args.name)).await;

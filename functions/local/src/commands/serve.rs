@@ -179,7 +179,7 @@ impl Poller {
     ) -> anyhow::Result<Self> {
         let mirror = Arc::new(wiring::mirror(&args.catalogs, place, config, store.clone(), polls)?);
         let settings = notify::NotifierSettings::patient();
-        let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events)?);
+        let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events));
         let after = notifier.clone();
         let schedule = Schedule::new(mirror, config.catalogs.clone());
         Ok(Self {

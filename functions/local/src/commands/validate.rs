@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
     let validation = match args.what {
-        ValidatedCatalog::Source(source) => validate_source(&source, args.registries).await?,
+        ValidatedCatalog::Source(source) => validate_source(&source, &args.registries).await?,
         ValidatedCatalog::Published(name) => {
             let store = args.store.open_alone(Access::Read).await?;
             validate_published(&*store, &name).await?
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-async fn validate_source(source: &Source, registries: RegistryArgs) -> anyhow::Result<Validation> {
+async fn validate_source(source: &Source, registries: &RegistryArgs) -> anyhow::Result<Validation> {
     let sink = SourceReader::new(registries)?.read(source, true).await?;
     tokio::task::spawn_blocking(move || validate_rendered(sink)).await?
 }

@@ -176,7 +176,11 @@ impl Table for VerifiedCatalog {
 /// Prints the catalogs that were verified, then every finding.
 pub(crate) fn print_verified(catalogs: &[VerifiedCatalog], json: bool) -> anyhow::Result<()> {
     print(catalogs, json)?;
-    for finding in catalogs.iter().filter(|_| !json).flat_map(|catalog| &catalog.found.findings) {
+    for finding in catalogs
+        .iter()
+        .filter(|_| !json)
+        .flat_map(|catalog| &catalog.found.findings)
+    {
         println!("{} {}", finding.key, finding.problem);
     }
     Ok(())

@@ -122,8 +122,7 @@ impl Validation {
 }
 
 impl Table for PlacedFinding {
-    const HEADERS: &'static [&'static str] =
-        &["SEVERITY", "RULE", "PACKAGE", "CHANNEL", "BUNDLE", "PLACE", "FINDING"];
+    const HEADERS: &'static [&'static str] = &["SEVERITY", "RULE", "PACKAGE", "CHANNEL", "BUNDLE", "PLACE", "FINDING"];
 
     fn row(&self) -> Vec<String> {
         let violation = &self.violation;

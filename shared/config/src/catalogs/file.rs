@@ -8,13 +8,14 @@ use serde_json::Value;
 use upkeep::Retention;
 
 use super::{
-    ConfigProblems, GrpcConfig, RegistryConfig, ServerConfig, cluster_catalog, composed,
+    ConfigProblems, GrpcConfig, ServerConfig, cluster_catalog, composed,
     keys::KeyPlaces,
     limits,
     limits::LimitSettings,
-    poll_interval, retention,
+    poll_interval, registries,
     section::{Section, text},
     signatures::SignatureRules,
+    values,
     webhook::NotifySettings,
 };
 
@@ -22,7 +23,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct MergedFiles {
     pub(crate) store: Option<String>,
-    pub(crate) registries: RegistryConfig,
+    pub(crate) sources: SourceSettings,
     pub(crate) limits: LimitSettings,
     pub(crate) catalogs: Vec<PlacedCatalog>,
     pub(crate) notify: NotifySettings,
@@ -71,7 +72,7 @@ impl MergedFiles {
         let interval = document.parsed("interval", poll_interval).unwrap_or(default_interval);
         self.store = document.field("store").or(self.store.take());
         if let Some(section) = document.section("registries") {
-            self.registries.extend(RegistryConfig::read(section));
+            registries::add(&mut self.sources, section);
         }
         if let Some(section) = document.section("limits") {
             self.limits.add(section);
@@ -80,10 +81,10 @@ impl MergedFiles {
             self.notify.add(section);
         }
         if let Some(section) = document.section("retention") {
-            self.retention = Some(retention::read(section));
+            self.retention = Some(read_retention(section));
         }
         if let Some(section) = document.section("server") {
-            self.server.extend(ServerConfig::read(section));
+            self.server.add(section);
         }
         if let Some(section) = document.section("grpc") {
             self.grpc = GrpcConfig::read(section);
@@ -148,6 +149,17 @@ fn read_source(section: &mut Section<'_>, place: &str) -> Vec<(CatalogName, Cata
     name.zip(source).into_iter().collect()
 }
 
+/// Reads `retention`. Fields that are absent have the defaults of [`Retention`].
+fn read_retention(mut section: Section<'_>) -> Retention {
+    let retention = Retention::of(
+        section.parsed("generations", values::generations),
+        section.parsed("days", values::days),
+        section.parsed("grace", values::duration),
+    );
+    section.finish();
+    retention
+}
+
 fn validation_mode(section: &mut Section<'_>) -> Option<ValidationMode> {
     let value = section.value("validate")?;
     let place = section.place_of("validate");
@@ -161,6 +173,8 @@ fn validation_mode(section: &mut Section<'_>) -> Option<ValidationMode> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use publish::ValidationMode;
 
     use crate::catalogs::ConfigLoader;
@@ -240,5 +254,23 @@ catalogs:
     fn duplicate_key_message_names_no_option_of_the_parser() {
         let problems = problems("store: a\nstore: b\n");
         assert!(problems.contains("store") && !problems.contains("Policy"), "{problems}");
+    }
+
+    #[test]
+    fn retention_out_of_range_is_a_problem() {
+        for (retention, part) in [
+            (
+                "{generations: 17}",
+                "retention, generations: 17 is out of range: it must be from 0 to 16",
+            ),
+            ("{days: 1.5}", "retention, days: \"1.5\" is not a whole number"),
+            ("{grace: soon}", "retention, grace: \"soon\" is not a duration"),
+            ("{weeks: 3}", "unknown field weeks"),
+        ] {
+            let mut loader = ConfigLoader::new(Duration::from_secs(600));
+            loader.text("file", &format!("retention: {retention}"));
+            let problems = loader.finish().unwrap_err().to_string();
+            assert!(problems.contains(part), "{part} is not in {problems}");
+        }
     }
 }

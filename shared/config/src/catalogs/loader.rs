@@ -2,12 +2,13 @@ use std::{collections::BTreeMap, fmt::Display, fs, path::Path, str::FromStr, tim
 
 use model::CatalogName;
 use publish::Catalog;
-use source::Source;
+use source::{Source, SourceSettings};
 use trust::policy::OpenPgpBackend;
 
 use super::{
-    Config, ConfigProblems, RegistryConfig, ServerConfig, composed,
+    Config, ConfigProblems, ServerConfig, composed,
     file::{MergedFiles, PlacedCatalog},
+    registries,
     signatures::KeyContext,
 };
 
@@ -30,7 +31,6 @@ use super::{
 pub struct ConfigLoader {
     interval: Duration,
     files: MergedFiles,
-    registries: RegistryConfig,
     server: ServerConfig,
     registries_only: bool,
     problems: ConfigProblems,
@@ -50,7 +50,6 @@ impl ConfigLoader {
         Self {
             interval,
             files: MergedFiles::default(),
-            registries: RegistryConfig::default(),
             server: ServerConfig::default(),
             registries_only: false,
             problems: ConfigProblems::default(),
@@ -87,9 +86,9 @@ impl ConfigLoader {
         self.files.catalogs.push(PlacedCatalog { place, catalog });
     }
 
-    /// Adds settings of the registry client that win over those of the files.
-    pub fn registries(&mut self, registries: RegistryConfig) {
-        self.registries.extend(registries);
+    /// Returns the settings for reading sources, so that more can be added. What is set after the last file wins.
+    pub const fn sources(&mut self) -> &mut SourceSettings {
+        &mut self.files.sources
     }
 
     /// Adds a limit `NAME=VALUE` that wins over those of the files.
@@ -149,23 +148,27 @@ impl ConfigLoader {
             keyrings: self.keyrings,
         };
         self.files.signatures.apply(&mut catalogs, keys, problems);
-        self.files.notify.check(&catalogs, problems);
-        self.files.registries.extend(self.registries);
+        let event_source = self.files.notify.source.take();
+        let webhooks = self.files.notify.finish(&catalogs, problems);
         self.files.server.extend(self.server);
         self.files.server.check(problems);
         let keys = self.files.keys.read(self.registries_only, problems);
         let limits = self.files.limits.apply(&mut catalogs);
-        let mut images = self.files.registries.settings(limits.image.clone(), problems);
-        images.trust = keys.trust();
+        registries::check_files(&self.files.sources, problems);
+        let images = SourceSettings {
+            limits: limits.image.clone(),
+            trust: keys.trust(),
+            ..self.files.sources
+        };
         self.problems.none_or(Config {
             store: self.files.store,
             catalogs,
             images,
             limits,
-            webhooks: self.files.notify.webhooks,
+            webhooks,
             server: self.files.server,
             grpc: self.files.grpc,
-            event_source: self.files.notify.source,
+            event_source,
             retention: self.files.retention,
             keys,
         })

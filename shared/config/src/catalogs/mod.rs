@@ -4,9 +4,7 @@ mod file;
 mod keys;
 mod limits;
 mod loader;
-mod problems;
 mod registries;
-mod retention;
 mod section;
 mod server;
 mod signatures;
@@ -18,11 +16,11 @@ use upkeep::Retention;
 
 pub use keys::ConfigKeys;
 pub use loader::{ConfigLoader, NamedSource};
-pub use problems::ConfigProblems;
-pub use registries::RegistryConfig;
+pub use section::ConfigProblems;
 pub use server::{GrpcConfig, ServerConfig, ServerLimitsConfig};
-pub use values::{ValueError, byte_size, days, duration, generations, host_and_port, poll_interval, time_limit};
-pub use webhook::WebhookConfig;
+pub use values::{
+    ValueError, byte_size, days, duration, generations, host_and_port, platform, poll_interval, time_limit,
+};
 
 /// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command line together.
 #[derive(Debug, Default)]
@@ -36,7 +34,7 @@ pub struct Config {
     /// Limits of images and catalogs. [`Self::images`] has its part of them already.
     pub limits: publish::SourceLimits,
     /// Receivers of change events over HTTP.
-    pub webhooks: Vec<WebhookConfig>,
+    pub webhooks: Vec<notify::Webhook>,
     /// Settings of the HTTP server: TLS, users and limits.
     pub server: ServerConfig,
     /// Settings of the registry API of OLM v0.

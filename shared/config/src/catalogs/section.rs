@@ -1,9 +1,41 @@
 //! Reading one mapping of `catalogs.yaml`, field by field, so that all of its problems are found at once.
 
+use std::fmt;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{ConfigProblems, ValueError};
+use super::ValueError;
+
+/// All problems of a configuration, each with the file, the document in it and the field.
+#[derive(Debug, Default)]
+pub struct ConfigProblems(Vec<String>);
+
+impl ConfigProblems {
+    /// Adds a problem. `place` names the file and the field, or the environment variable or flag.
+    pub(crate) fn add(&mut self, place: impl fmt::Display, problem: impl fmt::Display) {
+        self.0.push(format!("{place}: {problem}"));
+    }
+
+    /// Adds the error of a result, and returns its value otherwise.
+    pub(crate) fn ok<T, E: fmt::Display>(&mut self, place: impl fmt::Display, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.add(place, error)).ok()
+    }
+
+    /// Returns the value if there are no problems.
+    pub(crate) fn none_or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl fmt::Display for ConfigProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the configuration cannot be used:")?;
+        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+impl std::error::Error for ConfigProblems {}
 
 /// A mapping of which fields are taken one by one. Fields that are left over are unknown.
 pub(crate) struct Section<'a> {
@@ -39,7 +71,7 @@ impl<'a> Section<'a> {
     }
 
     /// Adds a problem of the whole section.
-    pub(crate) fn problem(&mut self, problem: impl std::fmt::Display) {
+    pub(crate) fn problem(&mut self, problem: impl fmt::Display) {
         self.problems.add(&self.place, problem);
     }
 

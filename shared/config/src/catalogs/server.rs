@@ -69,26 +69,22 @@ pub struct ServerLimitsConfig {
 }
 
 impl ServerConfig {
-    pub(crate) fn read(mut section: Section<'_>) -> Self {
-        let config = Self {
-            tls_cert: section.field("tlsCert"),
-            tls_key: section.field("tlsKey"),
-            readers: section.field("readers"),
-            limits: section
-                .section("limits")
-                .map(ServerLimitsConfig::read)
-                .unwrap_or_default(),
-        };
+    /// Adds `server` of `catalogs.yaml`. What it sets replaces what was set.
+    pub(crate) fn add(&mut self, mut section: Section<'_>) {
+        replace(&mut self.tls_cert, section.field("tlsCert"));
+        replace(&mut self.tls_key, section.field("tlsKey"));
+        replace(&mut self.readers, section.field("readers"));
+        if let Some(limits) = section.section("limits") {
+            self.limits.add(limits);
+        }
         section.finish();
-        config
     }
 
-    /// Adds other settings. Those that are set there replace these.
+    /// Adds settings of the command line, which has no limits. What they set replaces what was set.
     pub(crate) fn extend(&mut self, other: Self) {
         replace(&mut self.tls_cert, other.tls_cert);
         replace(&mut self.tls_key, other.tls_key);
         replace(&mut self.readers, other.readers);
-        self.limits.extend(&other.limits);
     }
 
     /// Checks that certificate and key are set together, once all files and flags have been read.
@@ -102,32 +98,22 @@ impl ServerConfig {
 }
 
 impl ServerLimitsConfig {
-    fn read(mut section: Section<'_>) -> Self {
-        let limits = Self {
-            connections: section.parsed("connections", |text| values::count(text, 1..=COUNT_MAX as usize)),
-            streams: section.parsed("streams", |text| values::count(text, 1..=COUNT_MAX)),
-            grpc_connections: section.parsed("grpcConnections", |text| values::count(text, 1..=COUNT_MAX as usize)),
-            grpc_streams: section.parsed("grpcStreams", |text| values::count(text, 1..=COUNT_MAX)),
-            handshake: section.parsed("handshake", time_limit),
-            first_request: section.parsed("firstRequest", time_limit),
-            idle: section.parsed("idle", time_limit),
-            stalled: section.parsed("stalled", time_limit),
-            drain: section.parsed("drain", time_limit),
-        };
+    fn add(&mut self, mut section: Section<'_>) {
+        let count = |text: &str| values::count(text, 1..=COUNT_MAX);
+        let connections = |text: &str| values::count(text, 1..=COUNT_MAX as usize);
+        replace(&mut self.connections, section.parsed("connections", connections));
+        replace(&mut self.streams, section.parsed("streams", count));
+        replace(
+            &mut self.grpc_connections,
+            section.parsed("grpcConnections", connections),
+        );
+        replace(&mut self.grpc_streams, section.parsed("grpcStreams", count));
+        replace(&mut self.handshake, section.parsed("handshake", time_limit));
+        replace(&mut self.first_request, section.parsed("firstRequest", time_limit));
+        replace(&mut self.idle, section.parsed("idle", time_limit));
+        replace(&mut self.stalled, section.parsed("stalled", time_limit));
+        replace(&mut self.drain, section.parsed("drain", time_limit));
         section.finish();
-        limits
-    }
-
-    fn extend(&mut self, other: &Self) {
-        replace(&mut self.connections, other.connections);
-        replace(&mut self.streams, other.streams);
-        replace(&mut self.grpc_connections, other.grpc_connections);
-        replace(&mut self.grpc_streams, other.grpc_streams);
-        replace(&mut self.handshake, other.handshake);
-        replace(&mut self.first_request, other.first_request);
-        replace(&mut self.idle, other.idle);
-        replace(&mut self.stalled, other.stalled);
-        replace(&mut self.drain, other.drain);
     }
 }
 

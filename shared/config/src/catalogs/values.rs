@@ -183,7 +183,10 @@ pub fn host_and_port(text: &str) -> Result<String, ValueError> {
 }
 
 /// Parses a platform, such as `linux/amd64`.
-pub(crate) fn platform(text: &str) -> Result<source::TargetPlatform, ValueError> {
+///
+/// # Errors
+/// [`ValueError::Platform`] for a text of another form.
+pub fn platform(text: &str) -> Result<source::TargetPlatform, ValueError> {
     match text.split_once('/') {
         Some((os, architecture)) if !os.is_empty() && !architecture.is_empty() => Ok(source::TargetPlatform {
             os: os.to_owned(),

@@ -1,43 +1,26 @@
 use std::collections::BTreeSet;
 
 use model::CatalogName;
-use notify::{SecretLocation, Webhook, WebhookError};
+use notify::{Receiver, SecretLocation, Webhook};
 use publish::Catalog;
 
-use super::{ConfigProblems, section::Section};
-
-/// A receiver of change events over HTTP, from `notify.webhooks` of `catalogs.yaml`. It never holds the secret itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebhookConfig {
-    /// Place where it is configured, for problems.
-    pub place: String,
-    /// Unique name. The last delivered event is stored under it.
-    pub name: String,
-    /// URL to which events are sent.
-    pub url: String,
-    /// File or environment variable with the secrets that sign the requests.
-    pub secret: SecretLocation,
-    /// Catalogs whose events are sent. Default: all.
-    pub catalogs: Vec<CatalogName>,
-}
-
-impl WebhookConfig {
-    /// Returns the receiver.
-    ///
-    /// # Errors
-    /// All problems of its URL and of its secret, which is read here.
-    pub fn receiver(&self) -> Result<Webhook, Vec<WebhookError>> {
-        let webhook = Webhook::new(&self.name, &self.url, self.secret.clone())?;
-        Ok(webhook.only(self.catalogs.iter().cloned()))
-    }
-}
+use super::section::{ConfigProblems, Section};
 
 /// Entries of `notify` of all files together, in the order of the files.
 #[derive(Debug, Default)]
 pub(crate) struct NotifySettings {
     /// The `source` of events, a URI reference.
     pub(crate) source: Option<String>,
-    pub(crate) webhooks: Vec<WebhookConfig>,
+    webhooks: Vec<PlacedWebhook>,
+}
+
+/// A webhook and the place where it is configured, for problems.
+#[derive(Debug)]
+struct PlacedWebhook {
+    place: String,
+    /// Catalogs whose events are sent; empty means all.
+    catalogs: Vec<CatalogName>,
+    webhook: Webhook,
 }
 
 impl NotifySettings {
@@ -51,37 +34,36 @@ impl NotifySettings {
         section.finish();
     }
 
-    /// Checks names, catalogs, URLs and secrets, once all files have been read.
-    pub(crate) fn check(&self, catalogs: &[Catalog], problems: &mut ConfigProblems) {
+    /// Checks names and catalogs, once all files have been read, and returns the receivers.
+    pub(crate) fn finish(self, catalogs: &[Catalog], problems: &mut ConfigProblems) -> Vec<Webhook> {
         let known: BTreeSet<_> = catalogs.iter().map(|catalog| &catalog.name).collect();
         let mut names = BTreeSet::new();
-        for webhook in &self.webhooks {
-            if !names.insert(&webhook.name) {
-                problems.add(&webhook.place, "another webhook has the same name");
+        for placed in &self.webhooks {
+            if !names.insert(placed.webhook.name()) {
+                problems.add(&placed.place, "another webhook has the same name");
             }
-            for unknown in webhook.catalogs.iter().filter(|name| !known.contains(name)) {
-                problems.add(&webhook.place, format!("the catalog {unknown} is not configured"));
-            }
-            // The secret is read here and dropped, so that a missing one shows at the start and not at the first event.
-            for problem in webhook.receiver().err().unwrap_or_default() {
-                problems.add(&webhook.place, problem);
+            for unknown in placed.catalogs.iter().filter(|name| !known.contains(name)) {
+                problems.add(&placed.place, format!("the catalog {unknown} is not configured"));
             }
         }
+        let webhooks = self.webhooks.into_iter();
+        let webhooks = webhooks.map(|placed| placed.webhook.only(placed.catalogs));
+        webhooks.collect()
     }
 }
 
-fn read(mut section: Section<'_>) -> Option<WebhookConfig> {
+fn read(mut section: Section<'_>) -> Option<PlacedWebhook> {
     let place = section.place().to_owned();
     let name: Option<String> = section.required("name");
     if name.as_deref() == Some("") {
         section.problem("name is empty");
     }
-    let url = section.required("url");
-    let catalogs: Vec<String> = section.field("catalogs").unwrap_or_default();
-    let catalogs = catalogs
-        .iter()
-        .filter_map(|name| section.problems().ok(&place, name.parse()));
-    let catalogs = catalogs.collect();
+    let url: Option<String> = section.required("url");
+    let names: Vec<String> = section.field("catalogs").unwrap_or_default();
+    let mut catalogs = Vec::new();
+    for name in names {
+        catalogs.extend(section.problems().ok(&place, name.parse()));
+    }
     let secret = match (section.field("secretFile"), section.field("secretEnv")) {
         (Some(path), None) => Some(SecretLocation::File(path)),
         (None, Some(name)) => Some(SecretLocation::Variable(name)),
@@ -90,12 +72,17 @@ fn read(mut section: Section<'_>) -> Option<WebhookConfig> {
             None
         }
     };
+    // The secret is read here too, so that a missing one shows at the start and not at the first event.
+    let webhook = match (name, url, secret) {
+        (Some(name), Some(url), Some(secret)) => Webhook::new(&name, &url, secret),
+        _ => Err(Vec::new()),
+    };
+    let problems = webhook.as_ref().err().into_iter().flatten();
+    problems.for_each(|problem| section.problem(problem));
     section.finish();
-    Some(WebhookConfig {
+    Some(PlacedWebhook {
         place,
-        name: name?,
-        url: url?,
-        secret: secret?,
         catalogs,
+        webhook: webhook.ok()?,
     })
 }

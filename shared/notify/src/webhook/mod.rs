@@ -20,6 +20,7 @@ pub use self::secret::{SecretError, SecretLocation};
 use crate::{Event, Receiver, SendError};
 
 /// A receiver of events by HTTP POST.
+#[derive(Clone)]
 pub struct Webhook {
     name: String,
     url: Url,
