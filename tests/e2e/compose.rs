@@ -141,11 +141,7 @@ fn compose_wrong_exits_with_1_or_2() {
             &["--entry", "x"],
             "--entry is for ImageSetConfigurations",
         ),
-        (
-            "inputs: [{catalog: demo}]\nadd: [{source: 'dir:nope'}]",
-            &[],
-            "add dir:nope",
-        ),
+        ("inputs: [{catalog: demo}]\nadd: [{source: 'dir:nope'}]", &[], "/nope"),
         ("input: []", &[], "line 1: "),
         (
             "inputs: [{catalog: demo, select: {packages: [{name: demo-cache, minVersion: 7.0.0}]}}]",

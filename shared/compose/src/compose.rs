@@ -169,8 +169,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                     }
                 };
                 let reason = format!("{why} {}", catalog.name);
-                let decisions = &mut self.explanation.decisions;
-                decisions.push(Decision::of_package(package, false, reason));
+                self.explanation.decide(package, false, reason);
             }
         }
         Ok(owners)
@@ -233,8 +232,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             let lines = catalog.read_bytes(name)?;
             edited = edit::merge(name, &edited, &lines, addition.replace)?;
             let reason = format!("documents of {} are added", catalog.name);
-            let decisions = &mut self.explanation.decisions;
-            decisions.push(Decision::of_package(name, true, reason));
+            self.explanation.decide(name, true, reason);
         }
         for removal in removals {
             edited = edit::remove(name, &edited, removal, &mut self.explanation.notices)?;
@@ -304,8 +302,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let select = self.composition.inputs[input].select.as_ref();
         let Some(select) = select.filter(|select| !select.takes_whole(name)) else {
             let reason = format!("the whole package of {}", catalog.name);
-            let decisions = &mut self.explanation.decisions;
-            decisions.push(Decision::of_package(name, true, reason));
+            self.explanation.decide(name, true, reason);
             return Ok((whole, None));
         };
         let mut lines = catalog.read(name)?;

@@ -72,25 +72,12 @@ impl Dependencies {
                 unmet.present = self.of_other_version(&required.constraint);
             }
         }
-        missing.into_iter().map(|((package, required), unmet)| {
-            let package = package.to_owned();
-            let bundle = unmet.bundles.first().copied().unwrap_or_default().to_owned();
-            let others = unmet.bundles.len().saturating_sub(1);
-            match unmet.present {
-                None => Notice::Missing {
-                    package,
-                    bundle,
-                    others,
-                    required,
-                },
-                Some(present) => Notice::OtherVersion {
-                    package,
-                    bundle,
-                    others,
-                    required,
-                    present: present.to_owned(),
-                },
-            }
+        missing.into_iter().map(|((package, required), unmet)| Notice::Missing {
+            package: package.to_owned(),
+            bundle: unmet.bundles.first().copied().unwrap_or_default().to_owned(),
+            others: unmet.bundles.len().saturating_sub(1),
+            required,
+            present: unmet.present.map(str::to_owned),
         })
     }
 
@@ -102,15 +89,13 @@ impl Dependencies {
 
     /// Returns true if the result fulfils the constraint.
     pub(crate) fn fulfils(&self, constraint: &Constraint) -> bool {
-        let holds = |list: &ConstraintList, all: bool| match all {
-            true => list.constraints.iter().all(|part| self.fulfils(part)),
-            false => list.constraints.iter().any(|part| self.fulfils(part)),
-        };
+        let all = |list: &ConstraintList| list.constraints.iter().all(|part| self.fulfils(part));
+        let any = |list: &ConstraintList| list.constraints.iter().any(|part| self.fulfils(part));
         constraint.gvk.as_ref().is_none_or(|gvk| self.has_api(gvk))
             && constraint.package.as_ref().is_none_or(|package| self.has(package))
-            && constraint.all.as_ref().is_none_or(|list| holds(list, true))
-            && constraint.any.as_ref().is_none_or(|list| holds(list, false))
-            && constraint.not.as_ref().is_none_or(|list| !holds(list, false))
+            && constraint.all.as_ref().is_none_or(all)
+            && constraint.any.as_ref().is_none_or(any)
+            && constraint.not.as_ref().is_none_or(|list| !any(list))
     }
 
     /// Returns true if a bundle of the result provides the API.

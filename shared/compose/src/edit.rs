@@ -5,14 +5,14 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 
-use olm::{Channel, Package, PackageParser};
+use olm::{Package, PackageParser};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     ComposeError, Notice, Removal, SelectError,
     error::{ChannelFault, RewriteError},
-    graph::{self, KeptEntries},
+    kept_channel::{self, KeptEntries},
     rewrite::{LineHeader, Remaining, lines, rewrite, set},
     select::check_readable,
 };
@@ -114,43 +114,27 @@ pub(crate) fn remove(
     let content = PackageParser::parse(shard);
     check_readable(package, &content).map_err(edited)?;
     let absent = |what: String| ComposeError::NothingToRemove(package.to_owned(), what);
-    if let Some(channel) = removal
-        .channels
-        .iter()
-        .find(|name| !content.channels.contains_key(*name))
-    {
+    let mut channels = removal.channels.iter();
+    if let Some(channel) = channels.find(|name| !content.channels.contains_key(*name)) {
         return Err(absent(format!("channel {channel}")));
     }
-    if let Some(bundle) = removal.bundles.iter().find(|name| !content.bundles.contains_key(*name)) {
+    let mut bundles = removal.bundles.iter();
+    if let Some(bundle) = bundles.find(|name| !content.bundles.contains_key(*name)) {
         return Err(absent(format!("bundle {bundle}")));
     }
     let channels_gone: HashSet<&str> = removal.channels.iter().map(String::as_str).collect();
     let bundles_gone: HashSet<&str> = removal.bundles.iter().map(String::as_str).collect();
-    let rest = |channel: &'_ Channel| -> Vec<String> {
-        let names = channel
-            .entries
-            .keys()
-            .filter(|name| !bundles_gone.contains(name.as_str()));
-        names.cloned().collect()
-    };
-    let kept: BTreeMap<&str, Vec<String>> = content
-        .channels
-        .iter()
-        .filter(|(name, _)| !channels_gone.contains(name.as_str()))
-        .map(|(name, channel)| (name.as_str(), rest(channel)))
-        .filter(|(_, entries)| !entries.is_empty())
-        .collect();
-    let channels: BTreeMap<&str, KeptEntries<'_>> = kept
-        .iter()
-        .map(|(name, entries)| (*name, entries.iter().map(String::as_str).collect()))
-        .collect();
+    let channels = content.channels.iter();
+    let channels = channels.filter(|(name, _)| !channels_gone.contains(name.as_str()));
+    let channels = channels.map(|(name, channel)| {
+        let entries = channel.entries.keys().map(String::as_str);
+        let kept: KeptEntries<'_> = entries.filter(|name| !bundles_gone.contains(name)).collect();
+        (name.as_str(), kept)
+    });
+    let channels: BTreeMap<&str, KeptEntries<'_>> = channels.filter(|(_, kept)| !kept.is_empty()).collect();
     let left: HashSet<&str> = channels.values().flatten().copied().collect();
-    let before: HashSet<&str> = content
-        .channels
-        .values()
-        .flat_map(|channel| channel.entries.keys())
-        .map(String::as_str)
-        .collect();
+    let before = content.channels.values().flat_map(|channel| channel.entries.keys());
+    let before: HashSet<&str> = before.map(String::as_str).collect();
     let bundles = content.bundles.keys().map(String::as_str);
     // A bundle that was in no channel before stays: only what loses its last channel goes.
     let bundles: BTreeSet<&str> = bundles
@@ -175,7 +159,7 @@ pub(crate) fn check(package: &str, old: &[u8], new: &[u8]) -> Result<(), Compose
             continue;
         }
         let entries: KeptEntries<'_> = channel.entries.keys().map(String::as_str).collect();
-        graph::check(channel, &entries).map_err(|fault| broken(package, name, &old, &entries, fault))?;
+        kept_channel::check(channel, &entries).map_err(|fault| broken(package, name, &old, &entries, fault))?;
         if let Some(bundle) = entries.iter().find(|entry| !new.bundles.contains_key(**entry)) {
             return Err(no_bundle(package, bundle));
         }
@@ -205,7 +189,7 @@ pub(crate) fn check(package: &str, old: &[u8], new: &[u8]) -> Result<(), Compose
 
 fn broken(package: &str, name: &str, old: &Package, kept: &KeptEntries<'_>, fault: ChannelFault) -> ComposeError {
     let old = old.channels.get(name);
-    let advice = match old.and_then(|channel| graph::connecting(channel, kept, &fault)) {
+    let advice = match old.and_then(|channel| kept_channel::connecting(channel, kept, &fault)) {
         Some(missing) => format!("keep what connects them: {missing}"),
         None => "let added entries replace or skip the others".to_owned(),
     };

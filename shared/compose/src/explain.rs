@@ -24,6 +24,13 @@ pub struct Decision {
     pub reason: String,
 }
 
+impl Explanation {
+    /// Adds the reason for a whole package.
+    pub(crate) fn decide(&mut self, package: &str, kept: bool, reason: String) {
+        self.decisions.push(Decision::of_package(package, kept, reason));
+    }
+}
+
 impl Decision {
     /// Returns the reason for a whole package.
     pub(crate) fn of_package(package: &str, kept: bool, reason: String) -> Self {
@@ -53,7 +60,7 @@ pub enum Notice {
         gone: String,
     },
     /// Bundles of a package require what no package of the result provides.
-    #[error("package {package}: {} {required}, which no package of the result provides", requiring(bundle, *others))]
+    #[error("package {package}: {} {required}{}", requiring(bundle, *others), lacking(present.as_deref()))]
     Missing {
         /// Name of the package.
         package: String,
@@ -63,21 +70,16 @@ pub enum Notice {
         others: usize,
         /// Package or API that is missing.
         required: String,
+        /// Package that the result has, though in no version that fits.
+        present: Option<String>,
     },
-    /// Bundles of a package require a package that the result has, though in no version that fits.
-    #[error("package {package}: {} {required}; the result has other versions of {present}: select one that fits", requiring(bundle, *others))]
-    OtherVersion {
-        /// Name of the package.
-        package: String,
-        /// Name of the first of the bundles.
-        bundle: String,
-        /// Number of the other bundles of the package that require the same.
-        others: usize,
-        /// Package and range of versions.
-        required: String,
-        /// Name of the package that the result has.
-        present: String,
-    },
+}
+
+fn lacking(present: Option<&str>) -> String {
+    match present {
+        None => ", which no package of the result provides".to_owned(),
+        Some(present) => format!("; the result has other versions of {present}: select one that fits"),
+    }
 }
 
 fn requiring(bundle: &str, others: usize) -> String {

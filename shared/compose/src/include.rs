@@ -12,8 +12,8 @@ use crate::{
     ComposeError, Decision, Kept, PackageLines, PackageSelection, PackageSource, SelectedBundle, SelectedPackage,
     Selection, VersionRange,
     dependencies::Dependencies,
-    graph::{self, KeptEntries},
     input::NamedCatalog,
+    kept_channel::{self, KeptEntries},
     requirements::{BundleDependencies, Constraint, Gvk, RequiredPackage, for_each_bundle},
 };
 
@@ -318,7 +318,7 @@ impl IncludeCandidate {
         self.channels.values().all(|channel| {
             let kept = channel.entries.keys().map(String::as_str);
             let kept: KeptEntries<'_> = kept.filter(|entry| names.contains(entry)).collect();
-            kept.is_empty() || kept.len() == channel.entries.len() || graph::check(channel, &kept).is_ok()
+            kept.is_empty() || kept.len() == channel.entries.len() || kept_channel::check(channel, &kept).is_ok()
         })
     }
 

@@ -10,7 +10,7 @@ use olm::Package;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Notice, PackageLines, error::RewriteError, graph::KeptEntries};
+use crate::{Notice, PackageLines, error::RewriteError, kept_channel::KeptEntries};
 
 /// Part of a package that remains.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use semver::Version;
 use crate::{
     Decision, Notice, PackageLines, SelectError, Selection,
     error::ChannelFault,
-    graph::{self, KeptEntries},
+    kept_channel::{self, KeptEntries},
     rewrite::{Remaining, rewrite},
     selection::{EntryRule, PackageRule},
 };
@@ -172,7 +172,7 @@ impl<'a> PackageSelector<'a> {
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it.
         if kept.len() != channel.entries.len() {
-            graph::check(channel, &kept).map_err(|fault| self.broken(name, channel, &kept, &rule, fault))?;
+            kept_channel::check(channel, &kept).map_err(|fault| self.broken(name, channel, &kept, &rule, fault))?;
             if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
                 return Err(self.no_bundle(bundle));
             }
@@ -247,7 +247,7 @@ impl<'a> PackageSelector<'a> {
         SelectError::Broken {
             place: self.place(name),
             selection: described(rule),
-            advice: match graph::connecting(channel, kept, &fault) {
+            advice: match kept_channel::connecting(channel, kept, &fault) {
                 Some(missing) => format!("select also what connects them: {missing}"),
                 None => "the catalog has the channel so: select other channels, or bundles by name".to_owned(),
             },

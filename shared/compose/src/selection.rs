@@ -117,30 +117,20 @@ impl Selection {
 impl PackageSelection {
     fn check(&self, all_full: bool) -> Result<(), SelectError> {
         let place = &*format!("package {}", self.name);
-        let full = self.full || all_full;
-        let own_range =
-            [&self.min_version, &self.max_version].into_iter().any(Option::is_some) || self.version_range.is_some();
-        if !self.selected_bundles.is_empty() && (full || own_range || !self.channels.is_empty()) {
+        let (full, bounds) = (self.full || all_full, self.bounds());
+        if !self.selected_bundles.is_empty() && (full || bounds.is_some() || !self.channels.is_empty()) {
             return Err(conflict(
                 place,
                 "selectedBundles stand alone: remove channels, versions and full",
             ));
         }
-        check_range(
-            place,
-            full,
-            self.min_version.as_ref(),
-            self.max_version.as_ref(),
-            self.version_range.as_ref(),
-        )?;
+        bounds.check(place, full)?;
         let mut names = BTreeSet::new();
         for channel in &self.channels {
             let place = format!("{place}, channel {}", channel.name);
             check_name(&place, &channel.name, names.insert(&channel.name))?;
-            let full = full || channel.full;
-            let [min, max] = [channel.min_version.as_ref(), channel.max_version.as_ref()];
-            check_range(&place, full, min, max, channel.version_range.as_ref())?;
-            if own_range && (channel.range().is_some() || channel.full) {
+            channel.bounds().check(&place, full || channel.full)?;
+            if bounds.is_some() && (channel.bounds().is_some() || channel.full) {
                 let problem = "the package has a range of versions too: write it at the package or at the channels";
                 return Err(conflict(&place, problem));
             }
@@ -148,16 +138,58 @@ impl PackageSelection {
         Ok(())
     }
 
-    fn range(&self) -> Option<VersionRange> {
-        let range = self.version_range.clone();
-        range.or_else(|| VersionRange::between(self.min_version.as_ref(), self.max_version.as_ref()))
+    const fn bounds(&self) -> VersionBounds<'_> {
+        VersionBounds {
+            min: self.min_version.as_ref(),
+            max: self.max_version.as_ref(),
+            range: self.version_range.as_ref(),
+        }
     }
 }
 
 impl ChannelSelection {
-    fn range(&self) -> Option<VersionRange> {
-        let range = self.version_range.clone();
-        range.or_else(|| VersionRange::between(self.min_version.as_ref(), self.max_version.as_ref()))
+    const fn bounds(&self) -> VersionBounds<'_> {
+        VersionBounds {
+            min: self.min_version.as_ref(),
+            max: self.max_version.as_ref(),
+            range: self.version_range.as_ref(),
+        }
+    }
+}
+
+/// Versions to take of a package or channel.
+#[derive(Clone, Copy)]
+struct VersionBounds<'a> {
+    min: Option<&'a Version>,
+    max: Option<&'a Version>,
+    range: Option<&'a VersionRange>,
+}
+
+impl VersionBounds<'_> {
+    const fn is_some(self) -> bool {
+        self.min.is_some() || self.max.is_some() || self.range.is_some()
+    }
+
+    fn range(self) -> Option<VersionRange> {
+        self.range
+            .cloned()
+            .or_else(|| VersionRange::between(self.min, self.max))
+    }
+
+    fn check(self, place: &str, full: bool) -> Result<(), SelectError> {
+        if full && self.is_some() {
+            return Err(conflict(
+                place,
+                "full: true takes every version: remove it, or the versions",
+            ));
+        }
+        if self.range.is_some() && (self.min.is_some() || self.max.is_some()) {
+            return Err(conflict(place, "versionRange excludes minVersion and maxVersion"));
+        }
+        if self.min.is_some() && self.max.is_some() && self.min > self.max {
+            return Err(conflict(place, "minVersion is higher than maxVersion"));
+        }
+        Ok(())
     }
 }
 
@@ -167,31 +199,6 @@ fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), SelectError> 
         (false, false) => Err(conflict(place, "it is named twice")),
         (false, true) => Ok(()),
     }
-}
-
-fn check_range(
-    place: &str,
-    full: bool,
-    min: Option<&Version>,
-    max: Option<&Version>,
-    range: Option<&VersionRange>,
-) -> Result<(), SelectError> {
-    let bounded = min.is_some() || max.is_some();
-    if full && (bounded || range.is_some()) {
-        return Err(conflict(
-            place,
-            "full: true takes every version: remove it, or the versions",
-        ));
-    }
-    if bounded && range.is_some() {
-        return Err(conflict(place, "versionRange excludes minVersion and maxVersion"));
-    }
-    if let (Some(min), Some(max)) = (min, max)
-        && min > max
-    {
-        return Err(conflict(place, "minVersion is higher than maxVersion"));
-    }
-    Ok(())
 }
 
 fn conflict(place: &str, problem: &'static str) -> SelectError {
@@ -227,7 +234,7 @@ impl<'a> PackageRule<'a> {
 
     /// Returns the rule for a channel, or `None` if the channel is not selected.
     pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'a>> {
-        let own = self.package.and_then(PackageSelection::range);
+        let own = self.package.and_then(|package| package.bounds().range());
         let range_or_head = |range: Option<VersionRange>| range.map_or(EntryRule::Head, EntryRule::Range);
         if self.bundles().next().is_some() {
             return Some(EntryRule::Named(self.bundles().collect()));
@@ -239,7 +246,7 @@ impl<'a> PackageRule<'a> {
             _ if self.full => Some(EntryRule::All),
             None => Some(range_or_head(own)),
             Some(channel) if channel.full => Some(EntryRule::All),
-            Some(channel) => Some(range_or_head(channel.range().or(own))),
+            Some(channel) => Some(range_or_head(channel.bounds().range().or(own))),
         }
     }
 }

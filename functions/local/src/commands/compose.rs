@@ -1,7 +1,6 @@
 use std::{fs, path::Path, sync::Arc};
 
 use ::compose::{ComposeFile, Composition, CompositionInput};
-use ::render::RenderSettings;
 use anyhow::Context;
 use model::CatalogName;
 use olm::Reference;
@@ -32,10 +31,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     follow_published(&*store, &mut composed).await?;
     let (sources, limits) = wiring::sources(&args.registries)?;
     let mut settings = MirrorSettings::with_limits(&limits);
-    settings.render = RenderSettings {
-        shard_level: SHARD_LEVEL,
-        ..settings.render
-    };
+    settings.render.shard_level = SHARD_LEVEL;
     let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
     let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
     let (rendering, explanation) = match mirror.compose(&catalog).await {

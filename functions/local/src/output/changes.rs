@@ -23,151 +23,112 @@ pub(crate) fn table(changes: &Changes) -> anyhow::Result<()> {
     ))
 }
 
-struct ChangeRow {
-    sign: char,
-    package: String,
-    what: &'static str,
-    name: String,
-    from: String,
-    to: String,
-}
+struct ChangeRow([String; 6]);
 
 impl Table for ChangeRow {
     const HEADERS: &'static [&'static str] = &["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"];
 
     fn row(&self) -> Vec<String> {
-        let texts = [&self.package, self.what, &self.name, &self.from, &self.to];
-        let sign = self.sign.to_string();
-        [sign].into_iter().chain(texts.map(str::to_owned)).collect()
+        self.0.to_vec()
     }
-}
-
-/// Part of a package that was added or removed.
-struct ChangedPart {
-    what: &'static str,
-    name: String,
-    value: String,
 }
 
 #[derive(Default)]
 struct ChangeRows(Vec<ChangeRow>);
 
 impl ChangeRows {
-    /// Adds rows with one value: in the right column for what is new, in the left one for what is gone.
-    fn parts(&mut self, sign: char, package: &str, parts: impl IntoIterator<Item = ChangedPart>) {
-        let rows = parts.into_iter().map(|part| {
-            let (from, to) = match sign {
-                '+' => (String::new(), part.value),
-                _ => (part.value, String::new()),
-            };
-            ChangeRow {
-                sign,
-                package: package.to_owned(),
-                what: part.what,
-                name: part.name,
-                from,
-                to,
-            }
-        });
-        self.0.extend(rows);
+    /// Adds a row with the cells after the package.
+    fn add(&mut self, sign: char, package: &str, cells: [&str; 4]) {
+        let [what, name, from, to] = cells.map(str::to_owned);
+        let row = [sign.to_string(), package.to_owned(), what, name, from, to];
+        self.0.push(ChangeRow(row));
     }
 
-    fn changed(&mut self, package: &str, what: &'static str, name: impl Into<String>, from_to: [String; 2]) {
-        let [from, to] = from_to;
-        self.0.push(ChangeRow {
-            sign: '~',
-            package: package.to_owned(),
-            what,
-            name: name.into(),
-            from,
-            to,
-        });
+    /// Adds a row with one value: in the right column for what is new, in the left one for what is gone.
+    fn one_sided(&mut self, sign: char, package: &str, cells: [&str; 3]) {
+        let [what, name, value] = cells;
+        let (from, to) = if sign == '+' { ("", value) } else { (value, "") };
+        self.add(sign, package, [what, name, from, to]);
+    }
+
+    /// Adds a row with two values; without a change they are empty.
+    fn text(&mut self, package: &str, cells: [&str; 2], change: Option<&TextChange>) {
+        let [what, name] = cells;
+        let from = change.and_then(|change| change.from.as_deref());
+        let to = change.and_then(|change| change.to.as_deref());
+        let [from, to] = [from, to].map(|text| one_line(text.unwrap_or_default()));
+        self.add('~', package, [what, name, &from, &to]);
+    }
+
+    /// Adds what is new and what is gone, each with its sign.
+    fn parts<T>(&mut self, package: &str, added: &[T], removed: &[T], add: fn(&mut Self, char, &str, &T)) {
+        added.iter().for_each(|part| add(self, '+', package, part));
+        removed.iter().for_each(|part| add(self, '-', package, part));
+    }
+
+    fn channel(&mut self, sign: char, package: &str, channel: &ChannelSummary) {
+        self.one_sided(sign, package, ["channel", &channel.name, &channel.heads.join(" ")]);
+    }
+
+    fn bundle(&mut self, sign: char, package: &str, bundle: &BundleSummary) {
+        let version = bundle.version.as_deref().unwrap_or_default();
+        self.one_sided(sign, package, ["bundle", &bundle.name, version]);
+    }
+
+    fn deprecation(&mut self, sign: char, package: &str, deprecation: &DeprecationSummary) {
+        let name = deprecated(&deprecation.schema, &deprecation.name);
+        self.one_sided(sign, package, ["deprecation", &name, &one_line(&deprecation.message)]);
     }
 
     fn summary(&mut self, sign: char, package: &PackageSummary) {
-        let whole = ChangedPart {
-            what: "package",
-            name: String::new(),
-            value: package.default_channel.clone().unwrap_or_default(),
-        };
-        let channels = package.channels.iter().map(channel);
-        let bundles = package.bundles.iter().map(bundle);
-        let deprecations = package.deprecations.iter().map(deprecation);
-        let parts = channels.chain(bundles).chain(deprecations);
-        self.parts(sign, &package.name, [whole].into_iter().chain(parts));
+        let (name, default_channel) = (&package.name, package.default_channel.as_deref());
+        self.one_sided(sign, name, ["package", "", default_channel.unwrap_or_default()]);
+        let (channels, bundles) = (&package.channels, &package.bundles);
+        channels.iter().for_each(|channel| self.channel(sign, name, channel));
+        bundles.iter().for_each(|bundle| self.bundle(sign, name, bundle));
+        for deprecation in &package.deprecations {
+            self.deprecation(sign, name, deprecation);
+        }
     }
 
     fn change(&mut self, package: &PackageChange) {
         let name = package.name.as_str();
         let (channels, bundles, deprecations) = (&package.channels, &package.bundles, &package.deprecations);
         if package.reordered {
-            self.changed(name, "order", "", Default::default());
+            self.add('~', name, ["order", "", "", ""]);
         }
         if package.package {
-            self.changed(name, "package", "", texts(package.default_channel.as_ref()));
+            self.text(name, ["package", ""], package.default_channel.as_ref());
         }
-        self.parts('+', name, channels.added.iter().map(channel));
-        self.parts('-', name, channels.removed.iter().map(channel));
+        self.parts(name, &channels.added, &channels.removed, Self::channel);
         for channel in &channels.changed {
             let heads = channel.heads.as_ref();
             let heads = heads.map(|heads| [heads.from.join(" "), heads.to.join(" ")]);
-            self.changed(name, "channel", &channel.name, heads.unwrap_or_default());
+            let [from, to] = heads.unwrap_or_default();
+            self.add('~', name, ["channel", &channel.name, &from, &to]);
         }
-        self.parts('+', name, bundles.added.iter().map(bundle));
-        self.parts('-', name, bundles.removed.iter().map(bundle));
+        self.parts(name, &bundles.added, &bundles.removed, Self::bundle);
         for bundle in &bundles.changed {
-            let image = |image: &String| ChangedPart {
-                what: "image",
-                name: bundle.name.clone(),
-                value: image.clone(),
-            };
-            self.changed(name, "bundle", &bundle.name, texts(bundle.version.as_ref()));
+            self.text(name, ["bundle", &bundle.name], bundle.version.as_ref());
             if bundle.image.is_some() {
-                self.changed(name, "bundle image", &bundle.name, texts(bundle.image.as_ref()));
+                self.text(name, ["bundle image", &bundle.name], bundle.image.as_ref());
             }
-            self.parts('+', name, bundle.images_added.iter().map(image));
-            self.parts('-', name, bundle.images_removed.iter().map(image));
+            for (sign, images) in [('+', &bundle.images_added), ('-', &bundle.images_removed)] {
+                for image in images {
+                    self.one_sided(sign, name, ["image", &bundle.name, image]);
+                }
+            }
         }
-        self.parts('+', name, deprecations.added.iter().map(deprecation));
-        self.parts('-', name, deprecations.removed.iter().map(deprecation));
+        self.parts(name, &deprecations.added, &deprecations.removed, Self::deprecation);
         for change in &deprecations.changed {
-            let messages = texts(Some(&change.message)).map(|text| one_line(&text));
-            self.changed(name, "deprecation", deprecated(&change.schema, &change.name), messages);
+            let target = deprecated(&change.schema, &change.name);
+            self.text(name, ["deprecation", &target], Some(&change.message));
         }
         for other in &package.others {
-            let counts = [format!("-{}", other.removed), format!("+{}", other.added)];
-            self.changed(name, "other", &other.schema, counts);
+            let (removed, added) = (format!("-{}", other.removed), format!("+{}", other.added));
+            self.add('~', name, ["other", &other.schema, &removed, &added]);
         }
     }
-}
-
-fn channel(channel: &ChannelSummary) -> ChangedPart {
-    ChangedPart {
-        what: "channel",
-        name: channel.name.clone(),
-        value: channel.heads.join(" "),
-    }
-}
-
-fn bundle(bundle: &BundleSummary) -> ChangedPart {
-    ChangedPart {
-        what: "bundle",
-        name: bundle.name.clone(),
-        value: bundle.version.clone().unwrap_or_default(),
-    }
-}
-
-fn deprecation(deprecation: &DeprecationSummary) -> ChangedPart {
-    ChangedPart {
-        what: "deprecation",
-        name: deprecated(&deprecation.schema, &deprecation.name),
-        value: one_line(&deprecation.message),
-    }
-}
-
-fn texts(change: Option<&TextChange>) -> [String; 2] {
-    let sides = change.map(|change| [change.from.clone(), change.to.clone()]);
-    sides.unwrap_or_default().map(Option::unwrap_or_default)
 }
 
 /// Returns the kind and the name of a deprecated thing. A package has no name here.

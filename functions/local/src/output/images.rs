@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use olm::{ImageUse, Reference, RequiredImages};
+use olm::{Reference, RequiredImages};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use model::{Availability, CatalogName};
 use publish::{Catalog, CatalogSource, ValidationMode};
 use serde_json::Value;
+use source::SourceSettings;
 use upkeep::Retention;
 
 use super::{
