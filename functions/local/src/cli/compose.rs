@@ -15,8 +15,8 @@ FILE is one of:
   a FilterConfiguration     olm.operatorframework.io/filter/mirror/v1alpha1; --catalog names the catalog to filter
 
 `catalog:` is NAME, NAME@CONTENT-HASH or an image reference. A catalog of --store with this name, state or source is read \
-from there, and an image that is not published is pulled. `source:` is always pulled. Relative paths start at the folder of \
-FILE.
+from there, and an image that is not published is pulled. `source:` is always pulled. An input that a poll would wait for, such \
+as an Unavailable catalog, is refused. Relative paths start at the folder of FILE.
 
 Examples:
   catalog-mirror compose --store /var/lib/catalog-mirror team.yaml > team.jsonl
