@@ -7,7 +7,12 @@ use model::{EmptyLayers, Snapshot};
 use render::{RenderError, Renderer, Rendering, StopFlag};
 use source::{Digest, FileSink, Source, Sources};
 
-use super::{composing::{Composing, log_notices}, facts::NewContent, once::Poll, stored_shards::PublishedShards};
+use super::{
+    composing::{Composing, log_notices},
+    facts::NewContent,
+    once::Poll,
+    stored_shards::PublishedShards,
+};
 use crate::{Catalog, CatalogSource, Mirror, PollError, PollProgress, Report, Transaction};
 
 /// A rendered image, and what was learned of its layers.
