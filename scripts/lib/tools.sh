@@ -2,6 +2,8 @@
 # skipped because of it.
 # shellcheck shell=bash
 
+GO_SOURCE=$ROOT/scripts/lib/go
+
 # Rust, C and Go programs of other projects that the checks run beside the mirror.
 CRANE=github.com/google/go-containerregistry/cmd/crane@v0.20.6
 ORAS=oras.land/oras/cmd/oras@v1.2.3
@@ -51,9 +53,9 @@ need_helm() { need_go helm "$HELM"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
-need_fbc_reader() { need_go_folder fbc "$ROOT/scripts/lib/fbc"; }
+need_fbc_reader() { need_go_folder fbc fbc; }
 # Validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
-need_opm() { need_go_folder opm-oracle "$ROOT/scripts/lib/opm"; }
+need_opm() { need_go_folder opm-oracle opm; }
 # catalogd itself. CRDS is the folder with its CustomResourceDefinitions.
 need_catalogd() {
   need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs
@@ -67,13 +69,13 @@ need_operator_crds() {
   )
 }
 # etcd, kube-apiserver and kubectl, in one program.
-need_kubernetes() { need_go_folder kubernetes "$ROOT/scripts/lib/kubernetes"; }
+need_kubernetes() { need_go_folder kubernetes kubernetes; }
 # Changes ClusterCatalogs and reads them as operator-controller does.
-need_reader() { need_go_folder reader "$ROOT/scripts/lib/reader"; }
+need_reader() { need_go_folder reader reader; }
 # Parses PromQL with Prometheus' own module.
-need_promql() { need_go_folder promql "$ROOT/scripts/lib/promql"; }
+need_promql() { need_go_folder promql promql; }
 # Lists tar archives as Go's archive/tar reads them.
-need_tar_lister() { need_go_folder tar-lister "$ROOT/scripts/lib/tar"; }
+need_tar_lister() { need_go_folder tar-lister tar; }
 
 # A person who deploys may have these on the path already, in another version, which is then used.
 need_aws() { need_tool aws "$AWS_CLI"; }
@@ -158,14 +160,14 @@ need_go() {
   echo "$2" >"$GO_PROGRAMS/$1.source"
 }
 
-# need_go_folder COMMAND FOLDER: builds a program from a folder of this tree.
+# need_go_folder COMMAND FOLDER: builds a program of the module GO_SOURCE.
 need_go_folder() {
   local source
-  source=$(cat "$2"/*.go "$2"/go.* | sha256)
+  source=$(cat "$GO_SOURCE/$2"/*.go "$GO_SOURCE"/go.* | sha256)
   ! has_go_program "$1" "$source" || return 0
   say "building $1"
   mkdir -p "$GO_PROGRAMS"
-  (cd "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" .) || die "$1 cannot be built"
+  (cd "$GO_SOURCE" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "./$2") || die "$1 cannot be built"
   echo "$source" >"$GO_PROGRAMS/$1.source"
 }
 

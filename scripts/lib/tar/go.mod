@@ -1,4 +1,0 @@
-// A program of its own, so that nothing else here needs Go. It uses the standard library only.
-module tar
-
-go 1.23.3
