@@ -85,7 +85,6 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "granit-parser",
             "bcrypt",
             "pgp",
-            "gix-pack",
             "aws-lc-rs",
             "catalog-mirror-fbc",
             "catalog-mirror-source",
@@ -100,7 +99,6 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "axum",
             "aws-lc-rs",
             "pgp",
-            "gix-pack",
             "tonic",
             "catalog-mirror-http",
             "catalog-mirror-server",
@@ -112,7 +110,6 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "catalog-mirror-sync",
             "aws-lc-rs",
             "aws-lc-sys",
-            "gix-pack",
             "native-tls",
             "openssl-sys",
             "tonic",
@@ -191,7 +188,7 @@ fn forbidden_crate_is_not_reached() {
 fn program_links_optional_libraries_only_with_their_feature() {
     let with = tree("catalog-mirror", "{p}", &[]);
     let without = tree("catalog-mirror", "{p}", &["--no-default-features"]);
-    for optional in ["aws-sdk-s3", "gix-pack", "pgp"] {
+    for optional in ["aws-sdk-s3", "pgp"] {
         assert!(names(&with).contains(optional), "the default program lacks {optional}");
         assert!(!names(&without).contains(optional), "the demo reaches {optional}");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,6 +61,7 @@ struct SharedClients {
 
 /// The CA certificates in use, and the connections that trust them.
 struct Pools {
+    ca_files: Vec<PathBuf>,
     own_roots: RootCertStore,
     /// With the system's. Made on first use: loading those takes longer than an unchanged poll, and plain HTTP needs none.
     roots: Option<RootCertStore>,
@@ -112,6 +114,15 @@ impl Fetcher {
         let pools = Pools::new(&self.shared.settings, ca_files)?;
         *self.shared.pools() = pools;
         Ok(())
+    }
+
+    /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
+    ///
+    /// # Errors
+    /// CA files that cannot be read any more.
+    pub fn ca_bundle(&self) -> io::Result<Vec<u8>> {
+        let ca_files = self.shared.pools().ca_files.clone();
+        tls::bundle(&ca_files, self.settings().ca_pem.as_deref())
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -238,6 +249,7 @@ impl TrafficCounter {
 impl Pools {
     fn new(settings: &FetchSettings, ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
         Ok(Self {
+            ca_files: ca_files.to_vec(),
             own_roots: tls::roots(ca_files, settings.ca_pem.as_deref())?,
             roots: None,
             clients: BTreeMap::new(),
@@ -269,6 +281,7 @@ impl SharedClients {
             own_roots,
             roots,
             clients,
+            ..
         } = &mut *self.pools();
         let client = clients.entry(kind).or_insert_with(|| {
             let roots = if is_plain {

@@ -1,8 +1,12 @@
 //! TLS with rustls and ring: the system's roots and the operator's own.
 
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -59,6 +63,26 @@ pub(crate) fn with_system_roots(mut roots: RootCertStore) -> RootCertStore {
     let (added, ignored) = roots.add_parsable_certificates(found.certs);
     tracing::debug!(added, ignored, "loaded the CA certificates of the system");
     roots
+}
+
+/// Returns the operator's own and the system's CA certificates as one bundle.
+pub(crate) fn bundle(ca_files: &[PathBuf], ca_pem: Option<&[u8]>) -> io::Result<Vec<u8>> {
+    let mut bundle = Vec::new();
+    for path in ca_files {
+        bundle.extend(fs::read(path)?);
+        bundle.push(b'\n');
+    }
+    bundle.extend_from_slice(ca_pem.unwrap_or_default());
+    for certificate in rustls_native_certs::load_native_certs().certs {
+        bundle.extend_from_slice(b"\n-----BEGIN CERTIFICATE-----\n");
+        // Lines of the length that RFC 7468 asks for.
+        for line in STANDARD.encode(&certificate).as_bytes().chunks(64) {
+            bundle.extend_from_slice(line);
+            bundle.push(b'\n');
+        }
+        bundle.extend_from_slice(b"-----END CERTIFICATE-----\n");
+    }
+    Ok(bundle)
 }
 
 fn add_bundle(roots: &mut RootCertStore, path: &PathBuf) -> Result<(), FetchSettingsError> {

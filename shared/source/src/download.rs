@@ -17,10 +17,10 @@ use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
-use crate::layers::{CHUNKS_AHEAD, from_the_top};
-use crate::layout::blocking;
+use crate::layers::from_the_top;
 use crate::source::Source;
 use crate::sources::{Pull, SkippableLayers, Sources};
+use crate::stream::{CHUNKS_AHEAD, blocking};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;
@@ -95,8 +95,14 @@ impl DownloadSpace {
     }
 }
 
+/// Gives back what a copy of this size does not need of its space.
+pub(crate) fn give_back(space: &mut OwnedSemaphorePermit, bytes: u64) {
+    let unused = space.num_permits().saturating_sub(permits_for(bytes));
+    drop(space.split(unused));
+}
+
 /// Returns the number of permits of a copy.
-pub(crate) fn permits_for(bytes: u64) -> usize {
+fn permits_for(bytes: u64) -> usize {
     usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX).max(1)
 }
 

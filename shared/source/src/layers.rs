@@ -10,11 +10,9 @@
 //! scanned while upper ones are still being read, and the order is strict all the same.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, Read};
 use std::mem::replace;
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use oci::{BlobRef, Budget, Depth, Digest, FileSink, LayerScan, OverlayState, Root, RootState, UnpackError, shown};
 use tokio::sync::{mpsc, oneshot};
@@ -26,9 +24,7 @@ use crate::error::{Error, ImageError};
 use crate::manifest::ImageManifest;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
-
-/// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
-pub(crate) const CHUNKS_AHEAD: usize = 4;
+use crate::stream::{CHUNKS_AHEAD, ChannelReader};
 
 /// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
 pub(crate) async fn read<S: FileSink + 'static>(
@@ -201,51 +197,5 @@ fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, UnpackError>)
         (Ok(_), Err(error)) => Err(error.into()),
         (Ok(StreamEnd::Verified), Ok(scanned)) => Ok(scanned),
         (Ok(StreamEnd::Unwanted), Ok(_)) => Err(Error::Abandoned),
-    }
-}
-
-/// The chunks of a fetch as one stream for a blocking thread. Ends where the fetch ends; the fetch reports its failure.
-pub(crate) struct ChannelReader {
-    from: mpsc::Receiver<Bytes>,
-    chunk: Bytes,
-}
-
-impl ChannelReader {
-    pub(crate) fn new(from: mpsc::Receiver<Bytes>) -> Self {
-        Self {
-            from,
-            chunk: Bytes::new(),
-        }
-    }
-
-    /// Reads and drops the rest, so that the fetch can verify it.
-    pub(crate) fn drain(&mut self) {
-        while self.from.blocking_recv().is_some() {}
-    }
-}
-
-impl BufRead for ChannelReader {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.chunk.is_empty() {
-            match self.from.blocking_recv() {
-                Some(chunk) => self.chunk = chunk,
-                None => break,
-            }
-        }
-        Ok(&self.chunk)
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.chunk.advance(count);
-    }
-}
-
-impl Read for ChannelReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let ready = self.fill_buf()?;
-        let count = ready.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&ready[..count]);
-        self.consume(count);
-        Ok(count)
     }
 }

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use oci::{BlobRef, Digest, ImageLimits, LimitExceeded, shown};
 use oci_client::manifest::OciImageIndex;
 use tokio::sync::mpsc::Sender;
-use tokio::task::spawn_blocking;
 
 use crate::blob_source::{BlobCheck, NamedLimit, StreamEnd, verify};
 use crate::error::{Error, ImageError};
 use crate::manifest::{child, json};
+use crate::stream::blocking;
 
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
@@ -68,12 +68,6 @@ impl Layout {
     pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
         self.dir.join("blobs").join(digest.algorithm()).join(digest.hex())
     }
-}
-
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    spawn_blocking(work).await.map_err(Error::Task)?
 }
 
 /// Reads a small file into memory.

@@ -9,10 +9,11 @@ use reqwest::Url;
 
 use crate::blob_source::NamedLimit;
 use crate::error::Error;
-use crate::layout::{blocking, read_file};
+use crate::layout::read_file;
 use crate::registry::Session;
 use crate::source::Source;
 use crate::sources::Sources;
+use crate::stream::blocking;
 
 /// Location of signatures that are kept beside a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]

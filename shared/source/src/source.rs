@@ -11,9 +11,8 @@ use oci::Digest;
 use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::{ArchiveLocation, ArchiveLocationError};
-use crate::git::{GitLocation, GitLocationError};
 use crate::grammar;
+use crate::location::{ArchiveLocation, GitLocation, LocationError, is_web_url};
 use crate::mirror::{MirrorLocation, MirrorLocationError};
 
 /// The source of a catalog, as a user writes it.
@@ -45,7 +44,7 @@ pub enum Source {
     },
     /// `https://HOST/PATH.tar.gz[#PATH]`, an archive on a web server.
     Archive(ArchiveLocation),
-    /// `git:https://HOST/PATH[#REF[:PATH]]`, a folder in a git repository. Only a program with the feature `git` parses it.
+    /// `git:https://HOST/PATH[#REF[:PATH]]`, a folder in a git repository. It is read by git(1).
     Git(GitLocation),
     /// `mirror:https://HOST/catalogs/NAME`, a catalog that another mirror publishes.
     Mirror(MirrorLocation),
@@ -88,7 +87,7 @@ pub enum SourceError {
         /// The text as the user has written it, without user, query and fragment.
         text: String,
         /// The wrong part and the rule for it.
-        what: ArchiveLocationError,
+        what: LocationError,
     },
     /// A text after `mirror:` that does not name a catalog of a mirror.
     #[error("`{text}` is not a catalog of a mirror: {what}")]
@@ -104,7 +103,7 @@ pub enum SourceError {
         /// The text as the user has written it, without user, query and fragment.
         text: String,
         /// The wrong part and the rule for it.
-        what: GitLocationError,
+        what: LocationError,
     },
     /// A part that the grammar of references does not allow.
     #[error("`{text}` is not an image reference: {what}")]
@@ -159,16 +158,12 @@ impl FromStr for Source {
         } else if is_git(text) {
             // Other forms than `git:` are not URLs of the web, with their scheme or without.
             let location = text.strip_prefix("git:").unwrap_or_default().parse();
-            let built = location.and_then(|location| match cfg!(feature = "git") {
-                true => Ok(location),
-                false => Err(GitLocationError::NotBuilt),
-            });
-            let location = built.map_err(|what| SourceError::Git {
+            let location = location.map_err(|what| SourceError::Git {
                 text: without_secrets(text),
                 what,
             });
             Ok(Self::Git(location?))
-        } else if ArchiveLocation::is_url(text) {
+        } else if is_web_url(text) {
             let location = text.parse().map_err(|what| SourceError::Archive {
                 text: without_secrets(text),
                 what,
@@ -317,6 +312,7 @@ mod tests {
             "https://example.com/catalog.tar.gz#configs/a",
             "http://localhost:8080/catalog.tar",
             "mirror:https://mirror.example/catalogs/demo",
+            "git:https://example.com/repo.git#main:configs/a",
             "mirror:5000/cat:v1",
             "git:5000/cat:v1",
             "ssh:5000/cat:v1",
@@ -326,18 +322,6 @@ mod tests {
             &both,
         ] {
             assert_eq!(text.parse::<Source>().unwrap().to_string(), text);
-        }
-    }
-
-    #[test]
-    fn git_source_needs_its_feature() {
-        let text = "git:https://example.com/repo.git#main:configs/a";
-        let parsed = text.parse::<Source>();
-        if cfg!(feature = "git") {
-            assert_eq!(parsed.unwrap().to_string(), text);
-        } else {
-            let error = parsed.unwrap_err().to_string();
-            assert!(error.contains("build it with `--features git`"), "{error}");
         }
     }
 

@@ -12,19 +12,21 @@ use oci_client::Reference;
 use tokio::time::timeout;
 use tracing::Instrument;
 
-use crate::archive::{ArchiveLocation, ArchiveRequest, Archives};
+use crate::archive::{ArchiveRequest, Archives};
 use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::download::DownloadSpace;
 use crate::error::{Error, ImageError};
-use crate::git::{GitCommits, GitLocation, GitRequest};
+use crate::git::{GitCommits, GitRequest};
 use crate::layers;
-use crate::layout::{Layout, blocking};
+use crate::layout::Layout;
+use crate::location::{ArchiveLocation, GitLocation};
 use crate::manifest::{self, ImageDocument, ImageManifest};
 use crate::mirror::{KnownPointers, MirrorLocation, MirrorRequest};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
+use crate::stream::blocking;
 use crate::web::WebFault;
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.

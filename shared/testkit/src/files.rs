@@ -53,7 +53,15 @@ pub enum FileAnswer {
     Page(String),
     /// These bytes without a length and an entity tag.
     Chunked(Bytes),
+    /// Headers, and a body that never comes.
+    Stall,
 }
+
+/// Media types of git's protocol, by the end of the path.
+const GIT_TYPES: [(&str, &str); 2] = [
+    ("/info/refs", "application/x-git-upload-pack-advertisement"),
+    ("/git-upload-pack", "application/x-git-upload-pack-result"),
+];
 
 /// Answer to the body of a request.
 type FileHandler = Box<dyn Fn(&[u8]) -> Vec<u8> + Send>;
@@ -212,6 +220,9 @@ impl FileState {
                 let chunks = stream::iter([Ok::<_, io::Error>(bytes)]);
                 return finish(status(200), Body::from_stream(chunks));
             }
+            Some(FileAnswer::Stall) => {
+                return finish(status(200), Body::from_stream(stream::pending::<io::Result<Bytes>>()));
+            }
             Some(FileAnswer::Cut(at)) => Some(at),
             None => None,
         };
@@ -228,6 +239,9 @@ impl FileState {
         let mut response = status(200).header(CONTENT_LENGTH, content.len());
         if let Some(tag) = tag {
             response = response.header(ETAG, tag);
+        }
+        if let Some((_, media_type)) = GIT_TYPES.iter().find(|(end, _)| path.ends_with(end)) {
+            response = response.header(CONTENT_TYPE, *media_type);
         }
         finish(
             response,

@@ -15,7 +15,6 @@ use testkit::{Layer, TarEntry};
 use crate::messages;
 use crate::{
     archive::export,
-    git::git_seeds,
     policies, publisher, registry,
     site::{CATALOGS, Site, name},
     yaml::CHOICES,
@@ -33,7 +32,6 @@ pub const TARGETS: &[Target] = &[
     ("overlay", crate::overlay),
     ("tar", crate::tar),
     ("references", crate::references),
-    ("git", crate::git),
     ("accept_encoding", crate::accept_encoding),
     ("if_none_match", crate::if_none_match),
     ("ranges", crate::ranges),
@@ -219,9 +217,6 @@ impl Seeds {
                 "git:http://a.io:8080/b/c#:d e",
             ],
         );
-        for seed in git_seeds() {
-            self.add("git", seed);
-        }
     }
 
     fn layers(&mut self) {

@@ -27,7 +27,7 @@ pub struct ImageLimits {
     /// Decompressed bytes of a layer that are exempt from the ratio, so that a few blocks of zeros are no bomb. Default:
     /// 64 MiB.
     pub ratio_floor_bytes: u64,
-    /// Tar entries of all layers, or objects of a pack. Default: 1 million; a base image has about 10,000.
+    /// Tar entries of all layers, or names in a commit. Default: 1 million; a base image has about 10,000.
     pub entries: u64,
     /// Bytes of a path, a link target or the label that names the FBC root. Default: 4096, as Linux's `PATH_MAX`.
     pub path_bytes: u64,

@@ -39,6 +39,8 @@ pub enum TreeEntry<'a> {
     },
     /// A symlink, with its target as written.
     Symlink(Vec<u8>),
+    /// A folder.
+    Folder,
 }
 
 impl LayerScan {
@@ -99,6 +101,7 @@ impl LayerScan {
         let (kind, target, size, content): (_, _, _, &mut dyn Read) = match entry {
             TreeEntry::File { size, content } => (kind::FILE, Vec::new(), size, content),
             TreeEntry::Symlink(target) => (kind::SYMLINK, target, 0, &mut none),
+            TreeEntry::Folder => (kind::DIR, Vec::new(), 0, &mut none),
         };
         let entry = TarEntry {
             path,

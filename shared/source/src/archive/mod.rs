@@ -9,7 +9,6 @@
 //! The digest of an archive is known only after all of it was received, so the bytes are kept for the read that mostly
 //! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
 
-mod location;
 mod unpack;
 
 use std::collections::BTreeMap;
@@ -24,12 +23,12 @@ use reqwest::header::HeaderMap;
 use tokio::time::{sleep, timeout};
 
 use crate::error::Error;
-use crate::layout::blocking;
+use crate::location::ArchiveLocation;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
+use crate::stream::blocking;
 use crate::web::{BodyCopy, BodyWriter, WebSession, conditions};
 
-pub use location::{ArchiveLocation, ArchiveLocationError};
 pub use unpack::ArchiveFault;
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads

@@ -7,8 +7,8 @@ use oci::{
     shown,
 };
 
-use crate::archive::location::ArchiveLocation;
 use crate::error::Error;
+use crate::location::ArchiveLocation;
 use crate::web::BodyCopy;
 
 /// The reason for which an archive holds no catalog that can be read.

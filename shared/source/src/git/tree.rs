@@ -1,149 +1,220 @@
-//! From the trees of a commit to the files of a catalog.
+//! From the names that git lists to the files of a catalog.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write, sink};
 use std::sync::Arc;
 
-use gix_hash::{Kind as HashKind, ObjectId};
-use gix_object::TreeRefIter;
-use gix_object::tree::{EntryKind, EntryRef};
-use oci::{BlobRef, Budget, FileSink, ImageLimits, LayerScan, LimitExceeded, OverlayState, Root, TreeEntry, shown};
+use oci::{
+    BlobRef, Budget, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, RootState,
+    TreeEntry, UnpackError, shown,
+};
 
-use super::error::{GitFault, ReadStopped};
-use super::pack::PackObjects;
-use super::scan::malformed;
-use crate::web::BodyCopy;
+use super::GitFault;
+use super::program::GitProgram;
+use crate::error::Error;
+use crate::stream::blocking;
 
 /// Start of a pointer file of Git LFS.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
-/// Passes the files below `folder` at a commit to `sink`.
-pub(super) fn read<S: FileSink>(
-    copy: &BodyCopy,
-    commit: &str,
-    folder: &[String],
-    limits: &ImageLimits,
-    sink: S,
-) -> Result<S, ReadStopped> {
-    let mut objects = PackObjects::open(copy.path(), limits)?;
-    let mut tree = objects.tree_of(commit)?;
-    for depth in 0..folder.len() {
-        tree = step(&mut objects, &tree, &folder[..=depth])?;
-    }
-    let root = Root::plain(folder.to_vec());
-    let mut walk = TreeWalk {
-        pack: &copy.blob,
-        limits,
-        passed: 0,
-        held: 0,
-        scan: LayerScan {
-            depth: 0,
-            layer: copy.blob.clone(),
-            root: root.clone(),
-            budget: Arc::new(Budget::new(limits)),
-        },
-        state: OverlayState::new(sink),
-        ahead: Vec::new(),
-    };
-    walk.run(&mut objects, root.path().into_bytes(), tree)?;
-    Ok(walk.state.finish(&root, limits)?)
+/// Length of a line of `git ls-tree` before the path, at most.
+const COLUMN_BYTES: u64 = 128;
+
+/// The reason for which the reading of a commit stopped.
+#[derive(Debug, thiserror::Error)]
+enum ReadStopped {
+    #[error(transparent)]
+    Fault(#[from] GitFault),
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    /// A pipe from or to git that ended.
+    #[error(transparent)]
+    Pipe(#[from] io::Error),
 }
 
-/// Returns the tree of the last component of `path`, which `tree` has to hold.
-fn step(objects: &mut PackObjects, tree: &ObjectId, path: &[String]) -> Result<ObjectId, ReadStopped> {
-    let content = objects.tree(tree)?;
-    let wanted = path.last().map_or("", String::as_str).as_bytes();
-    let path = shown(path.join("/").as_bytes());
-    for entry in TreeRefIter::from_bytes(&content, HashKind::Sha1) {
-        let entry = entry.map_err(malformed)?;
-        if *entry.filename == *wanted {
-            let tree = entry.oid.to_owned();
-            return if entry.mode.is_tree() {
-                Ok(tree)
-            } else {
-                Err(GitFault::NotFolder(path).into())
-            };
-        }
-    }
-    Err(GitFault::NoFolder(path).into())
-}
-
-/// A walk over all trees of a catalog, without recursion: the depth is chosen by others.
-struct TreeWalk<'a, S> {
-    pack: &'a BlobRef,
-    limits: &'a ImageLimits,
-    /// Bytes of all trees and files so far. One object can be used many times.
-    passed: u64,
-    /// Bytes of the paths in `ahead`.
-    held: u64,
-    scan: LayerScan,
-    state: OverlayState<S>,
-    /// Folders that are still to be read.
-    ahead: Vec<(Vec<u8>, ObjectId)>,
-}
-
-impl<S: FileSink> TreeWalk<'_, S> {
-    fn run(&mut self, objects: &mut PackObjects, root: Vec<u8>, tree: ObjectId) -> Result<(), ReadStopped> {
-        self.hold(root, tree)?;
-        while let Some((folder, tree)) = self.ahead.pop() {
-            self.held -= folder.len() as u64;
-            let content = objects.tree(&tree)?;
-            self.count(content.len() as u64)?;
-            for entry in TreeRefIter::from_bytes(&content, HashKind::Sha1) {
-                let entry = entry.map_err(malformed)?;
-                self.scan.budget.count_entry(|| "its files".to_owned())?;
-                self.entry(objects, &folder, &entry)?;
+impl GitProgram<'_> {
+    /// Passes the files below the folder at a fetched commit to `sink`. Two processes list the names and print the files.
+    pub(super) async fn read<S: FileSink + 'static>(&self, commit: &str, pack: &BlobRef, sink: S) -> Result<S, Error> {
+        let limits = self.settings.limits.clone();
+        let root = Root::plain(self.location.folder().to_vec());
+        let (tree, path) = (format!("{commit}^{{commit}}"), root.path());
+        let mut arguments = vec!["ls-tree", "-r", "-t", "-z", "-l", "--full-tree", &tree];
+        arguments.extend([path.as_str()].into_iter().filter(|path| !path.is_empty()));
+        let mut names = self.start(&arguments, 0)?;
+        let mut files = self.start(&["cat-file", "--batch"], 0)?;
+        let gone = || self.location.error(GitFault::Failed("a pipe is closed".to_owned()));
+        let list = names
+            .child
+            .stdout
+            .take()
+            .and_then(|pipe| pipe.into_owned_fd().ok())
+            .ok_or_else(gone)?;
+        let ask = files
+            .child
+            .stdin
+            .take()
+            .and_then(|pipe| pipe.into_owned_fd().ok())
+            .ok_or_else(gone)?;
+        let content = files
+            .child
+            .stdout
+            .take()
+            .and_then(|pipe| pipe.into_owned_fd().ok())
+            .ok_or_else(gone)?;
+        let mut walk = TreeWalk {
+            list: BufReader::new(list.into()),
+            ask: ask.into(),
+            content: BufReader::new(content.into()),
+            pack: pack.clone(),
+            passed: 0,
+            scan: LayerScan {
+                depth: 0,
+                layer: pack.clone(),
+                root,
+                budget: Arc::new(Budget::new(&limits)),
+            },
+            limits,
+            state: OverlayState::new(sink),
+        };
+        let walked = blocking(move || {
+            let walked = walk.run();
+            Ok(walked.and_then(|()| walk.finish()))
+        });
+        match walked.await? {
+            Ok(sink) => {
+                names.end().await.map_err(|fault| self.location.error(fault))?;
+                Ok(sink)
+            }
+            Err(stopped) => {
+                if stopped.is_of_pipe() {
+                    // The process at the other end has said why.
+                    files.end().await.map_err(|fault| self.location.error(fault))?;
+                    names.end().await.map_err(|fault| self.location.error(fault))?;
+                }
+                Err(self.stopped(stopped))
             }
         }
-        Ok(())
     }
 
-    fn entry(&mut self, objects: &mut PackObjects, folder: &[u8], entry: &EntryRef<'_>) -> Result<(), ReadStopped> {
-        let separator: &[u8] = if folder.is_empty() { b"" } else { b"/" };
-        let path = [folder, separator, entry.filename].concat();
-        if !is_name(entry.filename) {
-            return Err(GitFault::Name(shown(&path)).into());
-        }
-        self.scan.budget.check_path(&path, || "its files".to_owned())?;
-        match entry.mode.kind() {
-            EntryKind::Tree => Ok(self.hold(path, entry.oid.to_owned())?),
-            EntryKind::Commit => Err(GitFault::Submodule(shown(&path)).into()),
-            EntryKind::Blob | EntryKind::BlobExecutable => self.file(objects, path, entry.oid.to_owned()),
-            EntryKind::Link => self.link(objects, path, entry.oid.to_owned()),
+    fn stopped(&self, stopped: ReadStopped) -> Error {
+        match stopped {
+            ReadStopped::Fault(fault) => self.location.error(fault),
+            ReadStopped::Pipe(error) => self.location.error(GitFault::Failed(error.to_string())),
+            // The pack is known by the source, not by its digest.
+            ReadStopped::Unpack(UnpackError::Layer { source, .. }) => self.location.error(source.into()),
+            ReadStopped::Unpack(UnpackError::Limit(limit)) | ReadStopped::Limit(limit) => Error::Limit(LimitExceeded {
+                place: format!("{}, {}", self.location, limit.place),
+                ..limit
+            }),
+            ReadStopped::Unpack(other) => other.into(),
         }
     }
+}
 
-    fn file(&mut self, objects: &mut PackObjects, path: Vec<u8>, name: ObjectId) -> Result<(), ReadStopped> {
-        let mut blob = objects.blob(&name)?;
-        self.count(blob.size)?;
-        let start = start(&mut blob.content, LFS_POINTER.len() as u64)?;
-        if start == LFS_POINTER {
-            return Err(GitFault::Lfs(shown(&path)).into());
-        }
-        let entry = TreeEntry::File {
-            size: blob.size,
-            content: &mut start.as_slice().chain(blob.content),
+impl ReadStopped {
+    fn is_of_pipe(&self) -> bool {
+        let Self::Unpack(UnpackError::Layer { source, .. }) = self else {
+            return matches!(self, Self::Pipe(_));
         };
-        Ok(self.scan.apply(&mut self.state, path, entry)?)
+        matches!(source, LayerError::Content { .. })
     }
+}
 
-    fn link(&mut self, objects: &mut PackObjects, path: Vec<u8>, name: ObjectId) -> Result<(), ReadStopped> {
-        let mut blob = objects.blob(&name)?;
-        // One byte more shows that the target is too long.
-        let target = start(&mut blob.content, self.limits.path_bytes.saturating_add(1))?;
-        Ok(self.scan.apply(&mut self.state, path, TreeEntry::Symlink(target))?)
-    }
+/// A walk over the names of all trees of a catalog, in git's order.
+struct TreeWalk<S> {
+    /// Output of `git ls-tree`.
+    list: BufReader<File>,
+    /// Input of `git cat-file`, and its output.
+    ask: File,
+    content: BufReader<File>,
+    pack: BlobRef,
+    limits: ImageLimits,
+    /// Bytes of all names and files so far. One object can be used many times.
+    passed: u64,
+    scan: LayerScan,
+    state: OverlayState<S>,
+}
 
-    fn hold(&mut self, folder: Vec<u8>, tree: ObjectId) -> Result<(), LimitExceeded> {
-        self.held += folder.len() as u64;
-        if self.held > self.limits.tree_bytes {
-            return Err(LimitExceeded {
-                name: "treeBytes",
-                limit: self.limits.tree_bytes,
-                place: "the paths of its folders".to_owned(),
-            });
+impl<S: FileSink> TreeWalk<S> {
+    fn run(&mut self) -> Result<(), ReadStopped> {
+        let place = || "its files".to_owned();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let most = self.limits.path_bytes.saturating_add(COLUMN_BYTES);
+            (&mut self.list).take(most).read_until(0, &mut line)?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            self.scan.budget.count_entry(place)?;
+            self.count(line.len() as u64)?;
+            let is_whole = line.pop_if(|last| *last == 0).is_some();
+            let tab = line.iter().position(|byte| *byte == b'\t');
+            let (columns, path) = line.split_at(tab.ok_or_else(|| io::Error::from(ErrorKind::UnexpectedEof))?);
+            let path = &path[1..];
+            self.scan.budget.check_path(path, place)?;
+            if !is_whole {
+                return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
+            }
+            let columns = String::from_utf8_lossy(columns).into_owned();
+            let path = path.to_vec();
+            if !path.split(|byte| *byte == b'/').all(is_name) {
+                return Err(GitFault::Name(shown(&path)).into());
+            }
+            self.entry(&columns, path)?;
         }
-        self.ahead.push((folder, tree));
-        Ok(())
+    }
+
+    fn entry(&mut self, columns: &str, path: Vec<u8>) -> Result<(), ReadStopped> {
+        let mut columns = columns.split_ascii_whitespace();
+        let (mode, kind, object) = (columns.next(), columns.next(), columns.next().unwrap_or_default());
+        match (mode, kind) {
+            (_, Some("tree")) => Ok(self.scan.apply(&mut self.state, path, TreeEntry::Folder)?),
+            (_, Some("commit")) => Err(GitFault::Submodule(shown(&path)).into()),
+            (Some("120000"), Some("blob")) => self.file(object, path, true),
+            (_, Some("blob")) => self.file(object, path, false),
+            _ => Err(io::Error::from(ErrorKind::InvalidData).into()),
+        }
+    }
+
+    fn file(&mut self, object: &str, path: Vec<u8>, is_link: bool) -> Result<(), ReadStopped> {
+        let size = self.ask(object)?;
+        self.count(size)?;
+        let start_bytes = if is_link {
+            size.min(self.limits.path_bytes.saturating_add(1))
+        } else {
+            size.min(LFS_POINTER.len() as u64)
+        };
+        let mut start = Vec::new();
+        (&mut self.content).take(start_bytes).read_to_end(&mut start)?;
+        let mut rest = (&mut self.content).take(size - start.len() as u64);
+        if is_link {
+            self.scan.apply(&mut self.state, path, TreeEntry::Symlink(start))?;
+        } else if start == LFS_POINTER {
+            return Err(GitFault::Lfs(shown(&path)).into());
+        } else {
+            let content = &mut start.as_slice().chain(&mut rest);
+            self.scan
+                .apply(&mut self.state, path, TreeEntry::File { size, content })?;
+        }
+        io::copy(&mut rest, &mut sink())?;
+        // The line ends after the content.
+        Ok(self.content.read_exact(&mut [0])?)
+    }
+
+    /// Asks for a file. Returns its size; its content follows.
+    fn ask(&mut self, object: &str) -> Result<u64, ReadStopped> {
+        writeln!(self.ask, "{object}")?;
+        let mut head = String::new();
+        (&mut self.content).take(COLUMN_BYTES).read_line(&mut head)?;
+        let size = head
+            .trim_end()
+            .strip_prefix(object)
+            .and_then(|rest| rest.strip_prefix(" blob "));
+        let size = size.and_then(|size| size.parse().ok());
+        Ok(size.ok_or_else(|| io::Error::other(format!("no file but {}", shown(head.as_bytes()))))?)
     }
 
     fn count(&mut self, bytes: u64) -> Result<(), LimitExceeded> {
@@ -159,15 +230,18 @@ impl<S: FileSink> TreeWalk<'_, S> {
         }
         Ok(())
     }
-}
 
-fn start(content: &mut dyn Read, length: u64) -> Result<Vec<u8>, GitFault> {
-    let mut start = Vec::new();
-    content.take(length).read_to_end(&mut start).map_err(malformed)?;
-    Ok(start)
+    fn finish(self) -> Result<S, ReadStopped> {
+        let path = self.scan.root.path();
+        match self.state.root() {
+            RootState::Missing if !path.is_empty() => Err(GitFault::NoFolder(shown(path.as_bytes())).into()),
+            RootState::NotDirectory => Err(GitFault::NotFolder(shown(path.as_bytes())).into()),
+            RootState::Missing | RootState::Directory => Ok(self.state.finish(&self.scan.root, &self.limits)?),
+        }
+    }
 }
 
 /// Returns true for a name that a checkout can have. Git itself refuses the others.
 fn is_name(name: &[u8]) -> bool {
-    !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git") && !name.contains(&b'/')
+    !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git")
 }

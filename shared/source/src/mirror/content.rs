@@ -6,8 +6,8 @@ use model::{Current, Sha256};
 use oci::{Budget, ContentReader, Digest, DigestHasher, FileSink, ImageLimits, LayerError, LimitExceeded, decompress};
 
 use crate::error::Error;
-use crate::layers::ChannelReader;
 use crate::mirror::{MirrorError, MirrorLocation};
+use crate::stream::ChannelReader;
 
 /// Path of the one file that a sink gets.
 const FILE: &str = "all.json";

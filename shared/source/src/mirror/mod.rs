@@ -26,10 +26,9 @@ use trust::TrustError;
 
 use crate::blob_source::BlobCheck;
 use crate::error::Error;
-use crate::layers::{CHUNKS_AHEAD, ChannelReader};
-use crate::layout::blocking;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
+use crate::stream::{CHUNKS_AHEAD, ChannelReader, blocking};
 use crate::web::{WebSession, conditions};
 use content::{ExpectedLines, content_digest};
 

@@ -2,8 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-#[cfg(feature = "git")]
-use std::path::Path;
 
 use bytes::Bytes;
 use oci::{BlobRef, DigestHasher, LimitExceeded};
@@ -12,10 +10,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::download::permits_for;
+use crate::download::give_back;
 use crate::error::Error;
-use crate::layers::CHUNKS_AHEAD;
 use crate::settings::SourceSettings;
+use crate::stream::CHUNKS_AHEAD;
 
 /// Size of the buffer of a reader. Large enough for few system calls.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -47,12 +45,6 @@ impl BodyCopy {
             source,
         })?;
         Ok(BufReader::with_capacity(BUFFER_BYTES, file))
-    }
-
-    /// Returns the path of the file.
-    #[cfg(feature = "git")]
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
     }
 }
 
@@ -101,8 +93,7 @@ impl BodyWriter {
         } = self;
         drop(to);
         let (file, blob) = writing.await.map_err(Error::Task)??;
-        let unused = space.num_permits().saturating_sub(permits_for(blob.size));
-        drop(space.split(unused));
+        give_back(&mut space, blob.size);
         Ok(BodyCopy {
             file,
             blob,
@@ -112,13 +103,13 @@ impl BodyWriter {
 }
 
 /// Maximum size of a body, with the name of the limit that decides it.
-struct SizeLimit {
+pub(crate) struct SizeLimit {
     name: &'static str,
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl SizeLimit {
-    fn of(settings: &SourceSettings) -> Self {
+    pub(crate) fn of(settings: &SourceSettings) -> Self {
         let (image, space) = (settings.limits.compressed_bytes, settings.download_space.share());
         if space < image {
             let name = "downloadBytes";
@@ -129,7 +120,7 @@ impl SizeLimit {
         }
     }
 
-    fn check(&self, bytes: u64, place: &str) -> Result<(), Error> {
+    pub(crate) fn check(&self, bytes: u64, place: &str) -> Result<(), Error> {
         if bytes <= self.bytes {
             return Ok(());
         }

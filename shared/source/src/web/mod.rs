@@ -29,7 +29,7 @@ use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::settings::SourceSettings;
 
-pub(crate) use copy::{BodyCopy, BodyWriter};
+pub(crate) use copy::{BodyCopy, BodyWriter, SizeLimit};
 pub use error::{WebFailure, WebFault};
 pub(crate) use validator::conditions;
 
@@ -81,15 +81,7 @@ impl WebSession {
         let asks = |name| request.headers.contains_key(name);
         let is_conditional = asks(IF_NONE_MATCH) || asks(IF_MODIFIED_SINCE);
         let is_partial = asks(RANGE);
-        let request = match self.login.as_ref().map(|login| &login.secret) {
-            // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
-            Some(Secret::Password { user, password }) => request.with_basic_auth(user, password),
-            Some(Secret::IdentityToken(token)) => request.with_bearer_auth(token),
-            None => request,
-        };
-        // The file for this one host wins over a credential file for all.
-        let mut request = request;
-        request.credentials.extend(self.fields.clone());
+        let request = self.authorize(request);
         let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
         let response = self.fetcher.follow(&home, &request).await;
         let response = response.map_err(|failed| self.fetch_failed(failed))?;
@@ -110,6 +102,38 @@ impl WebSession {
             status => {
                 let error = FetchError::from_status(status, response.headers());
                 Err(self.failed_at(&response, error))
+            }
+        }
+    }
+
+    /// Adds the credentials for the configured server.
+    fn authorize(&self, request: RequestSpec) -> RequestSpec {
+        let mut request = match self.login.as_ref().map(|login| &login.secret) {
+            // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
+            Some(Secret::Password { user, password }) => request.with_basic_auth(user, password),
+            Some(Secret::IdentityToken(token)) => request.with_bearer_auth(token),
+            None => request,
+        };
+        // The file for this one host wins over a credential file for all.
+        request.credentials.extend(self.fields.clone());
+        request
+    }
+
+    /// Returns the header fields with credentials, for a program that sends requests itself.
+    pub(crate) fn credential_fields(&self) -> HeaderMap {
+        self.authorize(RequestSpec::default()).credentials
+    }
+
+    /// Repeats `attempt` until it succeeds, fails for good or has no attempt left.
+    pub(crate) async fn with_retries<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let mut waits = self.retry_waits();
+        loop {
+            match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(error) => self.pause(&mut waits, error).await?,
             }
         }
     }

@@ -7,7 +7,6 @@ mod auth;
 mod disk;
 mod download;
 mod faults;
-#[cfg(feature = "git")]
 mod git;
 mod hostile_registry;
 mod images;

@@ -103,6 +103,8 @@ impl GitRepo {
             }
         }
         entries.extend(folders.iter().map(|(name, files)| ("40000", *name, self.folder(files))));
+        // In git's order: a folder sorts as if it ended in a slash.
+        entries.sort_by_key(|(mode, name, _)| format!("{name}{}", if *mode == "40000" { "/" } else { "" }));
         let entries: Vec<_> = entries
             .iter()
             .map(|(mode, name, object)| (*mode, *name, object.as_str()))
@@ -205,7 +207,7 @@ impl RepoState {
             .collect();
         let mut answer = Vec::new();
         for (name, (object, attributes)) in &self.refs {
-            if prefixes.iter().any(|(_, prefix)| name.starts_with(prefix)) {
+            if prefixes.is_empty() || prefixes.iter().any(|(_, prefix)| name.starts_with(prefix)) {
                 answer.extend(packet(format!("{object} {name}{attributes}\n").as_bytes()));
             }
         }

