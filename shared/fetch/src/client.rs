@@ -74,8 +74,6 @@ struct Pools {
 struct ClientKind {
     is_plain: bool,
     nearest: AddressScope,
-    /// Shows the certificate of this client.
-    is_certified: bool,
 }
 
 impl Fetcher {
@@ -84,14 +82,14 @@ impl Fetcher {
     /// # Errors
     /// CA bundles or proxies that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
-        let pools = Pools::new(&settings, &settings.ca_files)?;
+        let pools = Pools::new(&settings.ca_files)?;
         let shared = SharedClients {
             settings,
             pools: Mutex::new(pools),
             environment: Matcher::from_system(),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
-        let tls = tls::config(RootCertStore::empty(), shared.settings.client_certificate.as_ref())?;
+        let tls = tls::config(RootCertStore::empty())?;
         shared.build(tls, AddressScope::Machine)?;
         Ok(Self {
             shared: Arc::new(shared),
@@ -111,7 +109,7 @@ impl Fetcher {
     /// CA bundles that cannot be used.
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), FetchSettingsError> {
         // Without the clients, whose idle connections were made with the certificates before.
-        let pools = Pools::new(&self.shared.settings, ca_files)?;
+        let pools = Pools::new(ca_files)?;
         *self.shared.pools() = pools;
         Ok(())
     }
@@ -122,7 +120,7 @@ impl Fetcher {
     /// CA files that cannot be read any more.
     pub fn ca_bundle(&self) -> io::Result<Vec<u8>> {
         let ca_files = self.shared.pools().ca_files.clone();
-        tls::bundle(&ca_files, self.settings().ca_pem.as_deref())
+        tls::bundle(&ca_files)
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -194,7 +192,7 @@ impl Fetcher {
         is_home: bool,
     ) -> Result<FetchResponse, FailedFetch> {
         self.traffic.requests.fetch_add(1, Ordering::Relaxed);
-        let client = self.shared.client(&target.url, target.nearest, is_home);
+        let client = self.shared.client(&target.url, target.nearest);
         let mut builder = client
             .request(request.method.clone(), target.url.clone())
             .headers(request.headers.clone());
@@ -247,10 +245,10 @@ impl TrafficCounter {
 }
 
 impl Pools {
-    fn new(settings: &FetchSettings, ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
+    fn new(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
         Ok(Self {
             ca_files: ca_files.to_vec(),
-            own_roots: tls::roots(ca_files, settings.ca_pem.as_deref())?,
+            own_roots: tls::roots(ca_files)?,
             roots: None,
             clients: BTreeMap::new(),
         })
@@ -259,7 +257,7 @@ impl Pools {
 
 impl SharedClients {
     /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
-    fn client(&self, url: &Url, nearest: AddressScope, is_home: bool) -> Client {
+    fn client(&self, url: &Url, nearest: AddressScope) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
         let nearest = if self.is_proxied(url) {
             AddressScope::Machine
@@ -267,16 +265,7 @@ impl SharedClients {
             nearest
         };
         let is_plain = url.scheme() == "http";
-        let certificate = self
-            .settings
-            .client_certificate
-            .as_ref()
-            .filter(|_| is_home && !is_plain);
-        let kind = ClientKind {
-            is_plain,
-            nearest,
-            is_certified: certificate.is_some(),
-        };
+        let kind = ClientKind { is_plain, nearest };
         let Pools {
             own_roots,
             roots,
@@ -290,7 +279,7 @@ impl SharedClients {
                 let with_system = || tls::with_system_roots(own_roots.clone());
                 roots.get_or_insert_with(with_system).clone()
             };
-            let tls = tls::config(roots, certificate);
+            let tls = tls::config(roots);
             tls.and_then(|tls| self.build(tls, nearest))
                 .expect("`new` has built a client from these settings")
         });

@@ -24,4 +24,4 @@ pub use request::RequestSpec;
 pub use response::{FetchResponse, ResumableBody};
 pub use retry::{RetrySchedule, RetryWaits, retry_after};
 pub use scope::AddressScope;
-pub use settings::{ClientCertificate, FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy};
+pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy};

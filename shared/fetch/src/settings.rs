@@ -12,10 +12,6 @@ use crate::retry::RetrySchedule;
 pub struct FetchSettings {
     /// PEM bundles to trust besides the system's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured). Default: none.
     pub ca_files: Vec<PathBuf>,
-    /// PEM certificates to trust besides those of `ca_files`, for settings that do not come from files. Default: none.
-    pub ca_pem: Option<Vec<u8>>,
-    /// Certificate that is shown to the first server of a request, and to none that it redirects to. Default: none.
-    pub client_certificate: Option<ClientCertificate>,
     /// Hosts that may be asked over plain HTTP. Default: none, not even loopback.
     pub plain_http: PlainHttp,
     /// Hosts (`host` for any port, or `host:port`) on private or loopback addresses that redirects and token realms may
@@ -35,15 +31,6 @@ pub struct FetchSettings {
     pub user_agent: String,
     /// Name resolution. Only tests change it.
     pub network: Network,
-}
-
-/// A certificate of this client, in PEM.
-#[derive(Clone)]
-pub struct ClientCertificate {
-    /// The certificate, and those of the authorities between it and the root.
-    pub chain: Vec<u8>,
-    /// Private key of the certificate.
-    pub key: Vec<u8>,
 }
 
 /// Hosts that may be asked over plain HTTP.
@@ -90,15 +77,6 @@ pub enum FetchSettingsError {
     /// The CA bundle has no certificate.
     #[error("the CA bundle {path} holds no usable certificate", path = .0.display())]
     NoCertificate(PathBuf),
-    /// The certificates of authorities in memory cannot be read, or there is none.
-    #[error("the certificates of authorities are not PEM, or there is none")]
-    CaPem,
-    /// The certificate of this client, or its key, cannot be read. The library's error may quote the key.
-    #[error("the client certificate or its private key is not PEM, or is missing")]
-    ClientPem,
-    /// The certificate of this client cannot be used.
-    #[error("the client certificate and its private key cannot be used")]
-    ClientCertificate(#[source] rustls::Error),
     /// The proxy's URL cannot be parsed.
     #[error("the proxy is not a URL")]
     Proxy(#[source] reqwest::Error),
@@ -114,8 +92,6 @@ impl Default for FetchSettings {
     fn default() -> Self {
         Self {
             ca_files: Vec::new(),
-            ca_pem: None,
-            client_certificate: None,
             plain_http: PlainHttp::default(),
             internal_hosts: Vec::new(),
             connect_timeout: Duration::from_secs(10),
@@ -168,13 +144,6 @@ fn is_listed(list: &[String], host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let matches = |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
     list.iter().any(matches)
-}
-
-/// Prints nothing of the key.
-impl fmt::Debug for ClientCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientCertificate").finish_non_exhaustive()
-    }
 }
 
 /// Prints the kind only: a proxy's URL may hold a password.

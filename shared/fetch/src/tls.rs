@@ -8,47 +8,24 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::settings::{ClientCertificate, FetchSettingsError};
+use crate::settings::FetchSettingsError;
 
 /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
-pub(crate) fn config(
-    roots: RootCertStore,
-    client: Option<&ClientCertificate>,
-) -> Result<ClientConfig, FetchSettingsError> {
+pub(crate) fn config(roots: RootCertStore) -> Result<ClientConfig, FetchSettingsError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
-    let builder = builder.with_root_certificates(roots);
-    let Some(client) = client else {
-        return Ok(builder.with_no_client_auth());
-    };
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&client.chain).collect();
-    let key = PrivateKeyDer::from_pem_slice(&client.key);
-    let (Ok(chain), Ok(key)) = (chain, key) else {
-        return Err(FetchSettingsError::ClientPem);
-    };
-    if chain.is_empty() {
-        return Err(FetchSettingsError::ClientPem);
-    }
-    let config = builder.with_client_auth_cert(chain, key);
-    config.map_err(FetchSettingsError::ClientCertificate)
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Reads the operator's own CA certificates.
-pub(crate) fn roots(ca_files: &[PathBuf], ca_pem: Option<&[u8]>) -> Result<RootCertStore, FetchSettingsError> {
+pub(crate) fn roots(ca_files: &[PathBuf]) -> Result<RootCertStore, FetchSettingsError> {
     let mut roots = RootCertStore::empty();
     for path in ca_files {
         add_bundle(&mut roots, path)?;
-    }
-    if let Some(pem) = ca_pem {
-        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-        let read = read.ok().filter(|read| !read.is_empty());
-        for certificate in read.ok_or(FetchSettingsError::CaPem)? {
-            roots.add(certificate).map_err(|_| FetchSettingsError::CaPem)?;
-        }
     }
     Ok(roots)
 }
@@ -66,13 +43,12 @@ pub(crate) fn with_system_roots(mut roots: RootCertStore) -> RootCertStore {
 }
 
 /// Returns the operator's own and the system's CA certificates as one bundle.
-pub(crate) fn bundle(ca_files: &[PathBuf], ca_pem: Option<&[u8]>) -> io::Result<Vec<u8>> {
+pub(crate) fn bundle(ca_files: &[PathBuf]) -> io::Result<Vec<u8>> {
     let mut bundle = Vec::new();
     for path in ca_files {
         bundle.extend(fs::read(path)?);
         bundle.push(b'\n');
     }
-    bundle.extend_from_slice(ca_pem.unwrap_or_default());
     for certificate in rustls_native_certs::load_native_certs().certs {
         bundle.extend_from_slice(b"\n-----BEGIN CERTIFICATE-----\n");
         // Lines of the length that RFC 7468 asks for.

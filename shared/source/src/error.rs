@@ -11,7 +11,6 @@ use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError
 use crate::archive::ArchiveFault;
 use crate::auth::CredentialsError;
 use crate::git::GitFault;
-use crate::mirror::MirrorError;
 use crate::registry::{RegistryFailure, RegistryFault};
 use crate::web::WebFailure;
 
@@ -48,14 +47,6 @@ pub enum Error {
         repository: String,
         /// The underlying error, which the chain prints after this one.
         source: GitFault,
-    },
-    /// The state of another mirror is malformed, not trusted or has changed.
-    #[error("{mirror}")]
-    Mirror {
-        /// The source as it is configured.
-        mirror: String,
-        /// The underlying error, which the chain prints after this one.
-        source: MirrorError,
     },
     /// The image holds no catalog that can be read.
     #[error(transparent)]
@@ -95,7 +86,7 @@ pub enum Error {
     /// Bytes do not have the digest that they were requested by.
     #[error("{what} has digest {actual}, expected {expected}")]
     Digest {
-        /// Kind of the blob: `manifest`, `config`, `layer`, `signature`, or a part of another mirror.
+        /// Kind of the blob: `manifest`, `config`, `layer` or `signature`.
         what: &'static str,
         /// The digest by which the bytes were requested.
         expected: Digest,
@@ -164,7 +155,6 @@ impl Error {
             Self::Image(_)
             | Self::Archive { .. }
             | Self::Git { .. }
-            | Self::Mirror { .. }
             | Self::Layer { .. }
             | Self::Link { .. }
             | Self::Limit(_)

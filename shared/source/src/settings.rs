@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use fetch::{FetchSettings, HeaderFiles};
 use oci::ImageLimits;
-use trust::Trust;
 
 use crate::auth::Logins;
 use crate::download::DownloadSpace;
@@ -20,7 +19,7 @@ pub struct SourceSettings {
     pub auth_files: Vec<PathBuf>,
     /// Credentials in memory, asked before the files. While there are some, the default files are not read.
     pub logins: Logins,
-    /// Header fields for web servers, by host: archives and other mirrors. Registries use credential files alone. Default: none.
+    /// Header fields for web servers, by host: archives and git repositories. Registries use credential files alone. Default: none.
     pub header_files: HeaderFiles,
     /// Mirrors of registries, and registries that must not be asked. Default: none.
     pub rules: RegistryRules,
@@ -39,8 +38,6 @@ pub struct SourceSettings {
     pub side_by_side: usize,
     /// Space in the folder for temporary files, for archives. Default: 4 GiB.
     pub download_space: DownloadSpace,
-    /// Keys of which one must have signed what another mirror publishes. Default: none, and signatures are not checked.
-    pub trust: Option<Trust>,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,
 }
@@ -68,7 +65,6 @@ impl Default for SourceSettings {
             registry_wait: None,
             side_by_side: 3,
             download_space: DownloadSpace::default(),
-            trust: None,
             limits: ImageLimits::default(),
         }
     }

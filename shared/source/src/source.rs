@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::grammar;
 use crate::location::{ArchiveLocation, GitLocation, LocationError, is_web_url};
-use crate::mirror::{MirrorLocation, MirrorLocationError};
 
 /// The source of a catalog, as a user writes it.
 ///
@@ -46,8 +45,6 @@ pub enum Source {
     Archive(ArchiveLocation),
     /// `git:https://HOST/PATH[#REF[:PATH]]`, a folder in a git repository. It is read by git(1).
     Git(GitLocation),
-    /// `mirror:https://HOST/catalogs/NAME`, a catalog that another mirror publishes.
-    Mirror(MirrorLocation),
     /// `dir:PATH`, a folder of FBC files.
     Dir(PathBuf),
 }
@@ -58,7 +55,7 @@ pub enum SourceError {
     /// An empty text in place of a source.
     #[error(
         "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
-         mirror:https://HOST/catalogs/NAME, oci:DIR[:TAG] or dir:PATH"
+         oci:DIR[:TAG] or dir:PATH"
     )]
     Empty,
     /// No path after `oci:` or `dir:`.
@@ -78,8 +75,8 @@ pub enum SourceError {
         /// The underlying error, which the chain prints after this one.
         source: oci::DigestError,
     },
-    /// A scheme other than `docker:`, `https:`, `git:`, `mirror:`, `oci:` and `dir:`.
-    #[error("`{0}` has an unknown scheme: write docker://, https://, git:, mirror:, oci: or dir:, or no scheme at all")]
+    /// A scheme other than `docker:`, `https:`, `git:`, `oci:` and `dir:`.
+    #[error("`{0}` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all")]
     Scheme(String),
     /// A URL that does not name an archive.
     #[error("`{text}` is not the URL of an archive: {what}")]
@@ -89,14 +86,9 @@ pub enum SourceError {
         /// The wrong part and the rule for it.
         what: LocationError,
     },
-    /// A text after `mirror:` that does not name a catalog of a mirror.
-    #[error("`{text}` is not a catalog of a mirror: {what}")]
-    Mirror {
-        /// The text as the user has written it, without user, query and fragment.
-        text: String,
-        /// The wrong part and the rule for it.
-        what: MirrorLocationError,
-    },
+    /// A catalog of another mirror, which earlier versions could read.
+    #[error("a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest")]
+    Mirror,
     /// A git repository that cannot be read, such as one over SSH.
     #[error("`{text}` is not a git repository that can be read: {what}")]
     Git {
@@ -125,7 +117,7 @@ impl Source {
                 dir: folder.join(dir),
                 tag,
             },
-            remote @ (Self::Registry { .. } | Self::Archive(_) | Self::Git(_) | Self::Mirror(_)) => remote,
+            remote @ (Self::Registry { .. } | Self::Archive(_) | Self::Git(_)) => remote,
         }
     }
 
@@ -134,7 +126,7 @@ impl Source {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
             Self::Git(location) => location.pinned(),
-            Self::OciLayout { .. } | Self::Archive(_) | Self::Mirror(_) | Self::Dir(_) => None,
+            Self::OciLayout { .. } | Self::Archive(_) | Self::Dir(_) => None,
         }
     }
 }
@@ -149,12 +141,8 @@ impl FromStr for Source {
             Ok(Self::Dir(folder(path, text)?))
         } else if let Some(rest) = text.strip_prefix("oci:") {
             layout(rest, text)
-        } else if let Some(url) = text.strip_prefix("mirror:").filter(|_| !is_port_of(text, "mirror")) {
-            let location = url.parse().map_err(|what| SourceError::Mirror {
-                text: without_secrets(text),
-                what,
-            });
-            Ok(Self::Mirror(location?))
+        } else if text.starts_with("mirror:") && !is_port_of(text, "mirror") {
+            Err(SourceError::Mirror)
         } else if is_git(text) {
             // Other forms than `git:` are not URLs of the web, with their scheme or without.
             let location = text.strip_prefix("git:").unwrap_or_default().parse();
@@ -266,7 +254,6 @@ impl fmt::Display for Source {
                 write!(f, "oci:{}:", dir.display())
             }
             Self::OciLayout { dir, tag: None } => write!(f, "oci:{}", dir.display()),
-            Self::Mirror(location) => write!(f, "{location}"),
             Self::Git(location) => write!(f, "{location}"),
             Self::Archive(location) => write!(f, "{location}"),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
@@ -311,7 +298,6 @@ mod tests {
             "https://example.com/catalog.tar.gz",
             "https://example.com/catalog.tar.gz#configs/a",
             "http://localhost:8080/catalog.tar",
-            "mirror:https://mirror.example/catalogs/demo",
             "git:https://example.com/repo.git#main:configs/a",
             "mirror:5000/cat:v1",
             "git:5000/cat:v1",
@@ -345,13 +331,13 @@ mod tests {
             ("git://a.io/repo", "git:https://HOST/PATH#REF:PATH"),
             ("ssh://git@a.io/repo", "git:https://HOST/PATH#REF:PATH"),
             ("git@a.io:owner/repo", "git:https://HOST/PATH#REF:PATH"),
-            ("git:https://a.io/repo#main:../configs", "leads out of the repository"),
+            ("git:https://a.io/repo#main:../configs", "leads out of it"),
             ("dir:", "dir:PATH"),
             ("oci::tag", "oci:DIR"),
             ("ftp://quay.io/ns/cat:v1", "docker://"),
             ("https://quay.io/ns/cat:v1", "docker://"),
             ("quay.io/ns/cat@sha256:1234", "digest of"),
-            ("mirror:a.io/catalogs/demo", "mirror:https://HOST/catalogs/NAME"),
+            ("mirror:https://a.io/catalogs/demo", "docker://HOST/NAME"),
             ("quay.io/NS/cat:v1", "not an image reference"),
             ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "digest of"),
         ] {
@@ -366,10 +352,8 @@ mod tests {
             "https://robot:hunter2@a.io/c.tar",
             "https://robot:hunter2@x@a.io/c.tar",
             "https://a.io/c.tar?sig=hunter2",
-            "mirror:https://robot:hunter2@a.io/catalogs/demo",
             "git:https://robot:hunter2@a.io/repo#main:configs",
-            "mirror:https://a.io/catalogs/demo?token=hunter2",
-            "mirror:https://a.io/demo#hunter2",
+            "mirror:https://robot:hunter2@a.io/catalogs/demo",
             "https://a.io/c.tar?sig=hunter2#a",
             "https://a.io:bad/c.tar?sig=hunter2",
             "https://robot:hunter2@:bad/c.tar",

@@ -22,7 +22,6 @@ use crate::layers;
 use crate::layout::Layout;
 use crate::location::{ArchiveLocation, GitLocation};
 use crate::manifest::{self, ImageDocument, ImageManifest};
-use crate::mirror::{KnownPointers, MirrorLocation, MirrorRequest};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
@@ -37,7 +36,6 @@ const MAX_INDEXES: usize = 3;
 pub struct Sources {
     client: RegistryClient,
     archives: Archives,
-    pointers: KnownPointers,
     commits: GitCommits,
     settings: Arc<SourceSettings>,
 }
@@ -84,7 +82,6 @@ impl Sources {
         Ok(Self {
             client: RegistryClient::new(&settings)?,
             archives: Archives::default(),
-            pointers: KnownPointers::default(),
             commits: GitCommits::default(),
             settings,
         })
@@ -127,7 +124,6 @@ impl Sources {
         Self {
             client: self.client.clone(),
             archives: self.archives.clone(),
-            pointers: self.pointers.clone(),
             commits: self.commits.clone(),
             settings: Arc::new(settings),
         }
@@ -139,7 +135,7 @@ impl Sources {
     }
 
     /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of
-    /// a commit of git with its folder, of the content of another mirror, or of a folder's files.
+    /// a commit of git with its folder, or of a folder's files.
     /// Sends one HEAD for a tag, two small requests for a branch, and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
     /// [`Self::read`] verifies the digest.
     ///
@@ -161,7 +157,6 @@ impl Sources {
                     Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
                 }
                 Source::Git(location) => self.in_time(Box::pin(self.git(location).resolve())).await,
-                Source::Mirror(location) => self.in_time(Box::pin(self.mirror(location).resolve())).await,
                 Source::Dir(path) => {
                     let path = path.clone();
                     let limits = self.settings.limits.clone();
@@ -187,7 +182,7 @@ impl Sources {
                 let asking = async { self.session_with(reference, version).await?.exists(version).await };
                 self.in_time(asking).await
             }
-            Source::Archive(_) | Source::Git(_) | Source::Mirror(_) => match self.resolve(source).await {
+            Source::Archive(_) | Source::Git(_) => match self.resolve(source).await {
                 Ok(_) => Ok(true),
                 Err(Error::Web(failure)) if matches!(failure.fault, WebFault::NotFound) => Ok(false),
                 Err(error) => Err(error),
@@ -246,7 +241,6 @@ impl Sources {
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
             Source::Archive(location) => return Box::pin(self.archive(location).read(digest, sink)).await,
             Source::Git(location) => return Box::pin(self.git(location).read(digest, sink)).await,
-            Source::Mirror(location) => return Box::pin(self.mirror(location).read(digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest) = (path.clone(), digest.clone());
                 let limits = self.settings.limits.clone();
@@ -338,15 +332,6 @@ impl Sources {
     fn git<'a>(&'a self, location: &'a GitLocation) -> GitRequest<'a> {
         GitRequest {
             commits: &self.commits,
-            fetcher: self.client.fetcher(),
-            settings: &self.settings,
-            location,
-        }
-    }
-
-    fn mirror<'a>(&'a self, location: &'a MirrorLocation) -> MirrorRequest<'a> {
-        MirrorRequest {
-            pointers: &self.pointers,
             fetcher: self.client.fetcher(),
             settings: &self.settings,
             location,

@@ -13,7 +13,7 @@ mod rebuild;
 mod repair;
 mod report;
 
-pub use ::fetch::{ClientCertificate, FetchSettings, FetchSettingsError, header_fields, read_header_file};
+pub use ::fetch::{FetchSettings, FetchSettingsError, header_fields, read_header_file};
 pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, ReceiptCatalog,
     Since, VolumeFile, receipt,

@@ -211,7 +211,6 @@ impl Seeds {
                 "https://quay.io/a:v1",
                 "https://a.io:8443/b/c.tar.gz#d/e f",
                 "http://a.io/c.tar#.",
-                "mirror:https://a.io/b/catalogs/demo",
                 "git:https://a.io/b#main:c",
                 "git:https://a.io/b.git#refs/tags/v1",
                 "git:http://a.io:8080/b/c#:d e",

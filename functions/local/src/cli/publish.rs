@@ -46,7 +46,7 @@ pub(crate) struct PollArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArgs {
-    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `git:https://HOST/PATH[#REF[:PATH]]`, `mirror:https://HOST/catalogs/NAME`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
+    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `git:https://HOST/PATH[#REF[:PATH]]`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
     #[arg(value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Source,
     #[command(flatten)]

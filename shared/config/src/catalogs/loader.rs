@@ -157,7 +157,6 @@ impl ConfigLoader {
         registries::check_files(&self.files.sources, problems);
         let images = SourceSettings {
             limits: limits.image.clone(),
-            trust: keys.trust(),
             ..self.files.sources
         };
         self.problems.none_or(Config {

@@ -10,7 +10,7 @@ use fetch::{Fetcher, Proxy, RequestSpec, authority};
 use oci::{BlobRef, LimitExceeded, shown};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -254,8 +254,7 @@ impl<'a> GitProgram<'a> {
                 GitFault::Failed(error.to_string())
             })
         })?;
-        limit(&child, Resource::Fsize, file_bytes.saturating_add(1));
-        limit(&child, Resource::Data, MEMORY_BYTES);
+        limit(&child, file_bytes.saturating_add(1));
         let message = child.stderr.take().map(|stderr| tokio::spawn(last_lines(stderr)));
         Ok(GitProcess { child, message })
     }
@@ -356,15 +355,22 @@ fn pid(child: &Child) -> Option<Pid> {
     Pid::from_raw(child.id()?.try_into().ok()?)
 }
 
-/// Limits a process and those that it starts from now on.
-fn limit(child: &Child, resource: Resource, most: u64) {
-    let most = Rlimit {
-        current: Some(most),
-        maximum: Some(most),
-    };
-    if let Some(pid) = pid(child) {
-        // A process that has ended needs none.
-        prlimit(Some(pid), resource, most).ok();
+/// Limits a process and those that it starts from now on. Other systems than Linux have only the measurements of the folder.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there is no prlimit"))]
+fn limit(child: &Child, file_bytes: u64) {
+    #[cfg(target_os = "linux")]
+    for (resource, most) in [
+        (rustix::process::Resource::Fsize, file_bytes),
+        (rustix::process::Resource::Data, MEMORY_BYTES),
+    ] {
+        let most = rustix::process::Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        if let Some(pid) = pid(child) {
+            // A process that has ended needs none.
+            rustix::process::prlimit(Some(pid), resource, most).ok();
+        }
     }
 }
 

@@ -15,17 +15,14 @@ mod validator;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, ResumableBody, RetryWaits,
-    SentSecrets, Traffic, authority,
+    FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, RetryWaits, SentSecrets, Traffic,
+    authority,
 };
-use oci::{ImageLimits, LimitExceeded};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
 use crate::auth::{self, Login, Secret};
-use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::settings::SourceSettings;
 
@@ -71,16 +68,10 @@ impl WebSession {
         self.send(url, request).await
     }
 
-    /// Makes one attempt to get the rest of a body that broke.
-    pub(crate) async fn get_rest(&self, url: &Url, body: &ResumableBody) -> Result<FetchResponse, Error> {
-        self.send(url, body.request_rest(RequestSpec::default())).await
-    }
-
     /// Makes one attempt at any other request.
     pub(crate) async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
         let asks = |name| request.headers.contains_key(name);
         let is_conditional = asks(IF_NONE_MATCH) || asks(IF_MODIFIED_SINCE);
-        let is_partial = asks(RANGE);
         let request = self.authorize(request);
         let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
         let response = self.fetcher.follow(&home, &request).await;
@@ -90,7 +81,6 @@ impl WebSession {
                 Err(self.failed_at(&response, WebFault::WebPage))
             }
             StatusCode::OK => Ok(response),
-            StatusCode::PARTIAL_CONTENT if is_partial => Ok(response),
             StatusCode::NOT_MODIFIED if is_conditional => Ok(response),
             StatusCode::UNAUTHORIZED if response.is_home => Err(self.failed(WebFault::Unauthorized {
                 login: self.login_origin(),
@@ -136,21 +126,6 @@ impl WebSession {
                 Err(error) => self.pause(&mut waits, error).await?,
             }
         }
-    }
-
-    /// Reads a whole body of at most `manifestBytes`. `place` names it.
-    pub(crate) async fn document(
-        &self,
-        response: FetchResponse,
-        limits: &ImageLimits,
-        place: String,
-    ) -> Result<Bytes, Error> {
-        let NamedLimit { name, bytes: limit } = NamedLimit::manifest(limits);
-        let read = response.bytes(limit).await;
-        read.map_err(|failed| match failed.error {
-            FetchError::TooLarge { limit } => Error::Limit(LimitExceeded { name, limit, place }),
-            _ => self.fetch_failed(failed),
-        })
     }
 
     /// Returns the waits between the attempts of one request.

@@ -13,7 +13,6 @@ mod images;
 mod kit;
 mod layers;
 mod limits;
-mod mirror;
 mod mirrored;
 mod push;
 mod signatures;
