@@ -5,10 +5,11 @@ use std::{
     io,
 };
 
+use olm::VersionRange;
 use semver::Version;
 
 use crate::{
-    Notice, PackageLines, VersionRange,
+    Notice, PackageLines,
     requirements::{BundleDependencies, Constraint, ConstraintList, Gvk, RequiredPackage, for_each_bundle},
 };
 

@@ -6,11 +6,11 @@ use std::{
     io,
 };
 
-use olm::Channel;
+use olm::{Channel, VersionRange};
 
 use crate::{
     ComposeError, Decision, Kept, PackageLines, PackageSelection, PackageSource, SelectedBundle, SelectedPackage,
-    Selection, VersionRange,
+    Selection,
     dependencies::Dependencies,
     input::NamedCatalog,
     kept_channel::{self, KeptEntries},

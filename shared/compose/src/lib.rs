@@ -15,7 +15,6 @@ mod requirements;
 mod rewrite;
 mod select;
 mod selection;
-mod version_range;
 
 pub use compose::{ComposeError, ComposedContent, ComposedPackage, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
@@ -26,4 +25,3 @@ pub use input::{PackageSource, ReadError};
 pub use lines::{PackageLines, ReadSeek};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
-pub use version_range::{VersionRange, VersionRangeError};

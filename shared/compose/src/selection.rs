@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 
+use olm::VersionRange;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::{SelectError, VersionRange};
+use crate::SelectError;
 
 /// Selection of packages, channels and bundles of one catalog, with the meaning of an oc-mirror v2 ImageSetConfiguration.
 ///

@@ -12,6 +12,7 @@ mod reference;
 mod required_images;
 mod search;
 mod validate;
+mod version;
 
 pub use changed_shards::{ChangedShard, changed_shards};
 pub use changes::{
@@ -30,3 +31,4 @@ pub use search::{
     SearchQuery, SearchRecord, SearchRecorder, SearchResults,
 };
 pub use validate::{RULES_VERSION, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
+pub use version::{VersionRange, VersionRangeError};

@@ -3,8 +3,8 @@ use super::{
     image::reference_error,
     quoted,
     value::Value,
-    version::{has_build, is_release, is_version},
 };
+use crate::version::{is_release, parse_version};
 
 /// Content of an `olm.bundle` that is compared with other documents.
 pub(crate) struct BundleFacts {
@@ -96,7 +96,7 @@ fn check_version(package: &str, property: &Value<'_>, place: Place<'_>, report: 
     if named != package {
         report.add(Rule::PackagePropertyDiffers, place, &quoted(named));
     }
-    let is_version = is_version(version);
+    let is_version = parse_version(version).is_some();
     if !is_version {
         report.add(Rule::VersionInvalid, place, &quoted(version));
     }
@@ -107,7 +107,7 @@ fn check_version(package: &str, property: &Value<'_>, place: Place<'_>, report: 
         report.add(Rule::ReleaseInvalid, place, &quoted(release));
         return None;
     }
-    if has_build(version) {
+    if version.contains('+') {
         report.add(Rule::ReleaseWithBuild, place, &quoted(version));
     }
     let full = format!("{version}-{release}");

@@ -1,13 +1,15 @@
 use std::collections::{BTreeSet, HashSet};
 
-use crate::graph::{ChannelGraph, GraphEntry, GraphFault};
+use crate::{
+    VersionRange,
+    graph::{ChannelGraph, GraphEntry, GraphFault},
+};
 
 use super::{
     Place, Report, Rule, quoted,
     schemas::{CHANNEL, META},
     shape::decode,
     value::{Value, ValueBudget},
-    version::is_range,
 };
 
 /// Maximum number of names in the text of one finding.
@@ -72,7 +74,7 @@ impl<'a> ChannelFacts<'a> {
                 report.add(Rule::EntrySkipEmpty, place, "");
             }
             let skip_range = value.text("skipRange");
-            if !skip_range.is_empty() && !is_range(skip_range) {
+            if !skip_range.is_empty() && skip_range.parse::<VersionRange>().is_err() {
                 report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));
             }
         }

@@ -10,7 +10,6 @@ mod rule;
 mod schemas;
 mod shape;
 mod value;
-mod version;
 
 use std::{collections::BTreeMap, mem};
 

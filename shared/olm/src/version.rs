@@ -1,0 +1,300 @@
+//! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses ranges that blang accepts
+//! and the reverse, so it cannot read them in its place.
+
+use std::{cmp::Ordering, fmt, str::FromStr};
+
+use semver::{Prerelease, Version};
+use serde::{Deserialize, Serialize};
+
+/// Maximum length of a release, in bytes.
+const RELEASE_MAX: usize = 20;
+
+/// Range of versions, by the rules of blang/semver: `>=1.0.0 <2.0.0 || 3.x`.
+///
+/// Pre-releases are compared like other versions, and build metadata is not compared.
+///
+/// ```
+/// use catalog_mirror_olm::VersionRange;
+///
+/// let range: VersionRange = ">=1.2.x !=1.3.x".parse()?;
+/// assert!(range.contains(&"1.4.0".parse().unwrap()));
+/// assert!(!range.contains(&"1.3.7".parse().unwrap()));
+/// # Ok::<(), catalog_mirror_olm::VersionRangeError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct VersionRange {
+    text: String,
+    /// Alternatives, of which one must hold as a whole.
+    any_of: Vec<Vec<Comparison>>,
+}
+
+/// One condition: a wildcard behind `!=` lets the versions below it through, or those above it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Comparison {
+    /// Results of comparing a version with [`Self::version`] that lie in the range.
+    accepted: &'static [Ordering],
+    version: Version,
+}
+
+/// Text that is not a range of versions.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{range:?} is not a range of versions such as \">=1.0.0 <2.0.0\": {problem}")]
+pub struct VersionRangeError {
+    range: String,
+    problem: String,
+}
+
+const EQUAL: &[Ordering] = &[Ordering::Equal];
+const LESS: &[Ordering] = &[Ordering::Less];
+const AT_MOST: &[Ordering] = &[Ordering::Less, Ordering::Equal];
+const AT_LEAST: &[Ordering] = &[Ordering::Greater, Ordering::Equal];
+const GREATER: &[Ordering] = &[Ordering::Greater];
+const OTHER: &[Ordering] = &[Ordering::Less, Ordering::Greater];
+
+/// Reads a version: three numbers, then optionally a pre-release and build metadata.
+pub(crate) fn parse_version(text: &str) -> Option<Version> {
+    let version = Version::parse(text).ok()?;
+    has_small_numbers(&version.pre).then_some(version)
+}
+
+/// Returns true for the release of a bundle: the identifiers of a pre-release.
+pub(crate) fn is_release(text: &str) -> bool {
+    let pre = Prerelease::new(text).ok().filter(|pre| !pre.is_empty());
+    text.len() <= RELEASE_MAX && pre.is_some_and(|pre| has_small_numbers(&pre))
+}
+
+/// Returns true if all numbers of a pre-release have 64 bits, as blang demands.
+fn has_small_numbers(pre: &str) -> bool {
+    let mut numbers = pre.split('.').filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    pre.is_empty() || numbers.all(|number| number.parse::<u64>().is_ok())
+}
+
+impl VersionRange {
+    /// Returns the range between two versions, both included, or `None` without a bound.
+    pub fn between(min: Option<&Version>, max: Option<&Version>) -> Option<Self> {
+        let bounds = [(">=", AT_LEAST, min), ("<=", AT_MOST, max)].into_iter();
+        let (mut texts, mut all) = (Vec::new(), Vec::new());
+        // Not parsed from the text: blang takes an `x` in a pre-release for a wildcard.
+        for (operator, accepted, version) in bounds {
+            let Some(version) = version.cloned() else { continue };
+            texts.push(format!("{operator}{version}"));
+            all.push(Comparison { accepted, version });
+        }
+        let text = texts.join(" ");
+        let any_of = vec![all];
+        (!text.is_empty()).then_some(Self { text, any_of })
+    }
+
+    /// Returns true if the version lies in the range.
+    pub fn contains(&self, version: &Version) -> bool {
+        let holds = |one: &Comparison| one.accepted.contains(&version.cmp_precedence(&one.version));
+        // blang crashes at an alternative without a comparison; no version is in it here.
+        let mut alternatives = self.any_of.iter().filter(|all| !all.is_empty());
+        alternatives.any(|all| all.iter().all(holds))
+    }
+}
+
+impl FromStr for VersionRange {
+    type Err = VersionRangeError;
+
+    fn from_str(text: &str) -> Result<Self, VersionRangeError> {
+        let any_of = alternatives(&parts(text)).map_err(|problem| VersionRangeError {
+            range: text.to_owned(),
+            problem,
+        })?;
+        let text = text.to_owned();
+        Ok(Self { text, any_of })
+    }
+}
+
+/// Splits at spaces, but not at those after an operator. A part of one character is lost, as in blang.
+fn parts(text: &str) -> Vec<String> {
+    let bytes = text.as_bytes();
+    let mut parts = Vec::new();
+    let (mut start, mut last) = (0, 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte != b' ' {
+            last = *byte;
+        } else if !matches!(last, b'>' | b'<' | b'=') {
+            if start + 1 < at {
+                parts.push(text[start..at].replace(' ', ""));
+            }
+            start = at + 1;
+        }
+    }
+    if start + 1 < bytes.len() {
+        parts.push(text[start..].replace(' ', ""));
+    }
+    parts
+}
+
+fn alternatives(parts: &[String]) -> Result<Vec<Vec<Comparison>>, String> {
+    let ends = [parts.first(), parts.last()];
+    // Two `||` in a row are accepted: the alternative between them has no comparison.
+    if ends.iter().any(|end| end.is_none_or(|end| end == "||")) {
+        return Err("a version is missing".to_owned());
+    }
+    let alternatives = parts.split(|part| part == "||");
+    let read = |parts: &[String]| {
+        let mut all = Vec::new();
+        parts.iter().try_for_each(|part| read_part(part, &mut all)).map(|()| all)
+    };
+    alternatives.map(read).collect()
+}
+
+fn read_part(part: &str, all: &mut Vec<Comparison>) -> Result<(), String> {
+    let Some(at) = part.find(char::is_numeric) else {
+        return Err(format!("{part:?} has no version"));
+    };
+    let (operator, version) = part.split_at(at);
+    let mut add = |accepted, version: &str| {
+        let parsed = parse_version(version).ok_or_else(|| format!("{version:?} is not a version"))?;
+        all.push(Comparison {
+            accepted,
+            version: parsed,
+        });
+        Ok(())
+    };
+    if part.contains('x') {
+        let (low, end) = wildcard(version);
+        return match operator.trim() {
+            ">" => add(AT_LEAST, &end),
+            ">=" => add(AT_LEAST, &low),
+            "<" => add(LESS, &low),
+            "<=" => add(LESS, &end),
+            "" | "=" | "==" => add(AT_LEAST, &low).and_then(|()| add(LESS, &end)),
+            // Both at once, which no version fulfils: blang joins them so, against its own description.
+            "!" | "!=" => add(LESS, &low).and_then(|()| add(AT_LEAST, &end)),
+            // blang drops an unknown operator before an `x`.
+            _ => add(EQUAL, &low),
+        };
+    }
+    let accepted = match operator.trim() {
+        "" | "=" | "==" => EQUAL,
+        "!" | "!=" => OTHER,
+        "<" => LESS,
+        "<=" => AT_MOST,
+        ">" => GREATER,
+        ">=" => AT_LEAST,
+        unknown => return Err(format!("the operator {unknown:?} is not known")),
+    };
+    add(accepted, version)
+}
+
+/// Returns the first version of a wildcard, and the first one after it. blang replaces an `x` by a zero, and counts up the number before
+/// the last `x`; without one there is no end.
+fn wildcard(version: &str) -> (String, String) {
+    let flat = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
+    let low = match flat.split('.').count() {
+        2 => flat + ".0",
+        _ => flat,
+    };
+    let numbers = version.split('.').count();
+    let end = match version.rsplit('.').next() {
+        Some("x") if numbers == 3 => next(&low, 1),
+        Some("x") if numbers == 2 => next(&low, 0),
+        _ => None,
+    };
+    (low, end.unwrap_or_default())
+}
+
+/// Returns the version with one of its numbers counted up.
+fn next(version: &str, number: usize) -> Option<String> {
+    let mut parts: Vec<String> = version.split('.').map(str::to_owned).collect();
+    let part = parts.get_mut(number)?;
+    *part = part.parse::<i64>().ok()?.wrapping_add(1).to_string();
+    Some(parts.join("."))
+}
+
+impl fmt::Display for VersionRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for VersionRange {
+    type Error = VersionRangeError;
+
+    fn try_from(text: String) -> Result<Self, VersionRangeError> {
+        text.parse()
+    }
+}
+
+impl From<VersionRange> for String {
+    fn from(range: VersionRange) -> Self {
+        range.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const VERSIONS: [&str; 8] = [
+        "0.9.0", "1.0.0-rc.1", "1.0.0", "1.2.0", "1.3.0", "2.0.0-rc.1", "2.0.0", "3.1.0",
+    ];
+
+    /// Digits as blang/semver v4.0.0 gives them: 1 for each of [`VERSIONS`] that is in the range.
+    #[rstest]
+    #[case(">=1.0.0 <2.0.0", "00111100")]
+    #[case(">= 1.0.0 < 2.0.0", "00111100")]
+    #[case("<1.0.0 || >2.0.0", "11000001")]
+    #[case("1.2.0", "00010000")]
+    #[case("!=1.2.0", "11101111")]
+    #[case("!1.2.0", "11101111")]
+    #[case("<=1.0.0+a", "11100000")]
+    #[case("1.x", "00111100")]
+    #[case("==1.x", "00111100")]
+    #[case("1.2.x || 3.1.0", "00010001")]
+    #[case(">=1.x", "00111111")]
+    #[case("<2.x", "11111100")]
+    #[case("<=1.x", "11111100")]
+    #[case(">1.x", "00000011")]
+    #[case::both_sides_at_once("!=1.x", "00000000")]
+    #[case::both_sides_at_once("!1.2.x", "00000000")]
+    #[case(">=1.2.x", "00011111")]
+    #[case(">1.2.x", "00001111")]
+    #[case("<1.2.x", "11100000")]
+    #[case("<=1.2.x", "11110000")]
+    #[case::patch_of_zero("1.x.x", "00100000")]
+    #[case::operator_lost("^1.x", "00100000")]
+    #[case::part_of_one_character_lost("1.2.0 <2.0.0 1", "00010000")]
+    // blang crashes for all other versions.
+    #[case::empty_alternative("1.0.0 || || 2.0.0", "00100010")]
+    fn range_contains_what_blang_takes(#[case] range: VersionRange, #[case] expected: &str) {
+        let contains = |text: &str| range.contains(&text.parse().unwrap());
+        let found: String = VERSIONS.iter().map(|text| if contains(text) { '1' } else { '0' }).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[rstest]
+    #[case::empty("", "a version is missing")]
+    #[case::empty_end("1.0.0 ||", "a version is missing")]
+    #[case::empty_start("|| 1.0.0", "a version is missing")]
+    #[case::no_version("x", "a version is missing")]
+    #[case::no_number(">=y", "\">=y\" has no version")]
+    #[case::comma(">= 1.0.0, < 2.0.0", "\"1.0.0,\" is not a version")]
+    #[case::comma_alone("1.0.0,2.0.0", "\"1.0.0,2.0.0\" is not a version")]
+    #[case::caret("^1.0.0", "the operator \"^\" is not known")]
+    #[case::two_numbers(">=1.0", "\"1.0\" is not a version")]
+    #[case::leading_v("<v1.0.0", "the operator \"<v\" is not known")]
+    #[case::letter_before_wildcard("1.y.x", "\"1.y.0\" is not a version")]
+    #[case::no_spaces(">1.0.0||<0.9.9", "\"1.0.0||<0.9.9\" is not a version")]
+    #[case::large_number("1.0.0-99999999999999999999", "\"1.0.0-99999999999999999999\" is not a version")]
+    #[case::no_next_number("9223372036854775807.x", "\"-9223372036854775808.0.0\" is not a version")]
+    fn range_malformed_is_refused(#[case] text: &str, #[case] problem: &str) {
+        assert_eq!(text.parse::<VersionRange>().unwrap_err().problem, problem);
+    }
+
+    #[test]
+    fn between_includes_both_bounds() {
+        let [one, two] = ["1.0.0-x", "2.0.0-x"].map(|text| text.parse::<Version>().unwrap());
+        let range = VersionRange::between(Some(&one), Some(&two)).unwrap();
+        assert_eq!(range.to_string(), ">=1.0.0-x <=2.0.0-x");
+        assert!(range.contains(&one) && range.contains(&two));
+        assert_eq!(VersionRange::between(None, None), None);
+    }
+}
