@@ -44,8 +44,8 @@ catalogs/up/current.json|application/json||public, max-age=60, stale-while-reval
 catalogs/up/status.json|application/json||no-store
 $(jq -r .snapshot.key <<<"$pointer")|application/json|zstd|$immutable
 indexes/sha256/$(jq -r .index.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
-findings/sha256/$(jq -r .findings.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
-search/sha256/$(jq -r .search.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
+facts/sha256/$(jq -r .facts.findings.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
+facts/sha256/$(jq -r .facts.search.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
 graphs/sha256/$(jq -r .graph.sha256 <<<"$snapshot").pb.zst|application/protobuf|zstd|$immutable
 $(jq -r .all.identity.key <<<"$pointer")|application/jsonl||$immutable
 $(jq -r .all.gzip.key <<<"$pointer")|application/jsonl|gzip|$immutable

@@ -28,12 +28,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // Of `publish`, only the names of the catalogs, clocks and counts.
-    ("upkeep", &["model", "publish", "registry", "render", "store"]),
+    ("upkeep", &["model", "publish", "render", "store"]),
     // Of `publish`, only the report of a poll and the difference of two states.
     ("notify", &["fetch", "model", "publish", "store"]),
     (
         "sync",
-        &["fetch", "model", "oci", "publish", "render", "store", "trust", "upkeep"],
+        &[
+            "fetch", "model", "oci", "olm", "publish", "render", "store", "trust", "upkeep",
+        ],
     ),
     // A state is written by `publish` and read here; all below are fronts.
     ("state-reader", &["model", "store", "trust"]),

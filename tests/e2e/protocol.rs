@@ -23,8 +23,7 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
             Key::Object(kind, _) => match kind {
                 model::Kind::Snapshot => "snapshot",
                 model::Kind::Index => "index",
-                model::Kind::Findings => "findings",
-                model::Kind::Search => "search",
+                model::Kind::Facts => "facts",
                 model::Kind::Graph => "graph",
                 model::Kind::All(_) => "all",
                 model::Kind::Package => "shard",
@@ -79,14 +78,14 @@ async fn poll_of_one_changed_package_writes_only_its_objects() {
     let report = site.poll().await;
     assert_eq!(report.changes.changed, ["p4"]);
     // The shard, all.json.zst, all.json.gz, the index, the findings, the graph and the snapshot; then the pointer and the status.
-    // The texts for search are those of before: their put is refused.
+    // The texts for search and the fields are those of before: their puts are refused.
     assert_eq!(report.objects_published, 7 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
-    assert_eq!(written.len() as u64, 10 + catalogs::IMAGE_BLOBS, "{written:?}");
+    assert_eq!(written.len() as u64, 11 + catalogs::IMAGE_BLOBS, "{written:?}");
     assert_eq!(
         kinds(written),
         BTreeSet::from([
-            "current", "status", "snapshot", "index", "findings", "search", "graph", "all", "shard", "blob"
+            "current", "status", "snapshot", "index", "facts", "graph", "all", "shard", "blob"
         ])
     );
     site.is_sound().await;

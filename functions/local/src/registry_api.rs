@@ -12,11 +12,10 @@ use futures_util::{
 };
 use grpc::{Published, PublishedError, PublishedState, ShardChunks};
 use model::{
-    Findings, Kind, Sha256, ShardRef, Snapshot, StoredDocument,
+    Facts, ObjectRef, Sha256, ShardRef, Snapshot, StoredDocument,
     text::{self, chain},
 };
-use olm::RULES_VERSION;
-use publish::{FindingsRecorder, InvalidCatalog};
+use olm::{FINDINGS, FactsBuilder, RecordedShard, Recording, ValidationSummary};
 use reader::{PublishedCatalogs, PublishedState as CatalogState, ReaderError};
 use registry::{GRAPH_BYTES_MAX, Graph, GraphBuilder, PackageRecord, PackageRecorder};
 
@@ -201,12 +200,14 @@ async fn make_graph(
     known: Vec<Graph>,
 ) -> Result<Graph, PublishedError> {
     let snapshot = content.snapshot().await.map_err(unavailable)?;
-    let findings = match snapshot.findings {
+    let findings = match snapshot.facts(FINDINGS.name) {
         Some(object) => read_findings(&catalogs, object).await?,
         None => validate(content.clone(), Arc::clone(&snapshot)).await?,
     };
-    if let Some(invalid) = InvalidCatalog::of(&findings) {
-        let examples = invalid.examples.into_iter().take(FINDINGS_MAX);
+    let damaged = |error: serde_json::Error| PublishedError::Unavailable(error.to_string());
+    let summary = ValidationSummary::of(&findings).map_err(damaged)?;
+    if summary.counts.errors > 0 {
+        let examples = summary.errors.into_iter().take(FINDINGS_MAX);
         return Err(PublishedError::Refused(examples.collect::<Vec<_>>().join("; ")));
     }
     let runtime = tokio::runtime::Handle::current();
@@ -255,18 +256,23 @@ async fn read_record(content: &CatalogState, shard: &ShardRef) -> Result<Package
     })
 }
 
-async fn read_findings(catalogs: &PublishedCatalogs, object: model::ObjectDigest) -> Result<Findings, PublishedError> {
-    let stored = catalogs.object(&object.with_kind(Kind::Findings)).await;
-    let findings = Findings::from_stored(&stored.map_err(unavailable)?);
+async fn read_findings(catalogs: &PublishedCatalogs, object: ObjectRef) -> Result<Facts, PublishedError> {
+    let stored = catalogs.object(&object).await;
+    let findings = Facts::from_stored(&stored.map_err(unavailable)?);
     findings.map_err(|error| PublishedError::Unavailable(chain(&error)))
 }
 
 /// Returns the findings of a state that was published without a validation.
-async fn validate(content: CatalogState, snapshot: Arc<Snapshot>) -> Result<Findings, PublishedError> {
+async fn validate(content: CatalogState, snapshot: Arc<Snapshot>) -> Result<Facts, PublishedError> {
     let runtime = tokio::runtime::Handle::current();
     let work = move || {
-        let found = snapshot.shards().map(|shard| {
-            let mut recorder = FindingsRecorder::new(&shard.name);
+        let mut findings = FactsBuilder::new(FINDINGS);
+        for shard in snapshot.shards() {
+            let mut recorder = (FINDINGS.recorder)(RecordedShard {
+                name: &shard.name,
+                metas: &[],
+                is_yaml: fbc::is_yaml,
+            });
             let read = runtime.block_on(async {
                 let mut chunks = content.shard(shard).await?;
                 while let Some(chunk) = chunks.try_next().await? {
@@ -274,9 +280,12 @@ async fn validate(content: CatalogState, snapshot: Arc<Snapshot>) -> Result<Find
                 }
                 Ok::<(), ReaderError>(())
             });
-            read.map(|()| recorder.finish()).map_err(unavailable)
-        });
-        Findings::collect(RULES_VERSION, found)
+            read.map_err(unavailable)?;
+            if let Recording::Done(part) = recorder.finish() {
+                findings.push(&shard.name, part);
+            }
+        }
+        Ok(findings.finish())
     };
     let validated = tokio::task::spawn_blocking(work).await;
     validated.map_err(|error| PublishedError::Unavailable(error.to_string()))?

@@ -82,10 +82,7 @@ impl Payload {
 
     /// True for documents, which are read as a whole however large they are.
     const fn is_document(object: &ObjectRef) -> bool {
-        matches!(
-            object.kind,
-            Kind::Snapshot | Kind::Index | Kind::Findings | Kind::Search
-        )
+        matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts)
     }
 }
 

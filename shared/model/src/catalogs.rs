@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn serial_grows_with_each_change_and_names_alone_do_not_identify_a_state() {
         let name: CatalogName = "a".parse().unwrap();
-        let older = Catalogs::from_bytes(br#"{"formatVersion":2,"serial":0,"catalogs":["a"]}"#).unwrap();
+        let older = Catalogs::from_bytes(br#"{"formatVersion":3,"serial":0,"catalogs":["a"]}"#).unwrap();
         let mut catalogs = older.clone();
         assert!(!catalogs.add(&name));
         assert_eq!(catalogs, older);

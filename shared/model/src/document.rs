@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{Kind, decode_zstd, encode_zstd};
 
 /// Version of every document format and of the layout of keys. It grows when an older reader would misunderstand.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Compression level of documents that are stored compressed. They are small, so the densest level costs little time,
 /// and every copy of a mirror moves one Snapshot per publication.
@@ -38,7 +38,8 @@ pub enum DocumentError {
         /// Format version that the document states.
         found: u32,
     },
-    /// The document was written by an older program. Format 1 named objects differently, and no program converts it.
+    /// The document was written by an older program. Format 1 named objects differently and format 2 named other documents about the
+    /// packages; no program converts them.
     #[error(
         "the {name} document has format version {found}, which this program no longer reads: use an empty folder or \
          bucket prefix and poll again"
@@ -123,6 +124,24 @@ pub trait StoredDocument: Document {
     }
 }
 
+/// Check of the stored bytes of one kind of documents.
+#[derive(Debug, Clone, Copy)]
+pub struct DocumentCheck {
+    /// Maximum size of the JSON text, in bytes. No valid document is stored with more.
+    pub max_bytes: u64,
+    /// Reads the stored bytes and returns why they are not such a document.
+    pub read: fn(&[u8]) -> Result<(), DocumentError>,
+}
+
+impl DocumentCheck {
+    pub(crate) const fn of<D: StoredDocument>() -> Self {
+        Self {
+            max_bytes: D::MAX_BYTES,
+            read: |bytes| D::from_stored(bytes).map(drop),
+        }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Stamped<'a, T> {
@@ -148,24 +167,27 @@ mod tests {
         let bytes = catalogs.to_bytes();
         assert_eq!(
             String::from_utf8_lossy(&bytes),
-            "{\n  \"formatVersion\": 2,\n  \"serial\": 0,\n  \"catalogs\": [\n    \"a\",\n    \"b\"\n  ]\n}\n"
+            "{\n  \"formatVersion\": 3,\n  \"serial\": 0,\n  \"catalogs\": [\n    \"a\",\n    \"b\"\n  ]\n}\n"
         );
         assert_eq!(Catalogs::from_bytes(&bytes).unwrap(), catalogs);
     }
 
     #[test]
     fn newer_document_is_refused_with_its_version() {
-        let error = Catalogs::from_bytes(br#"{"formatVersion":3,"catalogs":7}"#).unwrap_err();
-        assert!(matches!(error, DocumentError::Newer { found: 3, .. }), "{error}");
+        let error = Catalogs::from_bytes(br#"{"formatVersion":4,"catalogs":7}"#).unwrap_err();
+        assert!(matches!(error, DocumentError::Newer { found: 4, .. }), "{error}");
     }
 
     #[test]
     fn older_document_is_refused_with_what_to_do() {
-        let error = Catalogs::from_bytes(br#"{"formatVersion":1,"catalogs":[]}"#).unwrap_err();
-        assert!(
-            error.to_string().contains("use an empty folder or bucket prefix"),
-            "{error}"
-        );
+        for old in 1..FORMAT_VERSION {
+            let text = format!(r#"{{"formatVersion":{old},"catalogs":[]}}"#);
+            let error = Catalogs::from_bytes(text.as_bytes()).unwrap_err().to_string();
+            assert!(
+                error.contains("use an empty folder or bucket prefix and poll again"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{CatalogName, Encoding, Sha256};
+use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, Sha256, Snapshot};
 
 /// The key of a stored object. Every key is also a URL path below the mirror's root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,10 +30,8 @@ pub enum Kind {
     Snapshot,
     /// The position of each Meta of a Snapshot.
     Index,
-    /// Findings of the validation of a Snapshot.
-    Findings,
-    /// Texts by which the Packages of a Snapshot are found.
-    Search,
+    /// Facts of one kind about the Packages of a Snapshot.
+    Facts,
     /// Answers of the registry API about a Snapshot: a graph of its Packages, channels and bundles.
     Graph,
     /// A list of keys that the garbage collector has condemned.
@@ -64,69 +62,129 @@ impl CachePolicy {
     }
 }
 
+/// Everything in which kinds of objects differ.
+#[derive(Clone, Copy)]
+struct KindSpec {
+    folder: &'static str,
+    content_type: &'static str,
+    encoding: Encoding,
+    is_derived: bool,
+    document: Option<DocumentCheck>,
+}
+
+const JSON: KindSpec = KindSpec {
+    folder: "",
+    content_type: "application/json",
+    encoding: Encoding::Zstd,
+    is_derived: false,
+    document: None,
+};
+
+const LINES: KindSpec = KindSpec {
+    content_type: "application/jsonl",
+    ..JSON
+};
+
 impl Kind {
     /// All kinds, in the order in which paths are matched.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::All(Encoding::Zstd),
         Self::All(Encoding::Gzip),
         Self::All(Encoding::Identity),
         Self::Package,
         Self::Snapshot,
         Self::Index,
-        Self::Findings,
-        Self::Search,
+        Self::Facts,
         Self::Graph,
         Self::Garbage,
         Self::Blob,
     ];
 
-    /// Returns the folder that holds objects of this kind, with a slash at its end, for listings.
-    pub const fn folder(self) -> &'static str {
+    const fn spec(self) -> KindSpec {
         match self {
-            Self::All(_) => "all/sha256/",
-            Self::Package => "packages/sha256/",
-            Self::Snapshot => "snapshots/sha256/",
-            Self::Index => "indexes/sha256/",
-            Self::Findings => "findings/sha256/",
-            Self::Search => "search/sha256/",
-            Self::Graph => "graphs/sha256/",
-            Self::Garbage => "garbage/sha256/",
-            Self::Blob => "blobs/sha256/",
+            Self::All(encoding) => KindSpec {
+                folder: "all/sha256/",
+                encoding,
+                is_derived: true,
+                ..LINES
+            },
+            Self::Package => KindSpec {
+                folder: "packages/sha256/",
+                ..LINES
+            },
+            Self::Snapshot => KindSpec {
+                folder: "snapshots/sha256/",
+                document: Some(DocumentCheck::of::<Snapshot>()),
+                ..JSON
+            },
+            Self::Index => KindSpec {
+                folder: "indexes/sha256/",
+                is_derived: true,
+                document: Some(DocumentCheck::of::<Index>()),
+                ..JSON
+            },
+            Self::Facts => KindSpec {
+                folder: "facts/sha256/",
+                is_derived: true,
+                document: Some(DocumentCheck::of::<Facts>()),
+                ..JSON
+            },
+            Self::Graph => KindSpec {
+                folder: "graphs/sha256/",
+                // RFC 9996, section 4.
+                content_type: "application/protobuf",
+                is_derived: true,
+                ..JSON
+            },
+            Self::Garbage => KindSpec {
+                folder: "garbage/sha256/",
+                document: Some(DocumentCheck::of::<Garbage>()),
+                ..JSON
+            },
+            Self::Blob => KindSpec {
+                folder: "blobs/sha256/",
+                // The document that names a blob knows its media type.
+                content_type: "application/octet-stream",
+                encoding: Encoding::Identity,
+                is_derived: true,
+                ..JSON
+            },
         }
     }
 
+    /// Returns the folder that holds objects of this kind, with a slash at its end, for listings.
+    pub const fn folder(self) -> &'static str {
+        self.spec().folder
+    }
+
     const fn extension(self) -> &'static str {
-        match self {
+        match (self, self.encoding()) {
             // OCI names blobs by their digest alone.
-            Self::Blob => "",
-            Self::Graph => ".pb.zst",
-            _ => match self.encoding() {
-                Encoding::Zstd => ".json.zst",
-                Encoding::Gzip => ".json.gz",
-                Encoding::Identity => ".json",
-            },
+            (Self::Blob, _) => "",
+            (Self::Graph, _) => ".pb.zst",
+            (_, Encoding::Zstd) => ".json.zst",
+            (_, Encoding::Gzip) => ".json.gz",
+            (_, Encoding::Identity) => ".json",
         }
     }
 
     /// Returns the media type of the decoded content.
     pub const fn content_type(self) -> &'static str {
-        match self {
-            Self::All(_) | Self::Package => "application/jsonl",
-            Self::Snapshot | Self::Index | Self::Findings | Self::Search | Self::Garbage => "application/json",
-            // RFC 9996, section 4.
-            Self::Graph => "application/protobuf",
-            // The document that names a blob knows its media type.
-            Self::Blob => "application/octet-stream",
-        }
+        self.spec().content_type
     }
 
     /// Returns the encoding of the stored bytes.
     pub const fn encoding(self) -> Encoding {
-        match self {
-            Self::All(encoding) => encoding,
-            Self::Blob => Encoding::Identity,
-            _ => Encoding::Zstd,
-        }
+        self.spec().encoding
+    }
+
+    const fn is_derived(self) -> bool {
+        self.spec().is_derived
+    }
+
+    /// Returns the check of a document that can only be read as a whole; `None` for lines and blobs.
+    pub const fn document(self) -> Option<DocumentCheck> {
+        self.spec().document
     }
 }
 
@@ -159,6 +217,11 @@ impl Key {
     /// True if the bytes under this key never change.
     pub const fn is_immutable(&self) -> bool {
         matches!(self, Self::Object(..))
+    }
+
+    /// True if the object can be made from the Shards and the Snapshot.
+    pub const fn is_derived(&self) -> bool {
+        matches!(self, Self::Object(kind, _) if kind.is_derived())
     }
 
     /// Returns the caching rule for clients and CDNs.

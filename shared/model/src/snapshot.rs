@@ -1,8 +1,8 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Content, Document, Encoding, Kind, ManifestEntry, ObjectDigest, Sha256, StoredDocument};
+use crate::{Content, Document, Encoding, Kind, ManifestEntry, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
 /// Version of the canonical form. It grows when the same FBC would give other bytes.
 pub const RENDER_VERSION: u32 = 1;
@@ -23,12 +23,10 @@ pub struct Snapshot {
     pub all: AllFormats,
     /// Hash and size of the index of all Metas.
     pub index: ObjectDigest,
-    /// Hash and size of the findings of the validation. `None` if the catalog is not validated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub findings: Option<ObjectDigest>,
-    /// Hash and size of the texts by which Packages are found. `None` if an older program published the Snapshot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<ObjectDigest>,
+    /// Facts about the Packages by their kind: `findings` of the validation, unless the catalog is not validated, and texts for
+    /// `search`. Another program may record other kinds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, ObjectDigest>,
     /// Hash and size of the graph for the registry API. `None` if an older program published the Snapshot, or if opm would not serve
     /// the catalog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,36 +110,27 @@ impl Snapshot {
         self.packages.get(at)
     }
 
+    /// Returns the facts of one kind, if they were recorded.
+    pub fn facts(&self, kind: &str) -> Option<ObjectRef> {
+        self.facts.get(kind).map(|facts| facts.with_kind(Kind::Facts))
+    }
+
     /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
-    /// the findings, the texts for search, the graph, the encodings of `all.json`.
+    /// the facts, the graph, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
         let shards = self.shards().map(|shard| ManifestEntry {
             object: shard.stored.with_kind(Kind::Package),
             content: Some(shard.lines),
         });
-        let blobs = self
-            .image
-            .iter()
-            .flat_map(CatalogImage::blobs)
-            .map(|blob| ManifestEntry {
-                object: blob.with_kind(Kind::Blob),
-                content: None,
-            });
-        let index = ManifestEntry {
-            object: self.index.with_kind(Kind::Index),
-            content: None,
-        };
-        let documents = [
-            (Kind::Findings, self.findings),
-            (Kind::Search, self.search),
-            (Kind::Graph, self.graph),
-        ];
-        let documents = documents.into_iter().filter_map(|(kind, document)| {
-            Some(ManifestEntry {
-                object: document?.with_kind(kind),
-                content: None,
-            })
-        });
+        let blobs = self.image.iter().flat_map(CatalogImage::blobs);
+        let blobs = blobs.map(|blob| blob.with_kind(Kind::Blob));
+        let facts = self.facts.values().map(|facts| facts.with_kind(Kind::Facts));
+        let graph = self.graph.map(|graph| graph.with_kind(Kind::Graph));
+        let others = blobs
+            .chain([self.index.with_kind(Kind::Index)])
+            .chain(facts)
+            .chain(graph);
+        let others = others.map(|object| ManifestEntry { object, content: None });
         let all = Content {
             sha256: self.content_hash,
             size: self.size,
@@ -153,7 +142,7 @@ impl Snapshot {
             })
         });
         let mut seen = BTreeSet::new();
-        let entries = shards.chain(blobs).chain([index]).chain(documents).chain(encodings);
+        let entries = shards.chain(others).chain(encodings);
         entries.filter(|entry| seen.insert(entry.key())).collect()
     }
 }
@@ -203,8 +192,9 @@ mod tests {
                 identity: None,
             },
             index: digest("index"),
-            findings: Some(digest("findings")),
-            search: Some(digest("search")),
+            facts: ["findings", "search"]
+                .map(|kind| (kind.to_owned(), digest(kind)))
+                .into(),
             graph: Some(digest("graph")),
             global: Some(shard("", "global")),
             packages: ["a", "a-b", "a.b", "b"].map(|name| shard(name, "same")).into(),
@@ -225,20 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn snapshot_of_an_older_program_has_no_documents() {
-        let old = Snapshot {
-            findings: None,
-            search: None,
+    fn snapshot_may_have_no_documents() {
+        let bare = Snapshot {
+            facts: BTreeMap::new(),
             graph: None,
             ..snapshot()
         };
-        let text = String::from_utf8(old.to_bytes()).unwrap();
-        assert!(
-            !text.contains("findings") && !text.contains("search") && !text.contains("graph"),
-            "{text}"
-        );
-        assert_eq!(Snapshot::from_bytes(text.as_bytes()).unwrap(), old);
-        assert_eq!(old.objects().len() + 3, snapshot().objects().len());
+        let text = String::from_utf8(bare.to_bytes()).unwrap();
+        assert!(!text.contains("facts") && !text.contains("graph"), "{text}");
+        assert_eq!(Snapshot::from_bytes(text.as_bytes()).unwrap(), bare);
+        assert_eq!(bare.objects().len() + 3, snapshot().objects().len());
     }
 
     #[test]
@@ -266,8 +252,8 @@ mod tests {
         expected.extend(blobs);
         expected.extend([
             Kind::Index,
-            Kind::Findings,
-            Kind::Search,
+            Kind::Facts,
+            Kind::Facts,
             Kind::Graph,
             Kind::All(Encoding::Zstd),
             Kind::All(Encoding::Gzip),

@@ -4,6 +4,7 @@ mod changed_shards;
 mod changes;
 mod channel;
 mod compare;
+mod facts;
 mod graph;
 mod meta;
 mod package;
@@ -21,14 +22,17 @@ pub use changes::{
     PackageChange, PackageChanges, PackageSummary, TextChange,
 };
 pub use channel::{Channel, ChannelEntry};
+pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder, Recording};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
 pub use parser::PackageParser;
 pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
 pub use search::{
-    FacetCount, SEARCH_LIMIT_MAX, SEARCH_VERSION, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex,
-    SearchQuery, SearchRecord, SearchRecorder, SearchResults,
+    FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
+    SearchResults,
 };
-pub use validate::{RULES_VERSION, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
+pub use validate::{
+    FINDINGS, FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator, ValidationSummary,
+};
 pub use version::{VersionRange, VersionRangeError};

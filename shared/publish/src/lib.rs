@@ -15,10 +15,10 @@ pub use catalogs::{add_name, catalog_names, is_listed};
 pub use env::{Env, jittered};
 pub use load::{ShardError, load_verified, open_verified};
 pub use poll::{
-    Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, FindingsRecorder,
-    InputPlace, InvalidCatalog, KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions,
-    PollOrder, PollProgress, PollTimes, ProgressCounts, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck,
-    ValidationMode, ValidationModeError, due,
+    Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, InvalidCatalog,
+    KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
+    PollTimes, ProgressCounts, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode,
+    ValidationModeError, due,
 };
 pub use remove::{followers, remove};
 pub use report::{ChangedPackages, Report};

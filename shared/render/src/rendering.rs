@@ -1,4 +1,4 @@
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use model::{AllFormats, CatalogImage, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot};
 
@@ -50,7 +50,7 @@ impl Rendering {
         read.map_err(RenderError::Scratch)
     }
 
-    /// Returns the Snapshot, without findings. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
+    /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
     pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
         let refs = self.shards.iter().zip(&all.metas).map(|(shard, metas)| ShardRef {
             name: shard.name.clone(),
@@ -70,8 +70,7 @@ impl Rendering {
                 identity: all.identity,
             },
             index,
-            findings: None,
-            search: None,
+            facts: BTreeMap::new(),
             graph: None,
             global: global.into_iter().next(),
             packages,

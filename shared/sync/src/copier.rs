@@ -4,7 +4,8 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
-use model::{CatalogName, Findings, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
+use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
+use olm::{FINDINGS, ValidationSummary};
 use publish::{RaceRetries, Transaction, record_status};
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
@@ -12,7 +13,7 @@ use tracing::Instrument;
 
 use crate::{
     CopyProgress, Origin, SyncError, SyncOptions, SyncReport,
-    plan::{Plan, Planned, is_derived},
+    plan::{Plan, Planned},
 };
 
 /// Copies catalogs from an origin to a store, byte for byte.
@@ -190,7 +191,7 @@ impl Copier {
 
     /// Writes what is missing. The pointer comes last, when everything that it leads to is durable.
     async fn carry_out(&self, plan: Plan, report: &mut SyncReport) -> Result<Outcome, SyncError> {
-        let (derived, shards): (Vec<_>, Vec<_>) = plan.missing.iter().partition(|entry| is_derived(&entry.key()));
+        let (derived, shards): (Vec<_>, Vec<_>) = plan.missing.iter().partition(|entry| entry.key().is_derived());
         // Shards first: the derived objects are made from those in the store.
         self.bring_all(&plan.transaction, shards, report).await?;
         let derived = self.rebuild(&plan, derived, report).await?;
@@ -210,14 +211,13 @@ impl Copier {
 
     /// Returns the numbers of findings that were copied with a Snapshot.
     async fn findings(&self, snapshot: &Snapshot) -> Option<ValidationCounts> {
-        match read_stored::<Findings>(&*self.store, snapshot.findings.as_ref()?).await {
-            Ok(findings) => Some(findings.counts),
-            Err(error) => {
-                // Only for the status: the copy is published already.
-                tracing::warn!(error = model::text::chain(&error), "cannot read the findings");
-                None
-            }
+        let facts = read_stored::<Facts>(&*self.store, snapshot.facts.get(FINDINGS.name)?).await;
+        let summary = facts.ok().and_then(|facts| ValidationSummary::of(&facts).ok());
+        if summary.is_none() {
+            // Only for the status: the copy is published already.
+            tracing::warn!("cannot read the findings");
         }
+        summary.map(|summary| summary.counts)
     }
 
     async fn bring_all(

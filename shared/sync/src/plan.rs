@@ -54,14 +54,6 @@ pub(crate) struct Plan {
     pub(crate) missing: Vec<ManifestEntry>,
 }
 
-/// True if an object can be made from the Shards and the Snapshot: everything but those two.
-pub(crate) const fn is_derived(key: &Key) -> bool {
-    matches!(
-        key,
-        Key::Object(Kind::All(_) | Kind::Index | Kind::Search | Kind::Graph | Kind::Blob, _)
-    )
-}
-
 impl Plan {
     /// Returns the outcome of a copy that succeeds.
     pub(crate) fn outcome(&self) -> Outcome {

@@ -11,6 +11,7 @@ use model::{
     CatalogName, Content, Encoding, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot,
     StoredDocument, decode_zstd,
 };
+use olm::FACT_KINDS;
 use publish::{FactReader, KnownFacts, Transaction};
 use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StopFlag, StoredShards};
 use store::{Staged, Store, StoreExt, bridge};
@@ -37,7 +38,7 @@ impl Copier {
         }
         let _permit = self.rebuilds.acquire().await.expect("the semaphore is never closed");
         let index = derived.iter().find(|entry| entry.object.kind == Kind::Index).copied();
-        let is_described = |entry: &ManifestEntry| matches!(entry.object.kind, Kind::Search | Kind::Graph);
+        let is_described = |entry: &ManifestEntry| matches!(entry.object.kind, Kind::Facts | Kind::Graph);
         let (others, moved): (Vec<_>, Vec<_>) = derived
             .into_iter()
             .filter(|entry| entry.object.kind != Kind::Index)
@@ -154,9 +155,12 @@ impl Rebuild<'_> {
     /// Makes the documents about the lines. Packages that the published state has too keep their parts of them.
     async fn described(&mut self, rendering: Rendering, entries: Vec<ManifestEntry>) -> Result<Rendering, SyncError> {
         let base = self.transaction.base_snapshot().await.ok().flatten();
+        // Those of another program are fetched.
+        let kinds = FACT_KINDS.into_iter();
+        let kinds = kinds.filter(|kind| self.snapshot.facts.contains_key(kind.name));
         let reader = FactReader {
             rendering,
-            is_validated: false,
+            kinds: kinds.collect(),
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
             // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
             workers: 1,
@@ -168,12 +172,10 @@ impl Rebuild<'_> {
         })
         .await?;
         let facts = facts?;
-        let search = facts.search.to_stored().map_err(RenderError::Scratch)?;
-        let made: HashMap<Sha256, Vec<u8>> = [Some(search), facts.graph]
-            .into_iter()
-            .flatten()
-            .map(|bytes| (Sha256::of(&bytes), bytes))
-            .collect();
+        let stored = facts.documents.values().map(StoredDocument::to_stored);
+        let stored = stored.collect::<Result<Vec<_>, _>>().map_err(RenderError::Scratch)?;
+        let made = stored.into_iter().chain(facts.graph);
+        let made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
         self.put_made(&made, entries).await?;
         Ok(rendering)
     }

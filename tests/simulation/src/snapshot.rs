@@ -35,14 +35,15 @@ pub(crate) fn read(
     };
     checker.blobs(&document["image"])?;
     checker.check(Kind::Index, &document["index"], None)?;
-    for (kind, field) in [
-        (Kind::Findings, "findings"),
-        (Kind::Search, "search"),
-        (Kind::Graph, "graph"),
-    ] {
-        if !document[field].is_null() {
-            checker.check(kind, &document[field], None)?;
-        }
+    for facts in document["facts"]
+        .as_object()
+        .into_iter()
+        .flat_map(|facts| facts.values())
+    {
+        checker.check(Kind::Facts, facts, None)?;
+    }
+    if !document["graph"].is_null() {
+        checker.check(Kind::Graph, &document["graph"], None)?;
     }
     let encodings = [
         (Encoding::Zstd, "zstd"),

@@ -2,8 +2,10 @@ use std::sync::Arc;
 
 use ::sync::{Origin, OriginDocument, StoreOrigin, collect};
 use anyhow::Context;
-use model::{CatalogName, Current, Document, Key, ObjectDigest, ObjectRef, SearchDocument, Snapshot, StoredDocument};
-use olm::{SearchFilter, SearchIndex, SearchQuery};
+use model::{
+    CatalogName, Current, Document, Facts, Key, ObjectDigest, ObjectRef, SearchPackage, Snapshot, StoredDocument,
+};
+use olm::{SEARCH, SearchFilter, SearchIndex, SearchQuery};
 
 use super::sync::origin;
 use crate::{
@@ -59,9 +61,10 @@ async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) ->
     let current = Current::from_bytes(&bytes).context("cannot read its current.json")?;
     let snapshot: Snapshot = object(origin, &current.snapshot.digest).await?;
     let texts = snapshot
-        .search
+        .facts
+        .get(SEARCH.name)
         .context("it was published without an index for search: publish it again (`catalog-mirror poll --force`)")?;
-    let document: SearchDocument = object(origin, &texts).await?;
+    let document: Facts<SearchPackage> = object(origin, texts).await?;
     Ok(SearchAnswer {
         catalog: name.clone(),
         content_hash: current.content_hash,

@@ -1,13 +1,10 @@
 use std::collections::BTreeMap;
 
-use olm::{Rule, RuleViolation, SchemaCounts, Severity};
+use olm::{FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity};
 use render::MetaPlace;
 use serde::Serialize;
 
 use super::{Table, print_json, print_table, print_text};
-
-/// Maximum number of findings that are kept and printed. More of them help no reader, and a hostile catalog may have millions.
-const FINDINGS_MAX: usize = 1000;
 
 /// Result of a validation: the first findings, and the number of all.
 #[derive(Debug, Default, Serialize)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use model::{CachePolicy, SearchDocument, StoredDocument};
-use olm::{SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
+use model::{CachePolicy, Facts, StoredDocument};
+use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
 use reader::{Corruption, PublishedState, ReaderError};
 use serde::Serialize;
 
@@ -50,16 +50,15 @@ impl App {
     /// Returns the index of a published state, from memory or into it.
     async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
         let snapshot = state.snapshot().await?;
-        let digest = snapshot.search.ok_or(ApiError::NoSearch)?;
+        let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
         let load = async {
-            let object = digest.with_kind(SearchDocument::KIND);
             let bytes = self.catalogs.object(&object).await?;
-            let parse = move || SearchDocument::from_stored(&bytes).map(SearchIndex::new);
+            let parse = move || Facts::from_stored(&bytes).map(SearchIndex::new);
             // Twenty times, because the texts are compressed and words are sorted.
-            let parsed = self.catalogs.run(20 * digest.size, parse).await;
+            let parsed = self.catalogs.run(20 * object.digest.size, parse).await;
             let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
             Ok(parsed.map(Arc::new).map_err(corrupt)?)
         };
-        self.searches.get_or_load(&digest.sha256, load).await
+        self.searches.get_or_load(&object.digest.sha256, load).await
     }
 }

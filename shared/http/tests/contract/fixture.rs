@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use model::{
-    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, SearchDocument,
+    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest,
     SearchPackage, Sha256, Snapshot,
 };
+use olm::SEARCH;
 use store::{Condition, Store, StoreExt};
 use testkit::{CurrentBuilder, SnapshotBuilder};
 
@@ -74,15 +75,15 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         builder = builder.identity();
     }
     if publication.search {
-        let mut document = SearchDocument::new(1);
+        let mut texts = Facts::new(1);
         for name in groups.keys().filter(|name| !name.is_empty()) {
-            document.push(SearchPackage {
-                name: name.clone(),
+            let package = SearchPackage {
                 arches: vec!["amd64".to_owned()],
                 ..SearchPackage::default()
-            });
+            };
+            texts.packages.insert(name.clone(), package);
         }
-        builder = builder.search(document);
+        builder = builder.facts(SEARCH.name, &texts);
     }
     let built = builder.build();
     for (key, bytes) in &built.objects {

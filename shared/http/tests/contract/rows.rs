@@ -151,7 +151,7 @@ async fn pointers_and_lists() {
     etag: "6AzsaY6lBdre-SStbu2huMt1aEketGFlgz0A1HSIpkw"
 
     {
-      "formatVersion": 2,
+      "formatVersion": 3,
       "serial": 0,
       "catalogs": [
         "demo"
@@ -167,7 +167,7 @@ async fn pointers_and_lists() {
     etag: "mpaj9UzqbuAEqUmOkup5CkX95KBJcJ9hSRzenG5_cv8"
 
     {
-      "formatVersion": 2,
+      "formatVersion": 3,
       "serial": 1,
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {

@@ -3,7 +3,7 @@ use std::{
     mem,
 };
 
-use model::{SearchDocument, SearchPackage};
+use model::{Facts, SearchPackage};
 use serde::Serialize;
 
 use super::{
@@ -140,8 +140,12 @@ impl SearchField {
 
 impl SearchIndex {
     /// Creates the index of a catalog.
-    pub fn new(document: SearchDocument) -> Self {
-        let mut packages = document.packages;
+    pub fn new(document: Facts<SearchPackage>) -> Self {
+        let parts = document.packages.into_iter().chain(document.shortened);
+        let packages = parts.map(|(name, package)| SearchPackage { name, ..package });
+        let mut packages: Vec<SearchPackage> = packages.collect();
+        // Of equal results the first by name comes first.
+        packages.sort_by(|a, b| a.name.cmp(&b.name));
         let mut index: BTreeMap<String, Vec<Posting>> = BTreeMap::new();
         for (at, package) in (0..).zip(&mut packages) {
             let described = mem::take(&mut package.words);

@@ -1,9 +1,4 @@
-use super::{
-    Place, Report, Rule,
-    image::reference_error,
-    quoted,
-    value::Value,
-};
+use super::{Place, Report, Rule, image::reference_error, quoted, value::Value};
 use crate::version::{is_release, parse_version};
 
 /// Content of an `olm.bundle` that is compared with other documents.

@@ -4,6 +4,7 @@
 
 mod bundle;
 mod channel;
+mod findings;
 mod image;
 mod package;
 mod rule;
@@ -16,6 +17,7 @@ use std::{collections::BTreeMap, mem};
 use model::text::{self, LineBuffer};
 use serde::Serialize;
 
+pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
 pub use rule::{Rule, Severity};
 
 use self::{
@@ -23,9 +25,6 @@ use self::{
     shape::{DecodeError, Decoded, Shape, decode},
     value::{Value, ValueBudget},
 };
-
-/// Version of the rules. It grows when the same lines would give other violations.
-pub const RULES_VERSION: u32 = 1;
 
 /// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
 const TEXT_CHARS: usize = 300;

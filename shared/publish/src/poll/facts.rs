@@ -1,7 +1,7 @@
-//! Documents about new content: findings of the validation, texts for search, and the graph of the registry API. Each
-//! is a function of the lines of the Packages, so that a Package with known lines is not read again.
+//! Facts about new content. Each is a function of the lines of a Package, so that a Package with known lines is not read again.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -11,18 +11,16 @@ use std::{
 
 use bytes::Bytes;
 use model::{
-    Findings, PackageFindings, SearchDocument, SearchPackage, Snapshot,
+    Facts, Kind, Sha256, Snapshot, ValidationCounts,
     text::{self, chain},
 };
-use olm::{RULES_VERSION, SEARCH_VERSION, SearchRecord, SearchRecorder};
-use registry::{GRAPH_BYTES_MAX, GraphBuilder, PackageRecord, PackageRecorder};
+use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
+use registry::{GRAPH_BYTES_MAX, Graph, GraphBuilder, PackageRecord, PackageRecorder};
 use render::{RenderError, Rendering, Shard, StopFlag};
+use serde_json::value::RawValue;
+use store::{Store, read_object, read_stored};
 
-use super::{
-    known::KnownFacts,
-    once::Poll,
-    validation::{FindingsRecorder, ValidationMode},
-};
+use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
 
 /// Number of Packages that each worker reads before their facts are merged: it bounds the facts in memory.
@@ -41,11 +39,9 @@ pub(crate) struct NewContent {
 /// Content that may be published, with the documents about it.
 pub(crate) struct DescribedContent {
     pub(crate) rendering: Rendering,
-    /// `None` if the catalog is not validated.
-    pub(crate) findings: Option<Findings>,
-    pub(crate) search: SearchDocument,
-    /// Stored bytes of the graph; `None` if opm would not serve the catalog.
-    pub(crate) graph: Option<Vec<u8>>,
+    pub(crate) facts: CatalogFacts,
+    /// Numbers of findings; `None` if the catalog is not validated.
+    pub(crate) validation: Option<ValidationCounts>,
 }
 
 impl Poll<'_> {
@@ -64,8 +60,12 @@ impl Poll<'_> {
             .into_iter()
             .chain(inputs.iter().map(|input| &**input))
             .filter(|_| !recheck);
+        let is_validated = self.catalog.validation != ValidationMode::Off;
+        let kinds = FACT_KINDS.into_iter();
         let reader = FactReader {
-            is_validated: self.catalog.validation != ValidationMode::Off,
+            kinds: kinds
+                .filter(|kind| is_validated || kind.name != FINDINGS.name)
+                .collect(),
             known: KnownFacts::load(&*self.mirror.store, trusted).await,
             workers: self.mirror.settings.render.workers.max(1),
             stop: stop.clone(),
@@ -78,46 +78,42 @@ impl Poll<'_> {
         let (rendering, found) = tokio::task::spawn_blocking(work).await?;
         let facts = found?;
         self.report.packages_validated += facts.validated;
-        if let Some(findings) = &facts.findings {
-            self.judge(findings)?;
-        }
+        let validation = match facts.documents.get(FINDINGS.name) {
+            Some(findings) => Some(self.judge(findings)?),
+            None => None,
+        };
         Ok(DescribedContent {
             rendering,
-            findings: facts.findings,
-            search: facts.search,
-            graph: facts.graph,
+            facts,
+            validation,
         })
     }
 }
 
 /// Documents about one content, a function of its lines.
 pub struct CatalogFacts {
-    /// Findings of the validation; `None` if the content was not validated.
-    pub findings: Option<Findings>,
-    /// Texts by which Packages are found.
-    pub search: SearchDocument,
+    /// Facts by their kind. Those of the validation are absent if the content was not validated.
+    pub documents: BTreeMap<&'static str, Facts>,
     /// Stored bytes of the graph for the registry API; `None` if opm would not serve the content.
     pub graph: Option<Vec<u8>>,
     /// Number of Shards whose lines were validated.
     pub(crate) validated: usize,
 }
 
-/// Facts of one Package, or of the global group.
+/// Facts of one Shard.
 struct ShardFacts {
-    /// `None` if the catalog is not validated.
-    findings: Option<PackageFindings>,
-    /// `None` for the global group.
-    search: Option<SearchPackage>,
-    /// Record for the registry API; `None` until the Shard is read.
-    record: Option<Bytes>,
+    /// Parts in the order of the kinds.
+    parts: Vec<Box<RawValue>>,
+    /// Record for the registry API.
+    record: Bytes,
 }
 
 /// Reader of the Shards whose facts are not known.
 pub struct FactReader {
     /// Content with the positions of its Metas.
     pub rendering: Rendering,
-    /// True if the content is validated.
-    pub is_validated: bool,
+    /// Kinds that are recorded.
+    pub kinds: Vec<FactKind>,
     /// Facts that are known.
     pub known: KnownFacts,
     /// Number of threads that read, at least one.
@@ -133,74 +129,44 @@ impl FactReader {
     /// [`RenderError::Damaged`] for a Shard that does not decompress, and [`RenderError::Stopped`].
     pub fn read(&self) -> Result<CatalogFacts, RenderError> {
         let shards = self.rendering.shards();
-        let unknown = shards.iter().filter(|shard| self.needs(shard));
-        let unknown: Vec<&Shard> = unknown.collect();
-        let validated = unknown.iter().filter(|shard| self.needs_findings(shard)).count();
-        let mut read = unknown
-            .chunks(self.workers * BATCH)
-            .flat_map(|batch| self.read_batch(batch));
-        let mut search = SearchDocument::new(SEARCH_VERSION);
+        let is_validated = self.kinds.iter().any(|kind| kind.name == FINDINGS.name);
+        let is_new = |shard: &&Shard| is_validated && self.known.part(&FINDINGS, shard).is_none();
+        let validated = shards.iter().filter(is_new).count();
+        let mut documents: Vec<FactsBuilder> = self.kinds.iter().copied().map(FactsBuilder::new).collect();
         let mut graph = Some(GraphBuilder::new());
-        let mut findings = shards.iter().map(|shard| {
-            let facts = match self.needs(shard) {
-                true => read.next().expect("each shard that is not known is read")?,
-                false => self.known_facts(shard),
-            };
-            facts.search.into_iter().for_each(|package| search.push(package));
-            if let (Some(record), Some(builder)) = (facts.record, &mut graph) {
-                builder.push_raw(&record);
-                if builder.size() > GRAPH_BYTES_MAX {
-                    tracing::info!(
-                        limit = GRAPH_BYTES_MAX,
-                        "the registry API cannot answer: the graph is too large"
-                    );
-                    graph = None;
+        for batch in shards.chunks(self.workers * BATCH) {
+            for (shard, facts) in batch.iter().zip(self.read_batch(batch)) {
+                let facts = facts?;
+                for (document, part) in documents.iter_mut().zip(facts.parts) {
+                    document.push(&shard.name, part);
+                }
+                if let Some(builder) = &mut graph {
+                    builder.push_raw(&facts.record);
+                    if builder.size() > GRAPH_BYTES_MAX {
+                        tracing::info!(
+                            limit = GRAPH_BYTES_MAX,
+                            "the registry API cannot answer: the graph is too large"
+                        );
+                        graph = None;
+                    }
                 }
             }
-            Ok::<_, RenderError>(facts.findings)
-        });
-        let findings = match self.is_validated {
-            true => {
-                let findings = findings.map(|found| found.map(|found| found.expect("each shard is validated")));
-                Some(Findings::collect(RULES_VERSION, findings)?)
-            }
-            false => {
-                findings.try_for_each(|found| found.map(drop))?;
-                None
-            }
-        };
+        }
+        let documents = documents.into_iter().map(FactsBuilder::finish);
         let graph = graph.map(GraphBuilder::into_stored).transpose();
         Ok(CatalogFacts {
-            findings,
-            search,
+            documents: self.kinds.iter().map(|kind| kind.name).zip(documents).collect(),
             graph: graph.map_err(RenderError::Scratch)?.flatten(),
             validated,
         })
     }
 
-    fn needs(&self, shard: &Shard) -> bool {
-        self.needs_findings(shard) || self.needs_search(shard) || self.known.record(shard).is_none()
-    }
-
-    fn needs_findings(&self, shard: &Shard) -> bool {
-        self.is_validated && !self.known.findings.contains_key(&shard.lines.sha256)
-    }
-
-    fn needs_search(&self, shard: &Shard) -> bool {
-        !shard.name.is_empty() && !self.known.search.contains_key(&shard.lines.sha256)
-    }
-
-    fn known_facts(&self, shard: &Shard) -> ShardFacts {
-        let lines = &shard.lines.sha256;
-        ShardFacts {
-            findings: self.known.findings.get(lines).filter(|_| self.is_validated).cloned(),
-            search: self.known.search.get(lines).cloned(),
-            record: self.known.record(shard),
-        }
+    fn is_known(&self, shard: &Shard) -> bool {
+        self.known.record(shard).is_some() && self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some())
     }
 
     /// Reads some Shards side by side. The facts come in the order of the Shards.
-    fn read_batch(&self, batch: &[&Shard]) -> Vec<Result<ShardFacts, RenderError>> {
+    fn read_batch(&self, batch: &[Shard]) -> Vec<Result<ShardFacts, RenderError>> {
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::with_capacity(batch.len()));
         let work = || {
@@ -213,9 +179,10 @@ impl FactReader {
                 found.push((at, facts));
             }
         };
-        match self.workers.min(batch.len()) {
+        let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
+        match self.workers.min(unknown) {
             // One package changes at most polls.
-            1 => work(),
+            0 | 1 => work(),
             workers => thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work)))),
         }
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -224,52 +191,47 @@ impl FactReader {
     }
 
     fn read_shard(&self, shard: &Shard) -> Result<ShardFacts, RenderError> {
-        let mut facts = self.known_facts(shard);
-        let mut validator = self.needs_findings(shard).then(|| FindingsRecorder::new(&shard.name));
-        let mut recorder = self
-            .needs_search(shard)
-            .then(|| SearchRecorder::new(&shard.name, &shard.metas));
-        let mut registry = facts.record.is_none().then(|| PackageRecorder::new(&shard.name));
-        self.read_lines(shard, |lines| {
-            if let Some(registry) = &mut registry {
-                registry.push(lines);
-            }
-            if let Some(validator) = &mut validator {
-                validator.push(lines);
-            }
-            if let Some(recorder) = &mut recorder {
-                recorder.push(lines);
-            }
-        })?;
-        if let Some(validator) = validator {
-            facts.findings = Some(validator.finish());
-        }
-        if let Some(registry) = registry {
-            let record = registry.finish(shard.lines.sha256).unwrap_or_else(|error| {
-                let reason = text::line(&chain(&error), REASON_CHARS);
-                tracing::info!(
-                    package = shard.name,
-                    reason,
-                    "the registry API cannot answer for the new content"
-                );
-                PackageRecord::refused(&shard.name, shard.lines.sha256, reason)
-            });
-            facts.record = Some(record.to_bytes());
-        }
-        if let Some(recorder) = recorder {
-            facts.search = Some(self.search_texts(shard, recorder)?);
-        }
-        Ok(facts)
-    }
-
-    fn search_texts(&self, shard: &Shard, recorder: SearchRecorder<'_>) -> Result<SearchPackage, RenderError> {
-        let head = match recorder.finish() {
-            SearchRecord::Package(package) => return Ok(*package),
-            SearchRecord::NeedsHead(head) => head,
+        let recorded = RecordedShard {
+            name: &shard.name,
+            metas: &shard.metas,
+            is_yaml: fbc::is_yaml,
         };
-        let mut recorder = SearchRecorder::new(&shard.name, &shard.metas).with_head(head);
-        self.read_lines(shard, |lines| recorder.push(lines))?;
-        Ok(recorder.into_package())
+        let mut found: Vec<Recording<'_>> = self
+            .kinds
+            .iter()
+            .map(|kind| match self.known.part(kind, shard) {
+                Some(part) => Recording::Done(part.to_owned()),
+                None => Recording::Reading((kind.recorder)(recorded)),
+            })
+            .collect();
+        let mut record = self.known.record(shard);
+        let mut registry = record.is_none().then(|| PackageRecorder::new(&shard.name));
+        while registry.is_some() || found.iter().any(|found| matches!(found, Recording::Reading(_))) {
+            self.read_lines(shard, |lines| {
+                if let Some(registry) = &mut registry {
+                    registry.push(lines);
+                }
+                for found in &mut found {
+                    if let Recording::Reading(recorder) = found {
+                        recorder.push(lines);
+                    }
+                }
+            })?;
+            record = record.or(registry.take().map(|registry| finish_record(shard, registry)));
+            let finish = |found| match found {
+                Recording::Reading(recorder) => recorder.finish(),
+                part @ Recording::Done(_) => part,
+            };
+            found = found.into_iter().map(finish).collect();
+        }
+        let parts = found.into_iter().filter_map(|found| match found {
+            Recording::Done(part) => Some(part),
+            Recording::Reading(_) => None,
+        });
+        Ok(ShardFacts {
+            parts: parts.collect(),
+            record: record.unwrap_or_default(),
+        })
     }
 
     fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
@@ -285,9 +247,82 @@ impl FactReader {
             },
             error => error,
         })?;
-        match self.stop.is_stopped() {
-            true => Err(RenderError::Stopped),
-            false => Ok(()),
+        if self.stop.is_stopped() {
+            return Err(RenderError::Stopped);
         }
+        Ok(())
+    }
+}
+
+fn finish_record(shard: &Shard, recorder: PackageRecorder) -> Bytes {
+    let record = recorder.finish(shard.lines.sha256).unwrap_or_else(|error| {
+        let reason = text::line(&chain(&error), REASON_CHARS);
+        tracing::info!(
+            package = shard.name,
+            reason,
+            "the registry API cannot answer for the new content"
+        );
+        PackageRecord::refused(&shard.name, shard.lines.sha256, reason)
+    });
+    record.to_bytes()
+}
+
+/// Facts of published Snapshots, which count again for Packages with the same lines.
+#[derive(Default)]
+pub struct KnownFacts {
+    /// Parts by the kind and the lines. A part of `null` says that there are no facts.
+    parts: HashMap<&'static str, HashMap<Sha256, Box<RawValue>>>,
+    graphs: Vec<Graph>,
+}
+
+impl KnownFacts {
+    /// Reads the facts of Snapshots, as far as they can be read.
+    pub async fn load<'s>(store: &dyn Store, snapshots: impl Iterator<Item = &'s Snapshot>) -> Self {
+        let mut known = Self::default();
+        for snapshot in snapshots {
+            for kind in FACT_KINDS {
+                let Some(object) = snapshot.facts.get(kind.name) else {
+                    continue;
+                };
+                match read_stored::<Facts>(store, object).await {
+                    Ok(facts) if facts.version == kind.version => known.add(kind, snapshot, facts),
+                    Ok(_) => {}
+                    // They only save work. The hourly look at the stored objects finds and repairs a damaged document.
+                    Err(error) => {
+                        tracing::warn!(error = chain(&error), kind = kind.name, "cannot read published facts")
+                    }
+                }
+            }
+            if let Some(object) = snapshot.graph {
+                let stored = read_object(store, &object.with_kind(Kind::Graph)).await;
+                if let Some(graph) = stored.ok().and_then(|stored| Graph::from_stored(&stored).ok()) {
+                    known.graphs.push(graph);
+                }
+            }
+        }
+        known
+    }
+
+    fn add(&mut self, kind: FactKind, snapshot: &Snapshot, mut facts: Facts) {
+        let parts = self.parts.entry(kind.name).or_default();
+        for shard in snapshot
+            .shards()
+            .filter(|shard| !facts.shortened.contains_key(&shard.name))
+        {
+            let part = facts.packages.remove(&shard.name);
+            // A copy of another mirror may have been published with any parts.
+            if part.as_ref().is_none_or(|part| (kind.is_part)(part)) {
+                parts.insert(shard.lines.sha256, part.unwrap_or_else(|| RawValue::NULL.to_owned()));
+            }
+        }
+    }
+
+    fn part(&self, kind: &FactKind, shard: &Shard) -> Option<&RawValue> {
+        self.parts.get(kind.name)?.get(&shard.lines.sha256).map(|part| &**part)
+    }
+
+    fn record(&self, shard: &Shard) -> Option<Bytes> {
+        let mut graphs = self.graphs.iter();
+        graphs.find_map(|graph| graph.record_of(&shard.name, shard.lines.sha256))
     }
 }

@@ -9,7 +9,6 @@ mod error;
 mod facts;
 mod guard;
 mod inputs;
-mod known;
 mod limits;
 mod metrics;
 mod mirror;
@@ -31,9 +30,8 @@ pub use self::{
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     due::{LastPoll, due},
     error::PollError,
-    facts::{CatalogFacts, FactReader},
+    facts::{CatalogFacts, FactReader, KnownFacts},
     guard::Suspicion,
-    known::KnownFacts,
     limits::SourceLimits,
     metrics::PollMetrics,
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
@@ -42,5 +40,5 @@ pub use self::{
     pull::RenderSink,
     schedule::Schedule,
     settings::MirrorSettings,
-    validation::{FindingsRecorder, InvalidCatalog, ValidationMode, ValidationModeError},
+    validation::{InvalidCatalog, ValidationMode, ValidationModeError},
 };

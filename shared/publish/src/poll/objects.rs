@@ -1,4 +1,4 @@
-use std::{io::Write, sync::Arc};
+use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument};
@@ -24,38 +24,33 @@ impl ObjectWriter<'_> {
     pub(crate) async fn write(&self, content: DescribedContent) -> Result<(Snapshot, ObjectDigest), PollError> {
         let rendering = Arc::new(content.rendering);
         // Shards wait for the disk or the network while the whole catalog keeps the processor busy.
-        let ((), (facts, image)) = tokio::try_join!(self.put_shards(&rendering), self.put_all(rendering.clone()))?;
+        let ((), (all, image)) = tokio::try_join!(self.put_shards(&rendering), self.put_all(rendering.clone()))?;
         let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
         let index = rendering.take_index().map_err(RenderError::Scratch)?;
         let put = self
             .transaction
             .put_verified(index.stored.with_kind(Kind::Index), index.bytes.into());
         put.await?;
-        let snapshot = rendering.snapshot(&facts, index.stored, Some(image));
+        let snapshot = rendering.snapshot(&all, index.stored, Some(image));
+        let mut facts = BTreeMap::new();
+        for (kind, document) in &content.facts.documents {
+            facts.insert((*kind).to_owned(), self.put_document(document).await?);
+        }
         let snapshot = Snapshot {
-            findings: self.put_document(content.findings.as_ref()).await?,
-            search: self.put_document(Some(&content.search)).await?,
-            graph: match content.graph {
+            facts,
+            graph: match content.facts.graph {
                 Some(bytes) => Some(self.put_bytes(Kind::Graph, bytes).await?),
                 None => None,
             },
             ..snapshot.expect("both encodings have a sink")
         };
-        let bytes = snapshot.to_stored().map_err(PublishError::Compress)?;
-        let digest = ObjectDigest::of(&bytes);
-        let put = self
-            .transaction
-            .put_verified(digest.with_kind(Kind::Snapshot), bytes.into());
-        put.await?;
+        let digest = self.put_document(&snapshot).await?;
         Ok((snapshot, digest))
     }
 
-    async fn put_document<D: StoredDocument>(&self, document: Option<&D>) -> Result<Option<ObjectDigest>, PollError> {
-        let Some(document) = document else {
-            return Ok(None);
-        };
+    async fn put_document<D: StoredDocument>(&self, document: &D) -> Result<ObjectDigest, PollError> {
         let bytes = document.to_stored().map_err(PublishError::Compress)?;
-        self.put_bytes(D::KIND, bytes).await.map(Some)
+        self.put_bytes(D::KIND, bytes).await
     }
 
     async fn put_bytes(&self, kind: Kind, bytes: Vec<u8>) -> Result<ObjectDigest, PollError> {

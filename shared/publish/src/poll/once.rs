@@ -354,7 +354,7 @@ impl Poll<'_> {
             transaction,
             identity: self.mirror.settings.identity,
         };
-        let counts = described.findings.as_ref().map(|findings| findings.counts);
+        let counts = described.validation;
         let (snapshot, digest) = writer.write(described).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest

@@ -1,14 +1,12 @@
 //! The validation of new content: what is published, what is refused, and what is validated again.
 
-use std::{fs, sync::Arc};
+use std::{collections::BTreeMap, fs, sync::Arc};
 
 use catalog_mirror_publish::{
     Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, ValidationMode,
 };
-use model::{
-    Current, FINDINGS_MAX, FindingSeverity, Findings, Key, Kind, Outcome, Snapshot, Status, ValidationCounts,
-    ValidationVerdict,
-};
+use model::{Current, Facts, FindingSeverity, Key, Kind, Outcome, PackageFindings, Snapshot, Status, ValidationCounts};
+use olm::{FINDINGS, FINDINGS_MAX};
 use registry::Graph;
 use source::{SourceSettings, Sources};
 use store::{MemoryStore, StoreExt, read_object, read_stored};
@@ -86,9 +84,11 @@ impl Site {
         Graph::from_stored(&stored).unwrap().refusal().unwrap()
     }
 
-    async fn findings(&self) -> Findings {
-        let findings = self.snapshot().await.findings.unwrap();
-        read_stored(&self.store, &findings).await.unwrap()
+    async fn findings(&self) -> BTreeMap<String, PackageFindings> {
+        let findings = self.snapshot().await.facts[FINDINGS.name];
+        let facts: Facts<PackageFindings> = read_stored(&self.store, &findings).await.unwrap();
+        assert!(facts.shortened.is_empty());
+        facts.packages
     }
 
     async fn status(&self) -> Status {
@@ -121,20 +121,13 @@ async fn warn_publishes_and_names_the_findings() {
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 3));
     let findings = site.findings().await;
-    assert_eq!(
-        (findings.verdict, findings.counts),
-        (ValidationVerdict::Invalid, counts(2, 0, 2))
-    );
-    let [a, b] = findings.packages.as_slice() else {
-        panic!("{findings:?}")
-    };
+    assert_eq!(findings.keys().collect::<Vec<_>>(), ["a", "b"]);
+    let [a, b] = ["a", "b"].map(|name| &findings[name]);
+    assert_eq!((a.counts, b.counts), (counts(0, 0, 2), counts(2, 0, 0)));
     let schemas: Vec<(&str, u64)> = a.schemas.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     assert_eq!(schemas, [("example.io", 1), ("olm.bundle.v9", 1)]);
     let rules: Vec<&str> = b.findings.iter().map(|finding| finding.rule.as_str()).collect();
-    assert_eq!(
-        (b.name.as_str(), rules),
-        ("b", vec!["package-no-channel", "default-channel-unknown"])
-    );
+    assert_eq!(rules, ["package-no-channel", "default-channel-unknown"]);
     assert_eq!(site.status().await.validation, Some(counts(2, 0, 2)));
     assert_eq!(verify(&site.store, &"c".parse().unwrap()).await.unwrap().findings, []);
 }
@@ -146,8 +139,8 @@ async fn icon_is_a_warning_that_is_never_refused() {
     site.write("b", &package("b").replacen("defaultChannel: stable", icon, 1));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let findings = site.findings().await;
-    assert_eq!(findings.counts, counts(0, 1, 0));
-    assert_eq!(findings.first().unwrap().1.severity, FindingSeverity::Warning);
+    assert_eq!(findings["b"].counts, counts(0, 1, 0));
+    assert_eq!(findings["b"].findings[0].severity, FindingSeverity::Warning);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,26 +207,26 @@ async fn unchanged_packages_are_not_validated_again() {
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 1));
     let second = site.findings().await;
-    assert_eq!(second.packages[0], first.packages[0]);
-    assert_eq!(second.counts, counts(4, 0, 0));
+    assert_eq!((first.len(), &second["b"]), (1, &first["b"]));
+    assert_eq!(second["c"].counts, counts(2, 0, 0));
     // A forced poll relies on nothing that is stored, and comes to the same findings.
     let forced = site.poll_forced().await;
     assert_eq!((forced.packages_validated, site.findings().await), (3, second));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn package_whose_findings_are_not_all_listed_is_validated_again() {
+async fn package_has_its_first_findings_and_the_number_of_all() {
     let site = Site::new(ValidationMode::Warn);
     let entries = (0..=FINDINGS_MAX).map(|at| format!("{{name: b.v{at}}}"));
     let entries = entries.collect::<Vec<_>>().join(", ");
     site.write("b", &package("b").replace("{name: b.v1}", &entries));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let first = site.findings().await;
-    assert_eq!(first.packages[0].findings.len(), FINDINGS_MAX);
-    assert!(first.counts.errors > FINDINGS_MAX as u64);
+    assert_eq!(first["b"].findings.len(), FINDINGS_MAX);
+    assert!(first["b"].counts.errors > FINDINGS_MAX as u64);
     site.write("c", &broken("c"));
-    assert_eq!(site.poll().await.packages_validated, 2, "b and c");
-    assert_eq!(site.findings().await.counts.errors, first.counts.errors + 2);
+    assert_eq!(site.poll().await.packages_validated, 1, "c");
+    assert_eq!(site.findings().await["b"], first["b"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -245,14 +238,21 @@ async fn off_publishes_without_findings_and_without_counts() {
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 0));
     assert_eq!(
-        (site.snapshot().await.findings, site.status().await.validation),
-        (None, None)
+        (
+            site.snapshot().await.facts.contains_key(FINDINGS.name),
+            site.status().await.validation
+        ),
+        (false, None)
     );
     // The state has no findings, as that of an older program: everything is validated once.
     site.catalog.validation = ValidationMode::Warn;
     site.write("a", &broken("a"));
     assert_eq!(site.poll().await.packages_validated, 3);
-    assert_eq!(site.findings().await.counts, counts(4, 0, 0));
+    let found = site.findings().await;
+    assert_eq!(
+        (found["a"].counts, found["b"].counts),
+        (counts(2, 0, 0), counts(2, 0, 0))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,7 +261,7 @@ async fn damaged_findings_are_written_again() {
     site.write("b", &broken("b"));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let (before, expected) = (site.snapshot().await, site.findings().await);
-    let key = before.findings.unwrap().with_kind(Kind::Findings).key();
+    let key = before.facts(FINDINGS.name).unwrap().key();
     store::Store::delete(&site.store, &key).await.unwrap();
     // The hourly look at the stored objects, which a new process begins with.
     let report = mirror(&site.store, PollMetrics::default())

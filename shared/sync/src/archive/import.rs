@@ -4,11 +4,7 @@ use model::{CatalogName, Key, ManifestEntry};
 use store::Store;
 
 use super::Archive;
-use crate::{
-    Copier, CopyProgress, SyncError, SyncOptions, SyncReport,
-    copier::CopyState,
-    plan::{Planned, is_derived},
-};
+use crate::{Copier, CopyProgress, SyncError, SyncOptions, SyncReport, copier::CopyState, plan::Planned};
 
 /// Imports an archive into a store: checks everything, then writes everything, pointers last.
 pub struct Importer {
@@ -81,6 +77,6 @@ impl Importer {
 
     fn brings(&self, entry: &ManifestEntry) -> bool {
         let key = entry.key();
-        (self.copier.options.rebuild && is_derived(&key)) || self.archive.extent(&key).is_some()
+        (self.copier.options.rebuild && key.is_derived()) || self.archive.extent(&key).is_some()
     }
 }

@@ -7,7 +7,7 @@ use model::Key;
 use store::DOCUMENT_MAX;
 
 use super::Archive;
-use crate::{Origin, OriginBody, OriginDocument, OriginError, origin::collect, plan::is_derived};
+use crate::{Origin, OriginBody, OriginDocument, OriginError, origin::collect};
 
 /// Size of one read, in bytes. A chunk is hashed and written as a whole, so larger ones only cost memory.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -45,7 +45,7 @@ impl Origin for Archive {
 /// Returns the error for an object that the archive does not hold.
 fn not_in_archive(key: &Key) -> OriginError {
     // A derived object is asked for only after it could not be made from the Shards.
-    if is_derived(key) {
+    if key.is_derived() {
         OriginError::LeftOut(key.to_string())
     } else {
         OriginError::NotFound(key.to_string())

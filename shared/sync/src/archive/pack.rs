@@ -13,7 +13,6 @@ use super::{
     receipt::{read_snapshot, reusable},
     tar_format::{END, entry_size, header},
 };
-use crate::plan::is_derived;
 
 /// Options of an archive. The default packs all Shards into one volume.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +109,7 @@ impl Planning {
         for entry in snapshot.objects() {
             let key = entry.key();
             let held = ObjectKey::of(&key).is_some_and(|key| self.held.contains(&key));
-            if !held && (self.whole || !is_derived(&key)) && self.seen.insert(key.clone()) {
+            if !held && (self.whole || !key.is_derived()) && self.seen.insert(key.clone()) {
                 self.objects.push(packed(&key, entry.object.digest));
             }
         }

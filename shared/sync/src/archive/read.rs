@@ -10,7 +10,6 @@ use store::DOCUMENT_MAX;
 use upkeep::IntegrityCheck;
 
 use super::{ArchiveError, Manifest, PackedCatalog, opening::Opening, tar_format::READ_BYTES};
-use crate::plan::is_derived;
 
 /// One file of an archive: its name for messages, and the open file.
 pub type VolumeFile = (String, File);
@@ -62,7 +61,7 @@ impl Archive {
 
     /// True if the archive brings objects that could be made from the Shards.
     pub(super) fn is_whole(&self) -> bool {
-        self.extents.keys().any(is_derived)
+        self.extents.keys().any(Key::is_derived)
     }
 
     pub(super) fn extent(&self, key: &Key) -> Option<(Arc<File>, Extent)> {

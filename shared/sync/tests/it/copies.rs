@@ -6,7 +6,7 @@ use std::{
 };
 
 use catalog_mirror_sync::SyncOptions;
-use model::{Key, Kind, Outcome, Snapshot, Status};
+use model::{Key, Kind, Outcome, Status};
 use rstest::rstest;
 use store::{
     StoreExt,
@@ -84,17 +84,15 @@ async fn copy_has_the_findings_and_their_numbers_in_its_status(#[case] rebuild: 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_findings_that_are_another_document_is_refused(#[case] rebuild: bool) {
     let (_, from) = mirror(&[V1]).await;
-    let forged = put(&from, Kind::Findings, zstd::bulk::compress(b"{}", 1).unwrap()).await;
-    let changed = Snapshot {
-        findings: Some(forged),
-        ..snapshot(&from).await
-    };
+    let forged = put(&from, Kind::Facts, zstd::bulk::compress(b"{}", 1).unwrap()).await;
+    let mut changed = snapshot(&from).await;
+    changed.facts.insert("findings".to_owned(), forged);
     republish(&from, &changed).await;
     let (_, to) = mirror(&[]).await;
     let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
     assert_eq!(report.outcome, Outcome::Failed);
     assert!(
-        report.error_text().unwrap().contains("findings/sha256/"),
+        report.error_text().unwrap().contains("facts/sha256/"),
         "{:?}",
         report.error
     );

@@ -8,11 +8,13 @@ use std::{
 
 use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions};
 use model::{
-    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, FindingSeverity, Findings, Key, Kind,
-    ManifestEntry, ObjectDigest, PackageFindings, Sha256, Snapshot, StoredDocument, ValidationFinding,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Facts, Key, Kind, ManifestEntry, ObjectDigest,
+    PackageFindings, Sha256, Snapshot, StoredDocument, ValidationCounts,
 };
 use oci::Documents;
-use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks};
+use olm::{FINDINGS, ValidationSummary};
+use publish::{FactReader, KnownFacts};
+use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks, StopFlag};
 use store::{Condition, MemoryStore, Store, StoreExt};
 use testkit::CurrentBuilder;
 
@@ -167,25 +169,40 @@ pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
     store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
 }
 
-/// Adds findings to the published Snapshot, and returns the key of their object.
-pub(crate) async fn add_findings(store: &Arc<dyn Store>) -> Key {
-    let mut package = PackageFindings::new("cache");
-    package.add(ValidationFinding {
-        severity: FindingSeverity::Error,
-        rule: "package-no-channel".into(),
-        channel: String::new(),
-        bundle: String::new(),
-        message: "the package has no channel".into(),
-        line: 1,
-    });
-    let findings = Findings::collect(1, [Ok::<_, io::Error>(package)]).unwrap();
-    let findings = put(store, Kind::Findings, findings.to_stored().unwrap()).await;
-    let changed = Snapshot {
-        findings: Some(findings),
-        ..snapshot(store).await
+/// Adds the findings of [`V1`] to its Snapshot as a poll records them. Returns the key of their object, and their numbers.
+pub(crate) async fn add_recorded_findings(store: &Arc<dyn Store>) -> (Key, ValidationCounts) {
+    let reader = FactReader {
+        rendering: render(V1),
+        kinds: vec![FINDINGS],
+        known: KnownFacts::default(),
+        workers: 1,
+        stop: StopFlag::default(),
     };
+    let facts = reader.read().unwrap().documents.remove(FINDINGS.name).unwrap();
+    let summary = ValidationSummary::of(&facts).unwrap();
+    (add_facts(store, facts.to_stored().unwrap()).await, summary.counts)
+}
+
+/// Adds findings of another program to the published Snapshot, and returns the key of their object.
+pub(crate) async fn add_findings(store: &Arc<dyn Store>) -> Key {
+    let package = PackageFindings {
+        counts: ValidationCounts {
+            errors: 1,
+            ..ValidationCounts::default()
+        },
+        ..PackageFindings::default()
+    };
+    let mut facts = Facts::new(1);
+    facts.packages.insert("cache".to_owned(), package);
+    add_facts(store, facts.to_stored().unwrap()).await
+}
+
+async fn add_facts(store: &Arc<dyn Store>, facts: Vec<u8>) -> Key {
+    let stored = put(store, Kind::Facts, facts).await;
+    let mut changed = snapshot(store).await;
+    changed.facts.insert(FINDINGS.name.to_owned(), stored);
     republish(store, &changed).await;
-    findings.with_kind(Kind::Findings).key()
+    stored.with_kind(Kind::Facts).key()
 }
 
 /// Names another Snapshot in the published pointer, as if it had been published instead.

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use model::{
-    AllFormats, CatalogImage, Content, Encoding, Findings, Index, IndexedMeta, IndexedShard, Key, Kind, ObjectDigest,
-    RENDER_VERSION, SearchDocument, Sha256, ShardRef, Snapshot, StoredDocument,
+    AllFormats, CatalogImage, Content, Encoding, Index, IndexedMeta, IndexedShard, Key, Kind, ObjectDigest,
+    RENDER_VERSION, Sha256, ShardRef, Snapshot, StoredDocument,
 };
 
 /// Returns the Snapshot of these Packages, given as names and lines. An empty name is the global group.
@@ -29,8 +29,7 @@ pub struct SnapshotBuilder {
     packages: BTreeMap<String, Vec<u8>>,
     identity: bool,
     image: Option<CatalogImage>,
-    findings: Option<Findings>,
-    search: Option<SearchDocument>,
+    facts: BTreeMap<String, Vec<u8>>,
     graph: Option<Vec<u8>>,
     render_version: Option<u32>,
 }
@@ -42,7 +41,7 @@ pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
     /// Uncompressed `all.json`.
     pub all: Vec<u8>,
-    /// Stored bytes of the Shards, the index, the findings, the texts for search, the encodings of `all.json` and the Snapshot itself.
+    /// Stored bytes of the Shards, the index, the facts, the encodings of `all.json` and the Snapshot itself.
     pub objects: BTreeMap<Key, Bytes>,
 }
 
@@ -74,22 +73,11 @@ impl SnapshotBuilder {
         }
     }
 
-    /// Adds the findings of a validation.
+    /// Adds facts of one kind about the Packages.
     #[must_use]
-    pub fn findings(self, findings: Findings) -> Self {
-        Self {
-            findings: Some(findings),
-            ..self
-        }
-    }
-
-    /// Adds texts by which Packages are found.
-    #[must_use]
-    pub fn search(self, search: SearchDocument) -> Self {
-        Self {
-            search: Some(search),
-            ..self
-        }
+    pub fn facts(mut self, kind: &str, facts: &impl StoredDocument) -> Self {
+        self.facts.insert(kind.to_owned(), stored(facts));
+        self
     }
 
     /// Adds the stored bytes of a graph for the registry API.
@@ -145,11 +133,11 @@ impl SnapshotBuilder {
                 identity: self.identity.then(|| put(Kind::All(Encoding::Identity), all.clone())),
             },
             index: put(Kind::Index, stored(&index)),
-            findings: self
-                .findings
-                .as_ref()
-                .map(|findings| put(Kind::Findings, stored(findings))),
-            search: self.search.as_ref().map(|search| put(Kind::Search, stored(search))),
+            facts: self
+                .facts
+                .iter()
+                .map(|(kind, facts)| (kind.clone(), put(Kind::Facts, facts.clone())))
+                .collect(),
             graph: self.graph.as_ref().map(|graph| put(Kind::Graph, graph.clone())),
             global: global.then(|| shards.remove(0)),
             packages: shards,

@@ -70,7 +70,7 @@ fn verify_refuses_altered_added_or_removed_fields() {
         ("\"previous\": []", "\"previous\": [null]"),
         ("\"renderVersion\": 1,", ""),
         ("{\n", "{\"new\": 1,\n"),
-        ("\"formatVersion\": 2", "\"formatVersion\": 3"),
+        ("\"formatVersion\": 3", "\"formatVersion\": 4"),
     ] {
         let altered = document.replacen(from, to, 1);
         assert_ne!(altered, document, "{from}");
@@ -129,7 +129,7 @@ fn message_matches_its_documentation() {
     let reference = |object: model::ObjectRef| format!(r#"{{"key":"{}","size":{}}}"#, object.key(), object.digest.size);
     let (gzip, zstd, snapshot) = (reference(all.gzip), reference(all.zstd), reference(object));
     let expected = format!(
-        r#"{{"catalog":"demo","current":{{"all":{{"gzip":{gzip},"zstd":{zstd}}},"contentHash":"{hash}","formatVersion":2,"metas":0,"packages":0,"previous":[],"publishedAt":"2026-09-21T14:19:20Z","renderVersion":1,"serial":7,"size":0,"snapshot":{snapshot},"source":{{"ref":"quay.io/a/b:c","revision":"sha256:00"}}}}}}"#
+        r#"{{"catalog":"demo","current":{{"all":{{"gzip":{gzip},"zstd":{zstd}}},"contentHash":"{hash}","formatVersion":3,"metas":0,"packages":0,"previous":[],"publishedAt":"2026-09-21T14:19:20Z","renderVersion":1,"serial":7,"size":0,"snapshot":{snapshot},"source":{{"ref":"quay.io/a/b:c","revision":"sha256:00"}}}}}}"#
     );
     assert_eq!(
         message,

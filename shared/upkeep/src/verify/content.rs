@@ -3,11 +3,7 @@
 use std::io::{self, Write};
 
 use model::text::chain;
-use model::{
-    Content, Encoding, Findings, Hasher, Index, Kind, ManifestEntry, ObjectDigest, SearchDocument, Sha256,
-    StoredDocument, ZSTD_WINDOW_LOG_MAX,
-};
-use registry::{GRAPH_BYTES_MAX, Graph};
+use model::{Content, DocumentCheck, Encoding, Hasher, Kind, ManifestEntry, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
 
 /// Defect of one stored object or document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,37 +54,10 @@ pub struct IntegrityCheck {
     document: Option<HeldDocument>,
 }
 
-/// Reads the stored bytes of a document, or returns the reason for which they cannot be read.
-type DocumentCheck = fn(&[u8]) -> Result<(), String>;
-
 /// Stored bytes of a document, and what reads them.
 struct HeldDocument {
     bytes: Vec<u8>,
-    /// Size above which the document cannot be valid.
-    max: u64,
     check: DocumentCheck,
-}
-
-impl HeldDocument {
-    fn new(kind: Kind) -> Option<Self> {
-        let (max, check): (u64, DocumentCheck) = match kind {
-            Kind::Index => (Index::MAX_BYTES, check_document::<Index>),
-            Kind::Findings => (Findings::MAX_BYTES, check_document::<Findings>),
-            Kind::Search => (SearchDocument::MAX_BYTES, check_document::<SearchDocument>),
-            Kind::Graph => (GRAPH_BYTES_MAX as u64, check_graph),
-            _ => return None,
-        };
-        let bytes = Vec::new();
-        Some(Self { bytes, max, check })
-    }
-}
-
-fn check_document<D: StoredDocument>(bytes: &[u8]) -> Result<(), String> {
-    D::from_stored(bytes).map(drop).map_err(|error| chain(&error))
-}
-
-fn check_graph(bytes: &[u8]) -> Result<(), String> {
-    Graph::from_stored(bytes).map(drop).map_err(|error| chain(&error))
 }
 
 enum ContentDecoder {
@@ -115,7 +84,10 @@ impl IntegrityCheck {
             hasher: Hasher::new(),
             seen: 0,
             decoder: ContentDecoder::new(entry.object.kind, entry.content),
-            document: HeldDocument::new(entry.object.kind),
+            document: entry.object.kind.document().map(|check| HeldDocument {
+                bytes: Vec::new(),
+                check,
+            }),
         }
     }
 
@@ -130,7 +102,7 @@ impl IntegrityCheck {
         }
         if let Some(document) = &mut self.document
             // A larger one is refused at the end as unreadable, without a copy of it in memory.
-            && self.recorded.size <= document.max
+            && self.recorded.size <= document.check.max_bytes
         {
             document.bytes.extend_from_slice(bytes);
         }
@@ -141,7 +113,7 @@ impl IntegrityCheck {
     /// Checks the whole object. To be called before the object gets its key.
     ///
     /// # Errors
-    /// [`ObjectProblem::Hash`], [`ObjectProblem::Document`] for an index or findings, [`ObjectProblem::Content`].
+    /// [`ObjectProblem::Hash`], [`ObjectProblem::Document`], [`ObjectProblem::Content`].
     pub fn finish(self) -> Result<(), ObjectProblem> {
         let found = ObjectDigest {
             sha256: self.hasher.finish(),
@@ -151,7 +123,8 @@ impl IntegrityCheck {
             return Err(ObjectProblem::Hash { found });
         }
         if let Some(document) = self.document {
-            (document.check)(&document.bytes).map_err(ObjectProblem::Document)?;
+            let read = (document.check.read)(&document.bytes);
+            read.map_err(|error| ObjectProblem::Document(chain(&error)))?;
         }
         let Some(content) = self.content else { return Ok(()) };
         match self.decoder.finish() {
@@ -223,7 +196,7 @@ impl Write for ContentHasher {
 
 #[cfg(test)]
 mod tests {
-    use model::Document;
+    use model::{Document, Index};
 
     use super::*;
 
@@ -280,22 +253,22 @@ mod tests {
             check(&index, &bytes)
         };
         assert_eq!(checked(&Index::default().to_bytes()), Ok(()));
-        let error = checked(b"{\"formatVersion\":2,\"shards\":[{}]}").unwrap_err();
+        let error = checked(b"{\"formatVersion\":3,\"shards\":[{}]}").unwrap_err();
         assert!(matches!(error, ObjectProblem::Document(_)), "{error}");
     }
 
     #[test]
-    fn integrity_check_reads_findings() {
+    fn integrity_check_reads_facts() {
         let checked = |content: &[u8]| {
             let bytes = packed(content);
-            let findings = ManifestEntry {
+            let facts = ManifestEntry {
                 content: None,
-                ..entry(Kind::Findings, &bytes, LINES)
+                ..entry(Kind::Facts, &bytes, LINES)
             };
-            check(&findings, &bytes)
+            check(&facts, &bytes)
         };
-        let findings = br#"{"formatVersion":2,"rules":1,"verdict":"valid","errors":0,"warnings":0,"unknownSchemas":0,"packages":[]}"#;
-        assert_eq!(checked(findings), Ok(()));
+        let facts = br#"{"formatVersion":3,"version":1,"packages":{"db":{"errors":1}}}"#;
+        assert_eq!(checked(facts), Ok(()));
         let error = checked(LINES).unwrap_err();
         assert!(matches!(error, ObjectProblem::Document(_)), "{error}");
     }

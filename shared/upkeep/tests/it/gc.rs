@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, GcStep, Retention, gc};
-use model::{Document, Findings, GcPhase, GcState, Key, Kind, ObjectKey};
+use model::{Document, Facts, GcPhase, GcState, Key, ObjectKey};
 use publish::PublishError;
 use store::{Condition, Store, StoreExt, memory::Action};
 
@@ -263,7 +263,7 @@ async fn gc_names_each_catalog_that_it_cannot_read_and_condemns_nothing() {
         (current.snapshot.key(), None),
         (current.snapshot.key(), Some("damaged")),
         (Key::Current(name("a")), Some("{")),
-        (Key::Current(name("a")), Some(r#"{"formatVersion":3}"#)),
+        (Key::Current(name("a")), Some(r#"{"formatVersion":4}"#)),
     ] {
         let sound = world.store.objects()[&key].clone();
         match bytes {
@@ -355,7 +355,7 @@ async fn spare_whose_answer_was_lost_is_not_written_twice() {
 async fn state_of_another_format_stops_publications_and_gc() {
     let world = world().await;
     let newer = String::from_utf8(GcState::default().to_bytes()).unwrap();
-    let newer = newer.replace("\"formatVersion\": 2", "\"formatVersion\": 3");
+    let newer = newer.replace("\"formatVersion\": 3", "\"formatVersion\": 4");
     world
         .store
         .put(&Key::Gc, newer.into(), Condition::Always)
@@ -368,20 +368,20 @@ async fn state_of_another_format_stops_publications_and_gc() {
 }
 
 #[tokio::test]
-async fn gc_keeps_findings_of_kept_states_and_deletes_others() {
+async fn gc_keeps_facts_of_kept_states_and_deletes_others() {
     let world = World::new();
-    let findings = |rules: u32| {
-        let packages: [Result<_, std::convert::Infallible>; 0] = [];
-        Findings::collect(rules, packages).unwrap()
+    let with_facts = |version: u32| {
+        let facts: Facts = Facts::new(version);
+        testkit::SnapshotBuilder::new().facts("findings", &facts).build()
     };
-    let built = testkit::SnapshotBuilder::new().findings(findings(1)).build();
+    let built = with_facts(1);
     let transaction = world.begin("c").await;
     put_all(&transaction, &built).await.unwrap();
     commit(&transaction, &built).await.unwrap();
-    let orphan = testkit::SnapshotBuilder::new().findings(findings(2)).build();
+    let orphan = with_facts(2);
     put_all(&world.begin("c").await, &orphan).await.unwrap();
-    let kept = built.snapshot.findings.unwrap().with_kind(Kind::Findings);
-    let lost = orphan.snapshot.findings.unwrap().with_kind(Kind::Findings);
+    let kept = built.snapshot.facts("findings").unwrap();
+    let lost = orphan.snapshot.facts("findings").unwrap();
     assert!(world.has(&kept) && world.has(&lost));
     world.pass(3 * DAY);
     for _ in 0..3 {

@@ -49,7 +49,7 @@ impl Client {
             0 => return self.encoding(catalog, &state, *any(&Encoding::ALL)).await.map(drop),
             1 => index_of(&state),
             2 => blob_of(&state)?,
-            3 => document_of(&state)?,
+            3 => facts_of(&state)?,
             _ => shard_of(any(&state.packages)),
         };
         self.object(catalog, content, wanted).await.map(drop)
@@ -84,16 +84,13 @@ fn index_of(state: &Snapshot) -> CheckedRequest {
     stored(state.index.with_kind(Kind::Index))
 }
 
-/// Returns a document about the lines of a state: its findings, its texts for search or its graph.
-fn document_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
-    let documents = [
-        (Kind::Findings, state.findings),
-        (Kind::Search, state.search),
-        (Kind::Graph, state.graph),
-    ];
-    let (kind, digest) = any(&documents);
-    let digest = digest.ok_or_else(|| Violation::Missing(format!("{kind:?} of a snapshot")))?;
-    Ok(stored(digest.with_kind(*kind)))
+/// Returns facts of one kind about the packages of a state.
+fn facts_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
+    let facts: Vec<_> = state.facts.values().collect();
+    if facts.is_empty() {
+        return Err(Violation::Missing("the facts of a snapshot".to_owned()));
+    }
+    Ok(stored(any(&facts).with_kind(Kind::Facts)))
 }
 
 fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {

@@ -46,14 +46,15 @@ impl Reader {
             self.object(&walk, &key.ok_or("all.* has no key")?).await?;
         }
         self.named(&walk, Kind::Index, &document["index"]).await?;
-        for (kind, field) in [
-            (Kind::Findings, "findings"),
-            (Kind::Search, "search"),
-            (Kind::Graph, "graph"),
-        ] {
-            if !document[field].is_null() {
-                self.named(&walk, kind, &document[field]).await?;
-            }
+        for facts in document["facts"]
+            .as_object()
+            .into_iter()
+            .flat_map(|facts| facts.values())
+        {
+            self.named(&walk, Kind::Facts, facts).await?;
+        }
+        if !document["graph"].is_null() {
+            self.named(&walk, Kind::Graph, &document["graph"]).await?;
         }
         for shard in document["packages"].as_array().into_iter().flatten() {
             self.named(&walk, Kind::Package, shard).await?;

@@ -9,9 +9,17 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::words::words;
+use crate::facts::{FactKind, RecordedShard, Recorder, Recording, is_json, json};
 
-/// Version of the rules by which texts are taken. It grows when the same lines would give others.
-pub const SEARCH_VERSION: u32 = 3;
+/// Texts by which Packages are found, each a [`SearchPackage`].
+pub const SEARCH: FactKind = FactKind {
+    name: "search",
+    version: 3,
+    recorder: |shard| Box::new(SearchRecorder::new(shard)),
+    is_part: is_json::<SearchPackage>,
+    // The Package is then found by its name.
+    shorten: |_| json(&SearchPackage::default()),
+};
 
 /// Maximum length of a line of OLM's graph that is read, in bytes. Its entries take several times as much memory; real channels
 /// have a tenth of it.
@@ -34,7 +42,7 @@ const ARCH_LABEL: &str = "operatorframework.io/arch.";
 
 /// Reader of the lines of a Shard, which takes the texts of one Package. Lines that do not fit their schema, or that are very
 /// long, are as if they were absent: the Package is then found by its name.
-pub struct SearchRecorder<'a> {
+struct SearchRecorder<'a> {
     name: &'a str,
     metas: &'a [IndexedMeta],
     /// Lines that were passed.
@@ -48,15 +56,8 @@ pub struct SearchRecorder<'a> {
     heads: HashMap<String, String>,
     /// Head whose line was read, and its texts.
     head: Option<(String, HeadTexts)>,
-}
-
-/// Result of one pass over a Shard.
-#[derive(Debug)]
-pub enum SearchRecord {
-    /// Texts of the Package.
-    Package(Box<SearchPackage>),
-    /// The line of the head came before its channel: another pass is needed, with this name for [`SearchRecorder::with_head`].
-    NeedsHead(String),
+    /// True in the second pass, in which the line of the head is read in any case.
+    is_last: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -177,30 +178,8 @@ struct ObjectProperty<'a> {
     data: Cow<'a, str>,
 }
 
-impl<'a> SearchRecorder<'a> {
-    /// Starts with the name of a Package and the positions of its lines, which lie end to end.
-    pub fn new(name: &'a str, metas: &'a [IndexedMeta]) -> Self {
-        Self {
-            name,
-            metas,
-            at: 0,
-            held: Vec::new(),
-            seen: 0,
-            package: PackageTexts::default(),
-            heads: HashMap::new(),
-            head: None,
-        }
-    }
-
-    /// Reads the line of this bundle in any case.
-    #[must_use]
-    pub fn with_head(mut self, head: String) -> Self {
-        self.head = Some((head, HeadTexts::default()));
-        self
-    }
-
-    /// Adds the next bytes, which may start or end within a line.
-    pub fn push(&mut self, mut block: &[u8]) {
+impl Recorder for SearchRecorder<'_> {
+    fn push(&mut self, mut block: &[u8]) {
         while let Some(meta) = self.metas.get(self.at).filter(|_| !block.is_empty()) {
             let left = usize::try_from(meta.length - self.seen).unwrap_or(usize::MAX);
             let (part, rest) = block.split_at(left.min(block.len()));
@@ -214,32 +193,57 @@ impl<'a> SearchRecorder<'a> {
                 return;
             }
             if is_kept {
-                match self.held.is_empty() {
-                    true => self.line(meta, part),
-                    false => {
-                        self.held.extend_from_slice(part);
-                        let line = std::mem::take(&mut self.held);
-                        self.line(meta, &line);
-                    }
+                if self.held.is_empty() {
+                    self.line(meta, part);
+                } else {
+                    self.held.extend_from_slice(part);
+                    let line = std::mem::take(&mut self.held);
+                    self.line(meta, &line);
                 }
             }
             (self.at, self.seen) = (self.at + 1, 0);
         }
     }
 
-    /// Returns the texts of the Package.
-    pub fn finish(self) -> SearchRecord {
-        let wanted = self.default_head();
-        match (&self.head, wanted) {
-            (Some((head, _)), Some(wanted)) if head != wanted => SearchRecord::NeedsHead(wanted.to_owned()),
-            (None, Some(wanted)) if self.has_bundle(wanted) => SearchRecord::NeedsHead(wanted.to_owned()),
-            _ => SearchRecord::Package(Box::new(self.texts())),
+    fn finish<'s>(self: Box<Self>) -> Recording<'s>
+    where
+        Self: 's,
+    {
+        let wanted = self.default_head().filter(|wanted| match &self.head {
+            Some((head, _)) => head != wanted,
+            None => self.has_bundle(wanted),
+        });
+        match wanted.map(str::to_owned) {
+            // The line of the head came before its channel.
+            Some(head) if !self.is_last => Recording::Reading(Box::new(Self {
+                head: Some((head, HeadTexts::default())),
+                is_last: true,
+                ..Self::of(self.name, self.metas)
+            })),
+            _ => Recording::done((!self.name.is_empty()).then(|| self.texts()).as_ref()),
         }
     }
+}
 
-    /// Returns the texts of the Package, whether or not the line of the head was there.
-    pub fn into_package(self) -> SearchPackage {
-        self.texts()
+impl<'a> SearchRecorder<'a> {
+    fn new(shard: RecordedShard<'a>) -> Self {
+        // The global group is no Package, so none of its lines is read.
+        let metas = if shard.name.is_empty() { &[] } else { shard.metas };
+        Self::of(shard.name, metas)
+    }
+
+    fn of(name: &'a str, metas: &'a [IndexedMeta]) -> Self {
+        Self {
+            name,
+            metas,
+            at: 0,
+            held: Vec::new(),
+            seen: 0,
+            package: PackageTexts::default(),
+            heads: HashMap::new(),
+            head: None,
+            is_last: false,
+        }
     }
 
     fn is_kept(&self, meta: &IndexedMeta) -> bool {
@@ -304,7 +308,7 @@ impl<'a> SearchRecorder<'a> {
         let found = words(description);
         let found: Vec<&str> = found.iter().take(WORDS_MAX).map(String::as_str).collect();
         SearchPackage {
-            name: self.name.to_owned(),
+            name: String::new(),
             display_name: shown(&csv.display_name),
             summary: shown(summary),
             channel: shown(&self.package.default_channel),

@@ -1,0 +1,192 @@
+//! Findings of a validation as facts about packages.
+
+use std::{fmt, mem};
+
+use model::{Facts, FindingSeverity, PackageFindings, ValidationCounts, ValidationFinding, text};
+use serde_json::value::RawValue;
+
+use super::{RuleViolation, Severity, ShardValidator};
+use crate::facts::{FactKind, RecordedShard, Recorder, Recording, is_json, json};
+
+/// Maximum number of findings of one weight that are listed for one Package. More of them help no reader, and a hostile catalog may
+/// have millions.
+pub const FINDINGS_MAX: usize = 1000;
+
+/// Maximum number of errors that a summary names.
+const EXAMPLES_MAX: usize = 5;
+
+/// Maximum number of characters of the name of a Package in a summary.
+const NAME_CHARS: usize = 100;
+
+/// Violations of the rules of OLM, each part a [`PackageFindings`].
+pub const FINDINGS: FactKind = FactKind {
+    name: "findings",
+    version: 1,
+    recorder: |shard| Box::new(FindingsRecorder::new(shard)),
+    is_part: is_json::<PackageFindings>,
+    shorten: |part| {
+        let findings: PackageFindings = serde_json::from_str(part.get()).unwrap_or_default();
+        json(&PackageFindings {
+            counts: findings.counts,
+            ..PackageFindings::default()
+        })
+    },
+};
+
+struct FindingsRecorder {
+    validator: ShardValidator,
+    found: PackageFindings,
+}
+
+/// Findings of a whole catalog in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ValidationSummary {
+    /// Numbers of all findings.
+    pub counts: ValidationCounts,
+    /// First errors in words, at most five.
+    pub errors: Vec<String>,
+    /// First warning in words.
+    pub warning: Option<String>,
+}
+
+impl FindingsRecorder {
+    fn new(shard: RecordedShard<'_>) -> Self {
+        Self {
+            validator: ShardValidator::new(shard.name, shard.is_yaml),
+            found: PackageFindings::default(),
+        }
+    }
+}
+
+impl Recorder for FindingsRecorder {
+    fn push(&mut self, lines: &[u8]) {
+        let found = &mut self.found;
+        self.validator.push(lines, &mut |violation| add(found, violation));
+    }
+
+    fn finish<'s>(self: Box<Self>) -> Recording<'s>
+    where
+        Self: 's,
+    {
+        let mut found = self.found;
+        found.schemas = self.validator.finish(&mut |violation| add(&mut found, violation)).other;
+        found.counts.unknown_schemas = found.schemas.values().sum();
+        Recording::done(Some(&found).filter(|found| found.counts != ValidationCounts::default()))
+    }
+}
+
+/// Counts a violation, and lists it if it is among the first of its weight.
+fn add(found: &mut PackageFindings, violation: RuleViolation) {
+    let rule = violation.rule;
+    let (severity, count) = match rule.severity() {
+        Severity::Error | Severity::ServeError => (FindingSeverity::Error, &mut found.counts.errors),
+        Severity::Warning => (FindingSeverity::Warning, &mut found.counts.warnings),
+    };
+    *count += 1;
+    if *count > FINDINGS_MAX as u64 {
+        return;
+    }
+    found.findings.push(ValidationFinding {
+        severity,
+        rule: rule.code().to_owned(),
+        channel: violation.channel,
+        bundle: violation.bundle,
+        message: match violation.detail.as_str() {
+            "" => rule.meaning().to_owned(),
+            detail => format!("{}: {detail}", rule.meaning()),
+        },
+        line: violation.line as u64,
+    });
+}
+
+impl ValidationSummary {
+    /// Reads the findings of a catalog, one Package at a time.
+    ///
+    /// # Errors
+    /// The error of the first part that has another form.
+    pub fn of(facts: &Facts<Box<RawValue>>) -> serde_json::Result<Self> {
+        let mut summary = Self::default();
+        for (package, part) in facts.parts() {
+            let found: PackageFindings = serde_json::from_str(part.get())?;
+            summary.counts.errors += found.counts.errors;
+            summary.counts.warnings += found.counts.warnings;
+            summary.counts.unknown_schemas += found.counts.unknown_schemas;
+            for finding in &found.findings {
+                let named = NamedFinding { package, finding };
+                match finding.severity {
+                    FindingSeverity::Error if summary.errors.len() < EXAMPLES_MAX => {
+                        summary.errors.push(named.to_string());
+                    }
+                    FindingSeverity::Warning if summary.warning.is_none() => {
+                        summary.warning = Some(named.to_string());
+                    }
+                    FindingSeverity::Error | FindingSeverity::Warning => {}
+                }
+            }
+        }
+        Ok(summary)
+    }
+}
+
+/// A finding with the name of its Package, in words.
+struct NamedFinding<'a> {
+    package: &'a str,
+    finding: &'a ValidationFinding,
+}
+
+impl fmt::Display for NamedFinding<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let package = text::line(self.package, NAME_CHARS);
+        let names = [
+            ("package", &package),
+            ("channel", &self.finding.channel),
+            ("bundle", &self.finding.bundle),
+        ];
+        let mut separator = "";
+        for (kind, name) in names.into_iter().filter(|(_, name)| !name.is_empty()) {
+            write!(f, "{}{kind} {name}", mem::replace(&mut separator, ", "))?;
+        }
+        if !separator.is_empty() {
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.finding.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_has_the_first_errors_and_the_first_warning_in_words() {
+        let finding = |severity, channel: &str| ValidationFinding {
+            severity,
+            rule: "channel-cycle".into(),
+            channel: channel.into(),
+            bundle: String::new(),
+            message: "the channel is a cycle".into(),
+            line: 2,
+        };
+        let mut found = PackageFindings {
+            counts: ValidationCounts {
+                errors: 7,
+                warnings: 1,
+                unknown_schemas: 2,
+            },
+            ..PackageFindings::default()
+        };
+        found.findings.push(finding(FindingSeverity::Warning, ""));
+        let channels = ["c0", "c1", "c2", "c3", "c4", "c5", "c6"];
+        found
+            .findings
+            .extend(channels.map(|channel| finding(FindingSeverity::Error, channel)));
+        let mut facts = Facts::new(1);
+        facts.packages.insert("db".to_owned(), json(&found));
+        facts.packages.insert(String::new(), json(&PackageFindings::default()));
+        let summary = ValidationSummary::of(&facts).unwrap();
+        assert_eq!(summary.counts, found.counts);
+        assert_eq!(summary.errors.len(), EXAMPLES_MAX);
+        assert_eq!(summary.errors[0], "package db, channel c0: the channel is a cycle");
+        assert_eq!(summary.warning.unwrap(), "package db: the channel is a cycle");
+    }
+}
