@@ -46,7 +46,6 @@ $(jq -r .snapshot.key <<<"$pointer")|application/json|zstd|$immutable
 indexes/sha256/$(jq -r .index.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
 facts/sha256/$(jq -r .facts.findings.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
 facts/sha256/$(jq -r .facts.search.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
-graphs/sha256/$(jq -r .graph.sha256 <<<"$snapshot").pb.zst|application/protobuf|zstd|$immutable
 $(jq -r .all.identity.key <<<"$pointer")|application/jsonl||$immutable
 $(jq -r .all.gzip.key <<<"$pointer")|application/jsonl|gzip|$immutable
 $(jq -r .all.zstd.key <<<"$pointer")|application/jsonl|zstd|$immutable

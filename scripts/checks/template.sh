@@ -88,7 +88,7 @@ EOF
 # One key of each kind of immutable object.
 immutable_keys() {
   printf '%s\n' "all/sha256/$HASH.json.gz" "packages/sha256/$HASH.json.zst" "snapshots/sha256/$HASH.json.zst" \
-    "indexes/sha256/$HASH.json.zst" "facts/sha256/$HASH.json.zst" "graphs/sha256/$HASH.pb.zst" "garbage/sha256/$HASH.json.zst" "blobs/sha256/$HASH"
+    "indexes/sha256/$HASH.json.zst" "facts/sha256/$HASH.json.zst" "garbage/sha256/$HASH.json.zst" "blobs/sha256/$HASH"
 }
 
 # The poller may delete what garbage collection deletes: immutable objects, but no document, no older version of anything, and
@@ -147,7 +147,6 @@ Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/packages/sha256/*
 Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/snapshots/sha256/*
 Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/indexes/sha256/*
 Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/facts/sha256/*
-Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/graphs/sha256/*
 Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/garbage/sha256/*
 Allow s3:DeleteObject arn:aws:s3:::BUCKET/mirror/blobs/sha256/*
 Allow s3:ListBucket arn:aws:s3:::BUCKET

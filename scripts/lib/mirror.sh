@@ -46,7 +46,6 @@ blobs() { jq -r '.image | .layer, .manifests[], .configs[], .index | "blobs/sha2
 object_keys() {
   jq -r '(.packages[], (.global // empty) | "packages/sha256/\(.sha256).json.zst"), "indexes/sha256/\(.index.sha256).json.zst",
     ((.facts // {})[] | "facts/sha256/\(.sha256).json.zst"),
-    (.graph // empty | "graphs/sha256/\(.sha256).pb.zst"),
     (.all | "all/sha256/\(.zstd.sha256).json.zst", "all/sha256/\(.gzip.sha256).json.gz",
       (.identity // empty | "all/sha256/\(.sha256).json"))' "$1"
   blobs <"$1"

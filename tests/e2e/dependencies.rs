@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "publish",
         // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
         &[
-            "compose", "fbc", "model", "oci", "olm", "registry", "render", "source", "store", "trust",
+            "compose", "fbc", "model", "oci", "olm", "render", "source", "store", "trust",
         ],
     ),
     // Of `publish`, only the names of the catalogs, clocks and counts.

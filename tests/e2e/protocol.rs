@@ -24,7 +24,6 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
                 model::Kind::Snapshot => "snapshot",
                 model::Kind::Index => "index",
                 model::Kind::Facts => "facts",
-                model::Kind::Graph => "graph",
                 model::Kind::All(_) => "all",
                 model::Kind::Package => "shard",
                 model::Kind::Blob => "blob",
@@ -77,15 +76,15 @@ async fn poll_of_one_changed_package_writes_only_its_objects() {
     site.push(&files);
     let report = site.poll().await;
     assert_eq!(report.changes.changed, ["p4"]);
-    // The shard, all.json.zst, all.json.gz, the index, the findings, the graph and the snapshot; then the pointer and the status.
-    // The texts for search and the fields are those of before: their puts are refused.
-    assert_eq!(report.objects_published, 7 + catalogs::IMAGE_BLOBS);
+    // The shard, all.json.zst, all.json.gz, the index, the findings and the snapshot; then the pointer and the status.
+    // The texts for search are those of before: their put is refused.
+    assert_eq!(report.objects_published, 6 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
-    assert_eq!(written.len() as u64, 11 + catalogs::IMAGE_BLOBS, "{written:?}");
+    assert_eq!(written.len() as u64, 9 + catalogs::IMAGE_BLOBS, "{written:?}");
     assert_eq!(
         kinds(written),
         BTreeSet::from([
-            "current", "status", "snapshot", "index", "facts", "graph", "all", "shard", "blob"
+            "current", "status", "snapshot", "index", "facts", "all", "shard", "blob"
         ])
     );
     site.is_sound().await;

@@ -249,7 +249,6 @@ mod tests {
             },
             index: digest("index"),
             facts: Default::default(),
-            graph: None,
             global: None,
             packages: Vec::new(),
             image: None,

@@ -32,8 +32,6 @@ pub enum Kind {
     Index,
     /// Facts of one kind about the Packages of a Snapshot.
     Facts,
-    /// Answers of the registry API about a Snapshot: a graph of its Packages, channels and bundles.
-    Graph,
     /// A list of keys that the garbage collector has condemned.
     Garbage,
     /// A part of a catalog's container image.
@@ -87,7 +85,7 @@ const LINES: KindSpec = KindSpec {
 
 impl Kind {
     /// All kinds, in the order in which paths are matched.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::All(Encoding::Zstd),
         Self::All(Encoding::Gzip),
         Self::All(Encoding::Identity),
@@ -95,7 +93,6 @@ impl Kind {
         Self::Snapshot,
         Self::Index,
         Self::Facts,
-        Self::Graph,
         Self::Garbage,
         Self::Blob,
     ];
@@ -129,13 +126,6 @@ impl Kind {
                 document: Some(DocumentCheck::of::<Facts>()),
                 ..JSON
             },
-            Self::Graph => KindSpec {
-                folder: "graphs/sha256/",
-                // RFC 9996, section 4.
-                content_type: "application/protobuf",
-                is_derived: true,
-                ..JSON
-            },
             Self::Garbage => KindSpec {
                 folder: "garbage/sha256/",
                 document: Some(DocumentCheck::of::<Garbage>()),
@@ -161,7 +151,6 @@ impl Kind {
         match (self, self.encoding()) {
             // OCI names blobs by their digest alone.
             (Self::Blob, _) => "",
-            (Self::Graph, _) => ".pb.zst",
             (_, Encoding::Zstd) => ".json.zst",
             (_, Encoding::Gzip) => ".json.gz",
             (_, Encoding::Identity) => ".json",

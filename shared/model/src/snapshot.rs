@@ -27,10 +27,6 @@ pub struct Snapshot {
     /// `search`. Another program may record other kinds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, ObjectDigest>,
-    /// Hash and size of the graph for the registry API. `None` if an older program published the Snapshot, or if opm would not serve
-    /// the catalog.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graph: Option<ObjectDigest>,
     /// The Metas that belong to no Package, if there are any. Their lines come first in `all.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global: Option<ShardRef>,
@@ -116,7 +112,7 @@ impl Snapshot {
     }
 
     /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
-    /// the facts, the graph, the encodings of `all.json`.
+    /// the facts, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
         let shards = self.shards().map(|shard| ManifestEntry {
             object: shard.stored.with_kind(Kind::Package),
@@ -125,11 +121,7 @@ impl Snapshot {
         let blobs = self.image.iter().flat_map(CatalogImage::blobs);
         let blobs = blobs.map(|blob| blob.with_kind(Kind::Blob));
         let facts = self.facts.values().map(|facts| facts.with_kind(Kind::Facts));
-        let graph = self.graph.map(|graph| graph.with_kind(Kind::Graph));
-        let others = blobs
-            .chain([self.index.with_kind(Kind::Index)])
-            .chain(facts)
-            .chain(graph);
+        let others = blobs.chain([self.index.with_kind(Kind::Index)]).chain(facts);
         let others = others.map(|object| ManifestEntry { object, content: None });
         let all = Content {
             sha256: self.content_hash,
@@ -195,7 +187,6 @@ mod tests {
             facts: ["findings", "search"]
                 .map(|kind| (kind.to_owned(), digest(kind)))
                 .into(),
-            graph: Some(digest("graph")),
             global: Some(shard("", "global")),
             packages: ["a", "a-b", "a.b", "b"].map(|name| shard(name, "same")).into(),
             image: Some(CatalogImage {
@@ -218,13 +209,12 @@ mod tests {
     fn snapshot_may_have_no_documents() {
         let bare = Snapshot {
             facts: BTreeMap::new(),
-            graph: None,
             ..snapshot()
         };
         let text = String::from_utf8(bare.to_bytes()).unwrap();
-        assert!(!text.contains("facts") && !text.contains("graph"), "{text}");
+        assert!(!text.contains("facts"), "{text}");
         assert_eq!(Snapshot::from_bytes(text.as_bytes()).unwrap(), bare);
-        assert_eq!(bare.objects().len() + 3, snapshot().objects().len());
+        assert_eq!(bare.objects().len() + 2, snapshot().objects().len());
     }
 
     #[test]
@@ -254,7 +244,6 @@ mod tests {
             Kind::Index,
             Kind::Facts,
             Kind::Facts,
-            Kind::Graph,
             Kind::All(Encoding::Zstd),
             Kind::All(Encoding::Gzip),
         ]);

@@ -281,7 +281,6 @@ mod tests {
             },
             index: STORED,
             facts: std::collections::BTreeMap::new(),
-            graph: None,
             global: None,
             packages: vec![shard("a", 3), shard("c", 3)],
             image: None,

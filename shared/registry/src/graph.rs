@@ -15,8 +15,8 @@ pub const GRAPH_VERSION: u64 = 1;
 const VERSION_TAG: u32 = 1;
 const RECORD_TAG: u32 = 2;
 
-/// Number of the refusal in a record.
-const REFUSAL_TAG: u32 = 9;
+/// Maximum size of a graph, in bytes: thirteen times that of the largest real catalog. A state with a larger one is not answered for.
+pub const GRAPH_BYTES_MAX: usize = 64 << 20;
 
 /// Writes the graph of a Snapshot: its version and the record of each Package.
 ///
@@ -72,8 +72,6 @@ pub struct Graph {
     bytes: Bytes,
     /// Sorted by name.
     records: Vec<RecordRange>,
-    /// Position in `records` of the first one with a refusal.
-    refused: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -81,7 +79,6 @@ struct RecordRange {
     lines: Sha256,
     name: Range<usize>,
     range: Range<usize>,
-    is_refused: bool,
 }
 
 impl Graph {
@@ -116,21 +113,7 @@ impl Graph {
         if records.windows(2).any(|pair| name(&pair[0]) == name(&pair[1])) {
             return Err(RegistryError::Damaged("two records have one name"));
         }
-        let refused = records.iter().position(|record| record.is_refused);
-        Ok(Self {
-            bytes,
-            records,
-            refused,
-        })
-    }
-
-    /// Returns the first Package that opm would not serve and the reason, if there is one. opm then serves none of the catalog.
-    ///
-    /// # Errors
-    /// Fails if the record is damaged.
-    pub fn refusal(&self) -> Result<Option<(String, String)>, RegistryError> {
-        let refused = self.refused.map(|at| self.decode(&self.records[at]));
-        Ok(refused.transpose()?.map(|record| (record.name, record.refusal)))
+        Ok(Self { bytes, records })
     }
 
     /// Returns the record of the Shard with these lines, as [`GraphBuilder::push_raw`] takes it.
@@ -180,13 +163,7 @@ impl RecordRange {
             true => cursor.delimited()?,
             false => 0..0,
         };
-        let is_refused = cursor.field(REFUSAL_TAG, WireType::LengthDelimited);
-        Ok(Self {
-            lines,
-            name,
-            range,
-            is_refused,
-        })
+        Ok(Self { lines, name, range })
     }
 }
 

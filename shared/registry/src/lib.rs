@@ -16,16 +16,14 @@ mod meta_struct;
 mod objects;
 mod record;
 mod recorder;
-mod stored;
 
 pub use api::ApiBundle;
 pub use bundle_query::{BundleQuery, ContentsKey, ListedBundle};
 pub use contents::{BundleContent, PackageContents};
 pub use contents_builder::ContentsBuilder;
 pub use error::RegistryError;
-pub use graph::{GRAPH_VERSION, Graph, GraphBuilder};
+pub use graph::{GRAPH_BYTES_MAX, GRAPH_VERSION, Graph, GraphBuilder};
 pub use message_parts::MessageParts;
 pub use meta_struct::meta_struct;
 pub use record::{LineRange, PackageRecord};
 pub use recorder::PackageRecorder;
-pub use stored::GRAPH_BYTES_MAX;

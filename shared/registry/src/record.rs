@@ -51,10 +51,6 @@ pub struct PackageRecord {
     pub(crate) bundles: Vec<Bytes>,
     #[prost(message, repeated, tag = "8")]
     pub(crate) customs: Vec<CustomRecord>,
-    /// Reason for which opm would not serve the lines. Such a record has nothing else but lines and name.
-    // `Graph::parse` reads it too.
-    #[prost(string, tag = "9")]
-    pub(crate) refusal: String,
 }
 
 /// Channel of a Package.

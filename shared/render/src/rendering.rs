@@ -71,7 +71,6 @@ impl Rendering {
             },
             index,
             facts: BTreeMap::new(),
-            graph: None,
             global: global.into_iter().next(),
             packages,
             image,

@@ -38,7 +38,7 @@ impl Copier {
         }
         let _permit = self.rebuilds.acquire().await.expect("the semaphore is never closed");
         let index = derived.iter().find(|entry| entry.object.kind == Kind::Index).copied();
-        let is_described = |entry: &ManifestEntry| matches!(entry.object.kind, Kind::Facts | Kind::Graph);
+        let is_described = |entry: &ManifestEntry| entry.object.kind == Kind::Facts;
         let (others, moved): (Vec<_>, Vec<_>) = derived
             .into_iter()
             .filter(|entry| entry.object.kind != Kind::Index)
@@ -174,7 +174,7 @@ impl Rebuild<'_> {
         let facts = facts?;
         let stored = facts.documents.values().map(StoredDocument::to_stored);
         let stored = stored.collect::<Result<Vec<_>, _>>().map_err(RenderError::Scratch)?;
-        let made = stored.into_iter().chain(facts.graph);
+        let made = stored.into_iter();
         let made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
         self.put_made(&made, entries).await?;
         Ok(rendering)

@@ -42,9 +42,6 @@ pub(crate) fn read(
     {
         checker.check(Kind::Facts, facts, None)?;
     }
-    if !document["graph"].is_null() {
-        checker.check(Kind::Graph, &document["graph"], None)?;
-    }
     let encodings = [
         (Encoding::Zstd, "zstd"),
         (Encoding::Gzip, "gzip"),

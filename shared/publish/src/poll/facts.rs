@@ -9,25 +9,17 @@ use std::{
     thread,
 };
 
-use bytes::Bytes;
-use model::{
-    Facts, Kind, Sha256, Snapshot, ValidationCounts,
-    text::{self, chain},
-};
+use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
-use registry::{GRAPH_BYTES_MAX, Graph, GraphBuilder, PackageRecord, PackageRecorder};
 use render::{RenderError, Rendering, Shard, StopFlag};
 use serde_json::value::RawValue;
-use store::{Store, read_object, read_stored};
+use store::{Store, read_stored};
 
 use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
 
 /// Number of Packages that each worker reads before their facts are merged: it bounds the facts in memory.
 const BATCH: usize = 4;
-
-/// Maximum length of the reason for which a Package has no record, in characters: it may quote a name.
-const REASON_CHARS: usize = 300;
 
 /// Content that was rendered.
 pub(crate) struct NewContent {
@@ -94,18 +86,8 @@ impl Poll<'_> {
 pub struct CatalogFacts {
     /// Facts by their kind. Those of the validation are absent if the content was not validated.
     pub documents: BTreeMap<&'static str, Facts>,
-    /// Stored bytes of the graph for the registry API; `None` if opm would not serve the content.
-    pub graph: Option<Vec<u8>>,
     /// Number of Shards whose lines were validated.
     pub(crate) validated: usize,
-}
-
-/// Facts of one Shard.
-struct ShardFacts {
-    /// Parts in the order of the kinds.
-    parts: Vec<Box<RawValue>>,
-    /// Record for the registry API.
-    record: Bytes,
 }
 
 /// Reader of the Shards whose facts are not known.
@@ -133,40 +115,26 @@ impl FactReader {
         let is_new = |shard: &&Shard| is_validated && self.known.part(&FINDINGS, shard).is_none();
         let validated = shards.iter().filter(is_new).count();
         let mut documents: Vec<FactsBuilder> = self.kinds.iter().copied().map(FactsBuilder::new).collect();
-        let mut graph = Some(GraphBuilder::new());
         for batch in shards.chunks(self.workers * BATCH) {
-            for (shard, facts) in batch.iter().zip(self.read_batch(batch)) {
-                let facts = facts?;
-                for (document, part) in documents.iter_mut().zip(facts.parts) {
+            for (shard, parts) in batch.iter().zip(self.read_batch(batch)) {
+                for (document, part) in documents.iter_mut().zip(parts?) {
                     document.push(&shard.name, part);
-                }
-                if let Some(builder) = &mut graph {
-                    builder.push_raw(&facts.record);
-                    if builder.size() > GRAPH_BYTES_MAX {
-                        tracing::info!(
-                            limit = GRAPH_BYTES_MAX,
-                            "the registry API cannot answer: the graph is too large"
-                        );
-                        graph = None;
-                    }
                 }
             }
         }
         let documents = documents.into_iter().map(FactsBuilder::finish);
-        let graph = graph.map(GraphBuilder::into_stored).transpose();
         Ok(CatalogFacts {
             documents: self.kinds.iter().map(|kind| kind.name).zip(documents).collect(),
-            graph: graph.map_err(RenderError::Scratch)?.flatten(),
             validated,
         })
     }
 
     fn is_known(&self, shard: &Shard) -> bool {
-        self.known.record(shard).is_some() && self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some())
+        self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some())
     }
 
-    /// Reads some Shards side by side. The facts come in the order of the Shards.
-    fn read_batch(&self, batch: &[Shard]) -> Vec<Result<ShardFacts, RenderError>> {
+    /// Reads some Shards side by side. The parts of each Shard, in the order of the kinds, come in the order of the Shards.
+    fn read_batch(&self, batch: &[Shard]) -> Vec<Result<Vec<Box<RawValue>>, RenderError>> {
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::with_capacity(batch.len()));
         let work = || {
@@ -190,7 +158,7 @@ impl FactReader {
         found.into_iter().map(|(_, facts)| facts).collect()
     }
 
-    fn read_shard(&self, shard: &Shard) -> Result<ShardFacts, RenderError> {
+    fn read_shard(&self, shard: &Shard) -> Result<Vec<Box<RawValue>>, RenderError> {
         let recorded = RecordedShard {
             name: &shard.name,
             metas: &shard.metas,
@@ -204,20 +172,14 @@ impl FactReader {
                 None => Recording::Reading((kind.recorder)(recorded)),
             })
             .collect();
-        let mut record = self.known.record(shard);
-        let mut registry = record.is_none().then(|| PackageRecorder::new(&shard.name));
-        while registry.is_some() || found.iter().any(|found| matches!(found, Recording::Reading(_))) {
+        while found.iter().any(|found| matches!(found, Recording::Reading(_))) {
             self.read_lines(shard, |lines| {
-                if let Some(registry) = &mut registry {
-                    registry.push(lines);
-                }
                 for found in &mut found {
                     if let Recording::Reading(recorder) = found {
                         recorder.push(lines);
                     }
                 }
             })?;
-            record = record.or(registry.take().map(|registry| finish_record(shard, registry)));
             let finish = |found| match found {
                 Recording::Reading(recorder) => recorder.finish(),
                 part @ Recording::Done(_) => part,
@@ -228,10 +190,7 @@ impl FactReader {
             Recording::Done(part) => Some(part),
             Recording::Reading(_) => None,
         });
-        Ok(ShardFacts {
-            parts: parts.collect(),
-            record: record.unwrap_or_default(),
-        })
+        Ok(parts.collect())
     }
 
     fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
@@ -254,25 +213,11 @@ impl FactReader {
     }
 }
 
-fn finish_record(shard: &Shard, recorder: PackageRecorder) -> Bytes {
-    let record = recorder.finish(shard.lines.sha256).unwrap_or_else(|error| {
-        let reason = text::line(&chain(&error), REASON_CHARS);
-        tracing::info!(
-            package = shard.name,
-            reason,
-            "the registry API cannot answer for the new content"
-        );
-        PackageRecord::refused(&shard.name, shard.lines.sha256, reason)
-    });
-    record.to_bytes()
-}
-
 /// Facts of published Snapshots, which count again for Packages with the same lines.
 #[derive(Default)]
 pub struct KnownFacts {
     /// Parts by the kind and the lines. A part of `null` says that there are no facts.
     parts: HashMap<&'static str, HashMap<Sha256, Box<RawValue>>>,
-    graphs: Vec<Graph>,
 }
 
 impl KnownFacts {
@@ -291,12 +236,6 @@ impl KnownFacts {
                     Err(error) => {
                         tracing::warn!(error = chain(&error), kind = kind.name, "cannot read published facts")
                     }
-                }
-            }
-            if let Some(object) = snapshot.graph {
-                let stored = read_object(store, &object.with_kind(Kind::Graph)).await;
-                if let Some(graph) = stored.ok().and_then(|stored| Graph::from_stored(&stored).ok()) {
-                    known.graphs.push(graph);
                 }
             }
         }
@@ -319,10 +258,5 @@ impl KnownFacts {
 
     fn part(&self, kind: &FactKind, shard: &Shard) -> Option<&RawValue> {
         self.parts.get(kind.name)?.get(&shard.lines.sha256).map(|part| &**part)
-    }
-
-    fn record(&self, shard: &Shard) -> Option<Bytes> {
-        let mut graphs = self.graphs.iter();
-        graphs.find_map(|graph| graph.record_of(&shard.name, shard.lines.sha256))
     }
 }

@@ -38,10 +38,6 @@ impl ObjectWriter<'_> {
         }
         let snapshot = Snapshot {
             facts,
-            graph: match content.facts.graph {
-                Some(bytes) => Some(self.put_bytes(Kind::Graph, bytes).await?),
-                None => None,
-            },
             ..snapshot.expect("both encodings have a sink")
         };
         let digest = self.put_document(&snapshot).await?;
@@ -50,12 +46,8 @@ impl ObjectWriter<'_> {
 
     async fn put_document<D: StoredDocument>(&self, document: &D) -> Result<ObjectDigest, PollError> {
         let bytes = document.to_stored().map_err(PublishError::Compress)?;
-        self.put_bytes(D::KIND, bytes).await
-    }
-
-    async fn put_bytes(&self, kind: Kind, bytes: Vec<u8>) -> Result<ObjectDigest, PollError> {
         let digest = ObjectDigest::of(&bytes);
-        let put = self.transaction.put_verified(digest.with_kind(kind), bytes.into());
+        let put = self.transaction.put_verified(digest.with_kind(D::KIND), bytes.into());
         put.await?;
         Ok(digest)
     }

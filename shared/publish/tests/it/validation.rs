@@ -5,11 +5,10 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 use catalog_mirror_publish::{
     Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, ValidationMode,
 };
-use model::{Current, Facts, FindingSeverity, Key, Kind, Outcome, PackageFindings, Snapshot, Status, ValidationCounts};
+use model::{Current, Facts, FindingSeverity, Key, Outcome, PackageFindings, Snapshot, Status, ValidationCounts};
 use olm::{FINDINGS, FINDINGS_MAX};
-use registry::Graph;
 use source::{SourceSettings, Sources};
-use store::{MemoryStore, StoreExt, read_object, read_stored};
+use store::{MemoryStore, StoreExt, read_stored};
 use tempfile::TempDir;
 use upkeep::verify;
 
@@ -76,12 +75,6 @@ impl Site {
         let key = Key::Current("c".parse().unwrap());
         let (current, _) = self.store.read_document::<Current>(&key).await.unwrap().unwrap();
         read_stored(&self.store, &current.snapshot.digest).await.unwrap()
-    }
-
-    async fn refusal(&self) -> Option<(String, String)> {
-        let graph = self.snapshot().await.graph.unwrap().with_kind(Kind::Graph);
-        let stored = read_object(&self.store, &graph).await.unwrap();
-        Graph::from_stored(&stored).unwrap().refusal().unwrap()
     }
 
     async fn findings(&self) -> BTreeMap<String, PackageFindings> {
@@ -289,22 +282,4 @@ async fn metric_has_the_findings_of_what_is_published_also_after_a_restart() {
     ] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
-}
-
-#[tokio::test]
-async fn graph_names_the_package_that_opm_would_not_serve() {
-    let site = Site::new(ValidationMode::Off);
-    let wrong = package("b").replace("entries: [{name: b.v1}]", "entries: {name: b.v1}");
-    site.write("b", &wrong);
-    site.poll().await;
-    let (package_name, reason) = site.refusal().await.unwrap();
-    assert_eq!(package_name, "b");
-    assert!(reason.starts_with("line 2: "), "{reason}");
-    // Another package changes, and the reason stays.
-    site.write("c", &package("c").replace("1.0.0", "1.0.1"));
-    site.poll().await;
-    assert_eq!(site.refusal().await, Some((package_name, reason)));
-    site.write("b", &package("b"));
-    site.poll().await;
-    assert_eq!(site.refusal().await, None);
 }

@@ -64,22 +64,6 @@ fn record_of_equal_lines_makes_the_same_graph() {
 }
 
 #[test]
-fn refusal_is_kept_with_its_lines_and_found() {
-    let lines = Sha256::of(b"lines");
-    let mut builder = GraphBuilder::new();
-    builder.push(&record("a").0);
-    builder.push(&PackageRecord::refused("b", lines, "line 2: no entries".to_owned()));
-    let graph = parse(builder.finish()).unwrap();
-    let expected = ("b".to_owned(), "line 2: no entries".to_owned());
-    assert_eq!(graph.refusal().unwrap(), Some(expected.clone()));
-    // The next publication takes it from here.
-    let mut builder = GraphBuilder::new();
-    builder.push_raw(&graph.record_of("b", lines).unwrap());
-    assert_eq!(parse(builder.finish()).unwrap().refusal().unwrap(), Some(expected));
-    assert_eq!(parse(graph_of(&["a", "b"])).unwrap().refusal().unwrap(), None);
-}
-
-#[test]
 fn record_of_other_lines_is_not_found() {
     let graph = parse(graph_of(&["a", "b"])).unwrap();
     assert_eq!(graph.record_of("a", record("b").1), None);

@@ -30,7 +30,6 @@ pub struct SnapshotBuilder {
     identity: bool,
     image: Option<CatalogImage>,
     facts: BTreeMap<String, Vec<u8>>,
-    graph: Option<Vec<u8>>,
     render_version: Option<u32>,
 }
 
@@ -78,15 +77,6 @@ impl SnapshotBuilder {
     pub fn facts(mut self, kind: &str, facts: &impl StoredDocument) -> Self {
         self.facts.insert(kind.to_owned(), stored(facts));
         self
-    }
-
-    /// Adds the stored bytes of a graph for the registry API.
-    #[must_use]
-    pub fn graph(self, stored: Vec<u8>) -> Self {
-        Self {
-            graph: Some(stored),
-            ..self
-        }
     }
 
     /// Sets the version of the canonical form. Default [`RENDER_VERSION`].
@@ -138,7 +128,6 @@ impl SnapshotBuilder {
                 .iter()
                 .map(|(kind, facts)| (kind.clone(), put(Kind::Facts, facts.clone())))
                 .collect(),
-            graph: self.graph.as_ref().map(|graph| put(Kind::Graph, graph.clone())),
             global: global.then(|| shards.remove(0)),
             packages: shards,
             image: self.image.clone(),

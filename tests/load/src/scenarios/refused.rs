@@ -23,7 +23,6 @@ const CASES: &[Case] = &[
     (Method::GET, "/snapshots/sha256/{h}.json.zst", None, 404),
     (Method::GET, "/indexes/sha256/{h}.json.zst", None, 404),
     (Method::GET, "/facts/sha256/{h}.json.zst", None, 404),
-    (Method::GET, "/graphs/sha256/{h}.pb.zst", None, 404),
     (Method::GET, "/catalogs/{c}/search?color=red", None, 400),
     (Method::GET, "/all/sha256/{h}.json.gz", None, 404),
     (Method::GET, "/catalogs/{c}/notified.json", None, 404),

@@ -53,9 +53,6 @@ impl Reader {
         {
             self.named(&walk, Kind::Facts, facts).await?;
         }
-        if !document["graph"].is_null() {
-            self.named(&walk, Kind::Graph, &document["graph"]).await?;
-        }
         for shard in document["packages"].as_array().into_iter().flatten() {
             self.named(&walk, Kind::Package, shard).await?;
         }
