@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 DATA=$(data_folder)
-RECORDED=$ROOT/shared/registry/tests/recorded
+RECORDED=$ROOT/shared/grpc/tests/recorded
 
 # answers_agree NAME FOLDER
 answers_agree() {

@@ -11,8 +11,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("fbc", &[]),
     ("olm", &["model"]),
-    // The objects inside a bundle may be YAML, which `fbc` reads.
-    ("registry", &["fbc", "model"]),
     ("compose", &["fbc", "model", "olm"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
@@ -40,7 +38,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // A state is written by `publish` and read here; all below are fronts.
     ("state-reader", &["model", "store", "trust"]),
     ("http", &["model", "oci", "olm", "state-reader"]),
-    ("grpc", &["registry"]),
+    // The objects inside a bundle may be YAML, which `fbc` reads.
+    ("grpc", &["fbc", "model", "olm", "state-reader"]),
     ("server", &["model"]),
     (
         "config",
@@ -60,7 +59,6 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("catalog-mirror-trust", NO_IO),
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
-    ("catalog-mirror-registry", NO_IO),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     (

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::registry::api::{ApiBundle, ApiPackage, GetBundleRequest, GetPackageRequest};
+use ::grpc::olm_v0::api::{ApiBundle, ApiPackage, GetBundleRequest, GetPackageRequest};
 use tempfile::TempDir;
 use tonic::{Code, Request, Status, client::Grpc, transport::Endpoint};
 use tonic_prost::ProstCodec;

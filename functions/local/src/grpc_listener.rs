@@ -1,23 +1,23 @@
 //! The listener of `serve --grpc`.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::Context;
 use config::Config;
-use grpc::{GrpcMetrics, RegistryApi};
+use grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
 use reader::PublishedCatalogs;
 use server::{Server, ServerLimits, ServerMetrics};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::{cli::ServeArgs, registry_api::RegistryCatalogs, wiring};
+use crate::{cli::ServeArgs, wiring};
 
 /// Listener that is configured and not running yet.
 pub(crate) struct GrpcListener {
     server: Server,
     listener: TcpListener,
-    default: Option<Arc<str>>,
-    anonymous: Option<Vec<String>>,
+    default: Option<String>,
+    anonymous: Option<BTreeSet<String>>,
     metrics: GrpcMetrics,
 }
 
@@ -62,7 +62,7 @@ impl GrpcListener {
         Ok(Some(Self {
             server,
             listener,
-            default: args.grpc_catalog.as_ref().map(|name| name.as_str().into()),
+            default: args.grpc_catalog.as_ref().map(ToString::to_string),
             anonymous: anonymous.map(|names| names.iter().map(ToString::to_string).collect()),
             metrics,
         }))
@@ -71,8 +71,11 @@ impl GrpcListener {
     /// Returns the registry API over catalogs.
     pub(crate) fn api(&self, catalogs: PublishedCatalogs, stop: &CancellationToken) -> RegistryApi {
         RegistryApi {
-            published: Arc::new(RegistryCatalogs::new(catalogs, self.anonymous.clone())),
-            default: self.default.clone(),
+            catalogs: Arc::new(RegistryCatalogs::new(
+                catalogs,
+                self.default.clone(),
+                self.anonymous.clone(),
+            )),
             metrics: self.metrics.clone(),
             stopping: stop.clone(),
         }

@@ -8,8 +8,6 @@ mod grpc_listener;
 mod image;
 mod output;
 mod published;
-#[cfg(feature = "grpc")]
-mod registry_api;
 mod stores;
 mod wiring;
 

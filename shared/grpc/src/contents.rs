@@ -1,14 +1,19 @@
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
+use futures_util::TryStreamExt;
+use model::{Sha256, text::LineBuffer};
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
-use registry::{BundleQuery, ContentsKey, PackageContents, RegistryError};
-use tokio::{sync::Semaphore, task::spawn_blocking};
-use tonic::Status;
+use reader::{PublishedState, pick};
+use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
 
-use crate::{PublishedState, lines::LineReader, status::of_registry};
+use crate::{
+    AnswerError,
+    catalogs::{failed, unavailable},
+    olm_v0::{ContentsBuilder, PackageContents, PackageRecord},
+};
 
 /// Memory for contents, in bytes: those of a large catalog.
 const CONTENTS_BYTES: usize = 24 << 20;
@@ -20,21 +25,18 @@ const PACKAGES: usize = 512;
 const BUILDS: usize = 2;
 
 /// Contents of packages, or the reason for which they have none, by the hash of their lines.
-#[derive(Clone)]
-pub(crate) struct ContentCache(Arc<Shared>);
-
-struct Shared {
-    known: Cache<ContentsKey, Known, ContentWeight>,
+pub(crate) struct ContentCache {
+    known: Cache<Sha256, Known, ContentWeight>,
     builds: Semaphore,
 }
 
-type Known = Result<Arc<PackageContents>, RegistryError>;
+type Known = Result<Arc<PackageContents>, AnswerError>;
 
 #[derive(Clone)]
 struct ContentWeight;
 
-impl Weighter<ContentsKey, Known> for ContentWeight {
-    fn weight(&self, _: &ContentsKey, contents: &Known) -> u64 {
+impl Weighter<Sha256, Known> for ContentWeight {
+    fn weight(&self, _: &Sha256, contents: &Known) -> u64 {
         let memory = contents.as_ref().map_or(1 << 10, |contents| contents.memory());
         memory as u64 + 128
     }
@@ -50,56 +52,57 @@ impl Default for ContentCache {
             .build()
             .expect("both capacities are given");
         let hasher = DefaultHashBuilder::default();
-        Self(Arc::new(Shared {
+        Self {
             known: Cache::with_options(options, ContentWeight, hasher, DefaultLifecycle::default()),
             builds: Semaphore::new(BUILDS),
-        }))
+        }
     }
 }
 
 impl ContentCache {
-    /// Returns the contents of all bundles in the package of a query. The first call makes them.
-    pub(crate) async fn get(
-        &self,
-        state: &dyn PublishedState,
-        query: &BundleQuery,
-    ) -> Result<Arc<PackageContents>, Status> {
-        let Shared { known, builds } = &*self.0;
-        let key = query.contents_key();
-        if let Some(contents) = known.get(&key) {
-            return contents.map_err(of_registry);
+    /// Returns the contents of all bundles in a package. The first call makes them.
+    pub(crate) async fn get(&self, state: &PublishedState, record: &Arc<PackageRecord>) -> Known {
+        if let Some(contents) = self.known.get(&record.lines) {
+            return contents;
         }
         let build = async {
-            let _turn = builds.acquire().await;
-            match build(state, query).await? {
+            let _turn = self.builds.acquire().await;
+            let (state, record, runtime) = (state.clone(), Arc::clone(record), Handle::current());
+            let built = spawn_blocking(move || build(&state, record, &runtime)).await;
+            match built.map_err(|error| failed(&error))? {
                 // They would be too large again.
-                Err(error) if !matches!(error, RegistryError::ContentsTooLarge { .. }) => Err(of_registry(error)),
-                made => Ok(made.map(Arc::new)),
+                Err(error) if !matches!(error, AnswerError::ContentsTooLarge { .. }) => Err(error),
+                built => Ok(built.map(Arc::new)),
             }
         };
-        let contents = Box::pin(known.get_or_insert_async(&key, build)).await?;
-        contents.map_err(of_registry)
+        Box::pin(self.known.get_or_insert_async(&record.lines, build)).await?
     }
 }
 
-/// Reads the Shard of the package once, or twice as far as the line of the package.
-async fn build(
-    state: &dyn PublishedState,
-    query: &BundleQuery,
-) -> Result<Result<PackageContents, RegistryError>, Status> {
-    let mut lines = LineReader::open(state, &query.package).await?;
-    let package_line = lines.next(&query.package_line).await?.unwrap_or_default();
-    let mut builder = match state.graph().contents_of(query, &package_line, CONTENTS_BYTES / 2) {
-        Ok(builder) => builder,
-        Err(error) => return Ok(Err(error)),
+/// Reads the Shard of the package once, or twice as far as the line of the package. Blocks.
+fn build(state: &PublishedState, record: Arc<PackageRecord>, runtime: &Handle) -> Result<PackageContents, AnswerError> {
+    let read = |ranges: Vec<Range<u64>>, mut each: Box<dyn FnMut(&[u8]) + '_>| {
+        let mut lines = LineBuffer::default();
+        let mut chunks = pick(runtime.block_on(state.package(&record.name))?, ranges);
+        while let Some(chunk) = runtime.block_on(chunks.try_next())? {
+            lines.push(&chunk, &mut each);
+        }
+        Ok(())
     };
-    let mut lines = LineReader::open(state, &query.package).await?;
-    while let Some(chunk) = lines.chunk().await? {
-        let push = spawn_blocking(move || builder.push(&chunk).map(|()| builder)).await;
-        builder = match push.map_err(|error| Status::internal(error.to_string()))? {
-            Ok(builder) => builder,
-            Err(error) => return Ok(Err(error)),
-        };
-    }
-    Ok(builder.finish())
+    let mut package_line = Vec::new();
+    let range = record.package_line.unwrap_or_default().offsets();
+    read(vec![range], Box::new(|line| package_line = line.to_vec())).map_err(unavailable)?;
+    let mut builder = ContentsBuilder::new(Arc::clone(&record), &package_line, CONTENTS_BYTES / 2)?;
+    let mut bundles: Vec<usize> = (0..record.bundles.len()).collect();
+    bundles.sort_by_key(|at| record.bundles[*at].line.offset);
+    let ranges = bundles.iter().map(|at| record.bundles[*at].line.offsets()).collect();
+    let mut bundles = bundles.into_iter();
+    let mut added = Ok(());
+    let add = |line: &[u8]| {
+        if let (Ok(()), Some(at)) = (&added, bundles.next()) {
+            added = builder.add(at, line);
+        }
+    };
+    read(ranges, Box::new(add)).map_err(unavailable)?;
+    added.map(|()| builder.finish())
 }

@@ -2,16 +2,10 @@
 
 use std::time::Duration;
 
-use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::{MissedTickBehavior, interval};
-use tonic::{Code, Status};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 
-use crate::{
-    PublishedError,
-    call::{ApiCall, Replies},
-    routes::REGISTRY,
-};
+use crate::{AnswerError, call::ApiCall, routes::REGISTRY};
 
 /// Time between two checks of a catalog that is watched. A catalog goes when its administrator removes it.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
@@ -20,68 +14,54 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 const OPM_REGISTRY: &str = "Registry";
 
 /// Answers `Check`.
-pub(crate) fn check(
-    call: &mut ApiCall,
-    request: HealthCheckRequest,
-    replies: Replies,
-) -> BoxFuture<'_, Result<(), Status>> {
-    async move {
-        let status = serving(call, &request.service).await;
-        let status = status.ok_or_else(|| Status::not_found("unknown service"))?;
-        replies.send(&response(status)).await
-    }
-    .boxed()
+pub(crate) async fn check(call: ApiCall, request: HealthCheckRequest) -> Result<(), AnswerError> {
+    let status = serving(&call, &request.service).await;
+    let status = status.ok_or_else(|| AnswerError::UnknownCatalog("unknown service".to_owned()))?;
+    call.send(&response(status)).await
 }
 
 /// Answers `Watch`: the status now, and each change of it. When the server stops, the last one is `NOT_SERVING`.
-pub(crate) fn watch(
-    call: &mut ApiCall,
-    request: HealthCheckRequest,
-    replies: Replies,
-) -> BoxFuture<'_, Result<(), Status>> {
-    async move {
-        let mut ticks = interval(WATCH_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut last = None;
-        let stopping = call.shared.api.stopping.clone();
-        while stopping.run_until_cancelled(ticks.tick()).await.is_some() {
-            let status = serving(call, &request.service).await;
-            let status = status.unwrap_or(match last {
-                // A service may appear later, so its watch goes on.
-                None | Some(ServingStatus::ServiceUnknown) => ServingStatus::ServiceUnknown,
-                Some(_) => ServingStatus::NotServing,
-            });
-            if last.replace(status) != Some(status) {
-                replies.send(&response(status)).await?;
-            }
+pub(crate) async fn watch(call: ApiCall, request: HealthCheckRequest) -> Result<(), AnswerError> {
+    let mut ticks = interval(WATCH_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = None;
+    let stopping = call.shared.api.stopping.clone();
+    while stopping.run_until_cancelled(ticks.tick()).await.is_some() {
+        let status = serving(&call, &request.service).await;
+        let status = status.unwrap_or(match last {
+            // A service may appear later, so its watch goes on.
+            None | Some(ServingStatus::ServiceUnknown) => ServingStatus::ServiceUnknown,
+            Some(_) => ServingStatus::NotServing,
+        });
+        if last.replace(status) != Some(status) {
+            call.send(&response(status)).await?;
         }
-        replies.send(&response(ServingStatus::NotServing)).await?;
-        Err(Status::unavailable("the server stops"))
     }
-    .boxed()
+    call.send(&response(ServingStatus::NotServing)).await?;
+    Err(AnswerError::Stopping)
 }
 
-/// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service.
+/// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service. Waits for the index
+/// of the catalog.
 async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
+    let catalogs = &call.shared.api.catalogs;
     let is_serving = match service {
         _ if call.shared.api.stopping.is_cancelled() => false,
-        "" | REGISTRY | OPM_REGISTRY => match call.find().await {
-            Ok(found) => found.state.is_ok(),
+        "" | REGISTRY | OPM_REGISTRY => match catalogs.choose(call.head.label.as_deref()).await {
+            Ok(name) => catalogs.state(&name).await.is_ok(),
             // The client must name one of several catalogs, but the server serves them.
-            Err(status) if status.code() == Code::NotFound => {
-                let names = call.shared.api.published.names().await;
-                names.is_ok_and(|names| !names.is_empty())
-            }
+            Err(AnswerError::UnknownCatalog(_)) => catalogs.names().await.is_ok_and(|names| !names.is_empty()),
             Err(_) => false,
         },
-        catalog => match call.shared.api.published.state(catalog).await {
-            Err(PublishedError::NotFound | PublishedError::NotServed) => return None,
-            state => state.is_ok(),
+        catalog => match catalogs.names().await {
+            Ok(names) if !names.iter().any(|name| name == catalog) => return None,
+            names => names.is_ok() && catalogs.state(catalog).await.is_ok(),
         },
     };
-    Some(match is_serving {
-        true => ServingStatus::Serving,
-        false => ServingStatus::NotServing,
+    Some(if is_serving {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
     })
 }
 

@@ -1,18 +1,20 @@
 #![doc = include_str!("../README.md")]
 
 mod call;
+mod catalogs;
+mod codec;
 mod contents;
-mod framing;
+mod error;
 mod health;
-mod lines;
+mod indexing;
 mod memory;
 mod methods;
 mod metrics;
-mod published;
+pub mod olm_v0;
 mod reflection;
 mod routes;
-mod status;
 
+pub use catalogs::RegistryCatalogs;
+pub use error::AnswerError;
 pub use metrics::GrpcMetrics;
-pub use published::{Published, PublishedError, PublishedState, ShardChunks};
 pub use routes::RegistryApi;

@@ -1,4 +1,7 @@
-use std::time::Instant;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -24,7 +27,7 @@ pub struct GrpcMetrics {
 struct CallLabels {
     method: &'static str,
     catalog: String,
-    code: &'static str,
+    code: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -60,7 +63,7 @@ impl GrpcMetrics {
         CallTimer {
             metrics: self.clone(),
             method,
-            catalog: String::new(),
+            catalog: Arc::default(),
             // A call that is dropped was given up by its client.
             code: Code::Cancelled,
             began: Instant::now(),
@@ -81,7 +84,7 @@ pub(crate) struct CallTimer {
     metrics: GrpcMetrics,
     method: &'static str,
     /// Name of the catalog that is asked, once it is chosen.
-    pub(crate) catalog: String,
+    pub(crate) catalog: Arc<OnceLock<String>>,
     code: Code,
     began: Instant,
 }
@@ -97,8 +100,8 @@ impl Drop for CallTimer {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         let (method, code) = (self.method, name(self.code));
-        tracing::debug!(code, took_us = took.as_micros(), "answered call");
-        let catalog = std::mem::take(&mut self.catalog);
+        tracing::debug!(%code, took_us = took.as_micros(), "answered call");
+        let catalog = self.catalog.get().cloned().unwrap_or_default();
         let labels = CallLabels { method, catalog, code };
         self.metrics.calls.get_or_create_owned(&labels).inc();
         let seconds = self.metrics.seconds.get_or_create_owned(&MethodLabels { method });
@@ -107,25 +110,14 @@ impl Drop for CallTimer {
     }
 }
 
-/// Returns the name of a code as gRPC writes it.
-const fn name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
+/// Returns the name of a code as gRPC writes it, such as `NOT_FOUND`.
+fn name(code: Code) -> String {
+    let mut name = String::new();
+    for char in format!("{code:?}").chars() {
+        if char.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(char.to_ascii_uppercase());
     }
+    name
 }

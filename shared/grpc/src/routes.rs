@@ -1,21 +1,22 @@
 //! The methods, one row each.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::ready, marker::PhantomData, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, routing::post_service};
-use futures_util::{FutureExt, future::BoxFuture};
 use http::Request;
+use http_body_util::BodyExt;
 use prost::Message;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
-use tracing::Instrument;
+use tonic::{Response, Status, server::Grpc};
+use tower::service_fn;
 
 use crate::{
-    GrpcMetrics, Published,
-    call::{ApiCall, CallStream, Replies},
+    AnswerError, GrpcMetrics, RegistryCatalogs,
+    call::{self, ApiCall, CallHead},
+    codec::{BufferedMemory, FinishedCodec},
     contents::ContentCache,
-    framing, health,
+    health,
     memory::MessageMemory,
     methods, reflection,
 };
@@ -26,19 +27,17 @@ pub(crate) const REGISTRY: &str = "api.Registry";
 const EXPERIMENTAL: &str = "api.ExperimentalRegistry";
 const HEALTH: &str = "grpc.health.v1.Health";
 
+/// Maximum size of a request in bytes. Names have at most some hundred.
+const REQUEST_BYTES: usize = 64 << 10;
+
 /// Maximum time from the head of a request to its end. A client could else hold as many calls as it likes.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-
-/// Time between two attempts to learn the names of the catalogs.
-const PREPARE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The registry API over published catalogs, with health and reflection.
 #[derive(Clone)]
 pub struct RegistryApi {
     /// Catalogs that are served.
-    pub published: Arc<dyn Published>,
-    /// Name of the catalog for clients that name none. Without it such clients get the only catalog, if there is only one.
-    pub default: Option<Arc<str>>,
+    pub catalogs: Arc<RegistryCatalogs>,
     /// Metrics of calls.
     pub metrics: GrpcMetrics,
     /// Cancelled when the server stops. Health says so then.
@@ -46,27 +45,14 @@ pub struct RegistryApi {
 }
 
 impl RegistryApi {
-    /// Returns when each catalog has answered once, or said why it cannot. Until then clients would wait.
-    pub async fn prepare(&self) {
-        let names = loop {
-            match self.published.names().await {
-                Ok(names) => break names,
-                Err(_) => sleep(PREPARE_INTERVAL).await,
-            }
-        };
-        for name in names {
-            drop(self.published.state(&name).await);
-        }
-    }
-
     /// Returns the routes of all services, for a server that speaks HTTP/2.
     pub fn router(self) -> Router {
         let routes = Routes {
-            shared: SharedParts {
+            shared: Arc::new(SharedParts {
                 api: self,
                 memory: MessageMemory::default(),
                 contents: ContentCache::default(),
-            },
+            }),
             router: Router::new().fallback(unimplemented),
         };
         let routes = routes
@@ -99,63 +85,56 @@ impl RegistryApi {
     }
 }
 
-/// Answers a request with messages, and ends with its status.
-type Method<Req> = for<'c> fn(&'c mut ApiCall, Req, Replies) -> BoxFuture<'c, Result<(), Status>>;
-
-struct Routes {
-    shared: SharedParts,
-    router: Router,
-}
-
 /// Parts of the API that all calls share.
-#[derive(Clone)]
 pub(crate) struct SharedParts {
     pub(crate) api: RegistryApi,
     pub(crate) memory: MessageMemory,
     pub(crate) contents: ContentCache,
 }
 
+struct Routes {
+    shared: Arc<SharedParts>,
+    router: Router,
+}
+
 impl Routes {
     /// Adds a method. On the wire, an answer with one message is a stream of one message, so all methods are streams.
-    fn add<Req: Message + Default + 'static>(
-        mut self,
-        service: &str,
-        method: &'static str,
-        answer: Method<Req>,
-    ) -> Self {
+    fn add<Req, Fut>(mut self, service: &str, method: &'static str, answer: fn(ApiCall, Req) -> Fut) -> Self
+    where
+        Req: Message + Default + 'static,
+        Fut: Future<Output = Result<(), AnswerError>> + Send + 'static,
+    {
         let shared = self.shared.clone();
-        let serve = tower::service_fn(move |request: Request<Body>| {
-            let shared = shared.clone();
-            async move {
-                let timer = shared.api.metrics.begin(method);
-                let memory = shared.memory.call();
-                let call = ApiCall::new(shared, timer, memory.clone(), &request);
-                // It ends with the request: messages are made while the answer is sent.
-                let message = timeout(REQUEST_TIME, framing::read(request)).await;
-                let message =
-                    message.unwrap_or_else(|_| Err(Status::deadline_exceeded("the request did not come in time")));
-                Ok::<_, Infallible>(match message {
-                    Ok(message) => framing::answer(run(method, call, message, answer), memory),
-                    Err(status) => status.into_http(),
-                })
-            }
-        });
+        let serve =
+            service_fn(move |request: Request<Body>| {
+                let shared = shared.clone();
+                async move {
+                    let head = CallHead::new(method, request.uri(), request.headers());
+                    let run = |message: tonic::Request<Req>| {
+                        let answer = |call| answer(call, message.into_inner());
+                        let messages = call::run(shared.clone(), head.clone(), answer);
+                        ready(Ok::<_, Status>(Response::new(messages)))
+                    };
+                    let buffered = BufferedMemory::default();
+                    let codec = FinishedCodec {
+                        buffered: buffered.clone(),
+                        request: PhantomData,
+                    };
+                    let mut server = Grpc::new(codec).max_decoding_message_size(REQUEST_BYTES);
+                    // It ends with the request: messages are made while the answer is sent.
+                    let response = timeout(REQUEST_TIME, server.server_streaming(service_fn(run), request)).await;
+                    let late = |_| Status::deadline_exceeded("the request did not come in time").into_http();
+                    let response = response.unwrap_or_else(late);
+                    Ok::<_, Infallible>(response.map(|body| {
+                        Body::new(body.map_frame(move |frame| frame.map_data(|bytes| buffered.hold(bytes))))
+                    }))
+                }
+            });
         self.router = self
             .router
             .route_service(&format!("/{service}/{method}"), post_service(serve));
         self
     }
-}
-
-/// Starts a call in a span of its own.
-fn run<Req: Send + 'static>(name: &'static str, mut call: ApiCall, request: Req, answer: Method<Req>) -> CallStream {
-    let span = tracing::info_span!("grpc_call", method = name, catalog = tracing::field::Empty);
-    let running = move |replies| async move {
-        let result = answer(&mut call, request, replies).await;
-        call.timer.ended(&result);
-        result
-    };
-    CallStream::new(|replies| running(replies).instrument(span).boxed())
 }
 
 async fn unimplemented() -> http::Response<tonic::body::Body> {

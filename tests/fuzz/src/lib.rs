@@ -28,7 +28,7 @@ mod site;
 mod tar;
 mod yaml;
 
-pub use self::registry::{graph, records};
+pub use self::registry::records;
 pub use archive::{archive, volume};
 pub use conditional::if_none_match;
 pub use documents::{current, index, snapshot};

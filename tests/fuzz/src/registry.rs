@@ -1,17 +1,16 @@
-use model::Sha256;
-use registry::{
-    BundleQuery, Graph, GraphBuilder, LineRange, ListedBundle, PackageRecord, PackageRecorder, RegistryError,
-    api::{CustomSchemasRequest, GetBundleRequest, ProvidersRequest},
+use std::{collections::BTreeMap, sync::Arc};
+
+use grpc::olm_v0::{
+    ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecord, PackageRecorder,
+    api::{CustomSchemasRequest, GroupVersionKind},
     meta_struct,
 };
+use model::Sha256;
 
 use crate::memory;
 
 /// Memory for each byte of lines, and for small ones. An entry of a channel takes most.
 const RECORD_RATIO: usize = 40;
-
-/// Memory for each byte of a graph.
-const GRAPH_RATIO: usize = 4;
 
 const FLOOR: usize = 1 << 20;
 
@@ -31,27 +30,12 @@ pub fn records(lines: &[u8]) {
     let whole = memory::within(RECORD_RATIO * lines.len() + FLOOR, &about, || record(lines, usize::MAX));
     assert_eq!(whole, record(lines, CHUNK), "{about}");
     let Ok(record) = whole else { return };
-    let mut builder = GraphBuilder::new();
-    builder.push(&record);
-    let graph = Graph::parse(builder.finish().into(), usize::MAX).expect("what was built is a graph");
-    ask(&graph, lines);
+    let mut index = ApiIndex::default();
+    index.insert(Arc::new(record));
+    ask(&index, lines);
 }
 
-/// Reads a graph and asks for everything: it is refused, or every answer is a message or an error.
-///
-/// # Panics
-/// If not, or if the index takes too much memory.
-pub fn graph(input: &[u8]) {
-    let bytes = bytes::Bytes::copy_from_slice(input);
-    let graph = memory::within(GRAPH_RATIO * input.len() + FLOOR, "a graph", || {
-        Graph::parse(bytes, usize::MAX)
-    });
-    if let Ok(graph) = graph {
-        ask(&graph, b"{}");
-    }
-}
-
-fn record(lines: &[u8], chunk: usize) -> Result<PackageRecord, RegistryError> {
+fn record(lines: &[u8], chunk: usize) -> Result<PackageRecord, String> {
     let mut recorder = PackageRecorder::new("p");
     lines
         .chunks(chunk.min(lines.len().max(1)))
@@ -59,74 +43,53 @@ fn record(lines: &[u8], chunk: usize) -> Result<PackageRecord, RegistryError> {
     recorder.finish(Sha256::of(b""))
 }
 
-/// Asks for everything. Lines that are not there are empty.
-fn ask(graph: &Graph, lines: &[u8]) {
+/// Asks for everything.
+fn ask(index: &ApiIndex, lines: &[u8]) {
     let line = |range: LineRange| {
         let offsets = range.offsets();
         let [start, end] = [offsets.start, offsets.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
         lines.get(start..end.min(lines.len())).unwrap_or_default()
     };
-    let complete = |query: BundleQuery| {
-        let package_line = line(query.package_line);
-        let contents = graph
-            .contents_of(&query, package_line, CONTENTS_MAX)
-            .and_then(|mut builder| {
-                lines.chunks(CHUNK).try_for_each(|chunk| builder.push(chunk))?;
-                builder.finish()
-            });
-        let content = contents.and_then(|contents| contents.content(&query));
-        drop(content.map(|content| query.with_content(&content)));
+    let complete = |place: BundlePlace<'_>| {
+        let record = place.package;
+        let package_line = line(record.package_line.unwrap_or_default());
+        let mut builder = ContentsBuilder::new(Arc::clone(record), package_line, CONTENTS_MAX)?;
+        for (at, bundle) in record.bundles.iter().enumerate() {
+            builder.add(at, line(bundle.line))?;
+        }
+        builder.finish().complete(record, place.position(), place.message())
     };
-    let names: Vec<String> = graph.list_packages().filter_map(|name| Some(name.ok()?.name)).collect();
-    for name in names {
-        drop(graph.get_package(&name));
+    for package in index.list_packages() {
+        drop(index.get_package(&package.name));
         let custom = CustomSchemasRequest {
             schema: "custom.v1".to_owned(),
-            package_name: name,
+            package_name: package.name,
         };
-        for range in graph.list_custom_schemas(&custom).unwrap_or_default() {
-            line(range)
+        for range in index.list_custom_schemas(&custom).unwrap_or_default() {
+            line(*range)
                 .split(|byte| *byte == b'\n')
                 .for_each(|line| drop(meta_struct(line)));
         }
     }
-    for bundle in graph.list_bundles().flatten() {
-        match bundle {
-            ListedBundle::Incomplete(query) => complete(query),
-            ListedBundle::Complete(bundle) => {
-                let request = GetBundleRequest {
-                    pkg_name: bundle.package_name,
-                    channel_name: bundle.channel_name,
-                    csv_name: bundle.csv_name,
-                };
-                graph.get_bundle(&request).into_iter().for_each(complete);
-            }
-        }
-    }
-    let api = ProvidersRequest::default();
-    let count = |found: Result<usize, RegistryError>| drop(found);
-    count(graph.get_channel_entries_that_replace("").map(Iterator::count));
-    count(graph.get_channel_entries_that_provide(&api).map(Iterator::count));
-    count(graph.get_latest_channel_entries_that_provide(&api).map(Iterator::count));
-    drop(graph.get_default_bundle_that_provides(&api));
+    index.entries().for_each(|place| drop(complete(place)));
+    let api = GroupVersionKind::default();
+    index.get_channel_entries_that_replace("").into_iter().flatten().for_each(drop);
+    index.get_channel_entries_that_provide(&api).into_iter().flatten().for_each(drop);
+    let latest = index.get_latest_channel_entries_that_provide(&api).into_iter();
+    latest.flatten().for_each(drop);
+    drop(index.get_default_bundle_that_provides(&api));
 }
 
-/// Returns the lines of each package of the crafted catalog, and a graph of them.
-pub(crate) fn seeds() -> (Vec<Vec<u8>>, Vec<u8>) {
-    let mut packages = std::collections::BTreeMap::<String, Vec<u8>>::new();
-    let catalog = include_bytes!("../../../shared/registry/tests/recorded/crafted.jsonl");
+/// Returns the lines of each package of the crafted catalog.
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    let mut packages = BTreeMap::<String, Vec<u8>>::new();
+    let catalog = include_bytes!("../../../shared/grpc/tests/recorded/crafted.jsonl");
     for line in catalog.split_inclusive(|byte| *byte == b'\n') {
         let meta: serde_json::Value = serde_json::from_slice(line).expect("a line is JSON");
         let name = meta["package"].as_str().or(meta["name"].as_str()).unwrap_or_default();
         packages.entry(name.to_owned()).or_default().extend_from_slice(line);
     }
-    let mut builder = GraphBuilder::new();
-    for (name, lines) in packages.iter().take(5) {
-        let mut recorder = PackageRecorder::new(name);
-        recorder.push(lines);
-        builder.push(&recorder.finish(Sha256::of(lines)).expect("the package is valid"));
-    }
-    (packages.into_values().collect(), builder.finish())
+    packages.into_values().collect()
 }
 
 #[cfg(test)]

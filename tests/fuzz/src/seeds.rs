@@ -39,7 +39,6 @@ pub const TARGETS: &[Target] = &[
     ("snapshot", crate::snapshot),
     ("index", crate::index),
     ("records", crate::records),
-    ("graph", crate::graph),
     ("archive", crate::archive),
     ("volume", crate::volume),
     ("oci", crate::oci),
@@ -302,9 +301,8 @@ impl Seeds {
     }
 
     fn records(&mut self) {
-        let (packages, graph) = registry::seeds();
-        packages.into_iter().for_each(|lines| self.add("records", lines));
-        self.add("graph", graph);
+        let packages = registry::seeds().into_iter();
+        packages.for_each(|lines| self.add("records", lines));
     }
 
     fn signatures(&mut self) {

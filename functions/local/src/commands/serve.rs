@@ -97,7 +97,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         Some(listener) => {
             let api = listener.api(catalogs.clone(), &stop);
             tasks.push(listener.start(api.clone(), &stop)?);
-            async move { api.prepare().await }.boxed()
+            async move { api.catalogs.prepare().await }.boxed()
         }
         None => ready(()).boxed(),
     };

@@ -1,20 +1,55 @@
+//! Answers that operator-registry v1.73.0 gave, recorded by `opm-oracle answers` with `OPM_ORACLE_FULL`, and others.
+
+use std::{fs, path::Path};
+
 use base64::{Engine, engine::general_purpose::STANDARD};
-use catalog_mirror_grpc::GrpcMetrics;
+use catalog_mirror_grpc::{
+    GrpcMetrics,
+    olm_v0::api::{ApiBundle, GetReplacementRequest},
+};
+use fbc::{Chunks, FbcLimits};
 use prometheus_client::{encoding::text, registry::Registry};
+use prost::Message;
+use rstest::rstest;
 use server::{Server, ServerLimits, ServerMetrics};
 use tonic::Code;
 
 use crate::{
     client::Client,
-    fixture::{CRAFTED, MemoryCatalogs, MemoryState, TestServer, package},
+    fixture::{CRAFTED, MemoryCatalogs, TestServer},
 };
 
+/// Returns the canonical lines of a catalog of the workspace.
+fn lines_of(name: &str) -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/catalogs")
+        .join(name);
+    let mut lines = Vec::new();
+    for package in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
+        for file in package
+            .is_dir()
+            .then(|| fs::read_dir(&package).unwrap())
+            .into_iter()
+            .flatten()
+        {
+            let bytes = fs::read(file.unwrap().path()).unwrap();
+            for chunk in Chunks::new(bytes.as_slice(), FbcLimits::default(), 1 << 20) {
+                let sink = &mut |meta: fbc::Meta<'_>| lines.extend_from_slice(meta.line);
+                chunk.unwrap().metas(&FbcLimits::default(), sink).unwrap();
+            }
+        }
+    }
+    lines
+}
+
+#[rstest]
+#[case::crafted(CRAFTED.to_vec(), include_str!("../recorded/crafted.answers.jsonl"))]
+#[case::example(lines_of("v1"), include_str!("../recorded/v1.answers.jsonl"))]
 #[tokio::test]
-async fn answers_over_grpc_are_those_of_opm() {
-    let catalogs = MemoryCatalogs::default().with("crafted", Ok(MemoryState::of_lines(CRAFTED)));
+async fn answers_are_those_of_opm(#[case] lines: Vec<u8>, #[case] recorded: &str) {
+    let catalogs = MemoryCatalogs::new().with("crafted", lines).await;
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "localhost").await;
-    let recorded = include_str!("../../../registry/tests/recorded/crafted.answers.jsonl");
     for line in recorded.lines() {
         let expected: serde_json::Value = serde_json::from_str(line).unwrap();
         let method = expected["method"].as_str().unwrap();
@@ -48,9 +83,32 @@ async fn answers_over_grpc_are_those_of_opm() {
     }
 }
 
+#[rstest]
+#[case("graph", "Alpha", "g.v1.0.0", "g.v4.0.0-rc.10")]
+#[case("build", "stable", "b1", "b2")]
+#[tokio::test]
+async fn replacement_is_the_highest_version(
+    #[case] package: &str,
+    #[case] channel: &str,
+    #[case] replaced: &str,
+    #[case] expected: &str,
+) {
+    let catalogs = MemoryCatalogs::new().with("crafted", CRAFTED).await;
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "localhost").await;
+    let request = GetReplacementRequest {
+        csv_name: replaced.to_owned(),
+        pkg_name: package.to_owned(),
+        channel_name: channel.to_owned(),
+    };
+    let method = "/api.Registry/GetBundleThatReplaces";
+    let messages = client.call(method, &request.encode_to_vec()).await.unwrap();
+    assert_eq!(ApiBundle::decode(messages[0].as_slice()).unwrap().csv_name, expected);
+}
+
 #[tokio::test]
 async fn unknown_method_and_service_are_unimplemented() {
-    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let catalogs = MemoryCatalogs::of("a").await;
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "localhost").await;
     for path in ["/api.Registry/Absent", "/api.Absent/GetPackage", "/x"] {
@@ -60,7 +118,7 @@ async fn unknown_method_and_service_are_unimplemented() {
 
 #[tokio::test]
 async fn request_that_is_no_message_or_too_large_is_refused() {
-    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let catalogs = MemoryCatalogs::of("a").await;
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "localhost").await;
     assert_eq!(
@@ -83,12 +141,14 @@ async fn request_that_is_no_message_or_too_large_is_refused() {
 async fn calls_are_counted_by_method_catalog_and_code() {
     let mut registry = Registry::default();
     let metrics = (GrpcMetrics::register(&mut registry), ServerMetrics::default());
-    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let catalogs = MemoryCatalogs::of("a").await;
     let server = TestServer::start_with(&catalogs, None, ServerLimits::grpc(), metrics).await;
     let client = Client::connect(server.port, "localhost").await;
     client.call("/api.Registry/ListBundles", b"").await.unwrap();
     assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::Unknown);
-    catalogs.0.lock().unwrap().remove("a");
+    catalogs.remove("a").await;
+    // Names of catalogs are known for a second.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::NotFound);
     let mut found = String::new();
     text::encode(&mut found, &registry).unwrap();
@@ -110,7 +170,7 @@ async fn answers_come_over_tls_too() {
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(&certificate, pair.cert.pem()).unwrap();
     std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
-    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let catalogs = MemoryCatalogs::of("a").await;
     let server = Server::new(ServerLimits::grpc(), ServerMetrics::default()).for_grpc();
     let server = server.with_tls(certificate, key).unwrap();
     let server = TestServer::run(&catalogs, None, GrpcMetrics::default(), server).await;

@@ -1,17 +1,22 @@
-use catalog_mirror_grpc::PublishedError;
+use catalog_mirror_grpc::{AnswerError, olm_v0::api::PackageName};
+use model::{Key, Kind};
 use prost::Message;
-use registry::api::PackageName;
 use rstest::rstest;
+use testkit::SnapshotBuilder;
 use tonic::{Code, Status};
 
 use crate::{
     client::Client,
-    fixture::{MemoryCatalogs, TestServer, package},
+    fixture::{MemoryCatalogs, TestServer, package, valid},
 };
 
-fn catalogs(names: &[&str]) -> MemoryCatalogs {
-    let with = |catalogs: MemoryCatalogs, name: &&str| catalogs.with(name, Ok(package(name)));
-    names.iter().fold(MemoryCatalogs::default(), with)
+/// Returns catalogs with a package of their name each.
+async fn catalogs(names: &[&str]) -> MemoryCatalogs {
+    let mut catalogs = MemoryCatalogs::new();
+    for name in names {
+        catalogs = catalogs.with(name, package(name)).await;
+    }
+    catalogs
 }
 
 /// Returns the name of the package, which is that of the catalog.
@@ -26,6 +31,7 @@ async fn ask(catalogs: &MemoryCatalogs, default: Option<&str>, host: &str) -> Re
 #[case::first_label(&["a", "b"], None, "b.registry.svc", "b")]
 #[case::label_alone(&["a", "b"], None, "a", "a")]
 #[case::label_before_default(&["a", "b"], Some("a"), "b.x", "b")]
+#[case::dots_are_dashes(&["a", "v4.20"], Some("a"), "v4-20.x", "v4.20")]
 #[case::default(&["a", "b"], Some("b"), "mirror.lab", "b")]
 #[case::only(&["a"], None, "mirror.lab", "a")]
 #[case::address(&["a"], None, "127.0.0.1", "a")]
@@ -36,7 +42,7 @@ async fn catalog_is_chosen_by_host_default_or_because_it_is_the_only_one(
     #[case] host: &str,
     #[case] expected: &str,
 ) {
-    assert_eq!(ask(&catalogs(names), default, host).await.unwrap(), expected);
+    assert_eq!(ask(&catalogs(names).await, default, host).await.unwrap(), expected);
 }
 
 #[rstest]
@@ -49,25 +55,55 @@ async fn catalog_that_cannot_be_chosen_is_not_found(
     #[case] default: Option<&str>,
     #[case] expected: &str,
 ) {
-    let status = ask(&catalogs(names), default, "mirror.lab").await.unwrap_err();
+    let status = ask(&catalogs(names).await, default, "mirror.lab").await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
     assert!(status.message().ends_with(expected), "{status}");
 }
 
-#[rstest]
-#[case(PublishedError::Refused("channel x has no head".to_owned()), Code::FailedPrecondition, "channel x has no head")]
-#[case(PublishedError::TooLarge, Code::ResourceExhausted, "too large for this API")]
-#[case(PublishedError::Unavailable("no route".to_owned()), Code::Unavailable, "cannot be read now: no route")]
-#[case(PublishedError::NotFound, Code::NotFound, "there is no such catalog")]
-#[case(PublishedError::NotServed, Code::NotFound, "the catalog of this host is not served")]
 #[tokio::test]
-async fn catalog_that_cannot_answer_says_why(
-    #[case] error: PublishedError,
-    #[case] code: Code,
-    #[case] expected: &str,
-) {
-    let catalogs = MemoryCatalogs::default().with("a", Err(error));
-    let status = ask(&catalogs, None, "mirror.lab").await.unwrap_err();
-    assert_eq!(status.code(), code);
-    assert!(status.message().ends_with(expected), "{status}");
+async fn catalog_that_opm_would_refuse_says_why() {
+    let channel = "{\"schema\":\"olm.channel\",\"package\":\"p\",\"name\":\"c\"}\n";
+    let validated = catalogs(&[]).await.with("a", channel).await;
+    // Without findings the content is validated: a bundle needs a version.
+    let unvalidated = catalogs(&[]).await;
+    unvalidated
+        .publish("a", package("p").as_bytes(), SnapshotBuilder::new())
+        .await;
+    for (catalogs, expected) in [
+        (validated, "package p: line 1: channel \"c\" has not one head"),
+        (unvalidated, "package p, bundle b: "),
+    ] {
+        let status = ask(&catalogs, None, "mirror.lab").await.unwrap_err();
+        assert_eq!(status.code(), Code::FailedPrecondition);
+        let start = format!("the catalog has errors that keep opm from serving it: {expected}");
+        assert!(status.message().starts_with(&start), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn damaged_catalog_is_unavailable_until_it_is_repaired() {
+    let catalogs = catalogs(&[]).await;
+    let keys = catalogs.publish("a", package("a").as_bytes(), valid()).await;
+    let is_shard = |key: &&Key| matches!(key, Key::Object(Kind::Package, _));
+    let shard = keys.iter().find(is_shard).unwrap();
+    catalogs.put(shard, b"damaged".to_vec()).await;
+    let server = TestServer::start(&catalogs, None).await;
+    let client = Client::connect(server.port, "a.lab").await;
+    let method = "/api.Registry/ListPackages";
+    let status = client.call(method, b"").await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(status.message().ends_with("try again later"), "{status}");
+    catalogs.publish("a", package("a").as_bytes(), valid()).await;
+    assert_eq!(client.call(method, b"").await.unwrap(), [b"\x0a\x01a"]);
+}
+
+#[rstest]
+#[case(AnswerError::NotServed, Code::NotFound)]
+#[case(AnswerError::TooLarge, Code::ResourceExhausted)]
+#[case(AnswerError::Memory, Code::ResourceExhausted)]
+#[case(AnswerError::Stopping, Code::Unavailable)]
+fn error_has_the_code_that_clients_expect(#[case] error: AnswerError, #[case] code: Code) {
+    let text = error.to_string();
+    let status = Status::from(error);
+    assert_eq!((status.code(), status.message()), (code, text.as_str()));
 }

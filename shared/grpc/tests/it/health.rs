@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use catalog_mirror_grpc::PublishedError;
 use prost::Message;
 use tokio::time::timeout;
 use tonic::{Code, Streaming};
@@ -38,10 +37,11 @@ async fn next(stream: &mut Streaming<Vec<u8>>) -> ServingStatus {
 
 #[tokio::test]
 async fn check_knows_the_server_the_api_and_each_catalog() {
-    let unavailable = Err(PublishedError::Unavailable("gone".to_owned()));
-    let catalogs = MemoryCatalogs::default()
-        .with("a", Ok(package("a")))
-        .with("b", unavailable);
+    let catalogs = MemoryCatalogs::of("a").await;
+    // opm would serve none of it.
+    let catalogs = catalogs
+        .with("b", "{\"schema\":\"olm.channel\",\"name\":\"c\"}\n")
+        .await;
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "a.lab").await;
     for (service, expected) in [
@@ -61,14 +61,14 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
     let client = Client::connect(server.port, "mirror.lab").await;
     assert_eq!(check(&client, "").await, Ok(ServingStatus::Serving));
     // Without any catalog there is nothing to serve.
-    let server = TestServer::start(&MemoryCatalogs::default(), None).await;
+    let server = TestServer::start(&MemoryCatalogs::new(), None).await;
     let client = Client::connect(server.port, "mirror.lab").await;
     assert_eq!(check(&client, "").await, Ok(ServingStatus::NotServing));
 }
 
 #[tokio::test]
 async fn watch_reports_the_status_and_each_change() {
-    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let catalogs = MemoryCatalogs::of("a").await;
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "lab").await;
     let mut stream = watch(&client, "a").await;
@@ -76,9 +76,9 @@ async fn watch_reports_the_status_and_each_change() {
     // Nothing comes while nothing changes.
     assert!(timeout(Duration::from_millis(200), stream.message()).await.is_err());
     // A catalog that goes no longer serves, for whatever reason.
-    catalogs.0.lock().unwrap().remove("a");
+    catalogs.remove("a").await;
     assert_eq!(next(&mut stream).await, ServingStatus::NotServing);
-    catalogs.clone().with("a", Ok(package("a")));
+    catalogs.clone().with("a", package("a")).await;
     assert_eq!(next(&mut stream).await, ServingStatus::Serving);
     let mut unknown = watch(&client, "absent").await;
     assert_eq!(next(&mut unknown).await, ServingStatus::ServiceUnknown);
@@ -86,7 +86,7 @@ async fn watch_reports_the_status_and_each_change() {
 
 #[tokio::test]
 async fn watch_ends_when_the_server_stops() {
-    let catalogs = MemoryCatalogs::default().with("a", Ok(package("a")));
+    let catalogs = MemoryCatalogs::of("a").await;
     let server = TestServer::start(&catalogs, None).await;
     let client = Client::connect(server.port, "lab").await;
     let mut stream = watch(&client, "a").await;

@@ -1,12 +1,11 @@
-//! Tests of the registry API over real connections.
-
-#[path = "../memory/mod.rs"]
-mod memory;
+//! Tests of the registry API: answers to the requests that opm answered, and calls over real connections.
 
 mod answers;
 mod catalogs;
 mod client;
+mod contents;
 mod fixture;
 mod health;
+mod recorder;
 mod reflection;
 mod streams;

@@ -13,7 +13,7 @@ use crate::{
 
 #[test]
 fn descriptors_are_those_of_the_proto_file() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../registry/proto");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let mut compiler = protox::Compiler::new([folder]).unwrap();
     compiler.include_imports(true).open_file("registry.proto").unwrap();
     let compiled = compiler.encode_file_descriptor_set();
@@ -29,7 +29,7 @@ fn descriptors_are_those_of_the_proto_file() {
 
 #[tokio::test]
 async fn both_versions_list_the_services_and_describe_the_api() {
-    let server = TestServer::start(&MemoryCatalogs::default(), None).await;
+    let server = TestServer::start(&MemoryCatalogs::new(), None).await;
     let client = Client::connect(server.port, "lab").await;
     for version in ["v1", "v1alpha"] {
         let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");

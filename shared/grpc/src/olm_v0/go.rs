@@ -9,26 +9,39 @@ use base64::{
     alphabet::STANDARD,
     engine::{GeneralPurpose, GeneralPurposeConfig},
 };
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Error of a value that does not fit its type.
 pub(crate) type Wrong = String;
 
-/// Fields of an object in the order of their names; `None` for those that are absent.
-pub(crate) type Fields<'a> = Vec<Option<&'a RawValue>>;
+/// Returns the fields of an object; `None` for those that are absent. Names match in any case. Of several forms of one name the
+/// last counts that is not null.
+pub(crate) fn fields<'a, const N: usize>(raw: &'a str, names: &[&str; N]) -> Result<[Option<&'a RawValue>; N], Wrong> {
+    let mut found = [None; N];
+    find_fields(raw, names, &mut found)?;
+    Ok(found)
+}
 
-/// Returns the fields of an object. Names match in any case. Of several forms of one name the last counts that is not null.
-pub(crate) fn fields<'a>(raw: &'a str, names: &[&str]) -> Result<Fields<'a>, Wrong> {
-    let mut found = vec![None; names.len()];
+/// Puts the fields of an object into `found`, in the order of their names.
+pub(crate) fn find_fields<'a>(raw: &'a str, names: &[&str], found: &mut [Option<&'a RawValue>]) -> Result<(), Wrong> {
     entries(raw, |key, value| {
         if let Some(slot) = position(names, &key).and_then(|at| found.get_mut(at)) {
             // Null changes nothing.
             *slot = present(value).or(*slot).or(Some(value));
         }
         Ok(())
-    })?;
-    Ok(found)
+    })
+}
+
+/// Calls `each` with each element of the list in a field of an object. Null and an absent field have none.
+pub(crate) fn list<'a>(
+    raw: &'a str,
+    name: &str,
+    each: impl FnMut(&'a RawValue) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    let [list] = fields(raw, &[name])?;
+    elements(list.map_or("null", RawValue::get), each)
 }
 
 /// Calls `each` with the key and the value of each field of an object. Null has none.
@@ -62,28 +75,8 @@ pub(crate) fn entries<'a>(
 
 /// Calls `each` with each element of a list. Null has none.
 pub(crate) fn elements<'a>(raw: &'a str, each: impl FnMut(&'a RawValue) -> Result<(), Wrong>) -> Result<(), Wrong> {
-    struct Elements<F>(F);
-    impl<'de, F: FnMut(&'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Elements<F> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list")
-        }
-
-        fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-            Ok(())
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-            while let Some(element) = seq.next_element()? {
-                (self.0)(element).map_err(de::Error::custom)?;
-            }
-            Ok(())
-        }
-    }
-    let mut parser = serde_json::Deserializer::from_str(raw);
-    let read = parser.deserialize_any(Elements(each));
-    read.map_err(|error| error.to_string())
+    let list: Option<Vec<&RawValue>> = serde_json::from_str(raw).map_err(|error| error.to_string())?;
+    list.into_iter().flatten().try_for_each(each)
 }
 
 /// Returns the text of a string; empty for null and for nothing.
@@ -109,9 +102,10 @@ pub(crate) fn bytes(raw: &RawValue) -> Result<Vec<u8>, Wrong> {
         return Ok(numbers.into_iter().map(Option::unwrap_or_default).collect());
     }
     let text = text(Some(raw))?;
-    let decoded = match text.contains(['\r', '\n']) {
-        true => ENGINE.decode(text.replace(['\r', '\n'], "")),
-        false => ENGINE.decode(&*text),
+    let decoded = if text.contains(['\r', '\n']) {
+        ENGINE.decode(text.replace(['\r', '\n'], ""))
+    } else {
+        ENGINE.decode(&*text)
     };
     decoded.map_err(|error| error.to_string())
 }

@@ -87,10 +87,10 @@ pub struct ApiBundle {
     pub skip_range: String,
     /// Packages and APIs that it depends on.
     #[prost(message, repeated, tag = "11")]
-    pub dependencies: Vec<ApiDependency>,
+    pub dependencies: Vec<TypedValue>,
     /// Its properties, except the large ones.
     #[prost(message, repeated, tag = "12")]
-    pub properties: Vec<ApiProperty>,
+    pub properties: Vec<TypedValue>,
     /// Name of the entry that it replaces in this channel. Set by `ListBundles` only.
     #[prost(string, tag = "13")]
     pub replaces: String,
@@ -102,7 +102,7 @@ pub struct ApiBundle {
     pub deprecation: Option<ApiDeprecation>,
 }
 
-/// Name of a Kubernetes API.
+/// Name of a Kubernetes API: in a bundle, and as the request of the three methods that look for its providers.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GroupVersionKind {
     /// Group of the API.
@@ -114,26 +114,15 @@ pub struct GroupVersionKind {
     /// Kind of the objects.
     #[prost(string, tag = "3")]
     pub kind: String,
-    /// Never set in an answer.
+    /// Never set in an answer, and ignored in a request, as opm does.
     #[prost(string, tag = "4")]
     pub plural: String,
 }
 
-/// Dependency of a bundle.
+/// Dependency or property of a bundle.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct ApiDependency {
-    /// Type: `olm.gvk` or `olm.package`.
-    #[prost(string, tag = "1")]
-    pub r#type: String,
-    /// Value as JSON.
-    #[prost(string, tag = "2")]
-    pub value: String,
-}
-
-/// Property of a bundle.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct ApiProperty {
-    /// Type of the property.
+pub struct TypedValue {
+    /// Type, such as `olm.gvk`.
     #[prost(string, tag = "1")]
     pub r#type: String,
     /// Value as JSON.
@@ -157,14 +146,6 @@ pub struct ApiChannelEntry {
     #[prost(string, tag = "4")]
     pub replaces: String,
 }
-
-/// Request of `ListPackages`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
-pub struct ListPackageRequest {}
-
-/// Request of `ListBundles`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
-pub struct ListBundlesRequest {}
 
 /// Request of `GetPackage`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -219,23 +200,6 @@ pub struct GetReplacementRequest {
     /// Name of the channel.
     #[prost(string, tag = "3")]
     pub channel_name: String,
-}
-
-/// Request of the three methods that look for providers of an API. opm names a message of the same fields for each of them.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct ProvidersRequest {
-    /// Group of the API.
-    #[prost(string, tag = "1")]
-    pub group: String,
-    /// Version of the API.
-    #[prost(string, tag = "2")]
-    pub version: String,
-    /// Kind of the objects.
-    #[prost(string, tag = "3")]
-    pub kind: String,
-    /// Ignored, as opm does.
-    #[prost(string, tag = "4")]
-    pub plural: String,
 }
 
 /// Request of `ExperimentalListPackageCustomSchemas`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::{
+use super::{
     go::{self, Wrong},
     json,
 };
@@ -19,7 +19,7 @@ pub(crate) struct ObjectReader {
 impl ObjectReader {
     /// Returns the object in the value of a property. JSON stays as it is, and YAML becomes JSON.
     pub(crate) fn read(&mut self, value: &str) -> Result<String, Wrong> {
-        if let Some(Some(data)) = go::fields(value, &["data"])?.first() {
+        if let [Some(data)] = go::fields(value, &["data"])? {
             self.data = go::bytes(data)?;
         }
         if let Some(text) = std::str::from_utf8(&self.data).ok().filter(|text| is_object(text)) {

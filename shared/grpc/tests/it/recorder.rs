@@ -1,33 +1,19 @@
-use std::collections::BTreeMap;
-
-use catalog_mirror_registry::{
-    GraphBuilder, ListedBundle, PackageRecord, PackageRecorder, RegistryError, api::GetBundleRequest, meta_struct,
-};
+use catalog_mirror_grpc::olm_v0::{ApiIndex, PackageRecord, PackageRecorder, api::CustomSchemasRequest, meta_struct};
 use model::Sha256;
 use proptest::prelude::*;
 use rstest::rstest;
 
-use crate::replies::complete;
+use crate::{
+    contents::complete,
+    fixture::{CRAFTED, shards},
+};
 
-const CRAFTED: &[u8] = include_bytes!("../recorded/crafted.jsonl");
-
-fn record(chunks: &[&[u8]]) -> Result<PackageRecord, RegistryError> {
+fn record(chunks: &[&[u8]]) -> Result<PackageRecord, String> {
     let mut recorder = PackageRecorder::new("p");
     for chunk in chunks {
         recorder.push(chunk);
     }
     recorder.finish(Sha256::of(b""))
-}
-
-/// Returns the lines of the packages of the crafted catalog.
-fn packages() -> BTreeMap<String, Vec<u8>> {
-    let mut packages: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for line in CRAFTED.split_inclusive(|byte| *byte == b'\n') {
-        let meta: serde_json::Value = serde_json::from_slice(line).unwrap();
-        let name = meta["package"].as_str().or(meta["name"].as_str()).unwrap();
-        packages.entry(name.to_owned()).or_default().extend_from_slice(line);
-    }
-    packages
 }
 
 const CHANNEL: &str = r#"{"entries":[{"name":"b"}],"name":"c","schema":"olm.channel"}"#;
@@ -39,7 +25,7 @@ const DEPRECATIONS: &str = r#"{"entries":[],"schema":"olm.deprecations"}"#;
 #[case::cut_text("\"\\", "EOF while parsing")]
 #[case::no_object("[]", "invalid type: sequence, expected an object")]
 #[case::schema_is_a_number(r#"{"schema":5}"#, "invalid type: integer `5`, expected a string")]
-#[case::entries_are_an_object(r#"{"entries":{},"schema":"olm.channel"}"#, "expected a list")]
+#[case::entries_are_an_object(r#"{"entries":{},"schema":"olm.channel"}"#, "expected a sequence")]
 #[case::no_entries(r#"{"name":"c","schema":"olm.channel"}"#, "channel \"c\" has not one head")]
 #[case::two_heads(
     r#"{"entries":[{"name":"a"},{"name":"b"}],"name":"c","schema":"olm.channel"}"#,
@@ -61,11 +47,8 @@ const DEPRECATIONS: &str = r#"{"entries":[],"schema":"olm.deprecations"}"#;
 )]
 fn line_that_does_not_fit_its_schema_is_an_error(#[case] line: &str, #[case] expected: &str) {
     let lines = format!("{BUNDLE}\n{line}\n");
-    let Err(RegistryError::Line { line, reason }) = record(&[lines.as_bytes()]) else {
-        panic!("{lines} is recorded");
-    };
-    assert_eq!(line, 2);
-    assert!(reason.contains(expected), "{reason}");
+    let error = record(&[lines.as_bytes()]).unwrap_err();
+    assert!(error.starts_with("line 2: ") && error.contains(expected), "{error}");
 }
 
 #[rstest]
@@ -75,11 +58,13 @@ fn line_that_does_not_fit_its_schema_is_an_error(#[case] line: &str, #[case] exp
 #[case::deprecations(DEPRECATIONS, "a second olm.deprecations")]
 fn second_meta_of_one_name_is_an_error(#[case] line: &str, #[case] expected: &str) {
     let twice = format!("{line}\n{line}");
-    let reason = expected.to_owned();
-    assert_eq!(
-        record(&[twice.as_bytes()]),
-        Err(RegistryError::Line { line: 2, reason })
-    );
+    assert_eq!(record(&[twice.as_bytes()]).unwrap_err(), format!("line 2: {expected}"));
+}
+
+#[test]
+fn entry_without_a_bundle_is_an_error() {
+    let error = record(&[CHANNEL.as_bytes()]).unwrap_err();
+    assert_eq!(error, "channel \"c\" has no bundle \"b\"");
 }
 
 #[test]
@@ -89,28 +74,21 @@ fn custom_schema_with_any_fields_is_recorded() {
 }
 
 #[test]
-fn neighbouring_custom_lines_are_joined_up_to_256_kib() {
-    let line = format!("{{\"schema\":\"custom\",\"x\":\"{}\"}}\n", "x".repeat(1000));
-    let lines = line.repeat(600);
-    let mut recorder = PackageRecorder::new("p");
-    recorder.push(lines.as_bytes());
-    let mut builder = GraphBuilder::new();
-    builder.push(&recorder.finish(Sha256::of(b"")).unwrap());
-    let graph = catalog_mirror_registry::Graph::parse(builder.finish().into(), 1 << 20).unwrap();
-    let request = catalog_mirror_registry::api::CustomSchemasRequest {
+fn custom_lines_of_a_shard_without_a_package_are_found() {
+    let line = "{\"schema\":\"custom\"}\n";
+    let mut index = ApiIndex::default();
+    index.insert(record(&[line.repeat(3).as_bytes()]).unwrap().into());
+    let request = CustomSchemasRequest {
         schema: "custom".to_owned(),
         package_name: "p".to_owned(),
     };
-    let ranges = graph.list_custom_schemas(&request).unwrap();
-    assert_eq!(ranges.len(), 3);
-    assert!(
-        ranges
-            .iter()
-            .all(|range| range.length <= 256 << 10 && range.length % line.len() as u64 == 0)
+    let ranges = index.list_custom_schemas(&request).unwrap();
+    let length = line.len() as u64;
+    assert_eq!(
+        ranges.iter().map(|range| range.offset).collect::<Vec<_>>(),
+        [0, length, 2 * length]
     );
-    assert_eq!(ranges.last().unwrap().offsets().end, lines.len() as u64);
-    // A shard without `olm.package` is no package.
-    assert_eq!(graph.list_packages().count(), 0);
+    assert_eq!(index.list_packages().count(), 0);
 }
 
 #[test]
@@ -124,7 +102,7 @@ fn meta_struct_refuses_what_is_no_object_and_what_is_too_deep() {
 proptest! {
     #[test]
     fn record_does_not_depend_on_chunk_sizes(sizes in proptest::collection::vec(1..2000usize, 1..20)) {
-        for (name, lines) in packages() {
+        for (name, lines) in shards(CRAFTED) {
             let mut whole = PackageRecorder::new(&name);
             whole.push(&lines);
             let mut parts = PackageRecorder::new(&name);
@@ -146,7 +124,7 @@ proptest! {
 
     #[test]
     fn changed_lines_never_panic(at in any::<prop::sample::Index>(), byte in any::<u8>(), package in any::<prop::sample::Index>()) {
-        let packages: Vec<(String, Vec<u8>)> = packages().into_iter().collect();
+        let packages: Vec<(String, Vec<u8>)> = shards(CRAFTED).into_iter().collect();
         let (name, mut lines) = packages[package.index(packages.len())].clone();
         let unchanged = lines.clone();
         let at = at.index(lines.len());
@@ -158,19 +136,10 @@ proptest! {
         // The record of the lines as they were, and other lines in their place.
         let mut recorder = PackageRecorder::new(&name);
         recorder.push(&unchanged);
-        let mut builder = GraphBuilder::new();
-        builder.push(&recorder.finish(Sha256::of(b"")).unwrap());
-        let graph = catalog_mirror_registry::Graph::parse(builder.finish().into(), 1 << 20).unwrap();
-        for bundle in graph.list_bundles() {
-            let query = match bundle.unwrap() {
-                ListedBundle::Incomplete(query) => query,
-                ListedBundle::Complete(bundle) => graph.get_bundle(&GetBundleRequest {
-                    pkg_name: bundle.package_name,
-                    channel_name: bundle.channel_name,
-                    csv_name: bundle.csv_name,
-                }).unwrap(),
-            };
-            let _ = complete(&graph, &lines, query);
+        let mut index = ApiIndex::default();
+        index.insert(recorder.finish(Sha256::of(b"")).unwrap().into());
+        for place in index.entries() {
+            let _ = complete(&lines, place, place.message());
         }
     }
 }

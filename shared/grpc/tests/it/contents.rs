@@ -1,14 +1,30 @@
-use catalog_mirror_registry::{
-    BundleQuery, Graph, GraphBuilder, PackageRecorder, RegistryError, api::GetBundleRequest,
+use catalog_mirror_grpc::{
+    AnswerError,
+    olm_v0::{
+        ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecorder,
+        api::{ApiBundle, GetBundleRequest},
+    },
 };
 use model::Sha256;
+use prost::Message;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::replies::complete;
+/// Returns the message of a bundle with its manifests, as they are in the lines of the Shard.
+pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>, message: ApiBundle) -> Result<ApiBundle, AnswerError> {
+    let record = place.package;
+    let line = |range: LineRange| &lines[range.offset as usize..range.offsets().end as usize];
+    let package_line = record.package_line.map_or(&b""[..], line);
+    let mut builder = ContentsBuilder::new(record.clone(), package_line, 1 << 30)?;
+    for (at, bundle) in record.bundles.iter().enumerate() {
+        builder.add(at, line(bundle.line))?;
+    }
+    let bytes = builder.finish().complete(record, place.position(), message)?;
+    Ok(ApiBundle::decode(bytes).expect("a message"))
+}
 
-/// Returns the lines of a package with one bundle for each description, and its graph.
-fn package(descriptions: &[String]) -> (Vec<u8>, Graph) {
+/// Returns the lines of a package with one bundle for each description, and its index.
+fn package(descriptions: &[String]) -> (Vec<u8>, ApiIndex) {
     let names: Vec<String> = (0..descriptions.len()).map(|at| format!("b{at}")).collect();
     let entries: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
     let mut entries = entries;
@@ -32,19 +48,18 @@ fn package(descriptions: &[String]) -> (Vec<u8>, Graph) {
     let lines: String = metas.iter().map(|meta| format!("{meta}\n")).collect();
     let mut recorder = PackageRecorder::new("p");
     recorder.push(lines.as_bytes());
-    let mut builder = GraphBuilder::new();
-    builder.push(&recorder.finish(Sha256::of(lines.as_bytes())).unwrap());
-    let graph = Graph::parse(builder.finish().into(), 1 << 30).unwrap();
-    (lines.into_bytes(), graph)
+    let mut index = ApiIndex::default();
+    index.insert(recorder.finish(Sha256::of(lines.as_bytes())).unwrap().into());
+    (lines.into_bytes(), index)
 }
 
-fn query(graph: &Graph, at: usize) -> BundleQuery {
+fn bundle(index: &ApiIndex, at: usize) -> BundlePlace<'_> {
     let request = GetBundleRequest {
         pkg_name: "p".to_owned(),
         channel_name: "c".to_owned(),
         csv_name: format!("b{at}"),
     };
-    graph.get_bundle(&request).unwrap()
+    index.get_bundle(&request).unwrap()
 }
 
 /// Returns a text that does not compress well.
@@ -58,15 +73,14 @@ fn text(length: usize) -> String {
 }
 
 #[rstest]
-#[case::in_one_frame(&[100, 200])]
-#[case::each_in_its_own(&[40 << 10, 50 << 10])]
-#[case::in_several(&[300 << 10, 10, 700 << 10])]
-#[case::at_the_limit_of_a_frame(&[(128 << 10) - 400, (128 << 10) - 300, 128 << 10])]
-fn content_is_complete_in_any_number_of_frames(#[case] lengths: &[usize]) {
+#[case::short(&[0, 100, 200])]
+#[case::long(&[300 << 10, 10, 700 << 10])]
+fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
     let descriptions: Vec<String> = lengths.iter().map(|length| text(*length)).collect();
-    let (lines, graph) = package(&descriptions);
+    let (lines, index) = package(&descriptions);
     for (at, description) in descriptions.iter().enumerate() {
-        let bundle = complete(&graph, &lines, query(&graph, at)).unwrap();
+        let place = bundle(&index, at);
+        let bundle = complete(&lines, place, place.message()).unwrap();
         let csv: Value = serde_json::from_str(&bundle.csv_json).unwrap();
         assert_eq!(csv["spec"]["description"], json!(description));
         assert_eq!(csv["spec"]["icon"][0]["base64data"], "aWNvbg==");
@@ -78,12 +92,15 @@ fn content_is_complete_in_any_number_of_frames(#[case] lengths: &[usize]) {
 
 #[test]
 fn contents_above_their_limit_are_refused() {
-    let (lines, graph) = package(&[text(100 << 10), text(100 << 10)]);
-    let query = query(&graph, 0);
+    let (lines, index) = package(&[text(100 << 10), text(100 << 10)]);
+    let record = bundle(&index, 0).package;
     let made = |limit| {
-        let mut builder = graph.contents_of(&query, b"{}", limit)?;
-        builder.push(&lines)?;
-        builder.finish()
+        let mut builder = ContentsBuilder::new(record.clone(), b"{}", limit)?;
+        for (at, bundle) in record.bundles.iter().enumerate() {
+            let offsets = bundle.line.offsets();
+            builder.add(at, &lines[offsets.start as usize..offsets.end as usize])?;
+        }
+        Ok::<_, AnswerError>(builder.finish())
     };
     let memory = made(usize::MAX).unwrap().memory();
     assert!(memory < lines.len(), "{memory} bytes for {}", lines.len());
@@ -91,7 +108,7 @@ fn contents_above_their_limit_are_refused() {
     let error = made(memory - 1).unwrap_err();
     assert_eq!(
         error,
-        RegistryError::ContentsTooLarge {
+        AnswerError::ContentsTooLarge {
             package,
             limit: memory - 1
         }
@@ -99,9 +116,13 @@ fn contents_above_their_limit_are_refused() {
 }
 
 #[test]
-fn contents_need_the_lines_of_all_bundles() {
-    let (lines, graph) = package(&[text(10)]);
-    let mut builder = graph.contents_of(&query(&graph, 0), b"{}", 1 << 20).unwrap();
-    builder.push(&lines[..lines.len() - 1]).unwrap();
-    assert!(matches!(builder.finish(), Err(RegistryError::Damaged(_))));
+fn bundle_whose_line_did_not_come_is_an_error() {
+    let (_, index) = package(&[text(10)]);
+    let place = bundle(&index, 0);
+    let builder = ContentsBuilder::new(place.package.clone(), b"{}", 1 << 20).unwrap();
+    let error = builder
+        .finish()
+        .complete(place.package, 0, place.message())
+        .unwrap_err();
+    assert_eq!(error.to_string(), "bundle \"b0\": its line is missing");
 }

@@ -5,7 +5,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::value::RawValue;
 
-use crate::{
+use super::{
     go::{self, Wrong},
     json,
 };
@@ -126,8 +126,7 @@ pub(crate) struct MadeCsv {
 impl CsvPackage {
     /// Reads the line of an `olm.package`.
     pub(crate) fn read(line: &str) -> Result<Self, Wrong> {
-        let fields = go::fields(line, &["icon", "description"])?;
-        let [icon, description] = [0, 1].map(|at| fields.get(at).copied().flatten());
+        let [icon, description] = go::fields(line, &["icon", "description"])?;
         Ok(Self {
             icon: icon.and_then(go::present).map(icon_json).transpose()?,
             description: description.map(RawValue::to_owned),
@@ -155,16 +154,9 @@ impl CsvSource<'_> {
             "installModes",
         ];
         let read = go::fields(self.metadata, &names)?;
-        let field = |name| {
-            read.get(names.iter().position(|known| *known == name)?)
-                .copied()
-                .flatten()
-        };
-        let own = field("description");
-        let description = match is_empty(Text, own) {
-            true => self.package.description.as_deref(),
-            false => own,
-        };
+        let field = |name| read[names.iter().position(|known| *known == name)?];
+        let own = field("description").filter(|own| !is_empty(Text, Some(own)));
+        let description = own.or(self.package.description.as_deref());
 
         let mut out = String::with_capacity(self.metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
@@ -208,9 +200,9 @@ impl CsvSource<'_> {
 }
 
 fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
-    let fields = go::fields(icon.get(), &["base64data", "mediatype"])?;
-    let data = fields.first().copied().flatten().map(go::bytes).transpose()?;
-    let media_type = go::text(fields.get(1).copied().flatten())?;
+    let [data, media_type] = go::fields(icon.get(), &["base64data", "mediatype"])?;
+    let data = data.map(go::bytes).transpose()?;
+    let media_type = go::text(media_type)?;
     let mut out = r#"[{"base64data":""#.to_owned();
     STANDARD.encode_string(data.unwrap_or_default(), &mut out);
     out.push_str(r#"","mediatype":"#);
@@ -241,10 +233,10 @@ impl<'o> StructWriter<'o> {
     }
 
     fn optional(&mut self, name: &str, kind: CsvType, value: Option<&RawValue>) -> Result<(), Wrong> {
-        match is_empty(kind, value) {
-            true => Ok(()),
-            false => write(kind, value, self.field(name)),
+        if is_empty(kind, value) {
+            return Ok(());
         }
+        write(kind, value, self.field(name))
     }
 
     fn end(self) {
@@ -304,12 +296,14 @@ fn write(kind: CsvType, value: Option<&RawValue>, out: &mut String) -> Result<()
         }
         Struct(fields) => {
             let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-            let values = go::fields(raw, &names)?;
+            let mut values = vec![None; names.len()];
+            go::find_fields(raw, &names, &mut values)?;
             let mut writer = StructWriter::new(out);
             for (field, value) in fields.iter().zip(values) {
-                match field.omit_empty {
-                    true => writer.optional(field.name, field.kind, value)?,
-                    false => write(field.kind, value, writer.field(field.name))?,
+                if field.omit_empty {
+                    writer.optional(field.name, field.kind, value)?;
+                } else {
+                    write(field.kind, value, writer.field(field.name))?;
                 }
             }
             writer.end();

@@ -6,10 +6,11 @@ use prost::{Message, encoding};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::{
-    api::{ApiBundle, ApiDependency, ApiProperty, GroupVersionKind},
+use super::{
+    api::{ApiBundle, GroupVersionKind, TypedValue},
     go::{self, Wrong},
     json,
+    record::{BundleRecord, LineRange},
     recorder::texts,
 };
 
@@ -18,33 +19,29 @@ const REQUIRED_TAG: u32 = 8;
 const DEPENDENCY_TAG: u32 = 11;
 const PROPERTY_TAG: u32 = 12;
 
-/// Name of a bundle and its encoded message, without what depends on the channel.
-pub(crate) struct BundleLine {
-    pub(crate) name: String,
-    pub(crate) message: Vec<u8>,
-}
-
-impl BundleLine {
-    pub(crate) fn read(line: &str, package: &str) -> Result<Self, Wrong> {
-        let mut found = Found::default();
-        let mut parser = serde_json::Deserializer::from_str(line);
-        let read = LineFields(&mut found).deserialize(&mut parser);
-        read.and_then(|()| parser.end()).map_err(|error| error.to_string())?;
-        let bundle = ApiBundle {
-            csv_name: go::text(found.name)?.into_owned(),
-            package_name: package.to_owned(),
-            bundle_path: go::text(found.image)?.into_owned(),
-            version: found.version,
-            ..ApiBundle::default()
-        };
-        // Fields of a message may come in any order.
-        let mut message = bundle.encode_to_vec();
-        message.append(&mut found.encoded);
-        Ok(Self {
-            name: bundle.csv_name,
-            message,
-        })
-    }
+/// Returns the record of a bundle.
+pub(crate) fn read_bundle_line(text: &str, package: &str, line: LineRange) -> Result<BundleRecord, Wrong> {
+    let mut found = Found::default();
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let read = LineFields(&mut found).deserialize(&mut parser);
+    read.and_then(|()| parser.end()).map_err(|error| error.to_string())?;
+    let bundle = ApiBundle {
+        csv_name: go::text(found.name)?.into_owned(),
+        package_name: package.to_owned(),
+        bundle_path: go::text(found.image)?.into_owned(),
+        version: found.version,
+        ..ApiBundle::default()
+    };
+    // Fields of a message may come in any order.
+    let mut message = bundle.encode_to_vec();
+    message.append(&mut found.encoded);
+    Ok(BundleRecord {
+        name: bundle.csv_name,
+        version: bundle.version,
+        line,
+        has_image: !bundle.bundle_path.is_empty(),
+        message,
+    })
 }
 
 #[derive(Default)]
@@ -75,7 +72,7 @@ impl<'a> Found<'a> {
             }
             _ => {}
         }
-        let property = ApiProperty {
+        let property = TypedValue {
             r#type: kind.into_owned(),
             value: value.to_owned(),
         };
@@ -96,7 +93,7 @@ impl<'a> Found<'a> {
     }
 
     fn dependency(&mut self, kind: &str, value: String) {
-        let dependency = ApiDependency {
+        let dependency = TypedValue {
             r#type: kind.to_owned(),
             value,
         };

@@ -1,0 +1,203 @@
+//! The published catalogs as the registry API answers for them.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
+use model::Sha256;
+use reader::{PublishedCatalogs, PublishedState, ReaderError};
+use tokio::time::sleep;
+
+use crate::{AnswerError, indexing::make_index, olm_v0::ApiIndex};
+
+/// Time for which the names of the catalogs are not asked for again. Each call needs them, and they change when a catalog is
+/// published for the first time or removed.
+const NAMES_FOR: Duration = Duration::from_secs(1);
+
+/// Maximum number of names of catalogs that are remembered after their removal.
+const LABELS_MAX: usize = 10_000;
+
+/// Published catalogs as the registry API answers for them.
+pub struct RegistryCatalogs {
+    catalogs: PublishedCatalogs,
+    /// Name of the catalog for clients that name none. Without it such clients get the only catalog, if there is only one.
+    default: Option<String>,
+    /// Catalogs that are served without credentials. `None` if all are.
+    anonymous: Option<BTreeSet<String>>,
+    names: Mutex<Option<KnownNames>>,
+    /// Names of all catalogs that there were, with dashes for their dots, as hosts have them.
+    labels: Mutex<BTreeSet<String>>,
+    /// The newest state of each catalog that was asked for. What cannot be served is remembered too.
+    indexes: Mutex<HashMap<String, KnownIndex>>,
+}
+
+/// Names of the catalogs that may be named, and the time at which they were read.
+#[derive(Clone)]
+struct KnownNames {
+    names: Arc<[String]>,
+    read: Instant,
+}
+
+/// Index of a state, which a task of its own makes: it goes on if the call that began it is given up.
+type IndexTask = Shared<BoxFuture<'static, Result<Arc<ApiIndex>, AnswerError>>>;
+
+struct KnownIndex {
+    /// Hash of the stored Snapshot.
+    identity: Sha256,
+    index: IndexTask,
+}
+
+/// Published state with its index.
+pub(crate) struct IndexedState {
+    pub(crate) state: PublishedState,
+    pub(crate) index: Arc<ApiIndex>,
+}
+
+impl RegistryCatalogs {
+    /// Creates the API's view of the catalogs of a store. `default` answers clients that name no catalog, and only catalogs in
+    /// `anonymous` are served, if it is given.
+    pub fn new(catalogs: PublishedCatalogs, default: Option<String>, anonymous: Option<BTreeSet<String>>) -> Self {
+        Self {
+            catalogs,
+            default,
+            anonymous,
+            names: Mutex::default(),
+            labels: Mutex::default(),
+            indexes: Mutex::default(),
+        }
+    }
+
+    /// Returns when each catalog has its index, or cannot have one. Until then clients would wait.
+    pub async fn prepare(&self) {
+        let names = loop {
+            match self.names().await {
+                Ok(names) => break names,
+                Err(_) => sleep(NAMES_FOR).await,
+            }
+        };
+        for name in &*names {
+            drop(self.state(name).await);
+        }
+    }
+
+    /// Returns the names of the catalogs that clients may name.
+    pub(crate) async fn names(&self) -> Result<Arc<[String]>, AnswerError> {
+        let known = locked(&self.names).clone();
+        if let Some(known) = known.filter(|known| known.read.elapsed() < NAMES_FOR) {
+            return Ok(known.names);
+        }
+        let read = Instant::now();
+        let all = self.catalogs.all().await.map_err(unavailable)?;
+        let all = all.iter().map(|state| state.name().to_string());
+        let mut labels = locked(&self.labels);
+        let all = all.inspect(|name| {
+            if labels.len() < LABELS_MAX {
+                labels.insert(as_label(name));
+            }
+        });
+        let is_allowed = |name: &String| self.anonymous.as_ref().is_none_or(|allowed| allowed.contains(name));
+        let names: Arc<[String]> = all.filter(is_allowed).collect();
+        locked(&self.indexes).retain(|name, _| names.contains(name));
+        *locked(&self.names) = Some(KnownNames {
+            names: Arc::clone(&names),
+            read,
+        });
+        Ok(names)
+    }
+
+    /// Returns the name of the catalog that a client asks: by the first label of the host, the default, or because there is only
+    /// one. The host of a catalog that was removed, or that is not for all clients, gets no other one.
+    pub(crate) async fn choose(&self, label: Option<&str>) -> Result<String, AnswerError> {
+        let names = self.names().await?;
+        let wanted = [label, self.default.as_deref()];
+        for wanted in wanted.into_iter().flatten() {
+            // A label has no dots, so a client of `v4.20` asks `v4-20`.
+            let is_equal = names.iter().find(|name| *name == wanted);
+            if let Some(name) = is_equal.or_else(|| names.iter().find(|name| as_label(name) == wanted)) {
+                return Ok(name.clone());
+            }
+            if locked(&self.labels).contains(&as_label(wanted)) {
+                return Err(AnswerError::NotServed);
+            }
+        }
+        match (&*names, &self.default) {
+            ([only], None) => Ok(only.clone()),
+            ([], _) => Err(AnswerError::UnknownCatalog("no catalog is published".to_owned())),
+            (names, _) => Err(AnswerError::UnknownCatalog(format!(
+                "name a catalog in the first label of the host, as in CATALOG.example.com:50051; there are: {}",
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// Returns the state of a catalog with its index, which the first call for a state waits for.
+    pub(crate) async fn state(&self, name: &str) -> Result<Arc<IndexedState>, AnswerError> {
+        let state = match self.catalogs.find(name).await {
+            // The names were read before.
+            Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => return Err(AnswerError::NotServed),
+            state => state.map_err(unavailable)?,
+        };
+        let task = self.index(&state);
+        let index = task.clone().await;
+        if matches!(index, Err(AnswerError::Unavailable)) {
+            // A failure of the store may be over with the next call.
+            let mut indexes = locked(&self.indexes);
+            if indexes.get(name).is_some_and(|known| known.index.ptr_eq(&task)) {
+                indexes.remove(name);
+            }
+        }
+        Ok(Arc::new(IndexedState { state, index: index? }))
+    }
+
+    /// Returns the index of a state. The first call for a state starts to make it.
+    fn index(&self, state: &PublishedState) -> IndexTask {
+        let name = state.name().as_str();
+        let identity = state.identity();
+        let mut indexes = locked(&self.indexes);
+        if let Some(known) = indexes.get(name).filter(|known| known.identity == identity) {
+            return known.index.clone();
+        }
+        // A composed catalog has packages of others.
+        let known = indexes.values().filter_map(|known| known.index.peek()?.as_ref().ok());
+        let task = tokio::spawn(make_index(
+            self.catalogs.clone(),
+            state.clone(),
+            known.cloned().collect(),
+        ));
+        let index = task.map(|ended| ended.unwrap_or_else(|error| Err(failed(&error))));
+        let index = index.boxed().shared();
+        let known = KnownIndex {
+            identity,
+            index: index.clone(),
+        };
+        indexes.insert(name.to_owned(), known);
+        index
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the label of a host that names a catalog, which has no dots.
+fn as_label(name: &str) -> String {
+    name.replace('.', "-")
+}
+
+/// Logs a failure of the store. The client learns only that there was one.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
+pub(crate) fn unavailable(error: ReaderError) -> AnswerError {
+    failed(&error)
+}
+
+/// Logs a failure. The client learns only that there was one.
+pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> AnswerError {
+    tracing::error!(error, "cannot answer a call");
+    AnswerError::Unavailable
+}

@@ -1,0 +1,76 @@
+use tonic::{Code, Status};
+
+/// Reason for which a call has no answer. The texts of opm are kept where it has one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// The catalog does not have what was asked for. The text is that of opm, which sends it with the code `Unknown`.
+    #[error("{0}")]
+    NotFound(String),
+    /// The request is not valid. The text is that of opm.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// The client names no catalog. The text says how.
+    #[error("{0}")]
+    UnknownCatalog(String),
+    /// The catalog was removed, or is not for clients without credentials. Its clients must not get another one.
+    #[error("the catalog of this host is not served")]
+    NotServed,
+    /// opm would refuse the content. The text says why.
+    #[error("the catalog has errors that keep opm from serving it: {0}")]
+    Refused(String),
+    /// The index of the catalog would take too much memory.
+    #[error("the catalog is too large for this API")]
+    TooLarge,
+    /// The manifests of a package do not fit into the memory for them.
+    #[error(
+        "the manifests of package {package:?} take more than {limit} bytes compressed, which is the limit of this API"
+    )]
+    ContentsTooLarge {
+        /// Name of the package.
+        package: String,
+        /// Maximum memory in bytes.
+        limit: usize,
+    },
+    /// A line cannot be turned into the answer.
+    #[error("bundle {bundle:?}: {reason}")]
+    Bundle {
+        /// Name of the bundle, or the schema of another Meta.
+        bundle: String,
+        /// Fault of its line.
+        reason: String,
+    },
+    /// Other messages take all memory, or the compressor gets none.
+    #[error("there is not enough memory at the moment; try again later")]
+    Memory,
+    /// The store does not answer, or what it has is damaged. The log has the reason.
+    #[error("the catalog cannot be read now: the store cannot be read at the moment; try again later")]
+    Unavailable,
+    /// The server stops.
+    #[error("the server stops")]
+    Stopping,
+    /// The client has given up the call.
+    #[error("the client is gone")]
+    ClientGone,
+}
+
+impl AnswerError {
+    const fn code(&self) -> Code {
+        match self {
+            // opm returns a plain error of Go, which has no code.
+            Self::NotFound(_) => Code::Unknown,
+            Self::InvalidArgument(_) => Code::InvalidArgument,
+            Self::UnknownCatalog(_) | Self::NotServed => Code::NotFound,
+            Self::Refused(_) => Code::FailedPrecondition,
+            Self::TooLarge | Self::ContentsTooLarge { .. } | Self::Memory => Code::ResourceExhausted,
+            Self::Bundle { .. } => Code::Internal,
+            Self::Unavailable | Self::Stopping => Code::Unavailable,
+            Self::ClientGone => Code::Cancelled,
+        }
+    }
+}
+
+impl From<AnswerError> for Status {
+    fn from(error: AnswerError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}

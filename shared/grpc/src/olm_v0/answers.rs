@@ -1,0 +1,338 @@
+//! Answers to the methods of the registry API, with the texts of opm where there is none.
+//!
+//! opm keeps packages, channels and bundles in maps, so most of its streams have no order. Here all are sorted by name.
+
+use std::{iter::repeat_n, sync::Arc};
+
+use prost::Message;
+use semver::Version;
+
+use super::{
+    api::{
+        ApiBundle, ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleInChannelRequest,
+        GetBundleRequest, GetReplacementRequest, GroupVersionKind, PackageName,
+    },
+    index::ApiIndex,
+    json::go_quoted,
+    record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
+};
+use crate::AnswerError;
+
+/// APIs that a bundle provides: one field of an [`ApiBundle`].
+#[derive(Clone, PartialEq, Eq, Message)]
+struct ProvidedApis {
+    #[prost(message, repeated, tag = "7")]
+    apis: Vec<GroupVersionKind>,
+}
+
+/// Entry of a channel of a Package.
+#[derive(Debug, Clone, Copy)]
+pub struct BundlePlace<'i> {
+    /// The Package.
+    pub package: &'i Arc<PackageRecord>,
+    channel: &'i ChannelRecord,
+    entry: &'i EntryRecord,
+}
+
+impl<'i> BundlePlace<'i> {
+    /// Returns the bundle of the entry.
+    pub fn bundle(&self) -> &'i BundleRecord {
+        &self.package.bundles[self.entry.bundle]
+    }
+
+    /// Returns the position of the bundle in its Package.
+    pub const fn position(&self) -> usize {
+        self.entry.bundle
+    }
+
+    /// Returns the bundle without its manifests.
+    pub fn message(&self) -> ApiBundle {
+        // The recorder has encoded it.
+        let bundle = ApiBundle::decode(self.bundle().message.as_slice()).unwrap_or_default();
+        ApiBundle {
+            channel_name: self.channel.name.clone(),
+            skip_range: self.entry.skip_range.clone(),
+            ..bundle
+        }
+    }
+
+    /// Returns it as `ListBundles` sends it: only there it says what the entry replaces.
+    pub fn listed_message(&self) -> ApiBundle {
+        ApiBundle {
+            replaces: self.entry.replaces.clone(),
+            skips: self.entry.skips.clone(),
+            ..self.message()
+        }
+    }
+
+    fn replacing(&self, replaces: &str) -> ApiChannelEntry {
+        ApiChannelEntry {
+            package_name: self.package.name.clone(),
+            channel_name: self.channel.name.clone(),
+            bundle_name: self.bundle().name.clone(),
+            replaces: replaces.to_owned(),
+        }
+    }
+
+    fn provides(&self, api: &GroupVersionKind) -> bool {
+        let is_asked =
+            |gvk: &GroupVersionKind| gvk.group == api.group && gvk.version == api.version && gvk.kind == api.kind;
+        let provided = ProvidedApis::decode(self.bundle().message.as_slice());
+        provided.is_ok_and(|provided| provided.apis.iter().any(is_asked))
+    }
+
+    /// Returns the entry, and once more for each skip that counts.
+    fn with_skips(self, counts: impl Fn(&str) -> bool) -> impl Iterator<Item = ApiChannelEntry> {
+        let replaces = &self.entry.replaces;
+        let skips = self.entry.skips.iter();
+        let skips = skips.filter(move |skip| *skip != replaces && counts(skip));
+        std::iter::once(replaces)
+            .chain(skips)
+            .map(move |replaces| self.replacing(replaces))
+    }
+
+    fn is_head(&self) -> bool {
+        std::ptr::eq(self.entry, &self.channel.entries[self.channel.head])
+    }
+
+    fn is_in_channel(&self, bundle: &str) -> bool {
+        let bundles = &self.package.bundles;
+        let mut entries = self.channel.entries.iter();
+        entries.any(|entry| bundles[entry.bundle].name == bundle)
+    }
+}
+
+impl PackageRecord {
+    fn channel(self: &Arc<Self>, name: &str) -> Result<impl Iterator<Item = BundlePlace<'_>>, AnswerError> {
+        let channel = self.channels.iter().find(|channel| channel.name == name);
+        let channel = channel.ok_or_else(|| {
+            let [package, channel] = [&self.name, name].map(go_quoted);
+            AnswerError::NotFound(format!("package {package}, channel {channel} not found"))
+        })?;
+        Ok(entries_of(self, channel))
+    }
+}
+
+fn entries_of<'i>(
+    package: &'i Arc<PackageRecord>,
+    channel: &'i ChannelRecord,
+) -> impl Iterator<Item = BundlePlace<'i>> {
+    channel.entries.iter().map(move |entry| BundlePlace {
+        package,
+        channel,
+        entry,
+    })
+}
+
+impl ApiIndex {
+    /// Answers `ListPackages`.
+    pub fn list_packages(&self) -> impl Iterator<Item = PackageName> {
+        self.packages().map(|record| PackageName {
+            name: record.name.clone(),
+        })
+    }
+
+    /// Answers `GetPackage`.
+    ///
+    /// # Errors
+    /// Fails if there is no such package.
+    pub fn get_package(&self, name: &str) -> Result<ApiPackage, AnswerError> {
+        let record = self.package(name)?;
+        let channels = record.channels.iter().map(|channel| ApiChannel {
+            name: channel.name.clone(),
+            csv_name: record.bundles[channel.entries[channel.head].bundle].name.clone(),
+            deprecation: channel.deprecation.clone(),
+        });
+        Ok(ApiPackage {
+            channels: channels.collect(),
+            name: record.name.clone(),
+            default_channel_name: record.default_channel.clone(),
+            deprecation: record.deprecation.clone(),
+        })
+    }
+
+    /// Answers `GetBundle`.
+    ///
+    /// # Errors
+    /// Fails if there is no such package, channel or bundle.
+    pub fn get_bundle(&self, request: &GetBundleRequest) -> Result<BundlePlace<'_>, AnswerError> {
+        let GetBundleRequest {
+            pkg_name,
+            channel_name,
+            csv_name,
+        } = request;
+        let mut entries = self.package(pkg_name)?.channel(channel_name)?;
+        entries.find(|entry| entry.bundle().name == *csv_name).ok_or_else(|| {
+            let [package, channel, bundle] = [pkg_name, channel_name, csv_name].map(|name| go_quoted(name));
+            AnswerError::NotFound(format!(
+                "package {package}, channel {channel}, bundle {bundle} not found"
+            ))
+        })
+    }
+
+    /// Answers `GetBundleForChannel` with the head of the channel.
+    ///
+    /// # Errors
+    /// Fails if there is no such package or channel.
+    pub fn get_bundle_for_channel(&self, request: &GetBundleInChannelRequest) -> Result<BundlePlace<'_>, AnswerError> {
+        let mut entries = self.package(&request.pkg_name)?.channel(&request.channel_name)?;
+        let head = entries.find(BundlePlace::is_head);
+        head.ok_or_else(|| AnswerError::NotFound("the channel has no head".to_owned()))
+    }
+
+    /// Answers `GetChannelEntriesThatReplace`: entries of all packages that replace or skip the bundle.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub fn get_channel_entries_that_replace(
+        &self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = ApiChannelEntry>, AnswerError> {
+        let found = self.entries().flat_map(move |found| {
+            let EntryRecord { replaces, skips, .. } = found.entry;
+            let skips = skips.iter().filter(|skip| *skip == name && *skip != replaces);
+            let count = usize::from(replaces == name) + skips.count();
+            repeat_n(found, count).map(|found| found.replacing(&found.entry.replaces))
+        });
+        not_empty(found, || format!("no channel entries found that replace {name}"))
+    }
+
+    /// Answers `GetBundleThatReplaces`. opm takes any of several; here the one with the highest version is taken.
+    ///
+    /// # Errors
+    /// Fails if there is no such package or channel, or if no entry replaces or skips the bundle.
+    pub fn get_bundle_that_replaces(&self, request: &GetReplacementRequest) -> Result<BundlePlace<'_>, AnswerError> {
+        let GetReplacementRequest {
+            csv_name,
+            pkg_name,
+            channel_name,
+        } = request;
+        // opm has no quotes in this text only.
+        let not_found = || AnswerError::NotFound(format!("package {pkg_name} not found"));
+        let package = self.find_package(pkg_name).ok_or_else(not_found)?;
+        let mut highest: Option<(Option<Version>, BundlePlace<'_>)> = None;
+        for found in package.channel(channel_name)? {
+            if found.entry.replaces != *csv_name && !found.entry.skips.contains(csv_name) {
+                continue;
+            }
+            let version = Version::parse(&found.bundle().version).ok();
+            // Build metadata has no precedence.
+            let is_lower = |than: &Option<Version>| match (&version, than) {
+                (Some(version), Some(than)) => version.cmp_precedence(than).is_lt(),
+                (version, than) => version.is_none() && than.is_some(),
+            };
+            if !highest.as_ref().is_some_and(|(highest, _)| is_lower(highest)) {
+                highest = Some((version, found));
+            }
+        }
+        let (_, found) = highest.ok_or_else(|| {
+            let [package, channel] = [pkg_name, channel_name].map(|name| go_quoted(name));
+            AnswerError::NotFound(format!("no entry found for package {package}, channel {channel}"))
+        })?;
+        Ok(found)
+    }
+
+    /// Answers `GetChannelEntriesThatProvide`: for each bundle that provides the API one entry, and one for each skip.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub fn get_channel_entries_that_provide(
+        &self,
+        api: &GroupVersionKind,
+    ) -> Result<impl Iterator<Item = ApiChannelEntry>, AnswerError> {
+        let providers = self.entries().filter(|found| found.provides(api));
+        let found = providers.flat_map(|found| found.with_skips(|_| true));
+        not_empty(found, || no_provider("no channel entries found that provide", api))
+    }
+
+    /// Answers `GetLatestChannelEntriesThatProvide`: the same for the heads of channels, without skips to other channels.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub fn get_latest_channel_entries_that_provide(
+        &self,
+        api: &GroupVersionKind,
+    ) -> Result<impl Iterator<Item = ApiChannelEntry>, AnswerError> {
+        let heads = self.entries().filter(|found| found.is_head() && found.provides(api));
+        let found = heads.flat_map(|head| head.with_skips(move |skip| head.is_in_channel(skip)));
+        not_empty(found, || no_provider("no channel entries found that provide", api))
+    }
+
+    /// Answers `GetDefaultBundleThatProvides`: the head of the default channel of the first package that provides the API there.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub fn get_default_bundle_that_provides(&self, api: &GroupVersionKind) -> Result<BundlePlace<'_>, AnswerError> {
+        let is_default = |found: &BundlePlace<'_>| found.channel.name == found.package.default_channel;
+        let mut heads = self.entries().filter(|found| is_default(found) && found.is_head());
+        if let Some(found) = heads.find(|head| head.provides(api)) {
+            return Ok(found);
+        }
+        // The text depends on whether another channel provides it.
+        drop(self.get_latest_channel_entries_that_provide(api)?);
+        Err(AnswerError::NotFound(no_provider("no entry found that provides", api)))
+    }
+
+    /// Returns one bundle for each package, channel and entry, as `ListBundles` lists them.
+    pub fn entries(&self) -> impl Iterator<Item = BundlePlace<'_>> {
+        let channels = self
+            .packages()
+            .flat_map(|package| package.channels.iter().map(move |channel| (package, channel)));
+        channels.flat_map(|(package, channel)| entries_of(package, channel))
+    }
+
+    /// Answers `ExperimentalListPackageCustomSchemas` with the positions of lines in the Shard of the package. Each
+    /// becomes a message by [`meta_struct`](super::meta_struct()).
+    ///
+    /// # Errors
+    /// Fails if a name is not valid.
+    pub fn list_custom_schemas(&self, request: &CustomSchemasRequest) -> Result<&[LineRange], AnswerError> {
+        let CustomSchemasRequest { schema, package_name } = request;
+        if schema.is_empty() {
+            return Err(AnswerError::InvalidArgument("schema is required".to_owned()));
+        }
+        check_name("schema", schema)?;
+        if !package_name.is_empty() {
+            check_name("packageName", package_name)?;
+        }
+        let mut customs = self.record(package_name).into_iter().flat_map(|record| &record.customs);
+        let found = customs.find(|custom| custom.schema == *schema);
+        Ok(found.map_or(&[], |custom| &custom.lines))
+    }
+
+    fn find_package(&self, name: &str) -> Option<&Arc<PackageRecord>> {
+        self.record(name).filter(|record| record.package_line.is_some())
+    }
+
+    fn package(&self, name: &str) -> Result<&Arc<PackageRecord>, AnswerError> {
+        let not_found = || AnswerError::NotFound(format!("package {} not found", go_quoted(name)));
+        self.find_package(name).ok_or_else(not_found)
+    }
+}
+
+/// Returns the entries, or the error if there is none.
+fn not_empty<I: Iterator>(found: I, text: impl FnOnce() -> String) -> Result<std::iter::Peekable<I>, AnswerError> {
+    let mut found = found.peekable();
+    match found.peek() {
+        Some(_) => Ok(found),
+        None => Err(AnswerError::NotFound(text())),
+    }
+}
+
+fn no_provider(text: &str, api: &GroupVersionKind) -> String {
+    let [group, version, kind] = [&api.group, &api.version, &api.kind].map(|name| go_quoted(name));
+    format!("{text} group:{group} version:{version} kind:{kind}")
+}
+
+/// Checks a name as opm does, which makes paths of them.
+fn check_name(what: &str, name: &str) -> Result<(), AnswerError> {
+    let starts = name.starts_with(|char: char| char.is_ascii_alphanumeric());
+    let rest = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if starts && name.bytes().all(rest) {
+        return Ok(());
+    }
+    Err(AnswerError::InvalidArgument(format!(
+        "invalid custom schema query: invalid {what} {}: must match ^[a-zA-Z0-9][a-zA-Z0-9._-]*$",
+        go_quoted(name)
+    )))
+}

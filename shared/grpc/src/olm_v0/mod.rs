@@ -1,0 +1,26 @@
+//! The answers of OLM v0's registry API from canonical lines, without network, store and async code.
+//!
+//! ```text
+//! lines of a Shard -> PackageRecorder -> PackageRecord -> ApiIndex -> messages
+//!                  -> ContentsBuilder -> PackageContents -> csvJson and object of a bundle
+//! ```
+
+mod answers;
+pub mod api;
+mod bundle_line;
+mod contents;
+mod csv;
+mod go;
+mod index;
+mod json;
+mod meta_struct;
+mod objects;
+mod record;
+mod recorder;
+
+pub use answers::BundlePlace;
+pub use contents::{ContentsBuilder, PackageContents};
+pub use index::ApiIndex;
+pub use meta_struct::meta_struct;
+pub use record::{BundleRecord, ChannelRecord, CustomRecord, EntryRecord, LineRange, PackageRecord};
+pub use recorder::PackageRecorder;

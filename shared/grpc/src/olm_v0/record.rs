@@ -1,0 +1,97 @@
+//! Record of one Package: all that the API answers about it without its lines. It depends on the lines only.
+
+use std::ops::Range;
+
+use model::Sha256;
+
+use super::api::ApiDeprecation;
+
+/// Position of lines in the uncompressed Shard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineRange {
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// Number of bytes, with the newline.
+    pub length: u64,
+}
+
+impl LineRange {
+    /// Returns the offsets of the first byte and after the last byte.
+    pub const fn offsets(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.length)
+    }
+}
+
+/// Record of one Package.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PackageRecord {
+    /// Name of the Package; empty for the global group.
+    pub name: String,
+    /// The sha256 of the lines.
+    pub lines: Sha256,
+    /// Line of the `olm.package`. Without it the Shard has Metas of custom schemas only, and is no package for the API.
+    pub package_line: Option<LineRange>,
+    /// Name of the channel that is used if none is named.
+    pub default_channel: String,
+    /// Deprecation of the whole Package.
+    pub deprecation: Option<ApiDeprecation>,
+    /// Channels by name.
+    pub channels: Vec<ChannelRecord>,
+    /// Bundles by name.
+    pub bundles: Vec<BundleRecord>,
+    /// Metas of custom schemas.
+    pub customs: Vec<CustomRecord>,
+    /// Memory that it takes, in bytes.
+    pub memory: usize,
+}
+
+/// Channel of a Package.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ChannelRecord {
+    /// Name of the channel.
+    pub name: String,
+    /// Deprecation of the channel.
+    pub deprecation: Option<ApiDeprecation>,
+    /// Entries by name of their bundle.
+    pub entries: Vec<EntryRecord>,
+    /// Position of the head in `entries`.
+    pub head: usize,
+}
+
+/// Entry of a channel.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EntryRecord {
+    /// Position in the bundles of the Package.
+    pub bundle: usize,
+    /// Name of the bundle that it replaces.
+    pub replaces: String,
+    /// Names of the bundles that it skips.
+    pub skips: Vec<String>,
+    /// Range of versions that it may update.
+    pub skip_range: String,
+}
+
+/// Bundle of a Package.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BundleRecord {
+    /// Name of the bundle.
+    pub name: String,
+    /// Its version as the line has it.
+    pub version: String,
+    /// Its line.
+    pub line: LineRange,
+    /// True if the bundle has an image. Without one `ListBundles` sends its manifests.
+    pub has_image: bool,
+    /// Fields of its [`ApiBundle`](super::api::ApiBundle), without what depends on the channel and without its manifests. Encoded,
+    /// because some bundles have thousands of properties.
+    pub message: Vec<u8>,
+}
+
+/// Metas of one custom schema.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CustomRecord {
+    /// Their schema.
+    pub schema: String,
+    /// Their lines, in the order of the Shard.
+    pub lines: Vec<LineRange>,
+}
