@@ -73,8 +73,16 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
     }
     index.entries().for_each(|place| drop(complete(place)));
     let api = GroupVersionKind::default();
-    index.get_channel_entries_that_replace("").into_iter().flatten().for_each(drop);
-    index.get_channel_entries_that_provide(&api).into_iter().flatten().for_each(drop);
+    index
+        .get_channel_entries_that_replace("")
+        .into_iter()
+        .flatten()
+        .for_each(drop);
+    index
+        .get_channel_entries_that_provide(&api)
+        .into_iter()
+        .flatten()
+        .for_each(drop);
     let latest = index.get_latest_channel_entries_that_provide(&api).into_iter();
     latest.flatten().for_each(drop);
     drop(index.get_default_bundle_that_provides(&api));
