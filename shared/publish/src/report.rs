@@ -92,14 +92,12 @@ impl Report {
 
     /// Records the outcome and the duration.
     pub(crate) fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
-        (self.outcome, self.error) = match ended {
-            Ok(outcome) => (outcome, None),
-            Err(error @ (PollError::Suspicious(_) | PollError::Invalid(_) | PollError::Rejected(_))) => {
-                (Outcome::Refused, Some(error))
-            }
-            Err(error @ PollError::KnownRevision { outcome, .. }) => (outcome, Some(error)),
-            Err(error) => (Outcome::Failed, Some(error)),
+        self.outcome = match ended.as_ref().map_err(PollError::cause) {
+            Ok(outcome) | Err(PollError::KnownRevision { outcome, .. }) => *outcome,
+            Err(PollError::Suspicious(_) | PollError::Invalid(_) | PollError::Rejected(_)) => Outcome::Refused,
+            Err(_) => Outcome::Failed,
         };
+        self.error = ended.err();
         self.duration = duration;
     }
 

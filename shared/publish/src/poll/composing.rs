@@ -40,7 +40,16 @@ enum ResolvedInput<'c> {
     /// State of a catalog in the store.
     Published(SourceInput),
     /// Source that is pulled for the composition alone.
-    Pulled { catalog: &'c Catalog, digest: Digest },
+    Pulled(PulledInput<'c>),
+}
+
+/// Source of an input or addition at one digest.
+#[derive(Debug)]
+pub(crate) struct PulledInput<'c> {
+    /// Text by which errors name it, such as `add dir:team`.
+    place: String,
+    pub(crate) catalog: &'c Catalog,
+    pub(crate) digest: Digest,
 }
 
 /// Everything that decides the revision. Its JSON is hashed.
@@ -64,15 +73,21 @@ impl<'c> ResolvedInputs<'c> {
         base: Option<&Current>,
     ) -> Result<Self, PollError> {
         let mut inputs = Vec::new();
-        for place in &composed.inputs {
+        let count = composed.composition.inputs.len();
+        for ((at, place), name) in composed.inputs.iter().enumerate().zip(composed.composition.names()) {
             inputs.push(match place {
                 InputPlace::Published { name, pin } => {
                     ResolvedInput::Published(published_input(mirror, name, *pin, base).await?)
                 }
-                InputPlace::Pulled(pulled) => ResolvedInput::Pulled {
-                    catalog: pulled,
-                    digest: mirror.resolve(catalog, pulled_source(pulled)).await?,
-                },
+                InputPlace::Pulled(pulled) => {
+                    let place = format!("{} {name}", if at < count { "input" } else { "add" });
+                    let digest = mirror.resolve(catalog, pulled_source(pulled)).await;
+                    ResolvedInput::Pulled(PulledInput {
+                        digest: digest.map_err(|error| error.at(&place))?,
+                        place,
+                        catalog: pulled,
+                    })
+                }
             });
         }
         let revisions: Vec<String> = inputs.iter().map(ResolvedInput::revision).collect();
@@ -92,17 +107,24 @@ impl<'c> ResolvedInputs<'c> {
     pub(crate) fn published(&self) -> Vec<SourceInput> {
         let published = self.inputs.iter().filter_map(|input| match input {
             ResolvedInput::Published(input) => Some(input.clone()),
-            ResolvedInput::Pulled { .. } => None,
+            ResolvedInput::Pulled(_) => None,
         });
         published.collect()
     }
 
-    /// Returns what has to be pulled, with its digest.
-    pub(crate) fn pulled(&self) -> impl Iterator<Item = (&'c Catalog, &Digest)> {
+    /// Returns what has to be pulled.
+    pub(crate) fn pulled(&self) -> impl Iterator<Item = &PulledInput<'c>> {
         self.inputs.iter().filter_map(|input| match input {
             ResolvedInput::Published(_) => None,
-            ResolvedInput::Pulled { catalog, digest } => Some((*catalog, digest)),
+            ResolvedInput::Pulled(pulled) => Some(pulled),
         })
+    }
+}
+
+impl PulledInput<'_> {
+    /// Names the input in an error of reading it.
+    pub(crate) fn named<T>(&self, result: Result<T, PollError>) -> Result<T, PollError> {
+        result.map_err(|error| error.at(&self.place))
     }
 }
 
@@ -110,7 +132,7 @@ impl ResolvedInput<'_> {
     fn revision(&self) -> String {
         match self {
             Self::Published(input) => input.content_hash.to_string(),
-            Self::Pulled { catalog, digest } => match &catalog.policy {
+            Self::Pulled(PulledInput { catalog, digest, .. }) => match &catalog.policy {
                 // Under another policy the same image is another revision, so that its signatures are verified again.
                 Some(policy) => format!("{digest} {}", policy.hash()),
                 None => digest.to_string(),
@@ -275,8 +297,9 @@ impl Composing<'_> {
                     snapshots.push(snapshot.clone());
                     InputCatalog::published(self.mirror.store.clone(), snapshot)
                 }
-                ResolvedInput::Pulled { catalog, digest } => {
-                    InputCatalog::Rendered(self.pulled(catalog, digest).await?)
+                ResolvedInput::Pulled(input) => {
+                    let rendering = self.pulled(input.catalog, &input.digest).await;
+                    InputCatalog::Rendered(input.named(rendering)?)
                 }
             });
         }

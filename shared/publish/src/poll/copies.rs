@@ -68,10 +68,10 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     };
     let (images, known) = (poll.mirror.images(poll.catalog), EmptyLayers::default());
     // A composition reads its inputs one after the other, each to its end.
-    for (catalog, digest) in inputs.pulled() {
-        if let Some(source) = catalog.source.pulled() {
-            let copied = poll.copies.download(&images, source, digest, &known);
-            poll.report.bytes_pulled += copied.await?;
+    for input in inputs.pulled() {
+        if let Some(source) = input.catalog.source.pulled() {
+            let copied = poll.copies.download(&images, source, &input.digest, &known);
+            poll.report.bytes_pulled += input.named(copied.await)?;
         }
     }
     Ok(())

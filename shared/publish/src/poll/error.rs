@@ -18,6 +18,14 @@ pub enum PollError {
     /// The source cannot be resolved or pulled.
     #[error("cannot pull the catalog")]
     Image(#[from] source::Error),
+    /// One input or addition of a composition cannot be read.
+    #[error("{place}")]
+    Input {
+        /// Input, as messages call it.
+        place: String,
+        /// Error of the input alone.
+        source: Box<Self>,
+    },
     /// The composition does not fit its inputs, or an input cannot be read.
     #[error("cannot compose the catalog")]
     Compose(#[from] compose::ComposeError),
@@ -89,6 +97,22 @@ pub enum PollError {
 }
 
 impl PollError {
+    /// Returns the error as one of an input or addition of a composition.
+    pub(crate) fn at(self, place: &str) -> Self {
+        Self::Input {
+            place: place.to_owned(),
+            source: Box::new(self),
+        }
+    }
+
+    /// Returns the error itself, or that of the input whose error it is.
+    pub(crate) const fn cause(&self) -> &Self {
+        match self {
+            Self::Input { source, .. } => source,
+            other => other,
+        }
+    }
+
     /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
     pub fn text(&self) -> String {
         let mut text = model::text::error_line(self);
@@ -104,7 +128,7 @@ impl PollError {
     pub fn is_refused_login(&self) -> bool {
         // 403 too: a registry answers it for a valid account that may not pull, and a rotated secret may name another
         // account.
-        let (Self::Image(error) | Self::Signatures(error)) = self else {
+        let (Self::Image(error) | Self::Signatures(error)) = self.cause() else {
             return false;
         };
         match error {
@@ -121,7 +145,7 @@ impl PollError {
 
     /// Returns the kind of the error, or of that with which an earlier poll of the same revision ended.
     pub const fn kind(&self) -> RejectionKind {
-        match self {
+        match self.cause() {
             Self::KnownRevision { kind, .. } => *kind,
             Self::Image(source::Error::Image(ImageError::NoLabel)) => RejectionKind::NoLabel,
             _ => RejectionKind::Other,
@@ -130,7 +154,7 @@ impl PollError {
 
     /// Returns the names of the limits that the source or its catalog exceeds, each once.
     pub fn limits(&self) -> BTreeSet<&'static str> {
-        match self {
+        match self.cause() {
             Self::Render(error) => error.limits(),
             Self::Image(source::Error::Limit(exceeded)) | Self::Signatures(source::Error::Limit(exceeded)) => {
                 BTreeSet::from([exceeded.name])
@@ -142,7 +166,7 @@ impl PollError {
 
     /// True if the same revision would come to the same end again: under the same settings, program and published state.
     pub(crate) const fn is_verdict(&self) -> bool {
-        match self {
+        match self.cause() {
             Self::Render(error) => matches!(error, RenderError::Invalid { .. } | RenderError::Limit(_)),
             // Layers and manifests are verified by their digests before any of these, so no broken transfer leads here.
             Self::Image(error) => match error {
@@ -170,7 +194,7 @@ impl PollError {
 
     /// True if a published object is missing or damaged and has to be written again.
     pub(crate) const fn is_damage(&self) -> bool {
-        match self {
+        match self.cause() {
             Self::Render(error) => matches!(error, RenderError::Damaged { .. } | RenderError::Unreadable { .. }),
             Self::Publish(error) => error.is_damage(),
             _ => false,
@@ -180,7 +204,7 @@ impl PollError {
 
 impl RetryableError for PollError {
     fn is_race(&self) -> bool {
-        matches!(self, Self::Publish(error) if error.is_race())
+        matches!(self.cause(), Self::Publish(error) if error.is_race())
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) async fn verified_source(
         // The revision covers the policies.
         && known.is_none_or(|known| known.revision != digest.as_str())
     {
-        for (catalog, digest) in inputs.pulled() {
-            verify_source(poll.mirror, catalog, digest, None).await?;
+        for input in inputs.pulled() {
+            input.named(verify_source(poll.mirror, input.catalog, &input.digest, None).await)?;
         }
     }
     Ok(SourceRef {
