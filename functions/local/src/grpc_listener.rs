@@ -10,7 +10,7 @@ use server::{Server, ServerLimits, ServerMetrics};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::{cli::ServeArgs, wiring};
+use crate::{commands::serve::ServeArgs, wiring};
 
 /// Listener that is configured and not running yet.
 pub(crate) struct GrpcListener {

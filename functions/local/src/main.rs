@@ -1,5 +1,6 @@
 //! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
 
+mod args;
 mod cli;
 mod commands;
 mod exit;
@@ -7,6 +8,7 @@ mod exit;
 mod grpc_listener;
 mod image;
 mod output;
+mod progress;
 mod published;
 mod stores;
 mod wiring;

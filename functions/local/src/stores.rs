@@ -7,7 +7,7 @@ use config::Config;
 use store::{FolderStore, S3Location, Store, StorePlace};
 
 use crate::{
-    cli::{KeyArgs, S3Args, StoreArgs},
+    args::{KeyArgs, S3Args, StoreArgs},
     wiring,
 };
 

@@ -12,7 +12,7 @@ use store::{Store, StorePlace};
 use tokio::net::TcpListener;
 use trust::Trust;
 
-use crate::cli::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs};
+use crate::args::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs};
 
 /// Returns the configuration of the files and the arguments together.
 pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {

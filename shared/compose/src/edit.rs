@@ -174,16 +174,15 @@ pub(crate) fn check(package: &str, old: &[u8], new: &[u8]) -> Result<(), Compose
         return Err(no_bundle(package, bundle));
     }
     let default = new.default_channel.as_ref();
-    match default.is_some_and(|channel| new.channels.contains_key(channel)) {
-        true => Ok(()),
-        false => {
-            let left = new.channels.keys().cloned().collect();
-            Err(edited(SelectError::DefaultChannel(
-                package.to_owned(),
-                default.cloned(),
-                left,
-            )))
-        }
+    if default.is_some_and(|channel| new.channels.contains_key(channel)) {
+        Ok(())
+    } else {
+        let left = new.channels.keys().cloned().collect();
+        Err(edited(SelectError::DefaultChannel(
+            package.to_owned(),
+            default.cloned(),
+            left,
+        )))
     }
 }
 

@@ -268,9 +268,10 @@ fn composition(operator: OperatorFields) -> Composition {
     });
     Composition {
         inputs: vec![input],
-        dependencies: match operator.skip_dependencies {
-            true => DependencyRule::Ignore,
-            false => DependencyRule::Warn,
+        dependencies: if operator.skip_dependencies {
+            DependencyRule::Ignore
+        } else {
+            DependencyRule::Warn
         },
         ..Composition::default()
     }

@@ -326,9 +326,10 @@ impl IncludeCandidate {
     /// takes its place.
     fn selection(&self, name: &str, names: &KeptEntries<'_>) -> Selection {
         let has = |channel: &Channel| names.iter().any(|name| channel.entries.contains_key(*name));
-        let other = match self.channels.get(&self.default_channel).is_some_and(has) {
-            true => None,
-            false => self.channels.iter().find(|(_, channel)| has(channel)),
+        let other = if self.channels.get(&self.default_channel).is_some_and(has) {
+            None
+        } else {
+            self.channels.iter().find(|(_, channel)| has(channel))
         };
         let bundles = names.iter().map(|name| SelectedBundle {
             name: (*name).to_owned(),

@@ -24,9 +24,10 @@ pub(crate) fn check(channel: &Channel, kept: &KeptEntries<'_>) -> Result<(), Cha
     let stranded: Vec<&str> = stranded
         .filter(|name| !reached.contains(name) || !graph.is_connected(name))
         .collect();
-    match stranded.is_empty() {
-        true => Ok(()),
-        false => Err(ChannelFault::Stranded(owned(stranded))),
+    if stranded.is_empty() {
+        Ok(())
+    } else {
+        Err(ChannelFault::Stranded(owned(stranded)))
     }
 }
 

@@ -165,9 +165,10 @@ impl<'a> PackageSelector<'a> {
         if kept.is_empty() {
             // A channel that the user names is wanted. One of all channels may have no version in the range.
             let named = self.rule.channels().next().is_some();
-            return match named && !channel.entries.is_empty() {
-                false => Ok(()),
-                true => Err(SelectError::Nothing(self.place(name), described(&rule))),
+            return if named && !channel.entries.is_empty() {
+                Err(SelectError::Nothing(self.place(name), described(&rule)))
+            } else {
+                Ok(())
             };
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it.
@@ -193,9 +194,10 @@ impl<'a> PackageSelector<'a> {
             _ => BTreeSet::new(),
         };
         if matches!(rule, EntryRule::Head) && heads.len() != 1 && !channel.entries.is_empty() {
-            let fault = match heads.is_empty() {
-                true => ChannelFault::NoHead,
-                false => ChannelFault::Heads(heads.iter().map(|head| (*head).to_owned()).collect()),
+            let fault = if heads.is_empty() {
+                ChannelFault::NoHead
+            } else {
+                ChannelFault::Heads(heads.iter().map(|head| (*head).to_owned()).collect())
             };
             return Err(self.broken(name, channel, &all().collect(), rule, fault));
         }
@@ -293,9 +295,10 @@ impl<'a> PackageSelector<'a> {
                     .get(bundle)
                     .and_then(|bundle| bundle.version.clone()),
                 kept,
-                reason: match reasons.is_empty() {
-                    true => "in no channel".to_owned(),
-                    false => reasons.join(", "),
+                reason: if reasons.is_empty() {
+                    "in no channel".to_owned()
+                } else {
+                    reasons.join(", ")
                 },
             }
         });

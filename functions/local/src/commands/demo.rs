@@ -1,26 +1,49 @@
-use std::{path::Path, sync::Arc};
+use std::{fs, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
+use clap::Args;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions, Report};
 use reader::{PublishedCatalogs, ReaderSettings};
+use serde_json::Value;
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::example;
-use crate::{cli::DemoArgs, exit::Exit, output, wiring};
+use super::poll::print_polls;
+use crate::{exit::Exit, wiring};
+
+/// Files of the example catalog, an OCI layout: path and bytes. `build.rs` writes the table.
+const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/example.rs"));
+
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
+
+/// Tag that the demo mirrors. A demo update moves it to the next version.
+const TAG: &str = "latest";
 
 const NAME: &str = "demo";
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Address to listen on.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Time until the example catalog is updated.
+    #[arg(long, default_value = "20s", value_parser = config::duration)]
+    pub(crate) update_after: Duration,
+    /// Exit after the update instead of serving on.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let listener = wiring::bind(args.listen).await?;
     let url = format!("http://{}", listener.local_addr()?);
     let layout = folder.path().join("image");
-    example::unpack(&layout)?;
-    example::tag(&layout, "v1")?;
+    unpack(&layout)?;
+    tag(&layout, "v1")?;
     // In the temporary folder, so that nothing stays behind.
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
     let stop = server::stop_on_signals()?;
@@ -38,7 +61,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     println!("{}", invitation(&url));
     let update = async {
         tokio::time::sleep(args.update_after).await;
-        example::tag(&layout, "v2")?;
+        tag(&layout, "v2")?;
         let updated = mirror.poll(&catalog, PollOptions::default()).await;
         show("The image was updated, and the poll published the changes:", updated)
     };
@@ -81,7 +104,7 @@ fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -
     let images = Sources::new(source::SourceSettings::default())?;
     let source = Source::OciLayout {
         dir: layout.to_owned(),
-        tag: Some(example::TAG.to_owned()),
+        tag: Some(TAG.to_owned()),
     };
     let catalog = Catalog::new(NAME.parse()?, source);
     let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), metrics);
@@ -90,7 +113,7 @@ fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -
 
 fn show(title: &str, report: Report) -> anyhow::Result<()> {
     println!("{title}");
-    output::print_polls(std::slice::from_ref(&report), false)?;
+    print_polls(std::slice::from_ref(&report), false)?;
     println!();
     report.error.map_or(Ok(()), |error| Err(error.into()))
 }
@@ -109,4 +132,36 @@ fn invitation(url: &str) -> String {
   curl -s {url}/metrics
 "
     )
+}
+
+/// Writes the layout into a folder. No image has [`TAG`] yet.
+fn unpack(folder: &Path) -> io::Result<()> {
+    for (name, bytes) in FILES {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, bytes)?;
+    }
+    Ok(())
+}
+
+/// Moves [`TAG`] to one of the versions in the example, as a push does.
+fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
+    let mut index: Value = serde_json::from_slice(packed("index.json")?)?;
+    let manifests = index["manifests"].as_array_mut().into_iter().flatten();
+    for manifest in manifests.filter(|manifest| manifest["annotations"][REF_NAME] == version) {
+        manifest["annotations"][REF_NAME] = TAG.into();
+    }
+    // Renamed into place: a poll may be reading the file.
+    let staged = folder.join("index.json.new");
+    fs::write(&staged, index.to_string())?;
+    Ok(fs::rename(staged, folder.join("index.json"))?)
+}
+
+fn packed(name: &str) -> io::Result<&'static [u8]> {
+    let found = FILES.iter().find(|(path, _)| *path == name);
+    found
+        .map(|(_, bytes)| *bytes)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }

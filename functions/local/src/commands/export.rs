@@ -1,21 +1,61 @@
 use std::{
     fs::{self, File},
-    io::{self, BufWriter},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
+use ::sync::{Pack, PackOptions, Since};
 use anyhow::Context;
-use model::{Document, ObjectDigest};
+use clap::Args;
+use config::byte_size;
+use model::{CatalogName, Document, ObjectDigest, Sha256};
+use serde::Serialize;
 use serde_json::json;
-use sync::{Pack, PackOptions, Since};
+use store::Store;
 
 use crate::{
-    cli::ExportArgs,
+    args::StoreArgs,
     exit::Exit,
-    output::{self, store::WrittenVolume},
+    output::{Table, bytes, print, print_json},
     published,
     stores::Access,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Archive to write, or `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: PathBuf,
+    /// Leave out the objects of the state with this content hash. May be repeated.
+    #[arg(long, value_name = "CONTENT_HASH", conflicts_with = "receipt")]
+    pub(crate) since: Vec<Sha256>,
+    /// Leave out the objects in this output of `catalog-mirror receipt`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// Pack all.json, the index and the image too. Default: the other side builds them from the shards.
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Write volumes of at most this size, such as 700MB or 4GiB: FILE.001.tar, FILE.002.tar and so on.
+    #[arg(long, value_name = "SIZE", value_parser = byte_size)]
+    pub(crate) volume_size: Option<u64>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Catalogs to export. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReceiptArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Catalogs to include. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
 
 /// Write buffer in bytes, larger than most objects, so that slow media get long writes.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -38,14 +78,14 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
         None => {}
         Some(volumes) if json => {
             let manifest = pack.manifest();
-            output::print_json(&json!({
+            print_json(&json!({
                 "catalogs": manifest.catalogs,
                 "objects": manifest.objects.len(),
                 "bytes": manifest.objects.iter().map(|object| object.size).sum::<u64>(),
                 "volumes": volumes,
             }))?;
         }
-        Some(volumes) => output::print(&volumes, false)?,
+        Some(volumes) => print(&volumes, false)?,
     }
     Ok(Exit::Success)
 }
@@ -59,7 +99,7 @@ fn since(args: &ExportArgs) -> anyhow::Result<Since> {
         });
     };
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let receipt = sync::Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())?;
+    let receipt = ::sync::Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())?;
     Ok(Since::Receipt(receipt))
 }
 
@@ -110,6 +150,39 @@ fn numbered(path: &Path, volume: u32) -> PathBuf {
     let mut name = stem.into_os_string();
     name.push(format!(".{volume:03}.{extension}"));
     name.into()
+}
+
+pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<Exit> {
+    let store = args.store.open_alone(Access::Read).await?;
+    let bytes = receipt(&*store, &args.names).await?;
+    io::stdout().write_all(&bytes)?;
+    Ok(Exit::Success)
+}
+
+/// Returns the receipt of the named catalogs, or of all.
+pub(super) async fn receipt(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<u8>> {
+    let names: Vec<_> = published::names_or_all(store, names).await?.into_iter().collect();
+    Ok(::sync::receipt(store, &names).await?.to_bytes())
+}
+
+/// Volume of an archive that was written. The other side compares its hash.
+#[derive(Serialize)]
+pub(crate) struct WrittenVolume {
+    pub(crate) file: String,
+    #[serde(flatten)]
+    pub(crate) stored: ObjectDigest,
+}
+
+impl Table for WrittenVolume {
+    const HEADERS: &'static [&'static str] = &["VOLUME", "SIZE", "SHA256"];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.file.clone(),
+            bytes(self.stored.size),
+            self.stored.sha256.to_string(),
+        ]
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,62 @@
+use std::time::Duration;
+
+use clap::Args;
+use publish::ObjectStats;
 use serde_json::json;
-use upkeep::GcError;
+use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep, Retention};
 
 use crate::{
-    cli::{GcArgs, KeyArgs},
+    args::{KeyArgs, StoreArgs},
     exit::Exit,
-    output,
+    output::{self, Table, bytes, cell, print_table, printable},
     stores::Access,
     wiring,
 };
+
+#[derive(Debug, Args)]
+#[command(after_help = "Options that are absent have the value of `retention` in the configuration, else the default.")]
+pub(crate) struct GcArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Earlier publications of each catalog to keep, from 0 to 16. Default: 16.
+    #[arg(long, value_name = "N", value_parser = config::generations)]
+    pub(crate) keep_generations: Option<usize>,
+    /// Days to keep an earlier publication after it was replaced, from 0 to 36500. Default: 30.
+    #[arg(long, value_name = "D", value_parser = config::days)]
+    pub(crate) keep_days: Option<u64>,
+    /// Time for which a replaced state is kept in any case. Default: 24h.
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
+    pub(crate) grace: Option<Duration>,
+    /// Take all steps at once, without the waits of two hours. Only for a store that nothing else writes or serves.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) offline: bool,
+    /// Change nothing and print how much would be condemned.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl GcArgs {
+    /// Returns the options of the configuration with those of the command line, which win.
+    pub(crate) fn options(&self, configured: &Retention) -> GcOptions {
+        GcOptions {
+            retention: Retention {
+                generations: self.keep_generations.unwrap_or(configured.generations),
+                max_age: self.keep_days.map_or(configured.max_age, days),
+                grace: self.grace.unwrap_or(configured.grace),
+            },
+            offline: self.offline,
+            dry_run: self.dry_run,
+            ..GcOptions::default()
+        }
+    }
+}
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count.saturating_mul(24 * 3600))
+}
 
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &KeyArgs::default())?;
@@ -25,7 +74,72 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&report)?;
     } else {
-        output::print_collection(&report)?;
+        print_collection(&report)?;
     }
     Ok(Exit::Success)
+}
+
+/// Objects of one state in a collection.
+struct CollectedObjects {
+    state: &'static str,
+    snapshots: Option<usize>,
+    objects: ObjectStats,
+}
+
+impl Table for CollectedObjects {
+    const HEADERS: &'static [&'static str] = &["", "SNAPSHOTS", "OBJECTS", "SIZE"];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.state.to_owned(),
+            cell(self.snapshots),
+            self.objects.objects.to_string(),
+            bytes(self.objects.bytes),
+        ]
+    }
+}
+
+/// Prints the step that was taken, the next one, and the numbers of objects.
+fn print_collection(report: &GcReport) -> anyhow::Result<()> {
+    let (step, condemned) = if report.dry_run {
+        ("changed nothing", "would be condemned")
+    } else {
+        (report.step.as_str(), "condemned")
+    };
+    let next = report.next.map(next).unwrap_or_default();
+    println!("gc {step}; the state is {}{next}", report.state);
+    let is_marked = report.snapshots > 0 || report.kept.objects > 0;
+    let rows = [
+        ("kept", is_marked.then_some(report.snapshots), report.kept),
+        (condemned, None, report.condemned),
+        ("deleted", None, report.deleted),
+        ("left", None, report.left),
+    ];
+    print_table(&rows.map(|(state, snapshots, objects)| CollectedObjects {
+        state,
+        snapshots,
+        objects,
+    }))?;
+    for state in &report.unreadable {
+        println!(
+            "{}: an earlier snapshot is damaged and keeps nothing: {}",
+            state.catalog,
+            printable(&state.error)
+        );
+    }
+    Ok(())
+}
+
+fn next(NextStep { step, due_in_seconds }: NextStep) -> String {
+    let what = match step {
+        GcStep::Condemn => "condemn what nothing names",
+        GcStep::Delete => "delete what is condemned",
+        GcStep::Finish => "end the round",
+        GcStep::Wait | GcStep::Clean | GcStep::LostRace => "look again",
+    };
+    let due = match due_in_seconds {
+        0 => "now".to_owned(),
+        seconds => format!("in {}", humantime::format_duration(Duration::from_secs(seconds))),
+    };
+    format!("; next: {what}, due {due}")
 }

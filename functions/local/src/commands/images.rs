@@ -1,23 +1,67 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use clap::{Args, ValueEnum};
 use futures_util::{StreamExt, stream};
 use model::{CatalogName, Current, Snapshot};
 use olm::{BundleSelection, Package, Reference, RequiredImages};
+use serde::Serialize;
+use serde_json::{Value, json};
 use source::Source;
 use store::Store;
 
+use super::imageset::{self, ChosenCatalog, ChosenPackage};
 use crate::{
-    cli::{ImagesArgs, RegistryArgs},
+    args::{RegistryArgs, StoreArgs},
     exit::Exit,
-    output::{
-        self,
-        images::{ImageCheck, ImageChecks},
-        imageset::{ChosenCatalog, ChosenPackage},
-    },
+    output::{print_json, print_text, print_yaml, printable},
     published,
     stores::Access,
     wiring,
 };
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --package and --channel the images of all bundles are listed. oc-mirror v2 takes only heads unless its \
+configuration says `full: true`; --heads-only does the same here.
+
+Exit codes: 0 done, 1 failed, or --check found an image missing or got no answer.")]
+pub(crate) struct ImagesArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+    /// Package whose bundles are listed. May be repeated.
+    #[arg(long = "package", value_name = "PACKAGE")]
+    pub(crate) packages: Vec<String>,
+    /// Channel whose bundles are listed. May be repeated.
+    #[arg(long = "channel", value_name = "CHANNEL")]
+    pub(crate) channels: Vec<String>,
+    /// List only the heads of the channels.
+    #[arg(long)]
+    pub(crate) heads_only: bool,
+    /// Format of the list.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ImagesFormat,
+    /// Ask the registries with HEAD requests if each image exists.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Catalogs to read. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImagesFormat {
+    /// One reference a line, sorted.
+    #[default]
+    List,
+    /// Every image with the packages and bundles that need it.
+    Json,
+    /// A file for `skopeo sync --src yaml`.
+    SkopeoSync,
+    /// An ImageSetConfiguration for oc-mirror v2.
+    Imageset,
+}
 
 /// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
 const CONCURRENT_CHECKS: usize = 8;
@@ -35,12 +79,13 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         found.add_catalog(&*store, &name, current, &snapshot, &choice).await?;
     }
     found.check_choice(&choice)?;
-    let checks = match args.check {
-        true => Some(check(&found.needs, &args.registries).await?),
-        false => None,
+    let checks = if args.check {
+        Some(check(&found.needs, &args.registries).await?)
+    } else {
+        None
     };
-    output::images::print(args.format, &found.needs, &found.catalogs, checks.as_ref())?;
-    let missing = checks.is_some_and(|checks| output::images::print_missing(&found.needs, &checks));
+    print_images(args.format, &found.needs, &found.catalogs, checks.as_ref())?;
+    let missing = checks.is_some_and(|checks| print_missing(&found.needs, &checks));
     Ok(if missing { Exit::Failed } else { Exit::Success })
 }
 
@@ -135,5 +180,133 @@ async fn check_one(images: &source::Sources, reference: &str) -> ImageCheck {
         Ok(true) => ImageCheck::Exists,
         Ok(false) => ImageCheck::Missing,
         Err(error) => ImageCheck::Unknown(model::text::chain(&error)),
+    }
+}
+
+/// The answer of a registry about an image.
+enum ImageCheck {
+    /// The registry answered that the image exists.
+    Exists,
+    /// The registry answered that the image does not exist.
+    Missing,
+    /// The registry gave no answer, with the reason.
+    Unknown(String),
+}
+
+/// Answers by the reference of the image.
+type ImageChecks = BTreeMap<String, ImageCheck>;
+
+/// Prints the images in a format.
+fn print_images(
+    format: ImagesFormat,
+    needs: &RequiredImages,
+    catalogs: &[ChosenCatalog],
+    checks: Option<&ImageChecks>,
+) -> anyhow::Result<()> {
+    match format {
+        ImagesFormat::List => {
+            let lines: Vec<String> = needs
+                .iter()
+                .map(|(image, _)| format!("{}\n", printable(image)))
+                .collect();
+            print_text(&lines.concat())
+        }
+        ImagesFormat::Json => print_json(&document(needs, checks)),
+        ImagesFormat::SkopeoSync => print_yaml(&[skopeo(needs)]),
+        ImagesFormat::Imageset => print_yaml(&[imageset::document(catalogs)]),
+    }
+}
+
+/// Prints every image that is missing or unknown to standard error. Returns true if there is one.
+fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
+    let mut missing = false;
+    for (image, needed_by) in needs.iter() {
+        let what = match checks.get(image) {
+            Some(ImageCheck::Exists) | None => continue,
+            Some(ImageCheck::Missing) => "missing".to_owned(),
+            Some(ImageCheck::Unknown(error)) => format!("unknown ({})", printable(error)),
+        };
+        missing = true;
+        let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
+        let bundles: Vec<&str> = bundles.into_iter().collect();
+        eprintln!(
+            "{what}: {}, needed by {}",
+            printable(image),
+            printable(&bundles.join(", "))
+        );
+    }
+    missing
+}
+
+/// Returns every image with its uses. `exists` is there with --check only, and null if the registry gave no answer.
+fn document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
+    let images = needs.iter().map(|(image, needed_by)| {
+        let mut line = json!({"image": image, "neededBy": needed_by});
+        match checks.and_then(|checks| checks.get(image)) {
+            None => {}
+            Some(ImageCheck::Exists) => line["exists"] = json!(true),
+            Some(ImageCheck::Missing) => line["exists"] = json!(false),
+            Some(ImageCheck::Unknown(error)) => {
+                line["exists"] = Value::Null;
+                line["error"] = json!(error);
+            }
+        }
+        line
+    });
+    json!({"formatVersion": 1, "images": images.collect::<Vec<_>>()})
+}
+
+/// Repositories of a registry with their tags and digests (skopeo-sync(1), "YAML file content").
+// No list may be empty: that would mean all tags.
+#[derive(Default, Serialize)]
+struct SkopeoRegistry {
+    images: BTreeMap<String, BTreeSet<String>>,
+}
+
+fn skopeo(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
+    let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
+    for (image, _) in needs.iter() {
+        let reference = Reference::new(image);
+        let registry = registries.entry(reference.registry).or_default();
+        let versions = registry.images.entry(reference.repository).or_default();
+        versions.insert(reference.version);
+    }
+    registries
+}
+
+#[cfg(test)]
+mod tests {
+    use olm::{BundleSelection, PackageParser};
+
+    use super::*;
+
+    /// Tags that look like numbers stay texts, and no list is empty.
+    #[test]
+    fn skopeo_document_groups_versions_by_registry() {
+        let bundle = |at: usize, image: &str| format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#);
+        let images = [
+            "q.io/a/b:1.0",
+            "q.io/a/b:012",
+            "q.io/a/b:1e5",
+            "q.io/a/b@sha256:00",
+            "nginx",
+        ];
+        let lines: Vec<String> = images.iter().enumerate().map(|(at, image)| bundle(at, image)).collect();
+        let mut needs = RequiredImages::default();
+        let package = PackageParser::parse(lines.join("\n").as_bytes());
+        needs.add("c", "p", &package, &BundleSelection::default()).unwrap();
+        insta::assert_snapshot!(crate::output::yaml(&[skopeo(&needs)]).unwrap(), @r#"
+        docker.io:
+          images:
+            library/nginx:
+            - latest
+        q.io:
+          images:
+            a/b:
+            - "012"
+            - "1.0"
+            - "1e5"
+            - sha256:00
+        "#);
     }
 }

@@ -4,11 +4,39 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ::sync::{Archive, Importer, SyncOptions, VolumeFile};
 use anyhow::Context;
-use sync::{Archive, Importer, SyncOptions, VolumeFile};
+use clap::Args;
 
-use super::{receipt, sync::print};
-use crate::{cli::ImportArgs, exit::Exit, output, stores::Access, wiring};
+use super::{
+    export::receipt,
+    sync::{AllowArgs, print},
+};
+use crate::{
+    args::{ReportArgs, StoreArgs, TrustArgs},
+    exit::Exit,
+    progress,
+    stores::Access,
+    wiring,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) allow: AllowArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    /// Write a receipt of the store to this file afterwards, for the next export.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// All volumes of the archive, in any order, or `-` for one on standard input.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
 
 pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
@@ -25,12 +53,12 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         ..SyncOptions::default()
     };
     let importer = Importer::new(archive, store.clone(), options);
-    let progress = output::progress::show_copy(importer.progress(), args.report.json);
+    let progress = progress::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
     progress.finish();
     let exit = print(&reports?, args.report)?;
     if let Some(path) = &args.receipt {
-        let bytes = receipt::bytes(&*store, &[]).await?;
+        let bytes = receipt(&*store, &[]).await?;
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(exit)

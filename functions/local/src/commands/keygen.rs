@@ -7,9 +7,17 @@ use std::{
 };
 
 use anyhow::Context;
+use clap::Args;
 use trust::SigningKey;
 
-use crate::{cli::KeygenArgs, exit::Exit};
+use crate::exit::Exit;
+
+#[derive(Debug, Args)]
+pub(crate) struct KeygenArgs {
+    /// File for the private key. The public key is written beside it, with `.pub` appended. Neither may exist.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
 
 pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<Exit> {
     let private = SigningKey::generate_pem()?;

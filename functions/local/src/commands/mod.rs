@@ -1,26 +1,25 @@
-//! The commands, one file for each.
+//! The commands, one file for each: arguments, work and printing.
 
-mod compose;
-mod demo;
-mod diff;
-mod example;
-mod export;
-mod gc;
-mod images;
-mod import;
-mod keygen;
-mod ls;
-mod manifests;
-mod poll;
-mod receipt;
-mod render;
-mod rm;
-mod rollback;
-mod search;
-mod serve;
-mod sync;
-mod validate;
-mod verify;
+pub(crate) mod compose;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod export;
+pub(crate) mod gc;
+pub(crate) mod images;
+mod imageset;
+pub(crate) mod import;
+pub(crate) mod keygen;
+pub(crate) mod ls;
+pub(crate) mod manifests;
+pub(crate) mod poll;
+pub(crate) mod render;
+pub(crate) mod rm;
+pub(crate) mod rollback;
+pub(crate) mod search;
+pub(crate) mod serve;
+pub(crate) mod sync;
+pub(crate) mod validate;
+pub(crate) mod verify;
 
 use std::io;
 
@@ -72,7 +71,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Export(args) => export::run(args).instrument(info_span!("export")).await,
         Command::Import(args) => import::run(args).instrument(info_span!("import")).await,
-        Command::Receipt(args) => receipt::run(args).instrument(info_span!("receipt")).await,
+        Command::Receipt(args) => export::run_receipt(args).instrument(info_span!("receipt")).await,
         Command::Keygen(args) => keygen::run(&args),
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await,
         Command::Completions { shell } => {

@@ -1,12 +1,36 @@
 use std::collections::BTreeSet;
 
+use clap::Args;
 use config::{Config, ServerConfig};
 use futures_util::future::join_all;
 use model::CatalogName;
 use notify::{NotifierSettings, NotifyMetrics};
-use publish::Catalog;
+use publish::{Catalog, ChangedPackages, Report};
 
-use crate::{cli::PollArgs, exit::Exit, output, stores::Access, wiring};
+use crate::{
+    args::{CatalogArgs, ReportArgs, StoreArgs},
+    exit::Exit,
+    output::{Table, bytes, cell, millis, print, print_error, short},
+    progress,
+    stores::Access,
+    wiring,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct PollArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) catalogs: CatalogArgs,
+    /// Pull even if the digest is known or has failed for good, and publish even if many packages are gone.
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// Catalogs of the configuration to poll. Default: all.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
 
 pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let config = wiring::config(&args.store, &args.catalogs, ServerConfig::default())?;
@@ -23,7 +47,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
     notifier.register_receivers(&names).await;
-    let progress = output::progress::show_poll(mirror.progress(), args.report.json);
+    let progress = progress::show_poll(mirror.progress(), args.report.json);
     let stop = server::stop_on_signals()?;
     let polling = mirror.poll_all(&catalogs, args.force);
     let reports = stop.run_until_cancelled(polling).await;
@@ -33,7 +57,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
         mirror.withdraw_pulls().await;
         anyhow::bail!("stopped by a signal");
     };
-    output::print_polls(&reports, args.report.json)?;
+    print_polls(&reports, args.report.json)?;
     // After the report is printed: a receiver that does not answer must not delay it.
     join_all(reports.iter().map(|report| notifier.after(report))).await;
     let outcomes = reports.iter().map(|report| report.outcome);
@@ -51,4 +75,52 @@ fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>
     }
     let is_chosen = |catalog: &&Catalog| names.is_empty() || names.contains(&catalog.name);
     Ok(config.catalogs.iter().filter(is_chosen).cloned().collect())
+}
+
+impl Table for Report {
+    const HEADERS: &'static [&'static str] = &[
+        "NAME",
+        "OUTCOME",
+        "SERIAL",
+        "CONTENT",
+        "PACKAGES",
+        "PULLED",
+        "PUBLISHED",
+        "TIME",
+    ];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.catalog.to_string(),
+            self.outcome.as_str().to_owned(),
+            cell(self.serial),
+            cell(self.content_hash.as_ref().map(short)),
+            changes(&self.changes),
+            bytes(self.bytes_pulled),
+            bytes(self.bytes_published),
+            millis(self.duration),
+        ]
+    }
+}
+
+/// Prints the reports of polls and rollbacks, then their errors.
+pub(super) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> {
+    print(reports, json)?;
+    if !json {
+        let failed = |report: &Report| print_error(&report.catalog, report.error_text());
+        reports.iter().for_each(failed);
+    }
+    Ok(())
+}
+
+/// Returns the numbers of added, removed and changed packages, such as `+2 -1 ~3`. A zero is left out.
+fn changes(changes: &ChangedPackages) -> String {
+    let counts = [
+        ('+', changes.added.len()),
+        ('-', changes.removed.len()),
+        ('~', changes.changed.len()),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let counts = counts.map(|(sign, count)| format!("{sign}{count}"));
+    counts.collect::<Vec<_>>().join(" ")
 }

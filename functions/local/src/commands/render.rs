@@ -5,14 +5,24 @@ use std::{
 
 use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
 use anyhow::Context;
+use clap::Args;
 use publish::{RenderSink, SourceLimits};
 use source::{SkippableLayers, Source, Sources};
 
 use crate::{
-    cli::{RegistryArgs, RenderArgs},
+    args::{self, RegistryArgs},
     exit::Exit,
     wiring,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct RenderArgs {
+    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `git:https://HOST/PATH[#REF[:PATH]]`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
+    #[arg(value_name = "SOURCE", value_parser = args::source)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+}
 
 /// Level at which shards are compressed that are only held until they are used.
 pub(super) const SHARD_LEVEL: i32 = 1;

@@ -1,7 +1,20 @@
 use anyhow::Context;
+use clap::Args;
 use model::CatalogName;
 
-use crate::{cli::RmArgs, exit::Exit, stores::Access};
+use crate::{args::StoreArgs, exit::Exit, stores::Access};
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Remove a catalog also if compositions are made of it. They stay served as they are, and wait for it.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Catalogs to remove. One that the store does not have is an error.
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<CatalogName>,
+}
 
 pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Write).await?;

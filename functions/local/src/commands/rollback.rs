@@ -1,9 +1,43 @@
 use std::slice;
 
+use clap::{ArgGroup, Args};
+use model::CatalogName;
 use notify::{NotifierSettings, NotifyMetrics};
 use publish::{RollbackOptions, RollbackTarget};
 
-use crate::{cli::RollbackArgs, exit::Exit, output, stores::Access, wiring};
+use super::poll::print_polls;
+use crate::{
+    args::{KeyArgs, ReportArgs, StoreArgs},
+    exit::Exit,
+    stores::Access,
+    wiring,
+};
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true))]
+#[command(after_help = "\
+With --config the receivers in `notify` get their events at once. Receivers of a mirror that is polled elsewhere get them by \
+its next poll.")]
+pub(crate) struct RollbackArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+    /// Publish the state before the current one.
+    #[arg(long, group = "target")]
+    pub(crate) previous: bool,
+    /// Publish a state that was not verified, or under another policy, although the source is verified now.
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Name of the catalog.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: CatalogName,
+    /// Content hash of the state to publish, or its first digits.
+    #[arg(value_name = "CONTENT_HASH", group = "target")]
+    pub(crate) content_hash: Option<String>,
+}
 
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &args.keys)?;
@@ -23,7 +57,7 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
         ..RollbackOptions::new(target)
     };
     let reports = [publish::rollback(&store, &args.name, &options).await];
-    output::print_polls(&reports, args.report.json)?;
+    print_polls(&reports, args.report.json)?;
     notifier.after(&reports[0]).await;
     Ok(Exit::of([reports[0].outcome], args.report.detailed_exitcode))
 }

@@ -1,19 +1,78 @@
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
-use ::sync::{Origin, OriginDocument, StoreOrigin, collect};
+use ::sync::{Address, Origin, OriginDocument, StoreOrigin, collect};
 use anyhow::Context;
+use clap::Args;
 use model::{
-    CatalogName, Current, Document, Facts, Key, ObjectDigest, ObjectRef, SearchPackage, Snapshot, StoredDocument,
+    CatalogName, Current, Document, Facts, Key, ObjectDigest, ObjectRef, SearchPackage, Sha256, Snapshot,
+    StoredDocument,
 };
-use olm::{SEARCH, SearchFilter, SearchIndex, SearchQuery};
+use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFilter, SearchHit, SearchIndex, SearchQuery, SearchResults};
+use serde::Serialize;
 
-use super::sync::origin;
+use super::sync::{SyncOrigin, origin};
 use crate::{
-    cli::{SearchArgs, SyncOrigin},
+    args::StoreArgs,
     exit::Exit,
-    output::store::{SearchAnswer, print_found},
+    output::{Table, print_json, print_table},
     stores::Access,
 };
+
+/// Longest sentence about a package in the table, in characters.
+const SUMMARY_CHARS: usize = 60;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A package is found if it has all words: in its name, the names, keywords and kinds of APIs of its newest bundle, its \
+provider or its descriptions. Case and accents do not count, the start of a word is enough, and one typo is forgiven.
+
+Exit codes: 0 done, even if nothing was found, 1 a catalog cannot be searched.")]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Search another mirror, its CDN or its bucket instead of the store.
+    #[arg(long, value_name = "URL", conflicts_with = "store")]
+    pub(crate) url: Option<Address>,
+    /// PEM bundle of certificates to trust in addition to the system's, for --url. May be repeated.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca_file: Vec<PathBuf>,
+    /// File of header fields to send to --url, one a line, such as `Authorization: Bearer ...`.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) header_file: Option<PathBuf>,
+    /// Catalog to search. May be repeated. Default: all.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) catalog: Vec<CatalogName>,
+    /// Only the package of this name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Only packages of this category, such as Database.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) category: Option<String>,
+    /// Only packages of this provider.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) provider: Option<String>,
+    /// Only packages of this capability level, such as "Deep Insights".
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) capability: Option<String>,
+    /// Only packages for this CPU, such as arm64.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Maximum number of packages of each catalog.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = search_limit)]
+    pub(crate) limit: usize,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Words to find. Without any, all packages are listed.
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+}
+
+/// Parses a number of packages.
+fn search_limit(text: &str) -> Result<usize, String> {
+    let limit = text.parse().ok().filter(|limit| (1..=SEARCH_LIMIT_MAX).contains(limit));
+    limit.ok_or_else(|| format!("write a number from 1 to {SEARCH_LIMIT_MAX}"))
+}
 
 pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
     let origin = match &args.url {
@@ -23,9 +82,10 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         }
         None => Arc::new(StoreOrigin(args.store.open_alone(Access::Read).await?)),
     };
-    let names = match args.catalog.is_empty() {
-        true => origin.names().await.context("cannot list the catalogs")?,
-        false => args.catalog.iter().cloned().collect(),
+    let names = if args.catalog.is_empty() {
+        origin.names().await.context("cannot list the catalogs")?
+    } else {
+        args.catalog.iter().cloned().collect()
     };
     anyhow::ensure!(!names.is_empty(), "there are no catalogs");
     let query = SearchQuery {
@@ -83,4 +143,67 @@ async fn object<D: StoredDocument>(origin: &dyn Origin, digest: &ObjectDigest) -
         "{key} does not have the bytes of its name"
     );
     D::from_stored(&bytes).with_context(|| format!("cannot read {key}"))
+}
+
+/// Packages of one catalog that were found, as `GET /catalogs/{catalog}/search` has them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SearchAnswer {
+    pub(crate) catalog: CatalogName,
+    pub(crate) content_hash: Sha256,
+    pub(crate) query: String,
+    #[serde(flatten)]
+    pub(crate) found: SearchResults,
+}
+
+/// Package that was found, and its catalog.
+struct FoundPackage<'a>(&'a CatalogName, &'a SearchHit);
+
+impl Table for FoundPackage<'_> {
+    const HEADERS: &'static [&'static str] = &[
+        "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
+    ];
+
+    fn row(&self) -> Vec<String> {
+        let Self(catalog, hit) = self;
+        vec![
+            catalog.to_string(),
+            hit.package.clone(),
+            hit.display_name.clone(),
+            hit.version.clone(),
+            hit.channel.clone(),
+            hit.provider.clone(),
+            cut(&hit.summary),
+        ]
+    }
+}
+
+/// Prints all answers as JSON, or the best packages of all catalogs and the number of the others.
+pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) -> anyhow::Result<()> {
+    if json {
+        return print_json(&answers);
+    }
+    let hits = answers.iter().flat_map(|answer| {
+        let results = answer.found.results.iter();
+        results.map(|hit| FoundPackage(&answer.catalog, hit))
+    });
+    let mut hits: Vec<FoundPackage<'_>> = hits.collect();
+    // Stable: without a text all have the same score, and catalogs stay together.
+    hits.sort_by(|one, other| other.1.score.total_cmp(&one.1.score));
+    hits.truncate(limit);
+    print_table(&hits)?;
+    let total: u64 = answers.iter().map(|answer| answer.found.total).sum();
+    match total.saturating_sub(hits.len() as u64) {
+        0 if total == 0 => println!("no package has all of these words"),
+        0 => {}
+        more => println!("{more} more; --limit shows more of them, --category, --provider and --arch fewer"),
+    }
+    Ok(())
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SUMMARY_CHARS) {
+        Some((at, _)) => format!("{}...", text[..at].trim_end()),
+        None => text.to_owned(),
+    }
 }

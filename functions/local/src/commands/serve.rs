@@ -1,12 +1,15 @@
 use std::{
     collections::BTreeSet,
+    net::SocketAddr,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use config::Config;
+use clap::Args;
+use config::{Config, ServerConfig};
 use futures_util::{FutureExt, future::ready};
 use model::CatalogName;
 use notify::Notifier;
@@ -20,7 +23,65 @@ use tracing::Instrument;
 
 #[cfg(feature = "grpc")]
 use crate::grpc_listener::GrpcListener;
-use crate::{cli::ServeArgs, exit::Exit, stores::Access, wiring};
+use crate::{
+    args::{CatalogArgs, StoreArgs},
+    exit::Exit,
+    stores::Access,
+    wiring,
+};
+
+/// Largest `--cache-size`, 1 TiB in MiB.
+const CACHE_MIB_MAX: u64 = 1 << 20;
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) catalogs: CatalogArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// Serve the store and poll nothing. The store may be read-only.
+    #[arg(long)]
+    pub(crate) no_poll: bool,
+    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first label of the host that a
+    /// client asks is the catalog.
+    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS")]
+    pub(crate) grpc: Option<SocketAddr>,
+    /// Catalog for clients of --grpc whose host names none. Default: the only one.
+    #[arg(long, value_name = "NAME", requires = "grpc")]
+    pub(crate) grpc_catalog: Option<CatalogName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Address to listen on.
+    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// PEM chain of certificates for TLS. Reloaded when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM private key of --tls-cert.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Answer only to the users in this file. One a line: NAME:$2y$... (htpasswd -B) or NAME:sha256:HEX.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) readers: Option<PathBuf>,
+    /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(0..=CACHE_MIB_MAX))]
+    pub(crate) cache_size: u64,
+}
+
+impl From<&ServerArgs> for ServerConfig {
+    fn from(args: &ServerArgs) -> Self {
+        Self {
+            tls_cert: args.tls_cert.clone(),
+            tls_key: args.tls_key.clone(),
+            readers: args.readers.clone(),
+            ..Self::default()
+        }
+    }
+}
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
@@ -39,16 +100,13 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;
     let polled = CancellationToken::new();
-    let poller = match args.no_poll {
-        true => {
-            polled.cancel();
-            None
-        }
-        false => {
-            let first_polls = FirstPolls::new(&config, &*store, polled.clone()).await?;
-            let poller = Poller::new(&args, &place, &config, &store, polls.clone(), events, first_polls);
-            Some(poller?)
-        }
+    let poller = if args.no_poll {
+        polled.cancel();
+        None
+    } else {
+        let first_polls = FirstPolls::new(&config, &*store, polled.clone()).await?;
+        let poller = Poller::new(&args, &place, &config, &store, polls.clone(), events, first_polls);
+        Some(poller?)
     };
 
     #[cfg(feature = "grpc")]

@@ -1,19 +1,113 @@
 use std::{
+    fmt,
     path::{Path, PathBuf},
+    str::FromStr,
     sync::Arc,
+    time::Duration,
 };
 
-use ::sync::{Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
+use ::sync::{Address, Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
 use anyhow::Context;
+use clap::Args;
+use config::poll_interval;
+use model::CatalogName;
 use store::StorePlace;
 
 use crate::{
-    cli::{ReportArgs, S3Args, SyncArgs, SyncOrigin},
+    args::{ReportArgs, S3Args, TrustArgs},
     exit::Exit,
-    output,
+    output::{self, Table, bytes, cell, millis, print_error, short},
+    progress,
     stores::Access,
     wiring,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// URL of a mirror (a CDN, `serve`, any static file server over the folder of a store), or a store.
+    #[arg(value_name = "FROM")]
+    pub(crate) from: SyncOrigin,
+    /// Store to bring up to date: a folder, or s3://BUCKET[/PREFIX].
+    #[arg(value_name = "TO")]
+    pub(crate) to: StorePlace,
+    /// Catalogs to copy. Default: all that FROM lists in its catalogs.json.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+    /// Keep running and check for changes at this interval, from 1s to 365d.
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "10m", value_parser = poll_interval)]
+    pub(crate) watch: Option<Duration>,
+    /// Fetch all.json, the index and the image too. Default: build them from the shards, unless FROM is a folder.
+    #[arg(long)]
+    pub(crate) fetch_all: bool,
+    /// Check the objects of TO against their hashes, and replace damaged ones.
+    #[arg(long)]
+    pub(crate) recheck: bool,
+    #[command(flatten)]
+    pub(crate) allow: AllowArgs,
+    /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Vec<PathBuf>,
+    /// File of header fields to send to FROM, one a line, such as `Authorization: Bearer ...`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) header_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    /// Accept a state with a lower serial than the present one.
+    #[arg(long)]
+    pub(crate) allow_rollback: bool,
+    /// Accept a state that does not descend from the present one.
+    #[arg(long)]
+    pub(crate) allow_diverged: bool,
+}
+
+/// A mirror to copy from: the FROM of `sync` and `verify`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SyncOrigin {
+    /// A mirror over HTTP or HTTPS, by its URL.
+    Http(Address),
+    /// A store that this program opens itself.
+    Store(StorePlace),
+}
+
+impl FromStr for SyncOrigin {
+    type Err = Box<dyn std::error::Error + Send + Sync>;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with("http://") || text.starts_with("https://") {
+            Ok(Self::Http(text.parse()?))
+        } else {
+            Ok(Self::Store(text.parse()?))
+        }
+    }
+}
+
+impl SyncOrigin {
+    /// Returns the store, if it is one.
+    pub(crate) const fn store(&self) -> Option<&StorePlace> {
+        match self {
+            Self::Store(place) => Some(place),
+            Self::Http(_) => None,
+        }
+    }
+}
+
+// Without user name and password, which a URL may contain.
+impl fmt::Display for SyncOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(address) => address.fmt(f),
+            Self::Store(place) => place.fmt(f),
+        }
+    }
+}
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let places = [Some(&args.to), args.from.store()];
@@ -49,7 +143,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
 }
 
 async fn once(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Exit> {
-    let progress = output::progress::show_copy(copier.progress(), args.report.json);
+    let progress = progress::show_copy(copier.progress(), args.report.json);
     let reports = round(args, copier).await;
     progress.finish();
     print(&reports?, args.report)
@@ -68,7 +162,7 @@ async fn round(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Vec<SyncRepor
 
 /// Prints the reports of a sync or an import, and returns the exit code for them.
 pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
-    output::print_copies(reports, args.json)?;
+    print_copies(reports, args.json)?;
     let outcomes = reports.iter().map(|report| report.outcome);
     Ok(Exit::of(outcomes, args.detailed_exitcode))
 }
@@ -95,4 +189,64 @@ pub(super) async fn origin(
         },
     };
     Ok(Arc::new(HttpOrigin::new(address, settings)?))
+}
+
+impl Table for SyncReport {
+    const HEADERS: &'static [&'static str] = &[
+        "NAME",
+        "OUTCOME",
+        "SERIAL",
+        "CONTENT",
+        "MOVED",
+        "REBUILT",
+        "KEPT",
+        "ALL.JSON.GZ",
+        "TIME",
+    ];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.catalog.to_string(),
+            self.outcome.as_str().to_owned(),
+            cell(self.serial),
+            cell(self.content_hash.as_ref().map(short)),
+            bytes(self.moved.bytes),
+            bytes(self.rebuilt.bytes),
+            bytes(self.kept.bytes),
+            bytes(self.full_bytes),
+            millis(self.duration),
+        ]
+    }
+}
+
+/// Prints the reports of copies, then rebuilt and repaired objects and errors.
+fn print_copies(reports: &[SyncReport], json: bool) -> anyhow::Result<()> {
+    output::print(reports, json)?;
+    for report in reports.iter().filter(|_| !json) {
+        let name = &report.catalog;
+        for key in &report.not_rebuilt {
+            eprintln!("{name}: {key} was fetched: the compressor of this program produces other bytes");
+        }
+        for key in &report.repaired {
+            eprintln!("{name}: {key} was replaced");
+        }
+        if report.not_served {
+            eprintln!("{name}: the origin lists it and does not serve it");
+        }
+        print_error(name, report.error_text());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sync_origin_scheme_decides_kind() {
+        let parse = |text: &str| text.parse::<SyncOrigin>();
+        assert!(matches!(parse("https://cdn.example/x"), Ok(SyncOrigin::Http(_))));
+        assert!(matches!(parse("./http"), Ok(SyncOrigin::Store(StorePlace::Folder(_)))));
+        assert!(parse("https://cdn.example/?token=1").is_err());
+    }
 }

@@ -1,19 +1,69 @@
-use ::render::RenderError;
+use std::collections::BTreeMap;
+
+use ::render::{FileProblem, MetaPlace, RenderError};
 use anyhow::Context;
+use clap::Args;
 use model::CatalogName;
-use olm::ShardValidator;
+use olm::{FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
 use publish::RenderSink;
+use serde::Serialize;
 use source::Source;
 use store::Store;
 
+use super::render::SourceReader;
 use crate::{
-    cli::{RegistryArgs, ValidateArgs, ValidatedCatalog},
-    commands::render::SourceReader,
+    args::{self, RegistryArgs, StoreArgs},
     exit::Exit,
-    output::validation::Validation,
+    output::{Table, print_json, print_table, print_text, printable},
     published,
     stores::Access,
 };
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The rules are those of operator-registry v1.73.0. A catalog is valid if `opm validate` accepts it. opm stops at its first \
+error; here all are found. Two rules are those of `opm serve` alone, with the severity `serve-error`. Icons give only \
+warnings. Documents of other schemas, such as olm.bundle.v2, pass and are counted.
+
+At most 1,000 findings are printed, with the number of all. The code of a rule, such as channel-cycle, never changes.
+
+  catalog-mirror validate ./configs
+  catalog-mirror validate quay.io/operatorhubio/catalog:latest --json | jq -r '.findings[].rule'
+  catalog-mirror validate --store /var/lib/catalog-mirror operatorhubio
+
+Exit codes: 0 no errors, 1 errors or the catalog cannot be read, 2 the command line is wrong.")]
+pub(crate) struct ValidateArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Source as for `render`, such as dir:configs or quay.io/a/b:v1, or the name of a catalog of the store. A source has a
+    /// colon or a slash in it.
+    #[arg(value_name = "SOURCE|NAME", value_parser = ValidatedCatalog::parse)]
+    pub(crate) what: ValidatedCatalog,
+}
+
+/// A catalog to validate.
+#[derive(Debug, Clone)]
+pub(crate) enum ValidatedCatalog {
+    /// Files of a source.
+    Source(Source),
+    /// Published state of a catalog in the store.
+    Published(CatalogName),
+}
+
+impl ValidatedCatalog {
+    fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        if args::is_source(text) {
+            Ok(Self::Source(args::source(text)?))
+        } else {
+            Ok(Self::Published(text.parse()?))
+        }
+    }
+}
 
 pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
     let validation = match args.what {
@@ -23,9 +73,10 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
             validate_published(&*store, &name).await?
         }
     };
-    let exit = match validation.is_sound() {
-        true => Exit::Success,
-        false => Exit::Failed,
+    let exit = if validation.is_sound() {
+        Exit::Success
+    } else {
+        Exit::Failed
     };
     validation.print(args.json)?;
     Ok(exit)
@@ -75,4 +126,147 @@ async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Re
         validation = validated.await?;
     }
     Ok(validation)
+}
+
+/// Result of a validation: the first findings, and the number of all.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Validation {
+    format_version: u32,
+    /// False if `opm validate` refuses the catalog.
+    valid: bool,
+    /// False if `opm serve` refuses the catalog.
+    servable: bool,
+    errors: u64,
+    serve_errors: u64,
+    warnings: u64,
+    /// Number of findings by the code of their rule.
+    rules: BTreeMap<&'static str, u64>,
+    documents: SchemaCounts,
+    findings: Vec<PlacedFinding>,
+}
+
+/// A violation with its place in the files of the source.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PlacedFinding {
+    severity: Severity,
+    #[serde(flatten)]
+    violation: RuleViolation,
+    message: &'static str,
+    /// Absent for a catalog of the store. `line` is then a line of the shard of the package, else of this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<usize>,
+}
+
+impl Validation {
+    /// Adds a violation in a shard whose documents come from `places`; empty for a shard of the store.
+    fn add(&mut self, mut violation: RuleViolation, places: &[MetaPlace]) {
+        let place = violation.line.checked_sub(1).and_then(|at| places.get(at));
+        if let Some(place) = place {
+            violation.line = place.position.line;
+        }
+        let file = place.map(|place| printable(&place.path));
+        self.push(violation, file, place.map(|place| place.position.document));
+    }
+
+    /// Adds a file that is not FBC.
+    fn add_file(&mut self, problem: &FileProblem) {
+        let violation = RuleViolation {
+            rule: Rule::NotFbc,
+            package: String::new(),
+            channel: String::new(),
+            bundle: String::new(),
+            detail: problem.reason.clone(),
+            line: 0,
+        };
+        self.push(violation, Some(problem.path.clone()), None);
+    }
+
+    fn push(&mut self, violation: RuleViolation, file: Option<String>, document: Option<usize>) {
+        let severity = violation.rule.severity();
+        *match severity {
+            Severity::Error => &mut self.errors,
+            Severity::ServeError => &mut self.serve_errors,
+            Severity::Warning => &mut self.warnings,
+        } += 1;
+        *self.rules.entry(violation.rule.code()).or_default() += 1;
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(PlacedFinding {
+                severity,
+                message: violation.rule.meaning(),
+                violation,
+                file,
+                document,
+            });
+        }
+    }
+
+    fn count(&mut self, documents: SchemaCounts) {
+        self.documents.merge(documents);
+    }
+
+    /// Returns true if no finding is an error.
+    const fn is_sound(&self) -> bool {
+        self.errors == 0 && self.serve_errors == 0
+    }
+
+    /// Prints the counts and the kept findings as one JSON object, or one line for each finding and then the counts.
+    fn print(mut self, json: bool) -> anyhow::Result<()> {
+        self.format_version = 1;
+        self.valid = self.errors == 0;
+        self.servable = self.is_sound();
+        if json {
+            return print_json(&self);
+        }
+        if !self.findings.is_empty() {
+            print_table(&self.findings)?;
+        }
+        let rest = self.rules.values().sum::<u64>() - self.findings.len() as u64;
+        if rest > 0 {
+            print_text(&format!("and {rest} more findings\n"))?;
+        }
+        let others: u64 = self.documents.other.values().sum();
+        print_text(&format!(
+            "{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
+            if self.valid { "valid" } else { "invalid" },
+            self.errors,
+            self.serve_errors,
+            self.warnings,
+            self.documents.known,
+        ))
+    }
+}
+
+impl Table for PlacedFinding {
+    const HEADERS: &'static [&'static str] = &["SEVERITY", "RULE", "PACKAGE", "CHANNEL", "BUNDLE", "PLACE", "FINDING"];
+
+    fn row(&self) -> Vec<String> {
+        let violation = &self.violation;
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::ServeError => "serve-error",
+            Severity::Warning => "warning",
+        };
+        let place = match (&self.file, self.document) {
+            (Some(file), Some(document)) => format!("{file}:{} (document {document})", violation.line),
+            (Some(file), None) => file.clone(),
+            (None, _) => format!("line {}", violation.line),
+        };
+        let text = match violation.detail.as_str() {
+            "" => self.message.to_owned(),
+            detail => format!("{}: {detail}", self.message),
+        };
+        vec![
+            severity.to_owned(),
+            violation.rule.code().to_owned(),
+            violation.package.clone(),
+            violation.channel.clone(),
+            violation.bundle.clone(),
+            place,
+            text,
+        ]
+    }
 }

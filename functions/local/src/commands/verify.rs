@@ -1,13 +1,42 @@
-use ::sync::{Copier, Repair, SyncOptions};
+use std::path::PathBuf;
 
-use super::sync::origin;
+use ::sync::{Copier, Repair, SyncOptions};
+use clap::Args;
+use model::CatalogName;
+use serde::Serialize;
+use upkeep::Verification;
+
+use super::sync::{SyncOrigin, origin};
 use crate::{
-    cli::{SyncOrigin, VerifyArgs},
+    args::StoreArgs,
     exit::Exit,
-    output::store::{VerifiedCatalog, print_verified},
+    output::{Table, bytes, print},
     published,
     stores::Access,
 };
+
+const REPAIR: &str = "Repair";
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Fetch missing and damaged objects from this mirror: its URL, or a store.
+    #[arg(long, help_heading = REPAIR, value_name = "FROM")]
+    pub(crate) repair_from: Option<SyncOrigin>,
+    /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
+    #[arg(long, help_heading = REPAIR, value_name = "FILE", requires = "repair_from")]
+    pub(crate) ca_file: Vec<PathBuf>,
+    /// File of header fields to send to FROM, one a line, such as `Authorization: Bearer ...`.
+    #[arg(long, help_heading = REPAIR, value_name = "FILE", requires = "repair_from")]
+    pub(crate) header_file: Option<PathBuf>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Catalogs to verify. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
 
 pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
     let results = match &args.repair_from {
@@ -52,4 +81,39 @@ async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Vec<Veri
         });
     }
     Ok(results)
+}
+
+/// Catalog that was verified.
+#[derive(Serialize)]
+pub(crate) struct VerifiedCatalog {
+    pub(crate) catalog: CatalogName,
+    #[serde(flatten)]
+    pub(crate) found: Verification,
+}
+
+impl Table for VerifiedCatalog {
+    const HEADERS: &'static [&'static str] = &["NAME", "SNAPSHOTS", "OBJECTS", "SIZE", "FINDINGS"];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.catalog.to_string(),
+            self.found.snapshots.to_string(),
+            self.found.objects.to_string(),
+            bytes(self.found.bytes),
+            self.found.findings.len().to_string(),
+        ]
+    }
+}
+
+/// Prints the catalogs that were verified, then every finding.
+pub(crate) fn print_verified(catalogs: &[VerifiedCatalog], json: bool) -> anyhow::Result<()> {
+    print(catalogs, json)?;
+    for finding in catalogs
+        .iter()
+        .filter(|_| !json)
+        .flat_map(|catalog| &catalog.found.findings)
+    {
+        println!("{} {}", finding.key, finding.problem);
+    }
+    Ok(())
 }

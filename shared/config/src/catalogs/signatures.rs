@@ -142,9 +142,10 @@ impl KeyContext {
         for key in &cosign.keys {
             all.extend(keys::public_keys(key, self.no_files)?);
         }
-        match all.is_empty() {
-            true => Err("cosign.keys is empty".to_owned()),
-            false => Ok(Policy::cosign(image, all)),
+        if all.is_empty() {
+            Err("cosign.keys is empty".to_owned())
+        } else {
+            Ok(Policy::cosign(image, all))
         }
     }
 

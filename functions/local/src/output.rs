@@ -1,20 +1,9 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
-pub(crate) mod changes;
-pub(crate) mod images;
-pub(crate) mod imageset;
-pub(crate) mod manifests;
-pub(crate) mod progress;
-mod reports;
-pub(crate) mod store;
-pub(crate) mod validation;
-
 use std::io::{self, Write};
 
 use comfy_table::presets;
 use serde::Serialize;
-
-pub(crate) use self::reports::{print_collection, print_copies, print_polls};
 
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any length.
 const TEXT_CHARS: usize = 2000;
@@ -39,7 +28,7 @@ pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::R
 }
 
 /// Prints a table for people. Escapes what a catalog could use to change the terminal.
-fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
+pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
     let rows: Vec<Vec<String>> = values.iter().map(T::row).collect();
     let has_last = rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
     let columns = T::HEADERS.len() - usize::from(T::LAST_IS_OPTIONAL && !has_last);
@@ -57,7 +46,7 @@ fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
 }
 
 /// Returns foreign text on one line, with control characters escaped.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     model::text::line(text, TEXT_CHARS)
 }
 
@@ -67,7 +56,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print_text(&text)
 }
 
-fn print_text(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         // `catalog-mirror images ... | head` is not a failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -80,7 +69,7 @@ pub(crate) fn print_yaml(documents: &[impl Serialize]) -> anyhow::Result<()> {
     print_text(&yaml(documents)?)
 }
 
-fn yaml(documents: &[impl Serialize]) -> anyhow::Result<String> {
+pub(crate) fn yaml(documents: &[impl Serialize]) -> anyhow::Result<String> {
     // No folded text: people search for digests with grep, so they must stay on one line.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let text = |document| serde_saphyr::to_string_with_options(document, options.clone());
@@ -94,13 +83,26 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// Returns a value as text, or an empty cell.
-fn cell(value: Option<impl ToString>) -> String {
+pub(crate) fn cell(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Returns the first 12 digits of a hash, enough to compare two by eye.
-fn short(hash: &model::Sha256) -> String {
+pub(crate) fn short(hash: &model::Sha256) -> String {
     hash.to_string().chars().take(12).collect()
+}
+
+/// Prints the error of a catalog to standard error, unless the log has it already.
+pub(crate) fn print_error(catalog: &model::CatalogName, error: Option<String>) {
+    if let Some(error) = error
+        && !tracing::enabled!(target: "report", tracing::Level::ERROR)
+    {
+        eprintln!("{catalog}: {error}");
+    }
+}
+
+pub(crate) fn millis(duration: std::time::Duration) -> String {
+    format!("{} ms", duration.as_millis())
 }
 
 #[cfg(test)]

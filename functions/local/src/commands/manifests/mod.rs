@@ -1,19 +1,60 @@
-use std::collections::BTreeMap;
+mod documents;
+
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context;
+use clap::{Args, ValueEnum};
+use config::poll_interval;
 use model::{CatalogName, Sha256, Snapshot};
 use source::Source;
 
-use crate::{
-    cli::{ManifestKind, ManifestsArgs},
-    exit::Exit,
-    output::{
-        self,
-        manifests::{GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog},
-    },
-    published,
-    stores::Access,
-};
+use self::documents::{GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog};
+use crate::{args::StoreArgs, exit::Exit, output, published, stores::Access};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Names are the same as those of oc-mirror v2: cc- or cs-, the repository, the tag, with dashes for dots. They do not \
+change with --pin, so that subscriptions and GitOps keep pointing at them.
+
+Exit codes: 0 done, 1 failed.")]
+pub(crate) struct ManifestsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// URL of the mirror for clusters, such as `https://mirror.example:8443`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: String,
+    /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) kind: ManifestKind,
+    /// Port of `serve --grpc`, for --kind catalogsource-address.
+    #[arg(long, value_name = "PORT", default_value_t = 50051)]
+    pub(crate) grpc_port: u16,
+    /// Name the current image by its digest: clusters do not change until the manifest does.
+    #[arg(long)]
+    pub(crate) pin: bool,
+    /// Time between two polls by clusters, from 1s to 365d. Rounded up to minutes.
+    #[arg(long, default_value = "10m", value_parser = poll_interval)]
+    pub(crate) interval: Duration,
+    /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
+    #[arg(long, default_value = "openshift-marketplace")]
+    pub(crate) namespace: String,
+    /// Catalogs to print manifests for. Default: all of the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<CatalogName>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ManifestKind {
+    /// Both kinds, for clusters with OLM v0 and v1.
+    #[default]
+    All,
+    /// Only ClusterCatalogs of olm.operatorframework.io/v1.
+    Clustercatalog,
+    /// Only CatalogSources of operators.coreos.com/v1alpha1.
+    Catalogsource,
+    /// CatalogSources that ask `serve --grpc` instead of a pod of their own, with a Service for each if --url names a Service.
+    CatalogsourceAddress,
+}
 
 pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
     let host = host(&args.url)?;
@@ -21,9 +62,10 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
     let mut targets = Vec::new();
     for name in published::some_names(&*store, &args.names).await? {
         let (_, snapshot) = published::state(&*store, &name).await?;
-        let pinned = match args.pin {
-            true => Some(image_digest(&name, &snapshot)?),
-            false => None,
+        let pinned = if args.pin {
+            Some(image_digest(&name, &snapshot)?)
+        } else {
+            None
         };
         targets.push(ManifestTarget::new(host, &name, pinned, args.interval)?);
     }

@@ -93,9 +93,10 @@ fn is_image(chosen: &ChosenCatalog) -> bool {
 
 fn operator(chosen: &ChosenCatalog) -> OperatorEntry {
     let reference = Reference::new(&chosen.source.reference);
-    let packages = match chosen.whole {
-        true => Vec::new(),
-        false => chosen.parts.iter().map(package).collect(),
+    let packages = if chosen.whole {
+        Vec::new()
+    } else {
+        chosen.parts.iter().map(package).collect()
     };
     OperatorEntry {
         catalog: format!(
@@ -110,10 +111,11 @@ fn operator(chosen: &ChosenCatalog) -> OperatorEntry {
 
 fn package(part: &ChosenPackage) -> PackageEntry {
     let has_default = |default: &String| part.channels.is_empty() || part.channels.contains(default);
-    let default_channel = match part.default_channel.as_ref().is_some_and(has_default) {
-        true => None,
+    let default_channel = if part.default_channel.as_ref().is_some_and(has_default) {
+        None
+    } else {
         // Most names of channels contain a version, so the last one is the newest.
-        false => part.channels.last().cloned(),
+        part.channels.last().cloned()
     };
     PackageEntry {
         name: part.name.clone(),

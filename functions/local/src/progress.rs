@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use publish::PollProgress;
 use tokio::task::JoinHandle;
 
-use super::bytes;
+use crate::output::bytes;
 
 /// Time between two updates of the line.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);

@@ -1,25 +1,28 @@
 //! The command line.
 
-mod common;
-mod compose;
-mod copies;
-mod inspect;
-mod maintenance;
-mod publish;
-
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use self::{
-    common::{CatalogArgs, KeyArgs, RegistryArgs, ReportArgs, S3Args, ServerArgs, StoreArgs, TrustArgs},
+use crate::commands::{
     compose::ComposeArgs,
-    copies::{ExportArgs, ImportArgs, KeygenArgs, ReceiptArgs, SyncArgs, SyncOrigin},
-    inspect::{
-        DiffArgs, ImagesArgs, ImagesFormat, LsArgs, ManifestKind, ManifestsArgs, SearchArgs, ValidateArgs,
-        ValidatedCatalog,
-    },
-    maintenance::{GcArgs, RmArgs, VerifyArgs},
-    publish::{DemoArgs, PollArgs, RenderArgs, RollbackArgs, ServeArgs, is_source, source},
+    demo::DemoArgs,
+    diff::DiffArgs,
+    export::{ExportArgs, ReceiptArgs},
+    gc::GcArgs,
+    images::ImagesArgs,
+    import::ImportArgs,
+    keygen::KeygenArgs,
+    ls::LsArgs,
+    manifests::ManifestsArgs,
+    poll::PollArgs,
+    render::RenderArgs,
+    rm::RmArgs,
+    rollback::RollbackArgs,
+    search::SearchArgs,
+    serve::ServeArgs,
+    sync::SyncArgs,
+    validate::ValidateArgs,
+    verify::VerifyArgs,
 };
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.

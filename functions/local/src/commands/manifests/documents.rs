@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn yaml(documents: &[Value]) -> String {
-        super::super::yaml(documents).unwrap()
+        crate::output::yaml(documents).unwrap()
     }
 
     #[test]

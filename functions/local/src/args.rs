@@ -1,18 +1,18 @@
 //! Arguments that several commands share.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
-use config::{ConfigLoader, NamedSource, ServerConfig, host_and_port, platform, poll_interval};
-use source::{PlainHttp, TargetPlatform};
+use config::{ConfigLoader, NamedSource, host_and_port, platform, poll_interval};
+use source::{PlainHttp, Source, SourceError, TargetPlatform};
 use store::StorePlace;
 
 const REGISTRIES: &str = "Registries";
 const S3: &str = "S3";
 const SIGNATURES: &str = "Signatures";
-
-/// Largest `--cache-size`, 1 TiB in MiB.
-const CACHE_MIB_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
@@ -89,25 +89,6 @@ pub(crate) struct RegistryArgs {
     pub(crate) platform: Option<TargetPlatform>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ServerArgs {
-    /// Address to listen on.
-    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080")]
-    pub(crate) listen: SocketAddr,
-    /// PEM chain of certificates for TLS. Reloaded when it changes.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tls_cert: Option<PathBuf>,
-    /// PEM private key of --tls-cert.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tls_key: Option<PathBuf>,
-    /// Answer only to the users in this file. One a line: NAME:$2y$... (htpasswd -B) or NAME:sha256:HEX.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) readers: Option<PathBuf>,
-    /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(0..=CACHE_MIB_MAX))]
-    pub(crate) cache_size: u64,
-}
-
 /// Keys of a mirror that publishes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct KeyArgs {
@@ -144,17 +125,6 @@ fn header_file(text: &str) -> Result<(String, PathBuf), String> {
     Ok((host, PathBuf::from(path)))
 }
 
-impl From<&ServerArgs> for ServerConfig {
-    fn from(args: &ServerArgs) -> Self {
-        Self {
-            tls_cert: args.tls_cert.clone(),
-            tls_key: args.tls_key.clone(),
-            readers: args.readers.clone(),
-            ..Self::default()
-        }
-    }
-}
-
 impl RegistryArgs {
     /// Adds these settings to those of the files.
     pub(crate) fn apply(&self, loader: &mut ConfigLoader) {
@@ -173,4 +143,17 @@ impl RegistryArgs {
             settings.platform = platform.clone();
         }
     }
+}
+
+/// Returns true for a source. The name of a catalog contains none of these characters, and no folder is named like the last two.
+pub(crate) fn is_source(text: &str) -> bool {
+    text.contains([':', '/']) || matches!(text, "." | "..")
+}
+
+/// Parses a source. A folder needs no `dir:`, as for `opm render`.
+pub(crate) fn source(text: &str) -> Result<Source, SourceError> {
+    if Path::new(text).is_dir() {
+        return Ok(Source::Dir(text.into()));
+    }
+    text.parse()
 }
