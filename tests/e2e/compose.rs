@@ -146,7 +146,11 @@ fn compose_wrong_exits_with_1_or_2() {
             &[],
             "add dir:nope: cannot pull the catalog: ",
         ),
-        ("inputs: [{source: 'dir:nope'}]", &[], "input dir:nope: cannot pull the catalog: "),
+        (
+            "inputs: [{source: 'dir:nope'}]",
+            &[],
+            "input dir:nope: cannot pull the catalog: ",
+        ),
         ("input: []", &[], "line 1: "),
         (
             "inputs: [{catalog: demo, select: {packages: [{name: demo-cache, minVersion: 7.0.0}]}}]",
