@@ -11,7 +11,8 @@ use std::{
 
 use model::{Availability, CatalogName, Current, Key, Outcome, Snapshot};
 use publish::{Catalog, CatalogSource, ComposedSource, PollOptions, Report, RollbackOptions, RollbackTarget, Schedule};
-use store::{MemoryStore, Store, StoreExt, memory::Action, read_stored};
+use store::{Store, StoreExt, read_stored};
+use storekit::{Action, MemoryStore};
 use tokio_util::sync::CancellationToken;
 use upkeep::{GcOptions, Retention};
 

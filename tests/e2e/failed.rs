@@ -15,10 +15,8 @@ use model::{Key, OpenPulls, Outcome, Status};
 use publish::{Env, MirrorSettings, PollError, PollOptions};
 use render::{RenderLimits, RenderSettings};
 use serde_json::Value;
-use store::{
-    MemoryStore, StoreExt,
-    memory::{Action, Call},
-};
+use store::StoreExt;
+use storekit::{Action, Call, MemoryStore};
 use tempfile::TempDir;
 use testkit::{Kind, Registry};
 use tokio::time::sleep;

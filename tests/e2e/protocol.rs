@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use model::{Current, Key, Outcome};
 use publish::PollError;
-use store::memory::{Action, Answer, Moment};
+use storekit::{Action, Answer, Moment};
 use testkit::Kind;
 
 use crate::support::{

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use model::{CatalogName, Key, Kind, Outcome};
 use publish::{PollError, Report, RollbackError, RollbackOptions, RollbackTarget, UpdateCheck};
 use serde_json::Value;
-use store::{
-    MemoryStore, Store,
-    memory::{Action, Answer, Moment},
-};
+use store::Store;
+use storekit::{Action, Answer, MemoryStore, Moment};
 use tempfile::TempDir;
 
 use crate::support::{

@@ -205,7 +205,7 @@ trait PutAlways {
     async fn put_always(&self, key: &Key, bytes: Vec<u8>);
 }
 
-impl PutAlways for store::MemoryStore {
+impl PutAlways for storekit::MemoryStore {
     async fn put_always(&self, key: &Key, bytes: Vec<u8>) {
         let put = store::Store::put(self, key, bytes.into(), Condition::Always);
         put.await.unwrap();

@@ -102,7 +102,8 @@ mod tests {
     use kube::runtime::{reflector, watcher::Event};
     use model::Key;
     use serde_json::json;
-    use store::{Condition, MemoryStore, Store};
+    use store::{Condition, Store};
+    use storekit::MemoryStore;
 
     use super::*;
 

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn future_of_a_request_is_small() {
         // It is moved into a box for every request.
-        let store = Arc::new(store::MemoryStore::new());
+        let store = Arc::new(storekit::MemoryStore::new());
         let catalogs = PublishedCatalogs::new(store, reader::ReaderSettings::default());
         let app = Arc::new(App::new(catalogs, HttpSettings::default(), HttpMetrics::default()));
         let (request, ()) = http::Request::new(()).into_parts();

@@ -145,7 +145,7 @@ async fn from_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use store::MemoryStore;
+    use storekit::MemoryStore;
 
     use super::*;
 
@@ -203,7 +203,7 @@ mod tests {
             remove_name(&store, &name("a")).await.unwrap();
         }
         assert_eq!(store.written(), [Key::Catalogs]);
-        let puts = store.count(|action| matches!(action, store::memory::Action::Put(_)));
+        let puts = store.count(|action| matches!(action, storekit::Action::Put(_)));
         assert_eq!(puts, 2);
     }
 }

@@ -104,7 +104,8 @@ mod tests {
     use std::io::Read;
 
     use model::ObjectDigest;
-    use store::{Condition, MemoryStore};
+    use store::Condition;
+    use storekit::MemoryStore;
 
     use super::*;
 

@@ -64,7 +64,8 @@ async fn is_there(store: &dyn Store, key: &Key) -> Result<bool, ReadError> {
 #[cfg(test)]
 mod tests {
     use model::Catalogs;
-    use store::{Condition, MemoryStore};
+    use store::Condition;
+    use storekit::MemoryStore;
 
     use super::*;
 

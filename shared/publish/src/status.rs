@@ -186,14 +186,11 @@ mod tests {
 
     #[tokio::test]
     async fn update_whose_answer_was_lost_is_not_made_twice() {
-        use store::{
-            MemoryStore,
-            memory::{Answer, Moment},
-        };
+        use storekit::{Answer, MemoryStore, Moment};
         let (store, catalog) = (MemoryStore::new(), "a".parse().unwrap());
         let lost = std::sync::atomic::AtomicBool::new(false);
         store.set_hook(move |call, moment| {
-            let is_put = matches!(call.action, store::memory::Action::Put(_)) && moment == Moment::After;
+            let is_put = matches!(call.action, storekit::Action::Put(_)) && moment == Moment::After;
             if is_put && !lost.swap(true, std::sync::atomic::Ordering::Relaxed) {
                 Answer::Conflict
             } else {

@@ -198,7 +198,8 @@ mod tests {
     use std::sync::Arc;
 
     use model::{Encoding, Kind, ObjectDigest};
-    use store::{Condition, MemoryStore, Store};
+    use store::{Condition, Store};
+    use storekit::MemoryStore;
 
     use super::*;
     use crate::ReaderSettings;

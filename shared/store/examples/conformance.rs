@@ -1,5 +1,5 @@
 //! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
-//! `cargo run -p catalog-mirror-store --features s3,testing --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [waiting]`.
+//! `cargo run -p catalog-mirror-store --features s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [waiting]`.
 //! `waiting` leaves out readers that stand still, for which writers wait on some servers.
 //! Credentials, region and endpoint come from the environment, as for every AWS tool.
 
@@ -13,11 +13,9 @@ use std::{
 };
 
 use catalog_mirror_store::S3Location;
+use catalog_mirror_store::Store;
 use catalog_mirror_store::s3::{S3Settings, S3Store, sdk_config};
-use catalog_mirror_store::{
-    Store,
-    conformance::{conformance, held_readers},
-};
+use storekit::conformance::{conformance, held_readers};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -1,17 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod bridge;
-#[cfg(feature = "testing")]
-pub mod conformance;
 mod error;
 mod ext;
 mod folder;
 mod integrity;
 mod location;
-#[cfg(feature = "testing")]
-pub mod memory;
 mod place;
-mod range;
 #[cfg(feature = "s3")]
 pub mod s3;
 mod store;
@@ -22,8 +17,6 @@ pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
 pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
 pub use location::{S3Location, S3LocationError};
-#[cfg(feature = "testing")]
-pub use memory::MemoryStore;
 pub use place::{StorePlace, StorePlaceError};
 pub use store::{
     Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,

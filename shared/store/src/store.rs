@@ -1,5 +1,5 @@
 use std::{
-    fmt::Debug,
+    fmt::{Debug, Display},
     ops::Range,
     time::{Duration, SystemTime},
 };
@@ -86,6 +86,20 @@ pub struct Get {
     pub range: Option<Range<u64>>,
     /// Answers [`Fetched::NotModified`] if the object still has this version.
     pub unless: Option<Version>,
+}
+
+impl Get {
+    /// Cuts the requested range to an object of `size` bytes. Without a range, returns that of the whole object.
+    ///
+    /// # Errors
+    /// [`StoreError::RangeNotSatisfiable`] if the range starts at or beyond the size.
+    pub fn resolve(&self, size: u64, key: &dyn Display) -> Result<Range<u64>, StoreError> {
+        match &self.range {
+            None => Ok(0..size),
+            Some(range) if range.start < size => Ok(range.start..range.end.clamp(range.start, size)),
+            Some(_) => Err(StoreError::range_not_satisfiable(key, size)),
+        }
+    }
 }
 
 /// Result of [`Store::get`]: the object, or that it is unchanged.
@@ -198,4 +212,39 @@ pub trait Staged: Send {
     /// # Errors
     /// As [`Store::put`].
     async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(range: Option<Range<u64>>, size: u64) -> Result<Range<u64>, StoreError> {
+        let get = Get { range, unless: None };
+        get.resolve(size, &"k")
+    }
+
+    #[test]
+    fn resolve_range_beyond_the_end_is_cut() {
+        for (range, expected) in [
+            (None, 0..10),
+            (Some(0..10), 0..10),
+            (Some(3..7), 3..7),
+            (Some(9..u64::MAX), 9..10),
+            (Some(5..5), 5..5),
+            (Some(Range { start: 5, end: 2 }), 5..5),
+        ] {
+            assert_eq!(resolve(range.clone(), 10).unwrap(), expected, "{range:?}");
+        }
+    }
+
+    #[test]
+    fn resolve_start_at_or_beyond_the_size_is_an_error() {
+        for (range, size) in [(0..0, 0), (0..1, 0), (10..11, 10), (11..12, 10)] {
+            let error = resolve(Some(range), size).unwrap_err();
+            assert!(
+                matches!(error, StoreError::RangeNotSatisfiable { size: found, .. } if found == size),
+                "{error}"
+            );
+        }
+    }
 }

@@ -22,7 +22,8 @@ use crate::{
 /// # use std::sync::Arc;
 /// # use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions};
 /// # use model::{CatalogName, Document, Key, Outcome};
-/// # use store::{Condition, MemoryStore, Store};
+/// # use store::{Condition, Store};
+/// # use storekit::MemoryStore;
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let name: CatalogName = "demo".parse()?;

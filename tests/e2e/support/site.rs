@@ -3,7 +3,8 @@ use std::sync::Arc;
 use model::{CatalogName, Current, Key, Snapshot};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use source::{PlainHttp, Source, SourceSettings, Sources};
-use store::{MemoryStore, ObjectState, Store, StoreExt, check_object, read_stored};
+use store::{ObjectState, Store, StoreExt, check_object, read_stored};
+use storekit::MemoryStore;
 use testkit::{Image, Registry};
 
 use super::catalogs::{self, Files};

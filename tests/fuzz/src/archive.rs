@@ -10,7 +10,8 @@ use std::{
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 use sync::{Archive, Importer, Pack, PackOptions, SyncOptions};
 
 use crate::{

@@ -9,7 +9,8 @@ use http_api::HttpMetrics;
 use model::{CatalogName, Current, Document, Key, Snapshot, StoredDocument};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use source::{Source, Sources};
-use store::{Condition, MemoryStore, Store};
+use store::{Condition, Store};
+use storekit::MemoryStore;
 use testkit::Answer;
 
 use crate::runtime::run;

@@ -12,7 +12,8 @@ use axum::{
 use http::{StatusCode, header::CONTENT_TYPE};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use source::{Source, Sources};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 use tokio::{net::TcpListener, time::Instant};
 
 use crate::{

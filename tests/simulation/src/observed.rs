@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Key;
-use store::MemoryStore;
+use storekit::MemoryStore;
 
 use crate::{
     fault::{Kind, Operation, Side},

@@ -1,5 +1,6 @@
 use futures_util::future::{BoxFuture, pending};
-use store::{StoreError, memory::Injected};
+use store::StoreError;
+use storekit::Injected;
 use tokio::sync::oneshot;
 
 use crate::{

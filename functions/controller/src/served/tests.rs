@@ -3,7 +3,8 @@
 use axum::{Router, body::Body, middleware, routing::get};
 use kube::runtime::watcher::Event;
 use serde_json::json;
-use store::{Condition, MemoryStore};
+use store::Condition;
+use storekit::MemoryStore;
 use tower::ServiceExt;
 
 use super::*;

@@ -7,10 +7,8 @@ use std::{
 
 use model::{Key, Kind, Sha256};
 use serde_json::{Value, json};
-use store::{
-    Condition, Store,
-    memory::{Action, Answer, Call, Moment},
-};
+use store::{Condition, Store};
+use storekit::{Action, Answer, Call, Moment};
 
 use crate::world::{World, recorded};
 

@@ -15,7 +15,8 @@ use model::{CatalogName, Current, Key, Status};
 use notify::Receiver;
 use poller::{CatalogMessage, ConfigDocument, Deadline, Environment, Poller, Services};
 use serde_json::Value;
-use store::{MemoryStore, StoreExt};
+use store::StoreExt;
+use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry, RegistryBuilder};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);

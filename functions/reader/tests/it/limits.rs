@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use http_api::{BaseUrl, HttpSettings, Large};
 use lambda_http::http::Method;
 use reader_function::{INLINE_MAX, PAYLOAD_MAX};
-use store::MemoryStore;
+use storekit::MemoryStore;
 
 use crate::mirror::{Answer, event, mirror, payload, through};
 

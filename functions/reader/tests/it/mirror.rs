@@ -14,7 +14,8 @@ use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
 use serde_json::{Value, json};
 use source::{Source, Sources};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 
 /// Status, fields and body of an answer.
 #[derive(Debug, PartialEq, Eq)]

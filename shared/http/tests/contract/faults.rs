@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use model::{Catalogs, Document, Key};
-use store::memory::{Action, Answer, Moment};
+use storekit::{Action, Answer, Moment};
 
 use crate::{
     fixture::{LINES, Publication, publish, put, zstd},

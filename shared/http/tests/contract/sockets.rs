@@ -1,6 +1,6 @@
 //! Answers as they leave a socket, where the HTTP library adds fields of its own.
 
-use store::MemoryStore;
+use storekit::MemoryStore;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 use http::StatusCode;
 use model::{CatalogName, Current, Document, Key};
 use reader::ReaderSettings;
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use trust::{Signer, SigningKey, Trust};
 

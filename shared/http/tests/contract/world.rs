@@ -6,7 +6,8 @@ use axum::{Router, body::Body};
 use catalog_mirror_http::{HttpMetrics, HttpSettings, offload};
 use http::{Method, Request};
 use reader::{PublishedCatalogs, ReaderSettings};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 use testkit::Answer;
 
 use crate::{

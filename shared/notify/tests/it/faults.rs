@@ -5,10 +5,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 use catalog_mirror_notify::{Event, Notifier, NotifierSettings, Receiver, SendError};
 use futures_util::FutureExt;
 use model::{Key, Kind};
-use store::{
-    MemoryStore,
-    memory::{Action, Answer, Call, Moment},
-};
+use storekit::{Action, Answer, Call, MemoryStore, Moment};
 use tokio::time::timeout;
 
 use super::world::{RecordingReceiver, changes, cursors, name, notifier, publish, unchanged};

@@ -2,7 +2,8 @@
 
 use catalog_mirror_notify::SendError;
 use model::{Key, Kind, ObjectDigest, Outcome, StoredDocument};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 
 use super::world::{RecordingReceiver, changes, cursors, down, name, notifier, publish, report, snapshot, unchanged};
 

@@ -167,7 +167,7 @@ async fn silent_server_ends_attempt() {
     let file = secret(SECRET);
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let webhook = Webhook::new("ci", &url, SecretLocation::File(file.path().to_owned())).unwrap();
-    let store = store::MemoryStore::new();
+    let store = storekit::MemoryStore::new();
     let receivers: Vec<Box<dyn Receiver>> = vec![Box::new(webhook)];
     let notifier = Notifier::new(Arc::new(store.clone()), receivers, NotifierSettings::default());
     notifier.after(&publish(&store, &[("a", "1")]).await).await;

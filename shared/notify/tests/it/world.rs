@@ -11,7 +11,8 @@ use model::{
     CatalogName, Current, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId, Snapshot, StoredDocument,
 };
 use publish::{ChangedPackages, Report};
-use store::{Condition, MemoryStore, Store, StoreExt};
+use store::{Condition, Store, StoreExt};
+use storekit::MemoryStore;
 use testkit::{CurrentBuilder, SnapshotBuilder};
 
 /// Packages by name, each with a text in place of its content.

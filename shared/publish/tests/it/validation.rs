@@ -8,7 +8,8 @@ use catalog_mirror_publish::{
 use model::{Current, Facts, FindingSeverity, Key, Outcome, PackageFindings, Snapshot, Status, ValidationCounts};
 use olm::{FINDINGS, FINDINGS_MAX};
 use source::{SourceSettings, Sources};
-use store::{MemoryStore, StoreExt, read_stored};
+use store::{StoreExt, read_stored};
+use storekit::MemoryStore;
 use tempfile::TempDir;
 use upkeep::verify;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use model::Key;
 
 use super::{Inner, ReadMode, Stamp, Temp, body, temp::content_version};
-use crate::{Body, Fetched, Get, Object, ObjectInfo, Stat, StoreError, Version, range};
+use crate::{Body, Fetched, Get, Object, ObjectInfo, Stat, StoreError, Version};
 
 /// Object that was found: an open file, or the whole content where only that tells the version.
 enum Opened {
@@ -40,7 +40,7 @@ impl Inner {
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Ok(Fetched::NotModified));
         }
-        let range = match range::resolve(get.range.as_ref(), info.size, key) {
+        let range = match get.resolve(info.size, key) {
             Ok(range) => range,
             Err(error) => return Ok(Err(error)),
         };

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use catalog_mirror_store::{
-    FolderStore, MemoryStore, Store,
+use catalog_mirror_store::{FolderStore, Store};
+use storekit::{
+    MemoryStore,
     conformance::{conformance, held_readers},
 };
 

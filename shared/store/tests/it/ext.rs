@@ -1,7 +1,8 @@
 //! Operations that every store has in the same way.
 
-use catalog_mirror_store::{Condition, MemoryStore, ReadError, Store as _, StoreExt as _};
+use catalog_mirror_store::{Condition, ReadError, Store as _, StoreExt as _};
 use model::{Catalogs, DocumentError, Key};
+use storekit::MemoryStore;
 
 #[tokio::test]
 async fn read_all_at_the_limit_succeeds_and_above_fails() {

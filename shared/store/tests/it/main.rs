@@ -3,6 +3,6 @@
 mod conformance;
 mod ext;
 mod folder;
-mod memory;
+mod integrity;
 mod processes;
 mod s3;

@@ -10,7 +10,8 @@ use catalog_mirror_sync::{
     Archive, ArchiveError, Importer, Pack, PackOptions, Since, SyncOptions, SyncReport, receipt,
 };
 use model::{Document, Key, Outcome};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 
 use crate::kit::{
     DERIVED, V1, V2, add_recorded_findings, assert_sound, mirror, name, publish, published, remake_image_index,
@@ -288,8 +289,8 @@ async fn import_that_stops_at_any_operation_is_finished_by_the_next() {
         let memory = MemoryStore::new();
         let to: Arc<dyn Store> = Arc::new(memory.clone());
         memory.set_hook(move |call, when| match when {
-            store::memory::Moment::Before if call.number >= at => store::memory::Answer::Fail,
-            _ => store::memory::Answer::GoOn,
+            storekit::Moment::Before if call.number >= at => storekit::Answer::Fail,
+            _ => storekit::Answer::GoOn,
         });
         let failed = import(&volumes, &to).await;
         memory.clear_hook();

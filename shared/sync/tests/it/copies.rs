@@ -8,10 +8,8 @@ use std::{
 use catalog_mirror_sync::SyncOptions;
 use model::{Key, Kind, Outcome, Status};
 use rstest::rstest;
-use store::{
-    StoreExt,
-    memory::{Action, Answer, Moment},
-};
+use store::StoreExt;
+use storekit::{Action, Answer, Moment};
 
 use crate::kit::{
     DERIVED, V1, V2, add_findings, assert_sound, copier, current, mirror, name, options, publish, published, put,

@@ -15,7 +15,8 @@ use oci::Documents;
 use olm::{FINDINGS, ValidationSummary};
 use publish::{FactReader, KnownFacts};
 use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks, StopFlag};
-use store::{Condition, MemoryStore, Store, StoreExt};
+use store::{Condition, Store, StoreExt};
+use storekit::MemoryStore;
 use testkit::CurrentBuilder;
 
 pub(crate) fn name() -> CatalogName {

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use catalog_mirror_sync::SyncOptions;
 use model::{CatalogName, Catalogs, Document, Key, Outcome, Snapshot};
-use store::{Store, memory::Answer};
+use store::Store;
+use storekit::Answer;
 use testkit::CurrentBuilder;
 use trust::{Signer, SigningKey};
 

@@ -2,7 +2,7 @@
 
 use catalog_mirror_sync::SyncOptions;
 use model::{Encoding, Key, Kind, ManifestEntry};
-use store::memory::{Action, Answer, Moment};
+use storekit::{Action, Answer, Moment};
 
 use crate::kit::{V1, V2, assert_sound, copier, current, mirror, name, put_raw, snapshot};
 

@@ -19,7 +19,8 @@ use bytes::Bytes;
 use catalog_mirror_sync::{Copier, HttpOrigin, HttpSettings, SyncOptions, SyncReport};
 use fetch::{FetchSettings, RetrySchedule};
 use model::{Key, Kind, Outcome};
-use store::{MemoryStore, Store};
+use store::Store;
+use storekit::MemoryStore;
 
 use crate::kit::{V1, assert_sound, mirror, name, published};
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use catalog_mirror_upkeep::Retention;
 use publish::PublishError;
-use store::memory::{Answer, Call, Moment};
+use storekit::{Answer, Call, Moment};
 
 use super::kit::{DAY, HOUR, World};
 

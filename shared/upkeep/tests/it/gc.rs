@@ -3,7 +3,8 @@ use std::time::Duration;
 use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, GcStep, Retention, gc};
 use model::{Document, Facts, GcPhase, GcState, Key, ObjectKey};
 use publish::PublishError;
-use store::{Condition, Store, StoreExt, memory::Action};
+use store::{Condition, Store, StoreExt};
+use storekit::Action;
 
 use super::kit::{DAY, HOUR, World, built, commit, name, put_all, shard};
 
@@ -333,7 +334,7 @@ async fn gc_ignores_an_earlier_snapshot_that_is_gone() {
 
 #[tokio::test]
 async fn spare_whose_answer_was_lost_is_not_written_twice() {
-    use store::memory::{Answer, Moment};
+    use storekit::{Answer, Moment};
     let world = world().await;
     world.gc().await;
     let lost = std::sync::atomic::AtomicBool::new(false);

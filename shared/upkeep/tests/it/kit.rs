@@ -16,7 +16,8 @@ use model::{
 use publish::{
     Env, PublishError, Report, RollbackOptions, RollbackTarget, Transaction, TransactionOptions, remove, rollback,
 };
-use store::{Condition, MemoryStore, Store, StoreExt};
+use store::{Condition, Store, StoreExt};
+use storekit::MemoryStore;
 use testkit::{BuiltSnapshot, SnapshotBuilder};
 
 pub(crate) const HOUR: u64 = 3600;

@@ -2,10 +2,8 @@ use std::time::Duration;
 
 use model::{Catalogs, Key};
 use publish::{PublishError, RetryableError, add_name};
-use store::{
-    Condition, Store, StoreExt,
-    memory::{Action, Answer, Moment},
-};
+use store::{Condition, Store, StoreExt};
+use storekit::{Action, Answer, Moment};
 
 use super::kit::{HOUR, World, built, commit, name, put_all, shard};
 

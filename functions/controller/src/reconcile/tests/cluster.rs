@@ -16,7 +16,8 @@ use model::{Current, Key};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use serde_json::{Value, json};
 use source::{Logins, PlainHttp, SourceSettings, Sources};
-use store::{MemoryStore, StoreExt};
+use store::StoreExt;
+use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
 
 use crate::{

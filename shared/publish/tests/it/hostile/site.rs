@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use catalog_mirror_publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, SourceLimits};
 use model::{Current, Key, Snapshot};
 use source::{FetchSettings, PlainHttp, Proxy, RetrySchedule, Sources};
-use store::{MemoryStore, StoreExt, read_stored};
+use store::{StoreExt, read_stored};
+use storekit::MemoryStore;
 use testkit::{Image, Registry};
 
 use super::row;

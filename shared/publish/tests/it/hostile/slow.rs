@@ -7,7 +7,8 @@ use catalog_mirror_publish::{
 };
 use model::{Key, Outcome, Status};
 use prometheus_client::{encoding::text::encode, registry::Registry as Metrics};
-use store::{MemoryStore, StoreExt};
+use store::StoreExt;
+use storekit::MemoryStore;
 use testkit::{Kind, Registry};
 use tokio::time::{sleep, timeout};
 

@@ -3,10 +3,8 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use catalog_mirror_store::{
-    Store,
-    conformance::{conformance, held_readers},
-};
+use catalog_mirror_store::Store;
+use storekit::conformance::{conformance, held_readers};
 use testkit::S3;
 
 use super::support::{open_at, settings};

@@ -3,8 +3,8 @@ use std::{collections::BTreeMap, mem::take};
 use bytes::Bytes;
 use model::{Key, Sha256};
 
-use super::{Action, Call, MemoryStore};
-use crate::Version;
+use crate::{Action, Call, MemoryStore};
+use store::Version;
 
 /// Questions and damage of tests. These calls are neither hooked nor logged.
 impl MemoryStore {

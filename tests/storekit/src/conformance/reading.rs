@@ -1,7 +1,7 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{both, collect, content, current, get, is_missing, is_unmodified, pattern, put, put_shard, shard};
-use crate::{Condition, Fetched, Get, Store, StoreError};
+use store::{Condition, Fetched, Get, Store, StoreError};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     get_of_missing_object_is_not_found(&*make().await).await;

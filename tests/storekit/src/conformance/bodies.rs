@@ -5,7 +5,7 @@ use futures_util::TryStreamExt as _;
 use model::Key;
 
 use super::{collect, content, current, get, object, pattern, put};
-use crate::{Body, Condition, Get, Store};
+use store::{Body, Condition, Get, Store};
 
 /// Size of a large object in bytes: many times what any store reads at once.
 const LARGE: usize = 9_000_001;

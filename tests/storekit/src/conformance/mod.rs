@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::{Key, Kind, Sha256};
 
-use crate::{Body, Condition, Fetched, Get, Object, Store, StoreError, StoreExt as _, Version};
+use store::{Body, Condition, Fetched, Get, Object, Store, StoreError, StoreExt as _, Version};
 
 /// Runs every check, each on an empty store that `make` returns. It needs a tokio runtime, with several threads if possible,
 /// because some checks race.

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use model::{Catalogs, Key};
 
 use super::{both, current, is_missing, put, put_shard, shard};
-use crate::{Condition, DELETE_BATCH_MAX, Store, StoreExt as _};
+use store::{Condition, DELETE_BATCH_MAX, Store, StoreExt as _};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     stat_of_a_missing_object_has_a_date(&*make().await).await;
@@ -55,7 +55,7 @@ async fn age_starts_with_each_write(store: &dyn Store) {
     assert!(first.age() < later.age(), "an object gets older: {first:?}, {later:?}");
     put(store, &current(), "second").await;
     let second = store.stat(&current()).await.expect("a store has a clock");
-    let modified = |stat: &crate::Stat| stat.object.as_ref().map(|object| object.modified);
+    let modified = |stat: &store::Stat| stat.object.as_ref().map(|object| object.modified);
     assert!(modified(&later) < modified(&second), "{later:?}, {second:?}");
 }
 

@@ -3,10 +3,9 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::Key;
 
-use super::{Action, Answer, Call, Injected, MemoryStore, Moment, staged::StagedBytes, state::Entry};
-use crate::{
+use crate::{Action, Answer, Call, Injected, MemoryStore, Moment, staged::StagedBytes, state::Entry};
+use store::{
     Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
-    range,
 };
 
 /// Delivery of an answer to the caller.
@@ -90,7 +89,7 @@ impl Store for MemoryStore {
 
 impl MemoryStore {
     /// Does one operation between the two questions to the hook.
-    pub(super) async fn call<T: Send>(
+    pub(crate) async fn call<T: Send>(
         &self,
         operation: Operation,
         action: Action,
@@ -107,7 +106,7 @@ impl MemoryStore {
     }
 
     /// Writes an object, and writes it once more where the hook takes the first answer away.
-    pub(super) async fn write(
+    pub(crate) async fn write(
         &self,
         key: &Key,
         bytes: Bytes,
@@ -171,7 +170,7 @@ impl MemoryStore {
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Fetched::NotModified);
         }
-        let range = range::resolve(get.range.as_ref(), info.size, key)?;
+        let range = get.resolve(info.size, key)?;
         let [start, end] =
             [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len()));
         let body = self.body(key.clone(), bytes.slice(start..end));

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::{both, content, current, object, pattern, put};
-use crate::{Condition, Store, StoreExt as _};
+use store::{Condition, Store, StoreExt as _};
 
 const WRITERS: u32 = 8;
 
@@ -32,7 +32,7 @@ async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) ->
         .count()
 }
 
-fn won<T>(result: Result<T, crate::StoreError>) -> bool {
+fn won<T>(result: Result<T, store::StoreError>) -> bool {
     match result {
         Ok(_) => true,
         Err(error) if error.is_conflict() => false,

@@ -8,19 +8,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use catalog_mirror_store::{
-    Condition, MemoryStore, Store as _, StoreError, StoreExt as _,
-    memory::{Action, Answer, Moment},
-};
+use catalog_mirror_storekit::{Action, Answer, MemoryStore, Moment};
 use futures_util::FutureExt as _;
 use model::{Key, Kind, Sha256};
+use store::{Condition, Store as _, StoreError, StoreExt as _};
 use tokio::sync::Notify;
 
 fn shard(number: u8) -> Key {
     Key::Object(Kind::Package, Sha256::of(&[number]))
 }
 
-async fn put(store: &MemoryStore, key: &Key) -> Result<catalog_mirror_store::Version, StoreError> {
+async fn put(store: &MemoryStore, key: &Key) -> Result<store::Version, StoreError> {
     store.put(key, "x".into(), Condition::CreateOnly).await
 }
 

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use model::Key;
 
 use super::{both, content, current, is_missing, object, pattern, put};
-use crate::{Condition, Staged, Store, StoreError, Version};
+use store::{Condition, Staged, Store, StoreError, Version};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     staged_pieces_are_joined_in_order(&*make().await).await;

@@ -1,32 +1,32 @@
 use futures_util::future::BoxFuture;
 use model::Key;
 
-use crate::Condition;
+use store::Condition;
 
 /// Operation that a caller asks of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Call of [`Store::get`](crate::Store::get).
+    /// Call of [`Store::get`](store::Store::get).
     Get,
     /// One chunk of a body, before it is passed on.
     Read,
-    /// Call of [`Store::head`](crate::Store::head).
+    /// Call of [`Store::head`](store::Store::head).
     Head,
-    /// Call of [`Store::stat`](crate::Store::stat).
+    /// Call of [`Store::stat`](store::Store::stat).
     Stat,
-    /// Call of [`Store::put`](crate::Store::put).
+    /// Call of [`Store::put`](store::Store::put).
     Put(Condition),
-    /// Call of [`Store::stage`](crate::Store::stage).
+    /// Call of [`Store::stage`](store::Store::stage).
     Stage,
-    /// Call of [`Staged::write`](crate::Staged::write).
+    /// Call of [`Staged::write`](store::Staged::write).
     Write,
-    /// Call of [`Staged::commit`](crate::Staged::commit).
+    /// Call of [`Staged::commit`](store::Staged::commit).
     Commit(Condition),
-    /// Call of [`Store::flush`](crate::Store::flush).
+    /// Call of [`Store::flush`](store::Store::flush).
     Flush,
-    /// Call of [`Store::delete`](crate::Store::delete), also for each key of a batch.
+    /// Call of [`Store::delete`](store::Store::delete), also for each key of a batch.
     Delete,
-    /// Call of [`Store::list`](crate::Store::list) with this prefix.
+    /// Call of [`Store::list`](store::Store::list) with this prefix.
     List(String),
 }
 
@@ -43,7 +43,7 @@ pub struct Call {
 
 impl Call {
     /// Returns the key's path, or what errors call a call without a key.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.key
             .as_ref()
             .map_or_else(|| "the store".to_owned(), ToString::to_string)

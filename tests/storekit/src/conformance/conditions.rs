@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{both, content, current, is_missing, object, put};
-use crate::{Condition, Store, StoreError};
+use store::{Condition, Store, StoreError};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     create_only_on_existing_object_conflicts(&*make().await).await;

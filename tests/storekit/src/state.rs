@@ -6,29 +6,29 @@ use std::{
 use bytes::Bytes;
 use model::{Key, Sha256};
 
-use super::Call;
-use crate::{Condition, ObjectInfo, Version};
+use crate::Call;
+use store::{Condition, ObjectInfo, Version};
 
 /// Object in memory, with what `head` tells of it.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) bytes: Bytes,
-    pub(super) info: ObjectInfo,
+pub(crate) struct Entry {
+    pub(crate) bytes: Bytes,
+    pub(crate) info: ObjectInfo,
 }
 
 /// All objects and calls of a memory store.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) objects: BTreeMap<Key, Entry>,
+pub(crate) struct State {
+    pub(crate) objects: BTreeMap<Key, Entry>,
     /// Immutable objects that a power cut takes away.
-    pub(super) unflushed: BTreeSet<Key>,
-    pub(super) calls: u64,
-    pub(super) log: Vec<Call>,
+    pub(crate) unflushed: BTreeSet<Key>,
+    pub(crate) calls: u64,
+    pub(crate) log: Vec<Call>,
 }
 
 impl State {
     /// Writes an object. Returns `None` if the condition does not hold.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         key: &Key,
         bytes: Bytes,

@@ -2,13 +2,13 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use model::Key;
 
-use super::{Action, MemoryStore};
-use crate::{Condition, Operation, Staged, StoreError, Version};
+use crate::{Action, MemoryStore};
+use store::{Condition, Operation, Staged, StoreError, Version};
 
 /// Object that is being written in memory.
-pub(super) struct StagedBytes {
-    pub(super) store: MemoryStore,
-    pub(super) bytes: BytesMut,
+pub(crate) struct StagedBytes {
+    pub(crate) store: MemoryStore,
+    pub(crate) bytes: BytesMut,
 }
 
 #[async_trait]

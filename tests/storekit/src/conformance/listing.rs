@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use model::{Encoding, Key, Kind, Sha256};
 
 use super::{current, put, put_shard, shard};
-use crate::{Listed, Store};
+use store::{Listed, Store};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     list_of_empty_store_is_empty(&*make().await).await;

@@ -1,11 +1,14 @@
-//! Store in memory, for tests. A hook can let every operation fail, wait or conflict, and a log has all calls. It has no
-//! clock, no randomness and no threads of its own, so a run can be repeated.
+//! For tests of what uses stores, and of the stores: a store in memory, and the suite that every store has to pass.
+//!
+//! In [`MemoryStore`], a hook can let every operation fail, wait or conflict, and a log has all calls. It has no clock, no
+//! randomness and no threads of its own, so a run can be repeated.
 
 mod call;
+pub mod conformance;
+mod operations;
 mod probe;
 mod staged;
 mod state;
-mod store;
 
 use std::{
     fmt,
@@ -31,7 +34,7 @@ pub struct MemoryStore {
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 impl Default for MemoryStore {
-    /// Returns an empty store whose clock goes on by one second with each write and each [`Store::stat`](crate::Store::stat).
+    /// Returns an empty store whose clock goes on by one second with each write and each [`Store::stat`](store::Store::stat).
     fn default() -> Self {
         let writes = AtomicU64::new(0);
         Self::with_clock(move || {
