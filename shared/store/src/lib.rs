@@ -6,7 +6,6 @@ mod ext;
 mod folder;
 mod integrity;
 mod location;
-mod place;
 #[cfg(feature = "s3")]
 pub mod s3;
 mod store;
@@ -17,7 +16,7 @@ pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
 pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
 pub use location::{S3Location, S3LocationError};
-pub use place::{StorePlace, StorePlaceError};
+pub use location::{StorePlace, StorePlaceError};
 pub use store::{
     Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,
 };

@@ -1,10 +1,15 @@
-use std::{fs::File, io, ops::Range, time::SystemTime};
+use std::{fs::File, io, ops::Range, sync::Arc, time::SystemTime};
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use model::Key;
+use rustix::{buffer::spare_capacity, io::pread};
+use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::{Inner, ReadMode, Stamp, Temp, body, temp::content_version};
-use crate::{Body, Fetched, Get, Object, ObjectInfo, Stat, StoreError, Version};
+use crate::{
+    Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
+    folder::{Dir, Inner, Stamp, Temp, joined, split, temp::content_version},
+};
 
 /// Object that was found: an open file, or the whole content where only that tells the version.
 enum Opened {
@@ -23,10 +28,10 @@ impl Opened {
 
     fn body(self, key: &Key, range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
         match self {
-            Self::File(file, _) => body::of_file(file, key.to_string(), range, mode),
+            Self::File(file, _) => of_file(file, key.to_string(), range, mode),
             Self::Content(content, _) => {
                 let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-                Ok(body::of_bytes(content.slice(start..end)))
+                Ok(of_bytes(content.slice(start..end)))
             }
         }
     }
@@ -102,13 +107,181 @@ impl Inner {
     }
 }
 
+/// Permission of a read to wait for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadMode {
+    /// Waits as long as the disk needs. Only for threads that may block.
+    Blocking,
+    /// Reads from memory only: a read that the caches of the kernel cannot answer is an error, and the caller tries again on a
+    /// thread. Handing a read to a thread costs several times the copy of some kilobytes out of the page cache.
+    CacheOnly,
+}
+
+impl ReadMode {
+    /// Opens the file at a path of plain names.
+    pub(super) fn open(self, root: &Dir, path: &str) -> io::Result<File> {
+        match self {
+            Self::Blocking => {
+                let (folder, name) = split(path);
+                root.descend(folder)?.open(name)
+            }
+            Self::CacheOnly => cached::open(root, path),
+        }
+    }
+
+    /// Reads the whole range, or fails.
+    pub(super) fn read(self, file: &File, range: Range<u64>) -> io::Result<Bytes> {
+        let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+        match self {
+            Self::Blocking => read(file, range, length),
+            Self::CacheOnly => cached::read(file, range, length),
+        }
+    }
+}
+
+/// Reads a range into memory that is not cleared first.
+fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> {
+    let mut chunk = Vec::with_capacity(length);
+    while !range.is_empty() {
+        match pread(file, spare_capacity(&mut chunk), range.start)? {
+            0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
+            read => range.start += read as u64,
+        }
+    }
+    chunk.truncate(length);
+    Ok(chunk.into())
+}
+
+#[cfg(target_os = "linux")]
+mod cached {
+    use std::io::IoSliceMut;
+
+    use rustix::{
+        fs::{Mode, OFlags, ResolveFlags, openat2},
+        io::{ReadWriteFlags, preadv2},
+    };
+
+    use super::{Bytes, Dir, File, Range, io};
+
+    /// Maximum size of a read on the thread that also serves other requests, in bytes.
+    const MOST: usize = 64 << 10;
+
+    pub(super) fn open(root: &Dir, path: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::CACHED | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let file = File::from(openat2(root.file(), path, flags, Mode::empty(), resolve)?);
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    /// Reads the range in one call. A short result means that a page is not in memory, or that the file has ended.
+    pub(super) fn read(file: &File, range: Range<u64>, length: usize) -> io::Result<Bytes> {
+        if length > MOST {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut chunk = vec![0; length];
+        let read = preadv2(
+            file,
+            &mut [IoSliceMut::new(&mut chunk)],
+            range.start,
+            ReadWriteFlags::NOWAIT,
+        )?;
+        if read == length {
+            Ok(chunk.into())
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+}
+
+/// Other kernels cannot be asked for no more than their caches hold.
+#[cfg(not(target_os = "linux"))]
+mod cached {
+    use super::{Bytes, Dir, File, Range, io};
+
+    pub(super) fn open(_: &Dir, _: &str) -> io::Result<File> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    pub(super) fn read(_: &File, _: Range<u64>, _: usize) -> io::Result<Bytes> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// Size of the first chunk in bytes. It is read when the file is opened; most objects have no second one.
+const FIRST: u64 = 64 << 10;
+
+/// Size of the later chunks in bytes: large enough that handing them over costs little, small enough for thousands of slow
+/// clients.
+const CHUNK: u64 = 256 << 10;
+
+/// Reads the first chunk of a range of a file now, and the others on demand.
+pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
+    let first = mode.read(&file, take(&mut range, FIRST))?;
+    if range.is_empty() {
+        return Ok(of_bytes(first));
+    }
+    let chunks = Chunks {
+        file: Arc::new(file),
+        key,
+        rest: range,
+        ahead: None,
+    };
+    Ok(of_bytes(first).chain(stream::try_unfold(chunks, Chunks::next)).boxed())
+}
+
+/// Returns a body of one chunk, or of none for no bytes.
+pub(super) fn of_bytes(bytes: Bytes) -> Body {
+    stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
+}
+
+/// Chunks of an open file that are still to come. One is read ahead while the one before is being sent. No thread waits
+/// for a slow client: each is borrowed for one chunk.
+struct Chunks {
+    file: Arc<File>,
+    key: String,
+    rest: Range<u64>,
+    ahead: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl Chunks {
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, StoreError> {
+        let Some(chunk) = self.ahead.take().or_else(|| self.start()) else {
+            return Ok(None);
+        };
+        let chunk = joined(chunk.await).map_err(|source| StoreError::failed(Operation::Get, &self.key, source))?;
+        self.ahead = self.start();
+        Ok(Some((chunk, self)))
+    }
+
+    fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
+        let range = take(&mut self.rest, CHUNK);
+        let file = Arc::clone(&self.file);
+        (!range.is_empty()).then(|| spawn_blocking(move || ReadMode::Blocking.read(&file, range)))
+    }
+}
+
+/// Takes at most `most` bytes off the front of a range.
+fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
+    let start = range.start;
+    range.start = range.end.min(start + most);
+    start..range.start
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use super::*;
+    use std::{
+        os::unix::fs::{FileExt as _, symlink},
+        time::Duration,
+    };
+
+    use futures_util::TryStreamExt as _;
 
     use crate::{Condition, FolderStore, Store as _};
-
-    use super::*;
 
     #[tokio::test]
     async fn certainly_has_before_the_stamp_settled_is_false() {
@@ -127,5 +300,89 @@ mod tests {
         assert!(store.inner.certainly_has(&key, &version));
         store.delete(&key).await.unwrap();
         assert!(!store.inner.certainly_has(&key, &version));
+    }
+
+    const BOTH: [ReadMode; 2] = [ReadMode::Blocking, ReadMode::CacheOnly];
+
+    #[test]
+    fn both_read_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("a/b"), "0123456789").unwrap();
+        let root = Dir::root(folder.path()).unwrap();
+        let file = ReadMode::Blocking.open(&root, "a/b").unwrap();
+        assert_eq!(ReadMode::Blocking.read(&file, 2..5).unwrap(), "234");
+        // Not every file system can be asked for what is cached only.
+        if let Ok(file) = ReadMode::CacheOnly.open(&root, "a/b")
+            && let Ok(read) = ReadMode::CacheOnly.read(&file, 2..5)
+        {
+            assert_eq!(read, "234");
+        }
+        for mode in BOTH {
+            assert!(mode.read(&file, 5..11).is_err(), "{mode:?} beyond the end");
+        }
+    }
+
+    #[test]
+    fn neither_follows_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("a/b"), "x").unwrap();
+        symlink(folder.path().join("a"), folder.path().join("c")).unwrap();
+        symlink(folder.path().join("a/b"), folder.path().join("d")).unwrap();
+        let root = Dir::root(folder.path()).unwrap();
+        for (mode, path) in BOTH.into_iter().flat_map(|mode| [(mode, "c/b"), (mode, "d")]) {
+            assert!(mode.open(&root, path).is_err(), "{mode:?} {path}");
+        }
+    }
+
+    fn file(size: u64) -> (File, Vec<u8>) {
+        let content: Vec<u8> = (0..size).map(|at| (at / 7 % 251) as u8).collect();
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&content, 0).unwrap();
+        (file, content)
+    }
+
+    async fn all(body: Body) -> Vec<u8> {
+        body.try_collect::<Vec<_>>().await.unwrap().concat()
+    }
+
+    #[tokio::test]
+    async fn body_chunks_join_to_the_range() {
+        let size = FIRST + 2 * CHUNK + 5;
+        for range in [
+            0..0,
+            0..1,
+            0..FIRST,
+            0..FIRST + 1,
+            1..size,
+            0..size,
+            FIRST..FIRST + CHUNK,
+        ] {
+            let (file, content) = file(size);
+            let expected = &content[range.start as usize..range.end as usize];
+            assert!(
+                all(of_file(file, "k".into(), range.clone(), ReadMode::Blocking).unwrap()).await == expected,
+                "{range:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn body_of_a_file_that_is_cut_short_fails() {
+        let (file, _) = file(FIRST + 10);
+        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..FIRST + 10, ReadMode::Blocking).unwrap();
+        file.set_len(FIRST + 5).unwrap();
+        let error = body.try_collect::<Vec<_>>().await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::Failed {
+                    operation: Operation::Get,
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
 }

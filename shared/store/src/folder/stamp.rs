@@ -1,8 +1,12 @@
 use std::{
+    collections::HashMap,
     fs::Metadata,
     os::unix::fs::MetadataExt as _,
+    sync::{PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
+
+use model::Key;
 
 use crate::{ObjectInfo, Version};
 
@@ -69,6 +73,32 @@ fn time(since_epoch: (i64, i64)) -> SystemTime {
     let (seconds, nanos) = since_epoch;
     let seconds = Duration::from_secs(seconds.try_into().unwrap_or(0));
     SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(nanos.try_into().unwrap_or(0))
+}
+
+/// Versions of the mutable objects as last read. While the stamp of a file stays, its content need not be read again.
+/// There are few entries: one for each mutable object that was read.
+#[derive(Debug, Default)]
+pub(super) struct Known(RwLock<HashMap<Key, (Stamp, Version)>>);
+
+impl Known {
+    /// Returns the version of an object whose file has this stamp, if it is known.
+    pub(super) fn version(&self, key: &Key, stamp: &Stamp) -> Option<Version> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(key)
+            .filter(|(seen, _)| seen == stamp)
+            .map(|(_, version)| version.clone())
+    }
+
+    /// Remembers a version. The stamp must have settled before the content was read (see [`Stamp::is_settled`]).
+    pub(super) fn learn(&self, key: &Key, stamp: Stamp, version: &Version) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(key.clone(), (stamp, version.clone()));
+    }
+
+    pub(super) fn forget(&self, key: &Key) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
 }
 
 #[cfg(test)]

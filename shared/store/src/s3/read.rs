@@ -3,7 +3,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version};
 use aws_sdk_s3::{
     error::SdkError,
     operation::{
@@ -11,16 +10,18 @@ use aws_sdk_s3::{
         head_object::HeadObjectOutput,
     },
     presigning::PresigningConfig,
-    primitives::DateTime,
+    primitives::{ByteStream, DateTime},
 };
 use futures_util::{StreamExt as _, stream};
 use model::Key;
 
-use crate::s3::{
-    S3Store,
-    attempts::AnswerDate,
-    body::body,
-    fault::{self, Meaning},
+use crate::{
+    Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
+    s3::{
+        S3Store,
+        attempts::AnswerDate,
+        fault::{self, Meaning},
+    },
 };
 
 /// Error for an answer without a header field that this crate needs.
@@ -167,6 +168,45 @@ fn unsatisfied_size(error: &SdkError<GetObjectError>) -> Option<u64> {
 pub(crate) fn time(modified: Option<&DateTime>) -> SystemTime {
     let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
     modified.unwrap_or_else(SystemTime::now)
+}
+
+/// Error for a body of another length than its head announced.
+#[derive(Debug, thiserror::Error)]
+#[error("the body has {found} bytes, {announced} were announced")]
+struct WrongLength {
+    announced: u64,
+    found: u64,
+}
+
+struct Reading {
+    key: Key,
+    stream: ByteStream,
+    announced: u64,
+    found: u64,
+}
+
+/// Returns the bytes of an answer. The SDK compares them with the checksum in the answer, if there is one.
+pub(crate) fn body(key: Key, stream: ByteStream, announced: u64) -> Body {
+    let reading = Reading {
+        key,
+        stream,
+        announced,
+        found: 0,
+    };
+    stream::try_unfold(reading, next).boxed()
+}
+
+async fn next(mut reading: Reading) -> Result<Option<(bytes::Bytes, Reading)>, StoreError> {
+    let chunk = reading.stream.next().await.transpose();
+    let chunk = chunk.map_err(|error| StoreError::failed(Operation::Get, &reading.key, error))?;
+    reading.found += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+    let ended_early = chunk.is_none() && reading.found < reading.announced;
+    if ended_early || reading.found > reading.announced {
+        let (announced, found) = (reading.announced, reading.found);
+        let wrong = WrongLength { announced, found };
+        return Err(StoreError::failed(Operation::Get, &reading.key, wrong));
+    }
+    Ok(chunk.map(|chunk| (chunk, reading)))
 }
 
 #[cfg(test)]

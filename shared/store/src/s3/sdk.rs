@@ -1,4 +1,4 @@
-use std::env;
+use std::{env, path::PathBuf};
 
 use aws_config::{
     BehaviorVersion, ConfigLoader, Region, SdkConfig,
@@ -9,9 +9,25 @@ use aws_config::{
     stalled_stream_protection::StalledStreamProtectionConfig,
     timeout::TimeoutConfig,
 };
-use aws_sdk_s3::config::SharedCredentialsProvider;
+use aws_sdk_s3::config::{HttpClient, SharedCredentialsProvider, SharedHttpClient};
+use aws_smithy_http_client::{
+    Builder,
+    tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
+};
+use aws_smithy_runtime_api::client::{
+    connector_metadata::ConnectorMetadata,
+    http::{HttpConnectorSettings, SharedHttpConnector},
+    runtime_components::RuntimeComponents,
+};
+use rustls::{
+    RootCertStore,
+    pki_types::{
+        CertificateDer,
+        pem::{self, PemObject as _},
+    },
+};
 
-use crate::s3::{OpenError, S3Settings, http};
+use crate::s3::{OpenError, S3Settings};
 
 /// Region of an endpoint without regions: the name that most S3-compatible servers take.
 const ANY_REGION: &str = "us-east-1";
@@ -24,7 +40,7 @@ const ANY_REGION: &str = "us-east-1";
 pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
     settings.check_endpoint()?;
     let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http::client(settings)?)
+        .http_client(client(settings)?)
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -47,7 +63,7 @@ pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, Ope
         .credentials_provider(SharedCredentialsProvider::new(
             EnvironmentVariableCredentialsProvider::new(),
         ))
-        .http_client(http::client(settings)?)
+        .http_client(client(settings)?)
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -98,4 +114,90 @@ fn with_region(loader: ConfigLoader, settings: &S3Settings) -> ConfigLoader {
 fn has_custom_endpoint(settings: &S3Settings) -> bool {
     let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].map(variable);
     settings.endpoint.is_some() || named.iter().any(Option::is_some)
+}
+
+/// HTTP client over rustls with ring, for all AWS clients of one process. It loads the certificates of the system at the
+/// first request.
+///
+/// The SDK has every new client load them at once, throws the result away, and loads them again at the first request. That
+/// costs a Lambda time at its start. The default of the trait's check of a configuration, which is used here, does nothing.
+#[derive(Debug)]
+struct Lazy(SharedHttpClient);
+
+/// Makes the HTTP client. Reads the CA files of [`S3Settings`] at once, so that a bad one is reported at the start.
+pub(crate) fn client(settings: &S3Settings) -> Result<SharedHttpClient, OpenError> {
+    let builder = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring));
+    let client = builder.tls_context(tls_context(settings)?).build_https();
+    Ok(SharedHttpClient::new(Lazy(client)))
+}
+
+impl HttpClient for Lazy {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        self.0.http_connector(settings, components)
+    }
+
+    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
+        self.0.connector_metadata()
+    }
+}
+
+/// Variable from which other AWS tools take CA certificates. The SDK for Rust does not read it.
+const BUNDLE: &str = "AWS_CA_BUNDLE";
+
+/// Returns the CA certificates of the system and those of the operator.
+pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError> {
+    let bundle = env::var_os(BUNDLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let mut trusted = TrustStore::default();
+    for path in settings.ca_files.iter().chain(&bundle) {
+        trusted.add_pem_certificate(certificates(path)?);
+    }
+    let context = TlsContext::builder().with_trust_store(trusted).build();
+    Ok(context.expect("a trust store is all it takes"))
+}
+
+/// Reads the certificates of a file and tries each of them. The SDK would panic at a bad one, at the first request only.
+fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
+    let broken = |source| OpenError::CaFile {
+        path: path.clone(),
+        source,
+    };
+    let bytes = std::fs::read(path).map_err(|error| broken(pem::Error::Io(error)))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&bytes) {
+        let added = roots.add(certificate.map_err(broken)?);
+        added.map_err(|source| OpenError::Certificate {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    if roots.is_empty() {
+        Err(OpenError::NoCertificate(path.clone()))
+    } else {
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(content: &[u8]) -> Result<Vec<u8>, OpenError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        std::fs::write(&path, content).unwrap();
+        certificates(&path)
+    }
+
+    #[test]
+    fn certificates_of_a_bad_file_fail() {
+        assert!(matches!(
+            certificates(&"/nonexistent".into()),
+            Err(OpenError::CaFile { .. })
+        ));
+        assert!(matches!(checked(b"no certificate\n"), Err(OpenError::NoCertificate(_))));
+        let cut = b"-----BEGIN CERTIFICATE-----\nAAAA\n";
+        assert!(matches!(checked(cut), Err(OpenError::CaFile { .. })));
+        let hollow = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(matches!(checked(hollow), Err(OpenError::Certificate { .. })));
+    }
 }

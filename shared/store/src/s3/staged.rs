@@ -1,0 +1,187 @@
+//! Objects that are written piece by piece. They are kept in memory while they are small, then in an unnamed file, and sent
+//! when their key is known.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    mem,
+    os::unix::fs::FileExt as _,
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use aws_smithy_types::body::SdkBody;
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, TryStreamExt as _, stream};
+use http_body::Frame;
+use http_body_util::StreamBody;
+use model::{Hasher, Key, Sha256};
+use tokio::task::spawn_blocking;
+
+use crate::{Condition, Operation, Staged, StoreError, Version, s3::S3Store};
+
+/// Object that is being written, in memory or in a file.
+pub(crate) struct StagedObject {
+    store: S3Store,
+    spool: Spool,
+}
+
+impl StagedObject {
+    pub(crate) fn new(store: S3Store) -> Self {
+        Self {
+            store,
+            spool: Spool::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Staged for StagedObject {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
+        let written = self.spool.write(&bytes).await;
+        written.map_err(|error| StoreError::failed(Operation::Put, &"a temporary file", error))
+    }
+
+    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+        let Self { store, spool } = *self;
+        let source = spool.finish().await;
+        let source = source.map_err(|error| StoreError::failed(Operation::Put, &"a temporary file", error))?;
+        store.write(key, &source, &condition).await
+    }
+}
+
+/// Size of one read of a spooled object, in bytes. The HTTP client holds about two of them for each put. Larger ones were not
+/// faster: a connection takes less at a time.
+const CHUNK: u64 = 256 << 10;
+
+/// Bytes of an object that is to be written.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Memory(Bytes),
+    File { file: Arc<File>, size: u64 },
+}
+
+impl From<Bytes> for Source {
+    fn from(bytes: Bytes) -> Self {
+        Self::Memory(bytes)
+    }
+}
+
+impl Source {
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File { size, .. } => *size,
+        }
+    }
+
+    /// Returns the sha256 that the bytes must have. The name of an immutable object is that hash. It is not computed again: the
+    /// server compares it with what it receives, so other bytes cannot get under the name.
+    pub(crate) async fn sha256(&self, key: &Key) -> io::Result<Sha256> {
+        match (key, self) {
+            (Key::Object(_, sha256), _) => Ok(*sha256),
+            (_, Self::Memory(bytes)) => Ok(Sha256::of(bytes)),
+            (_, Self::File { file, size }) => {
+                let add = async |mut hasher: Hasher, chunk: Bytes| {
+                    hasher.update(&chunk);
+                    Ok(hasher)
+                };
+                Ok(chunks(file, *size).try_fold(Hasher::new(), add).await?.finish())
+            }
+        }
+    }
+
+    /// Returns the body of a request. The SDK can start it again for each attempt.
+    pub(crate) fn body(&self) -> SdkBody {
+        match self {
+            Self::Memory(bytes) => bytes.clone().into(),
+            Self::File { file, size } => {
+                let (file, size) = (Arc::clone(file), *size);
+                SdkBody::retryable(move || {
+                    SdkBody::from_body_1_x(StreamBody::new(chunks(&file, size).map_ok(Frame::data)))
+                })
+            }
+        }
+    }
+}
+
+/// Reads a file from its start. It does not move the file's offset, so several bodies can read one file.
+fn chunks(file: &Arc<File>, size: u64) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
+    let file = Arc::clone(file);
+    stream::try_unfold(0, move |at| {
+        let file = Arc::clone(&file);
+        async move {
+            if at == size {
+                return Ok(None);
+            }
+            let end = size.min(at + CHUNK);
+            let chunk = spawn_blocking(move || read_at(&file, at, (end - at) as usize)).await??;
+            Ok(Some((chunk, end)))
+        }
+    })
+}
+
+fn read_at(file: &File, start: u64, length: usize) -> io::Result<Bytes> {
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, start)?;
+    Ok(bytes.into())
+}
+
+/// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs touch no disk, and large
+/// ones write in pieces that keep a disk busy.
+const MEMORY: usize = 1 << 20;
+
+/// Bytes that were written so far, in memory and in a file.
+#[derive(Debug, Default)]
+pub(crate) struct Spool {
+    /// Bytes that are not in the file yet.
+    rest: BytesMut,
+    file: Option<File>,
+    filed: u64,
+}
+
+impl Spool {
+    pub(crate) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.rest.len() == MEMORY {
+                self.spill().await?;
+            }
+            let (fitting, more) = bytes.split_at(bytes.len().min(MEMORY - self.rest.len()));
+            self.rest.extend_from_slice(fitting);
+            bytes = more;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn finish(mut self) -> io::Result<Source> {
+        if self.file.is_some() && !self.rest.is_empty() {
+            self.spill().await?;
+        }
+        Ok(match self.file {
+            None => Source::Memory(self.rest.freeze()),
+            Some(file) => Source::File {
+                file: Arc::new(file),
+                size: self.filed,
+            },
+        })
+    }
+
+    /// Moves the bytes in memory to the file. The file has no name and goes with its handle, also after a crash.
+    async fn spill(&mut self) -> io::Result<()> {
+        let (file, rest) = (self.file.take(), mem::take(&mut self.rest));
+        let (file, mut rest) = spawn_blocking(move || append(file, rest)).await??;
+        self.filed += rest.len() as u64;
+        rest.clear();
+        (self.file, self.rest) = (Some(file), rest);
+        Ok(())
+    }
+}
+
+fn append(file: Option<File>, bytes: BytesMut) -> io::Result<(File, BytesMut)> {
+    let mut file = match file {
+        Some(file) => file,
+        None => tempfile::tempfile()?,
+    };
+    file.write_all(&bytes)?;
+    Ok((file, bytes))
+}
