@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::ValueError;
+use crate::ValueError;
 
 /// All problems of a configuration, each with the file, the document in it and the field.
 #[derive(Debug, Default)]

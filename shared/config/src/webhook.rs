@@ -4,7 +4,7 @@ use model::CatalogName;
 use notify::{Receiver, SecretLocation, Webhook};
 use publish::Catalog;
 
-use super::section::{ConfigProblems, Section};
+use crate::section::{ConfigProblems, Section};
 
 /// Entries of `notify` of all files together, in the order of the files.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@ use std::time::Duration;
 use model::CatalogName;
 use publish::{Catalog, SourceLimits};
 
-use super::{ValueError, byte_size, section::Section, section::text, values::count};
+use crate::{ValueError, byte_size, section::Section, section::text, values::count};
 
 type SetLimit = fn(&mut SourceLimits, u64);
 
@@ -155,7 +155,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::catalogs::ConfigLoader;
+    use crate::ConfigLoader;
 
     fn read(texts: &[&str]) -> Result<SourceLimits, String> {
         let mut loader = ConfigLoader::new(Duration::from_secs(600));
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn limits_defaults_are_documented() {
-        let manual = include_str!("../../../../functions/local/CONFIGURATION.md");
+        let manual = include_str!("../../../functions/local/CONFIGURATION.md");
         for (name, set) in LIMITS {
             let documented = manual.split_once(&format!("`{name}` ")).map(|(_, rest)| rest);
             let value = documented.and_then(|rest| rest.split([' ', ',', ';', '\n']).next());

@@ -5,11 +5,10 @@ use publish::Catalog;
 use source::{Source, SourceSettings};
 use trust::policy::OpenPgpBackend;
 
-use super::{
+use crate::{
     Config, ConfigProblems, ServerConfig, composed,
-    file::{MergedFiles, PlacedCatalog},
-    registries,
-    signatures::KeyContext,
+    file::{MergedFiles, PlacedCatalog, check_files},
+    keys::KeyContext,
 };
 
 /// Collects a configuration from files, texts and flags, and all of its problems.
@@ -154,7 +153,7 @@ impl ConfigLoader {
         self.files.server.check(problems);
         let keys = self.files.keys.read(self.registries_only, problems);
         let limits = self.files.limits.apply(&mut catalogs);
-        registries::check_files(&self.files.sources, problems);
+        check_files(&self.files.sources, problems);
         let images = SourceSettings {
             limits: limits.image.clone(),
             ..self.files.sources

@@ -2,7 +2,7 @@ use std::{path::PathBuf, time::Duration};
 
 use model::CatalogName;
 
-use super::{
+use crate::{
     ConfigProblems,
     section::Section,
     values::{self, time_limit},
@@ -127,7 +127,7 @@ fn replace<T>(old: &mut Option<T>, new: Option<T>) {
 mod tests {
     use std::time::Duration;
 
-    use crate::catalogs::{ConfigLoader, ConfigProblems, ServerConfig};
+    use crate::{ConfigLoader, ConfigProblems, ServerConfig};
 
     fn read(text: &str) -> Result<ServerConfig, ConfigProblems> {
         let mut loader = ConfigLoader::new(Duration::from_secs(60));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use source::Source;
 
-use super::{
+use crate::{
     ConfigProblems,
     file::{MergedFiles, PlacedCatalog},
     limits::{self, OwnLimits},
@@ -189,7 +189,7 @@ impl ImageSource {
 mod tests {
     use publish::ValidationMode;
 
-    use crate::catalogs::ConfigLoader;
+    use crate::ConfigLoader;
 
     #[test]
     fn cluster_catalog_has_its_validation_as_an_annotation() {

@@ -13,7 +13,7 @@ use publish::{Catalog, CatalogSource, ComposedSource};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ConfigProblems, section::deserialize};
+use crate::{ConfigProblems, section::deserialize};
 
 /// Reference to an ImageSetConfiguration. Its relative paths start at its own folder.
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct ImageSetFile {
 }
 
 /// Reads the value of `compose`. An ImageSetConfiguration gives one catalog for each entry, unless `name` takes one.
-pub(super) fn read(
+pub(crate) fn read(
     name: Option<CatalogName>,
     value: Value,
     place: &str,
@@ -82,7 +82,7 @@ fn image_set(name: Option<&CatalogName>, file: &ImageSetFile) -> Result<Vec<(Cat
 
 /// Connects compositions with the catalogs of the configuration: an input that names the source of a catalog follows that
 /// catalog. Compositions that are made of each other are a problem.
-pub(super) fn connect(catalogs: &mut [Catalog], problems: &mut ConfigProblems) {
+pub(crate) fn connect(catalogs: &mut [Catalog], problems: &mut ConfigProblems) {
     let known = catalogs.to_vec();
     for catalog in catalogs.iter_mut() {
         if let CatalogSource::Composed(composed) = &mut catalog.source {
@@ -140,7 +140,7 @@ mod tests {
     use publish::InputPlace;
 
     use super::*;
-    use crate::catalogs::{Config, ConfigLoader};
+    use crate::{Config, ConfigLoader};
 
     fn load(text: &str) -> Result<Config, ConfigProblems> {
         let mut loader = ConfigLoader::new(Duration::from_secs(600));
