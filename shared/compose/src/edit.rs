@@ -53,11 +53,13 @@ pub(crate) fn merge(package: &str, old: &[u8], added: &[u8], replace: bool) -> R
         };
         let exists = |what: String| ComposeError::Exists(package.to_owned(), what);
         let new = match schema {
-            "olm.channel" | "olm.deprecations" => match merge_entries(&merged[place], line, replace) {
-                Ok(Ok(new)) => Cow::Owned(new),
-                Ok(Err(entry)) => return Err(exists(format!("the entry {entry} of {schema} {}", key[1]))),
-                Err(source) => return Err(rewrite_error(package, source)),
-            },
+            "olm.channel" | "olm.deprecations" => {
+                let entries = merge_entries(&merged[place], line).map_err(|source| rewrite_error(package, source))?;
+                if let Some(entry) = entries.changed.filter(|_| !replace) {
+                    return Err(exists(format!("the entry {entry} of {schema} {}", key[1])));
+                }
+                Cow::Owned(entries.line)
+            }
             _ if replace => Cow::Borrowed(line),
             _ => return Err(exists(format!("{schema} {}", key[1]))),
         };
@@ -76,26 +78,36 @@ fn key(line: &[u8]) -> [String; 2] {
     [header.schema.into_owned(), name]
 }
 
-/// Returns the old line with the entries of both, or the name of an entry that both have with other content.
-fn merge_entries(old: &[u8], added: &[u8], replace: bool) -> Result<Result<Vec<u8>, String>, RewriteError> {
+/// Line with the entries of two.
+struct MergedEntries {
+    line: Vec<u8>,
+    /// First entry that both have with other content.
+    changed: Option<String>,
+}
+
+/// Merges the entries of both lines into the old one. Of two entries with one name the added one stays.
+fn merge_entries(old: &[u8], added: &[u8]) -> Result<MergedEntries, RewriteError> {
     let entries = |line| serde_json::from_slice(line).map(|list: EntryList| list.entries.unwrap_or_default());
     let mut merged: Vec<Box<RawValue>> = entries(old)?;
     let mut places = HashMap::with_capacity(merged.len());
     for (at, entry) in merged.iter().enumerate() {
         places.insert(entry_key(entry)?, at);
     }
+    let mut changed = None;
     for entry in entries(added)? {
         let key = entry_key(&entry)?;
-        match places.get(&key) {
-            None => {
-                places.insert(key, merged.len());
-                merged.push(entry);
-            }
-            Some(&at) if merged[at].get() == entry.get() || replace => merged[at] = entry,
-            Some(_) => return Ok(Err(key)),
+        let Some(&at) = places.get(&key) else {
+            places.insert(key, merged.len());
+            merged.push(entry);
+            continue;
+        };
+        if merged[at].get() != entry.get() {
+            changed.get_or_insert(key);
+            merged[at] = entry;
         }
     }
-    Ok(Ok(set(old, "entries", to_raw_value(&merged)?)?))
+    let line = set(old, "entries", to_raw_value(&merged)?)?;
+    Ok(MergedEntries { line, changed })
 }
 
 fn entry_key(entry: &RawValue) -> serde_json::Result<String> {

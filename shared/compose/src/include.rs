@@ -11,10 +11,9 @@ use olm::{Channel, VersionRange};
 use crate::{
     ComposeError, Decision, Kept, PackageLines, PackageSelection, PackageSource, SelectedBundle, SelectedPackage,
     Selection,
-    dependencies::Dependencies,
+    dependencies::{BundleDependencies, Constraint, Dependencies, Gvk, RequiredPackage, for_each_bundle},
     input::NamedCatalog,
     kept_channel::{self, KeptEntries},
-    requirements::{BundleDependencies, Constraint, Gvk, RequiredPackage, for_each_bundle},
 };
 
 /// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.

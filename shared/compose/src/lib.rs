@@ -10,8 +10,6 @@ mod file;
 mod include;
 mod input;
 mod kept_channel;
-mod lines;
-mod requirements;
 mod rewrite;
 mod select;
 mod selection;
@@ -21,7 +19,6 @@ pub use composition::{Addition, Composition, CompositionInput, ConflictRule, Dep
 pub use error::{ChannelFault, RewriteError, SelectError};
 pub use explain::{Decision, Explanation, Notice};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
-pub use input::{PackageSource, ReadError};
-pub use lines::{PackageLines, ReadSeek};
+pub use input::{PackageLines, PackageSource, ReadError, ReadSeek};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
