@@ -96,19 +96,19 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     settings.render.shard_level = SHARD_LEVEL;
     let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
     let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
-    let (rendering, explanation) = match mirror.compose(&catalog).await {
+    let (rendering, explanation) = match mirror.compose(&catalog, !args.explain).await {
         Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
         composed => composed?,
     };
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
     }
+    let Some(rendering) = rendering else {
+        output::print(&explanation.decisions, args.json)?;
+        return Ok(Exit::Success);
+    };
     if let Some(target) = args.image {
         println!("{}", image::write(&sources, &target, rendering).await?);
-        return Ok(Exit::Success);
-    }
-    if args.explain {
-        output::print(&explanation.decisions, args.json)?;
         return Ok(Exit::Success);
     }
     tokio::task::spawn_blocking(move || print(&rendering)).await?

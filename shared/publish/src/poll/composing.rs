@@ -244,16 +244,21 @@ async fn unpublished(store: &dyn Store, name: &CatalogName) -> PollError {
 }
 
 impl Mirror {
-    /// Composes and renders a catalog without publishing it, from the inputs that a poll would take, and explains the result.
+    /// Composes a catalog without publishing it, from the inputs that a poll would take, and explains the result. Renders it if
+    /// `render` is true.
     ///
     /// # Errors
     /// Those of a poll.
     ///
     /// # Panics
     /// If the catalog is no composition.
-    pub async fn compose(&self, catalog: &Catalog) -> Result<(Rendering, Explanation), PollError> {
+    pub async fn compose(
+        &self,
+        catalog: &Catalog,
+        render: bool,
+    ) -> Result<(Option<Rendering>, Explanation), PollError> {
         let composed = catalog.source.composed().expect("the catalog is a composition");
-        let composing = Composing {
+        let mut composing = Composing {
             mirror: self,
             catalog,
             inputs: &ResolvedInputs::find(self, catalog, composed, None).await?,
@@ -263,8 +268,14 @@ impl Mirror {
             stop: &StopFlag::default(),
             report: &mut Report::new(catalog.name.clone()),
         };
-        let (content, explanation) = composing.run(composed).await?;
-        Ok((content.rendering, explanation))
+        if render {
+            let (content, explanation) = composing.run(composed).await?;
+            return Ok((Some(content.rendering), explanation));
+        }
+        let (_, mut catalogs) = composing.read_inputs().await?;
+        let composition = composed.composition.clone();
+        let work = move || compose::compose(&composition, &mut catalogs, &mut |_| Ok(()));
+        Ok((None, tokio::task::spawn_blocking(work).await??))
     }
 }
 
@@ -289,6 +300,22 @@ impl Composing<'_> {
     /// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an input that is not stored
     /// any more, and the errors of pulling and rendering.
     pub(crate) async fn run(mut self, composed: &ComposedSource) -> Result<(NewContent, Explanation), PollError> {
+        let (snapshots, mut catalogs) = self.read_inputs().await?;
+        let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
+        let stored = PublishedShards::new(self.mirror.store.clone(), known);
+        let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.stop), Arc::new(stored));
+        let composition = composed.composition.clone();
+        let work = move || render_composition(&composition, &mut catalogs, renderer);
+        let (rendering, explanation) = tokio::task::spawn_blocking(work).await??;
+        let content = NewContent {
+            rendering,
+            inputs: snapshots,
+        };
+        Ok((content, explanation))
+    }
+
+    /// Returns the snapshots of the published inputs, and all inputs and additions.
+    async fn read_inputs(&mut self) -> Result<(Vec<Arc<Snapshot>>, Vec<InputCatalog>), PollError> {
         let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
         for input in &self.inputs.inputs {
             catalogs.push(match input {
@@ -303,17 +330,7 @@ impl Composing<'_> {
                 }
             });
         }
-        let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
-        let stored = PublishedShards::new(self.mirror.store.clone(), known);
-        let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.stop), Arc::new(stored));
-        let composition = composed.composition.clone();
-        let work = move || render_composition(&composition, &mut catalogs, renderer);
-        let (rendering, explanation) = tokio::task::spawn_blocking(work).await??;
-        let content = NewContent {
-            rendering,
-            inputs: snapshots,
-        };
-        Ok((content, explanation))
+        Ok((snapshots, catalogs))
     }
 
     /// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the commit.
