@@ -1,7 +1,6 @@
 //! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
 
 mod args;
-mod cli;
 mod commands;
 mod exit;
 #[cfg(feature = "grpc")]
@@ -26,9 +25,9 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = commands::Cli::parse();
     config::logs::init(cli.log_format, cli.log_filter());
-    if cli.command.runs_for_long()
+    if cli.runs_for_long()
         && let Err(error) = server::limit_arenas()
     {
         tracing::debug!(%error, "cannot start again with fewer arenas");

@@ -2,11 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
 use futures_util::{StreamExt, stream};
-use model::{CatalogName, Current, Snapshot};
+use model::{CatalogName, Current, Snapshot, text::chain};
 use olm::{BundleSelection, Package, Reference, RequiredImages};
 use serde::Serialize;
 use serde_json::{Value, json};
-use source::Source;
+use source::{Source, SourceError, Sources};
 use store::Store;
 
 use super::imageset::{self, ChosenCatalog, ChosenPackage};
@@ -163,7 +163,7 @@ async fn check(needs: &RequiredImages, registries: &RegistryArgs) -> anyhow::Res
         let images = images.clone();
         let reference = reference.to_owned();
         async move {
-            let check = check_one(&images, &reference).await;
+            let check = exists(&images, &reference).await;
             (reference, check)
         }
     });
@@ -171,30 +171,15 @@ async fn check(needs: &RequiredImages, registries: &RegistryArgs) -> anyhow::Res
     Ok(stream::iter(checks).buffer_unordered(CONCURRENT_CHECKS).collect().await)
 }
 
-async fn check_one(images: &source::Sources, reference: &str) -> ImageCheck {
-    let source: Source = match Reference::new(reference).to_string().parse() {
-        Ok(source) => source,
-        Err(error) => return ImageCheck::Unknown(model::text::chain(&error)),
-    };
-    match images.exists(&source).await {
-        Ok(true) => ImageCheck::Exists,
-        Ok(false) => ImageCheck::Missing,
-        Err(error) => ImageCheck::Unknown(model::text::chain(&error)),
-    }
-}
-
-/// The answer of a registry about an image.
-enum ImageCheck {
-    /// The registry answered that the image exists.
-    Exists,
-    /// The registry answered that the image does not exist.
-    Missing,
-    /// The registry gave no answer, with the reason.
-    Unknown(String),
+/// Returns true if the image exists, or the reason for which the registry gave no answer.
+async fn exists(images: &Sources, reference: &str) -> Result<bool, String> {
+    let source = Reference::new(reference).to_string().parse();
+    let source: Source = source.map_err(|error: SourceError| chain(&error))?;
+    images.exists(&source).await.map_err(|error| chain(&error))
 }
 
 /// Answers by the reference of the image.
-type ImageChecks = BTreeMap<String, ImageCheck>;
+type ImageChecks = BTreeMap<String, Result<bool, String>>;
 
 /// Prints the images in a format.
 fn print_images(
@@ -222,9 +207,9 @@ fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
     let mut missing = false;
     for (image, needed_by) in needs.iter() {
         let what = match checks.get(image) {
-            Some(ImageCheck::Exists) | None => continue,
-            Some(ImageCheck::Missing) => "missing".to_owned(),
-            Some(ImageCheck::Unknown(error)) => format!("unknown ({})", printable(error)),
+            Some(Ok(true)) | None => continue,
+            Some(Ok(false)) => "missing".to_owned(),
+            Some(Err(error)) => format!("unknown ({})", printable(error)),
         };
         missing = true;
         let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
@@ -244,9 +229,8 @@ fn document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
         let mut line = json!({"image": image, "neededBy": needed_by});
         match checks.and_then(|checks| checks.get(image)) {
             None => {}
-            Some(ImageCheck::Exists) => line["exists"] = json!(true),
-            Some(ImageCheck::Missing) => line["exists"] = json!(false),
-            Some(ImageCheck::Unknown(error)) => {
+            Some(Ok(exists)) => line["exists"] = json!(exists),
+            Some(Err(error)) => {
                 line["exists"] = Value::Null;
                 line["error"] = json!(error);
             }

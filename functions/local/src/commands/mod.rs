@@ -1,35 +1,165 @@
-//! The commands, one file for each: arguments, work and printing.
+//! The command line. Each command has its arguments, its work and its printing in one file.
 
-pub(crate) mod compose;
-pub(crate) mod demo;
-pub(crate) mod diff;
-pub(crate) mod export;
-pub(crate) mod gc;
-pub(crate) mod images;
+mod compose;
+mod demo;
+mod diff;
+mod export;
+mod gc;
+mod images;
 mod imageset;
-pub(crate) mod import;
-pub(crate) mod keygen;
-pub(crate) mod ls;
-pub(crate) mod manifests;
-pub(crate) mod poll;
-pub(crate) mod render;
-pub(crate) mod rm;
-pub(crate) mod rollback;
-pub(crate) mod search;
+mod import;
+mod keygen;
+mod ls;
+mod manifests;
+mod poll;
+mod render;
+mod rm;
+mod rollback;
+mod search;
 pub(crate) mod serve;
-pub(crate) mod sync;
-pub(crate) mod validate;
-pub(crate) mod verify;
+mod sync;
+mod validate;
+mod verify;
 
 use std::io;
 
-use clap::CommandFactory;
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use tracing::{Instrument, info_span};
 
-use crate::{
-    cli::{Cli, Command},
-    exit::Exit,
-};
+use crate::exit::Exit;
+
+/// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
+///
+/// A catalog image is pulled only when its digest has changed. It is published to a store as compressed all.json, one
+/// shard for each package and one content hash. The mirror answers like catalogd, with ETags.
+#[derive(Debug, Parser)]
+#[command(name = "catalog-mirror", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Format of the log on standard error.
+    #[arg(long, global = true, value_enum, default_value_t, env = "CATALOG_MIRROR_LOG_FORMAT")]
+    pub(crate) log_format: config::logs::LogFormat,
+
+    /// Log more: -v for info, -vv for debug. RUST_LOG overrides it.
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    verbose: u8,
+}
+
+/// Text of `--version`: version, commit, compiler, target and profile, for bug reports. `build.rs` sets the variables.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("BUILD_COMMIT"),
+    ")\nbuilt with ",
+    env!("BUILD_RUSTC"),
+    " for ",
+    env!("BUILD_TARGET"),
+    " (",
+    env!("BUILD_PROFILE"),
+    ")"
+);
+
+const EXAMPLES: &str = "\
+Examples:
+  catalog-mirror demo
+  catalog-mirror serve --catalog operatorhubio=quay.io/operatorhubio/catalog:latest
+  catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
+  catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
+  catalog-mirror sync https://catalogs.example.com /var/lib/catalog-mirror
+  catalog-mirror verify --repair-from https://catalogs.example.com
+  catalog-mirror gc --keep-days 7 --dry-run
+  catalog-mirror render oci:./layout:v1 | jq -r .name
+  catalog-mirror search kafka
+  catalog-mirror validate ./configs
+  catalog-mirror compose --explain imageset.yaml
+  catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
+  catalog-mirror images --package etcd --format skopeo-sync
+  catalog-mirror manifests --url https://mirror.example
+
+Exit codes:
+  0   the command succeeded, whether or not it published something
+  1   something failed, was refused or is damaged
+  2   the command line is wrong
+  10  with --detailed-exitcode: something was published; from diff: there are differences";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Poll the configured catalogs at their intervals and serve them.
+    Serve(serve::ServeArgs),
+    /// Poll once, publish what has changed, and exit.
+    Poll(poll::PollArgs),
+    /// Print the canonical JSON lines of a catalog, without a store.
+    Render(render::RenderArgs),
+    /// Print the lines of a catalog that is composed of parts of others, such as an ImageSetConfiguration selects.
+    Compose(compose::ComposeArgs),
+    /// List the published catalogs, or the packages of one.
+    Ls(ls::LsArgs),
+    /// Find packages by words in their names, keywords, APIs and descriptions.
+    Search(search::SearchArgs),
+    /// Check a catalog by the rules of `opm validate` and `opm serve`, and list all that it breaks.
+    Validate(validate::ValidateArgs),
+    /// Check every object of the published and the earlier states against its hash.
+    Verify(verify::VerifyArgs),
+    /// Remove objects that no published or kept state needs.
+    Gc(gc::GcArgs),
+    /// Publish an earlier state of a catalog again, until its source changes or a poll is forced.
+    Rollback(rollback::RollbackArgs),
+    /// Show the changes between two states of a catalog, or between two sources.
+    Diff(diff::DiffArgs),
+    /// List the images that catalogs, packages or channels need.
+    Images(images::ImagesArgs),
+    /// Print the manifests with which clusters use the mirror.
+    Manifests(manifests::ManifestsArgs),
+    /// Remove a catalog from the store. Its shards stay until `gc`.
+    Rm(rm::RmArgs),
+    /// Bring a store up to date with another mirror.
+    Sync(sync::SyncArgs),
+    /// Write an archive with the objects that another store lacks.
+    Export(export::ExportArgs),
+    /// Publish the content of an archive to the store.
+    Import(import::ImportArgs),
+    /// Print which objects the store holds, so that an export can leave them out.
+    Receipt(export::ReceiptArgs),
+    /// Create a key pair for signing publications.
+    Keygen(keygen::KeygenArgs),
+    /// Publish, serve and update a small example catalog, without network or configuration.
+    Demo(demo::DemoArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Name of the shell: bash, zsh, fish, elvish or powershell.
+        shell: Shell,
+    },
+}
+
+impl Cli {
+    /// Returns true if the command runs until a signal ends it.
+    pub(crate) const fn runs_for_long(&self) -> bool {
+        matches!(
+            &self.command,
+            Command::Serve(_) | Command::Sync(sync::SyncArgs { watch: Some(_), .. })
+        )
+    }
+
+    /// Returns the log filter for the command and the number of `-v`.
+    ///
+    /// Commands that run on log everything of interest. The others print their results, and the errors in them, so
+    /// they leave out the log's `report` events, which say the same. With `-v` the log has them and the printed text
+    /// has not (see `output::print_error`).
+    pub(crate) const fn log_filter(&self) -> &'static str {
+        // They turn a failed report into the error that `main` prints.
+        let returns_error = matches!(&self.command, Command::Diff(_) | Command::Demo(_));
+        match self.verbose {
+            0 if self.runs_for_long() => "info",
+            0 => "warn,report=off",
+            1 if returns_error => "info,report=off",
+            1 => "info",
+            _ => "debug",
+        }
+    }
+}
 
 /// Largest number of blocking threads: enough for two catalogs whose layers are scanned three at a time, and for writes
 /// at the same time. With tokio's default of 512 a burst of writes starts a thread each, and each keeps its memory.
