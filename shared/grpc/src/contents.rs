@@ -68,7 +68,7 @@ impl ContentCache {
         let build = async {
             let _turn = self.builds.acquire().await;
             let (state, record, runtime) = (state.clone(), Arc::clone(record), Handle::current());
-            let built = spawn_blocking(move || build(&state, record, &runtime)).await;
+            let built = spawn_blocking(move || build(&state, &record, &runtime)).await;
             match built.map_err(|error| failed(&error))? {
                 // They would be too large again.
                 Err(error) if !matches!(error, AnswerError::ContentsTooLarge { .. }) => Err(error),
@@ -80,29 +80,33 @@ impl ContentCache {
 }
 
 /// Reads the Shard of the package once, or twice as far as the line of the package. Blocks.
-fn build(state: &PublishedState, record: Arc<PackageRecord>, runtime: &Handle) -> Result<PackageContents, AnswerError> {
-    let read = |ranges: Vec<Range<u64>>, mut each: Box<dyn FnMut(&[u8]) + '_>| {
+fn build(
+    state: &PublishedState,
+    record: &Arc<PackageRecord>,
+    runtime: &Handle,
+) -> Result<PackageContents, AnswerError> {
+    let read = |ranges: Vec<Range<u64>>, each: &mut dyn FnMut(&[u8])| {
         let mut lines = LineBuffer::default();
         let mut chunks = pick(runtime.block_on(state.package(&record.name))?, ranges);
         while let Some(chunk) = runtime.block_on(chunks.try_next())? {
-            lines.push(&chunk, &mut each);
+            lines.push(&chunk, &mut *each);
         }
         Ok(())
     };
     let mut package_line = Vec::new();
     let range = record.package_line.unwrap_or_default().offsets();
-    read(vec![range], Box::new(|line| package_line = line.to_vec())).map_err(unavailable)?;
-    let mut builder = ContentsBuilder::new(Arc::clone(&record), &package_line, CONTENTS_BYTES / 2)?;
+    read(vec![range], &mut |line| package_line = line.to_vec()).map_err(unavailable)?;
+    let mut builder = ContentsBuilder::new(Arc::clone(record), &package_line, CONTENTS_BYTES / 2)?;
     let mut bundles: Vec<usize> = (0..record.bundles.len()).collect();
     bundles.sort_by_key(|at| record.bundles[*at].line.offset);
     let ranges = bundles.iter().map(|at| record.bundles[*at].line.offsets()).collect();
     let mut bundles = bundles.into_iter();
     let mut added = Ok(());
-    let add = |line: &[u8]| {
+    let mut add = |line: &[u8]| {
         if let (Ok(()), Some(at)) = (&added, bundles.next()) {
             added = builder.add(at, line);
         }
     };
-    read(ranges, Box::new(add)).map_err(unavailable)?;
+    read(ranges, &mut add).map_err(unavailable)?;
     added.map(|()| builder.finish())
 }

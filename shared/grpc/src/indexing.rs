@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Facts, ShardRef, StoredDocument, text};
-use olm::{FINDINGS, FactsBuilder, RecordedShard, Recording, ValidationSummary};
+use olm::{FINDINGS, FactsBuilder, RecordedShard, Recorder, Recording, ValidationSummary};
 use reader::{PublishedCatalogs, PublishedState};
 use tokio::{runtime::Handle, task::spawn_blocking};
 
@@ -48,7 +48,7 @@ pub(crate) async fn make_index(
     let records = stream::iter(shards).map(|shard| {
         let known = known.iter();
         let known = known.filter_map(|known| known.record_of(&shard.name, shard.lines.sha256));
-        let (known, state, runtime) = (known.cloned().next(), state.clone(), Handle::current());
+        let (known, state, runtime) = (known.next().cloned(), state.clone(), Handle::current());
         async move {
             let Some(record) = known else {
                 let read = move || runtime.block_on(read_record(&state, &shard, is_validated));
@@ -92,7 +92,7 @@ async fn read_record(
             validator.push(&chunk);
         }
     }
-    if let Some(Recording::Done(found)) = validator.map(|validator| validator.finish()) {
+    if let Some(Recording::Done(found)) = validator.map(Recorder::finish) {
         let mut findings = FactsBuilder::new(FINDINGS);
         findings.push(&shard.name, found);
         refuse(&findings.finish())?;

@@ -234,7 +234,7 @@ impl KnownFacts {
                     Ok(_) => {}
                     // They only save work. The hourly look at the stored objects finds and repairs a damaged document.
                     Err(error) => {
-                        tracing::warn!(error = chain(&error), kind = kind.name, "cannot read published facts")
+                        tracing::warn!(error = chain(&error), kind = kind.name, "cannot read published facts");
                     }
                 }
             }

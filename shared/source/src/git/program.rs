@@ -303,7 +303,7 @@ async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error
         let to = shown(authority(response.url()).as_bytes());
         return Err(location.error(GitFault::Redirected(to)));
     }
-    let media_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
+    let media_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let path = response.url().path().strip_suffix(INFO);
     match path.filter(|_| media_type == Some(b"application/x-git-upload-pack-advertisement")) {
         Some(path) => {
