@@ -11,7 +11,7 @@ use upkeep::Retention;
 
 use crate::{
     ConfigProblems, GrpcConfig, ServerConfig, cluster_catalog, composed,
-    keys::{KeyPlaces, SignatureRules},
+    keys::{KeyPlaces, SignatureRules, read_keys},
     limits::{self, LimitSettings},
     poll_interval,
     section::{Section, text},
@@ -90,10 +90,10 @@ impl MergedFiles {
             self.grpc = GrpcConfig::read(section);
         }
         if let Some(section) = document.section("signing") {
-            self.keys.add_signing(section);
+            self.keys.signing.extend(read_keys(section));
         }
         if let Some(section) = document.section("trust") {
-            self.keys.add_trusted(section);
+            self.keys.trusted.extend(read_keys(section));
         }
         if let Some(rule) = document.value("signature") {
             self.signatures.set_default(rule, document.place_of("signature"));

@@ -46,36 +46,18 @@ impl ConfigKeys {
 /// Keys as they are configured, not read yet: paths and PEM texts.
 #[derive(Debug, Default)]
 pub(crate) struct KeyPlaces {
-    signing: Vec<KeyPlace>,
-    trusted: Vec<KeyPlace>,
+    pub(crate) signing: Vec<KeyPlace>,
+    pub(crate) trusted: Vec<KeyPlace>,
 }
 
 /// One configured key and the place where it is configured, for problems.
 #[derive(Debug)]
-struct KeyPlace {
+pub(crate) struct KeyPlace {
     place: String,
     key: String,
 }
 
 impl KeyPlaces {
-    /// Adds the private keys of `signing` in `catalogs.yaml`.
-    pub(crate) fn add_signing(&mut self, section: Section<'_>) {
-        self.signing.extend(read_keys(section));
-    }
-
-    /// Adds the public keys of `trust` in `catalogs.yaml`.
-    pub(crate) fn add_trusted(&mut self, section: Section<'_>) {
-        self.trusted.extend(read_keys(section));
-    }
-
-    pub(crate) fn add_signing_file(&mut self, place: &str, file: &Path) {
-        self.signing.push(key_place(place, &file.display()));
-    }
-
-    pub(crate) fn add_trusted_file(&mut self, place: &str, file: &Path) {
-        self.trusted.push(key_place(place, &file.display()));
-    }
-
     /// Reads all keys. With `no_files` paths are refused, and so are private keys: a configuration is no secret.
     pub(crate) fn read(self, no_files: bool, problems: &mut ConfigProblems) -> ConfigKeys {
         let mut keys = ConfigKeys::default();
@@ -90,7 +72,8 @@ impl KeyPlaces {
     }
 }
 
-fn read_keys(mut section: Section<'_>) -> Vec<KeyPlace> {
+/// Reads `signing` or `trust`.
+pub(crate) fn read_keys(mut section: Section<'_>) -> Vec<KeyPlace> {
     let place = section.place().to_owned();
     let keys: Option<Vec<String>> = section.required("keys");
     // An empty list would turn off signing or verification. It comes from a template without a value more likely than
@@ -100,13 +83,15 @@ fn read_keys(mut section: Section<'_>) -> Vec<KeyPlace> {
     }
     section.finish();
     let keys = keys.unwrap_or_default().into_iter();
-    keys.map(|key| key_place(&place, &key)).collect()
+    keys.map(|key| KeyPlace::new(&place, key)).collect()
 }
 
-fn key_place(place: &str, key: &impl ToString) -> KeyPlace {
-    KeyPlace {
-        place: place.to_owned(),
-        key: key.to_string(),
+impl KeyPlace {
+    pub(crate) fn new(place: &str, key: impl ToString) -> Self {
+        Self {
+            place: place.to_owned(),
+            key: key.to_string(),
+        }
     }
 }
 
