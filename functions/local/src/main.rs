@@ -9,7 +9,6 @@ mod image;
 mod output;
 mod progress;
 mod published;
-mod stores;
 mod wiring;
 
 use std::process::ExitCode;

@@ -27,17 +27,21 @@ pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::R
     print_table(values)
 }
 
-/// Prints a table for people. Escapes what a catalog could use to change the terminal.
+/// Prints values as a table for people.
 pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
-    let rows: Vec<Vec<String>> = values.iter().map(T::row).collect();
+    let mut rows: Vec<Vec<String>> = values.iter().map(T::row).collect();
     let has_last = rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
     let columns = T::HEADERS.len() - usize::from(T::LAST_IS_OPTIONAL && !has_last);
+    rows.iter_mut().for_each(|row| row.truncate(columns));
+    print_rows(&T::HEADERS[..columns], &rows)
+}
+
+/// Prints rows as a table for people. Escapes what a catalog could use to change the terminal.
+pub(crate) fn print_rows(headers: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_header(T::HEADERS.iter().take(columns));
-    for row in &rows {
-        table.add_row(row.iter().take(columns).map(|cell| printable(cell)));
+    table.load_style(presets::NOTHING).set_header(headers);
+    for row in rows {
+        table.add_row(row.iter().map(|cell| printable(cell)));
     }
     let text = table.to_string();
     // The table pads its last column with spaces.

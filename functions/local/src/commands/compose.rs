@@ -16,13 +16,11 @@ use tempfile::TempDir;
 
 use super::render::{SHARD_LEVEL, print};
 use crate::{
-    args::{RegistryArgs, StoreArgs, is_source},
+    args::{Access, RegistryArgs, StoreArgs, is_source},
     exit::Exit,
     image,
     output::{self, Table, cell},
-    published,
-    stores::Access,
-    wiring,
+    published, wiring,
 };
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use model::{CatalogName, Current, ObjectRef, Sha256, Snapshot};
+use model::{CatalogName, Current, Previous, Snapshot};
 use olm::{
     BundleSummary, Changes, ChannelSummary, DeprecationSummary, PackageChange, PackageSummary, TextChange,
     changed_shards,
@@ -12,12 +12,10 @@ use source::Source;
 use store::{FolderStore, Store};
 
 use crate::{
-    args::{self, RegistryArgs, StoreArgs},
+    args::{self, Access, RegistryArgs, StoreArgs},
     exit::Exit,
-    output::{self, Table, print_table, print_text, short},
-    published,
-    stores::Access,
-    wiring,
+    output::{self, print_rows, print_text, short},
+    published, wiring,
 };
 
 #[derive(Debug, Args)]
@@ -86,58 +84,48 @@ async fn between_states(
     compare(store, &old, &new).await
 }
 
-async fn snapshot(store: &dyn Store, name: &CatalogName, state: &KnownState) -> anyhow::Result<Snapshot> {
+async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> anyhow::Result<Snapshot> {
     let snapshot = published::snapshot(store, &state.snapshot).await?;
-    snapshot.with_context(|| format!("the store does not keep the state {} of {name}", state.hash))
+    snapshot.with_context(|| format!("the store does not keep the state {} of {name}", state.content_hash))
 }
 
-/// A state of a catalog that its pointer names.
-#[derive(Clone, Copy)]
-struct KnownState {
-    serial: u64,
-    hash: Sha256,
-    snapshot: ObjectRef,
-}
-
-/// Returns the state that a text names.
-fn find(current: &Current, text: &str) -> anyhow::Result<KnownState> {
-    let previous = current.previous.iter().map(|previous| KnownState {
-        serial: previous.serial,
-        hash: previous.content_hash,
-        snapshot: previous.snapshot,
-    });
-    let newest = KnownState {
+/// Returns the publication that a text names, of those in the pointer.
+fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
+    let newest = Previous {
         serial: current.serial,
-        hash: current.content_hash,
+        content_hash: current.content_hash,
         snapshot: current.snapshot,
+        published_at: current.published_at,
+        verified: None,
     };
-    let states: Vec<KnownState> = std::iter::once(newest).chain(previous).collect();
+    let mut states = current.previous.clone();
+    states.insert(0, newest.clone());
     match text {
         "current" => Ok(newest),
-        "previous" => states.get(1).copied().context("only one state has been published"),
+        "previous" => states.get(1).cloned().context("only one state has been published"),
         _ if text.len() < HASH_DIGITS_MIN => by_serial(&states, text),
         _ => by_hash(&states, text),
     }
 }
 
-fn by_serial(states: &[KnownState], text: &str) -> anyhow::Result<KnownState> {
+fn by_serial(states: &[Previous], text: &str) -> anyhow::Result<Previous> {
     let serial: u64 = text
         .parse()
         .with_context(|| format!("{text:?} is neither `previous`, `current`, a serial, nor the start of a hash"))?;
     let state = states.iter().find(|state| state.serial == serial);
     state
-        .copied()
+        .cloned()
         .with_context(|| format!("current.json names no publication with the serial {serial}"))
 }
 
-fn by_hash(states: &[KnownState], text: &str) -> anyhow::Result<KnownState> {
-    let mut found: Vec<KnownState> = states.to_vec();
-    found.retain(|state| state.hash.to_string().starts_with(text));
+fn by_hash(states: &[Previous], text: &str) -> anyhow::Result<Previous> {
+    let mut found: Vec<Previous> = states.to_vec();
+    found.retain(|state| state.content_hash.to_string().starts_with(text));
     // The newest publication of each content: they are in this order.
-    found.sort_by_key(|state| state.hash);
-    found.dedup_by_key(|state| state.hash);
+    found.sort_by_key(|state| state.content_hash);
+    found.dedup_by_key(|state| state.content_hash);
     match found.as_slice() {
-        [state] => Ok(*state),
+        [state] => Ok(state.clone()),
         [] => anyhow::bail!("current.json names no publication whose content hash starts with {text:?}"),
         _ => anyhow::bail!("several publications have content hashes that start with {text:?}"),
     }
@@ -196,7 +184,7 @@ fn print_changes(changes: &Changes) -> anyhow::Result<()> {
     packages.removed.iter().for_each(|package| rows.summary('-', package));
     packages.changed.iter().for_each(|package| rows.change(package));
     if !changes.is_empty() {
-        print_table(&rows.0)?;
+        print_rows(&["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"], &rows.0)?;
     }
     print_text(&format!(
         "{} -> {}: {} packages added, {} removed, {} changed\n",
@@ -208,25 +196,15 @@ fn print_changes(changes: &Changes) -> anyhow::Result<()> {
     ))
 }
 
-struct ChangeRow([String; 6]);
-
-impl Table for ChangeRow {
-    const HEADERS: &'static [&'static str] = &["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"];
-
-    fn row(&self) -> Vec<String> {
-        self.0.to_vec()
-    }
-}
-
 #[derive(Default)]
-struct ChangeRows(Vec<ChangeRow>);
+struct ChangeRows(Vec<Vec<String>>);
 
 impl ChangeRows {
     /// Adds a row with the cells after the package.
     fn add(&mut self, sign: char, package: &str, cells: [&str; 4]) {
-        let [what, name, from, to] = cells.map(str::to_owned);
-        let row = [sign.to_string(), package.to_owned(), what, name, from, to];
-        self.0.push(ChangeRow(row));
+        let mut row = vec![sign.to_string(), package.to_owned()];
+        row.extend(cells.map(str::to_owned));
+        self.0.push(row);
     }
 
     /// Adds a row with one value: in the right column for what is new, in the left one for what is gone.

@@ -14,11 +14,10 @@ use serde_json::json;
 use store::Store;
 
 use crate::{
-    args::StoreArgs,
+    args::{Access, StoreArgs},
     exit::Exit,
     output::{Table, bytes, print, print_json},
     published,
-    stores::Access,
 };
 
 #[derive(Debug, Args)]

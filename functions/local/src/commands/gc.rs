@@ -1,15 +1,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use publish::ObjectStats;
 use serde_json::json;
 use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep, Retention};
 
 use crate::{
-    args::{KeyArgs, StoreArgs},
+    args::{Access, KeyArgs, StoreArgs},
     exit::Exit,
-    output::{self, Table, bytes, cell, print_table, printable},
-    stores::Access,
+    output::{self, bytes, cell, print_rows, printable},
     wiring,
 };
 
@@ -79,26 +77,6 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Objects of one state in a collection.
-struct CollectedObjects {
-    state: &'static str,
-    snapshots: Option<usize>,
-    objects: ObjectStats,
-}
-
-impl Table for CollectedObjects {
-    const HEADERS: &'static [&'static str] = &["", "SNAPSHOTS", "OBJECTS", "SIZE"];
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.state.to_owned(),
-            cell(self.snapshots),
-            self.objects.objects.to_string(),
-            bytes(self.objects.bytes),
-        ]
-    }
-}
-
 /// Prints the step that was taken, the next one, and the numbers of objects.
 fn print_collection(report: &GcReport) -> anyhow::Result<()> {
     let (step, condemned) = if report.dry_run {
@@ -115,11 +93,11 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
         ("deleted", None, report.deleted),
         ("left", None, report.left),
     ];
-    print_table(&rows.map(|(state, snapshots, objects)| CollectedObjects {
-        state,
-        snapshots,
-        objects,
-    }))?;
+    let rows = rows.map(|(state, snapshots, objects)| {
+        let (count, size) = (objects.objects.to_string(), bytes(objects.bytes));
+        vec![state.to_owned(), cell(snapshots), count, size]
+    });
+    print_rows(&["", "SNAPSHOTS", "OBJECTS", "SIZE"], &rows)?;
     for state in &report.unreadable {
         println!(
             "{}: an earlier snapshot is damaged and keeps nothing: {}",

@@ -11,12 +11,10 @@ use store::Store;
 
 use super::imageset::{self, ChosenCatalog, ChosenPackage};
 use crate::{
-    args::{RegistryArgs, StoreArgs},
+    args::{Access, RegistryArgs, StoreArgs},
     exit::Exit,
     output::{print_json, print_text, print_yaml, printable},
-    published,
-    stores::Access,
-    wiring,
+    published, wiring,
 };
 
 #[derive(Debug, Args)]

@@ -13,11 +13,9 @@ use super::{
     sync::{AllowArgs, print},
 };
 use crate::{
-    args::{ReportArgs, StoreArgs, TrustArgs},
+    args::{Access, ReportArgs, StoreArgs, TrustArgs},
     exit::Exit,
-    progress,
-    stores::Access,
-    wiring,
+    progress, wiring,
 };
 
 #[derive(Debug, Args)]

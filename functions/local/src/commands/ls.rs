@@ -4,12 +4,10 @@ use serde::Serialize;
 use store::{Store, StoreExt};
 
 use crate::{
-    args::StoreArgs,
+    args::{Access, StoreArgs},
     exit::Exit,
     output::{Table, bytes, cell, print, printable, short},
-    published,
-    stores::Access,
-    wiring,
+    published, wiring,
 };
 
 #[derive(Debug, Args)]

@@ -8,12 +8,10 @@ use notify::{NotifierSettings, NotifyMetrics};
 use publish::{Catalog, ChangedPackages, Report};
 
 use crate::{
-    args::{CatalogArgs, ReportArgs, StoreArgs},
+    args::{Access, CatalogArgs, ReportArgs, StoreArgs},
     exit::Exit,
     output::{Table, bytes, cell, millis, print, print_error, short},
-    progress,
-    stores::Access,
-    wiring,
+    progress, wiring,
 };
 
 #[derive(Debug, Args)]

@@ -2,7 +2,10 @@ use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 
-use crate::{args::StoreArgs, exit::Exit, stores::Access};
+use crate::{
+    args::{Access, StoreArgs},
+    exit::Exit,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {

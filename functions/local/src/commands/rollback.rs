@@ -7,9 +7,8 @@ use publish::{RollbackOptions, RollbackTarget};
 
 use super::poll::print_polls;
 use crate::{
-    args::{KeyArgs, ReportArgs, StoreArgs},
+    args::{Access, KeyArgs, ReportArgs, StoreArgs},
     exit::Exit,
-    stores::Access,
     wiring,
 };
 

@@ -12,10 +12,9 @@ use serde::Serialize;
 
 use super::sync::{SyncOrigin, origin};
 use crate::{
-    args::StoreArgs,
+    args::{Access, StoreArgs},
     exit::Exit,
-    output::{Table, print_json, print_table},
-    stores::Access,
+    output::{print_json, print_rows},
 };
 
 /// Longest sentence about a package in the table, in characters.
@@ -156,28 +155,6 @@ pub(crate) struct SearchAnswer {
     pub(crate) found: SearchResults,
 }
 
-/// Package that was found, and its catalog.
-struct FoundPackage<'a>(&'a CatalogName, &'a SearchHit);
-
-impl Table for FoundPackage<'_> {
-    const HEADERS: &'static [&'static str] = &[
-        "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
-    ];
-
-    fn row(&self) -> Vec<String> {
-        let Self(catalog, hit) = self;
-        vec![
-            catalog.to_string(),
-            hit.package.clone(),
-            hit.display_name.clone(),
-            hit.version.clone(),
-            hit.channel.clone(),
-            hit.provider.clone(),
-            cut(&hit.summary),
-        ]
-    }
-}
-
 /// Prints all answers as JSON, or the best packages of all catalogs and the number of the others.
 pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) -> anyhow::Result<()> {
     if json {
@@ -185,13 +162,29 @@ pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) ->
     }
     let hits = answers.iter().flat_map(|answer| {
         let results = answer.found.results.iter();
-        results.map(|hit| FoundPackage(&answer.catalog, hit))
+        results.map(|hit| (&answer.catalog, hit))
     });
-    let mut hits: Vec<FoundPackage<'_>> = hits.collect();
+    let mut hits: Vec<(&CatalogName, &SearchHit)> = hits.collect();
     // Stable: without a text all have the same score, and catalogs stay together.
-    hits.sort_by(|one, other| other.1.score.total_cmp(&one.1.score));
+    hits.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
     hits.truncate(limit);
-    print_table(&hits)?;
+    let rows = hits.iter().map(|(catalog, hit)| {
+        let mut row = vec![catalog.to_string()];
+        let texts = [
+            &hit.package,
+            &hit.display_name,
+            &hit.version,
+            &hit.channel,
+            &hit.provider,
+        ];
+        row.extend(texts.map(String::clone));
+        row.push(cut(&hit.summary));
+        row
+    });
+    let headers = [
+        "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
+    ];
+    print_rows(&headers, &rows.collect::<Vec<_>>())?;
     let total: u64 = answers.iter().map(|answer| answer.found.total).sum();
     match total.saturating_sub(hits.len() as u64) {
         0 if total == 0 => println!("no package has all of these words"),

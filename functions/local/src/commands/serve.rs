@@ -24,9 +24,8 @@ use tracing::Instrument;
 #[cfg(feature = "grpc")]
 use crate::grpc_listener::GrpcListener;
 use crate::{
-    args::{CatalogArgs, StoreArgs},
+    args::{Access, CatalogArgs, StoreArgs},
     exit::Exit,
-    stores::Access,
     wiring,
 };
 

@@ -14,12 +14,10 @@ use model::CatalogName;
 use store::StorePlace;
 
 use crate::{
-    args::{ReportArgs, S3Args, TrustArgs},
+    args::{Access, ReportArgs, S3Args, TrustArgs},
     exit::Exit,
     output::{self, Table, bytes, cell, millis, print_error, short},
-    progress,
-    stores::Access,
-    wiring,
+    progress, wiring,
 };
 
 #[derive(Debug, Args)]

@@ -12,11 +12,10 @@ use store::Store;
 
 use super::render::SourceReader;
 use crate::{
-    args::{self, RegistryArgs, StoreArgs},
+    args::{self, Access, RegistryArgs, StoreArgs},
     exit::Exit,
     output::{Table, print_json, print_table, print_text, printable},
     published,
-    stores::Access,
 };
 
 #[derive(Debug, Args)]

@@ -8,11 +8,10 @@ use upkeep::Verification;
 
 use super::sync::{SyncOrigin, origin};
 use crate::{
-    args::StoreArgs,
+    args::{Access, StoreArgs},
     exit::Exit,
     output::{Table, bytes, print},
     published,
-    stores::Access,
 };
 
 const REPAIR: &str = "Repair";

@@ -9,7 +9,11 @@ use model::{CatalogName, Sha256, Snapshot};
 use source::Source;
 
 use self::documents::{GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog};
-use crate::{args::StoreArgs, exit::Exit, output, published, stores::Access};
+use crate::{
+    args::{Access, StoreArgs},
+    exit::Exit,
+    output, published,
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
