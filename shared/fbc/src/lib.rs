@@ -7,7 +7,6 @@ mod folded;
 mod index_ignore;
 mod json;
 mod meta;
-mod order;
 mod stop;
 mod stream;
 mod yaml;
@@ -15,8 +14,7 @@ mod yaml;
 pub use chunks::{Chunk, Chunks};
 pub use error::{FbcError, FbcErrorKind};
 pub use index_ignore::{IgnoreLimits, IndexIgnore};
-pub use meta::{DocumentPosition, Meta};
-pub use order::walk_order;
+pub use meta::{DocumentPosition, Meta, walk_order};
 pub use stop::StopFlag;
 pub use yaml::{is_yaml, yaml_to_json};
 

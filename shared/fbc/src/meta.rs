@@ -1,8 +1,10 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Ordering};
 
-use crate::canon::{Field, LineBuilder};
-use crate::error::{FbcErrorKind, excerpt};
-use crate::folded;
+use crate::{
+    canon::{Field, LineBuilder},
+    error::{FbcErrorKind, excerpt},
+    folded,
+};
 
 /// One FBC document in canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,5 +108,34 @@ fn string<'a>(field: &Field<'a>) -> Result<Cow<'a, str>, FbcErrorKind> {
         _ => serde_json::from_slice(field.value)
             .map(Cow::Owned)
             .map_err(|_| FbcErrorKind::NotAString(excerpt(field.key))),
+    }
+}
+
+/// Compares two paths in the order in which Go's `fs.WalkDir` visits files: component by component, by bytes.
+///
+/// ```
+/// use catalog_mirror_fbc::walk_order;
+///
+/// let mut paths = ["foo.yaml", "foo-bar/a", "foo/a"];
+/// paths.sort_by(|a, b| walk_order(a, b));
+/// assert_eq!(paths, ["foo/a", "foo-bar/a", "foo.yaml"]);
+/// ```
+#[must_use]
+pub fn walk_order(a: &str, b: &str) -> Ordering {
+    a.split('/').cmp(b.split('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walk_order_sorts_a_folder_by_its_name_without_the_slash() {
+        let sorted = ["foo/x", "foo/y/z", "foo-bar/x", "foo.d/x", "foo.yaml", "foo0/x"];
+        let mut shuffled = sorted.to_vec();
+        shuffled.sort_unstable();
+        assert_ne!(shuffled, sorted, "a plain string sort is not enough");
+        shuffled.sort_by(|a, b| walk_order(a, b));
+        assert_eq!(shuffled, sorted);
     }
 }

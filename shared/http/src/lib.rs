@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod app;
 mod coding;
 mod error;
 mod metrics;

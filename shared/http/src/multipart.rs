@@ -10,7 +10,7 @@ use http::{
 
 use reader::{ReaderError, once};
 
-use crate::{app::App, error::ApiError, payload::Payload, respond::RoutedRequest};
+use crate::{error::ApiError, payload::Payload, respond::RoutedRequest, router::App};
 
 impl App {
     /// Turns the head of a whole answer into a partial one (RFC 9110, section 15.3.7).

@@ -7,8 +7,8 @@ use reader::{
 };
 
 use crate::{
-    app::App,
     coding::{encode, encode_all},
+    router::App,
 };
 
 /// The bytes of a representation, described before anything is read: conditions are evaluated first.

@@ -14,10 +14,10 @@ use model::{CachePolicy, Encoding, Sha256};
 use reader::Chunks;
 
 use crate::{
-    app::App,
     error::ApiError,
     payload::Payload,
     rfc9110::{Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
+    router::App,
     routes::{Redirect, Route},
     settings::{Large, Locate},
 };

@@ -10,8 +10,7 @@ use crate::{
     cache::Caches,
     error::{Corruption, ReaderError},
     pointer::Pointers,
-    settings::ReaderSettings,
-    state::PublishedState,
+    state::{PublishedState, ReaderSettings},
 };
 
 /// Maximum size of a document that is read into memory, in bytes. The Snapshot of 100,000 packages has half of it.

@@ -8,7 +8,6 @@ mod index;
 mod lines;
 mod objects;
 mod pointer;
-mod settings;
 mod state;
 mod stream;
 
@@ -18,6 +17,6 @@ pub use error::{Corruption, PointerRefused, ReaderError};
 pub use index::MetaFilter;
 pub use lines::{PublishedLines, SelectedLines};
 pub use objects::Extent;
-pub use settings::{ReaderSettings, Work};
 pub use state::PublishedState;
+pub use state::{ReaderSettings, Work};
 pub use stream::{Chunks, exact, once, pick, small};

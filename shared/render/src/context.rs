@@ -10,9 +10,8 @@ use zstd::bulk::Compressor;
 use crate::{
     RenderError, RenderSettings, StoredShards,
     error::shown,
-    fragment::{Fragment, FragmentBody, Lines, LinesByPackage},
+    fragment::{Fragment, FragmentBody, Lines, LinesByPackage, Scratch, ScratchBuffer},
     memory::MemoryShare,
-    scratch::{Scratch, ScratchBuffer},
     usage::Usage,
 };
 

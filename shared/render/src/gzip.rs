@@ -8,7 +8,7 @@ use model::{Hasher, ObjectDigest, Sha256};
 use crate::{
     RenderError,
     deflate::{Deflated, Segments},
-    hashing::HashingWriter,
+    write_all::HashingWriter,
 };
 
 /// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.

@@ -11,7 +11,7 @@ use model::{Content, IndexedMeta, ShardRef, Snapshot};
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
     context::RenderContext,
-    scratch::Scratch,
+    fragment::Scratch,
     shard::{ShardBody, load},
     usage::Usage,
 };

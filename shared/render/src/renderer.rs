@@ -17,7 +17,7 @@ use crate::{
     assemble::Assembly,
     context::{ChunkJob, RenderContext, WorkerResults},
     error::shown,
-    scratch::Scratch,
+    fragment::Scratch,
     usage::Usage,
 };
 

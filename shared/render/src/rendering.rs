@@ -1,6 +1,8 @@
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, io, mem, sync::Arc};
 
-use model::{AllFormats, CatalogImage, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot};
+use model::{
+    AllFormats, CatalogImage, Document, Index, IndexedShard, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot,
+};
 
 use crate::{AllFacts, RenderError, Shard, context::RenderContext, shard::copy_lines};
 
@@ -74,6 +76,39 @@ impl Rendering {
             global: global.into_iter().next(),
             packages,
             image,
+        })
+    }
+}
+
+/// The index of a Snapshot, ready to be stored.
+#[derive(Debug)]
+pub struct IndexFile {
+    /// The bytes to store: one zstd frame.
+    pub bytes: Vec<u8>,
+    /// Hash and size of these bytes.
+    pub stored: ObjectDigest,
+}
+
+impl Rendering {
+    /// Returns the index. It takes the entries out of the Shards, because they are large.
+    ///
+    /// # Errors
+    /// Fails if the compressor cannot allocate its memory.
+    pub fn take_index(&mut self) -> io::Result<IndexFile> {
+        let shards = self.shards.iter_mut();
+        let shards = shards.map(|shard| IndexedShard {
+            lines: shard.lines.sha256,
+            metas: mem::take(&mut shard.metas),
+        });
+        let content = Index {
+            shards: shards.collect(),
+        }
+        .to_bytes();
+        // Not the level of other documents: an index has megabytes, and its densest level would take seconds.
+        let bytes = zstd::bulk::compress(&content, self.context.settings.zstd_level)?;
+        Ok(IndexFile {
+            stored: ObjectDigest::of(&bytes),
+            bytes,
         })
     }
 }

@@ -5,13 +5,12 @@ use std::{
 };
 
 use fbc::DocumentPosition;
-use model::{Content, Hasher, IndexedMeta, ObjectDigest};
+use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256};
 
 use crate::{
-    RenderError, StoredShards,
+    RenderError,
     context::RenderContext,
-    fragment::{Fragment, FragmentBody},
-    scratch::ScratchBuffer,
+    fragment::{Fragment, FragmentBody, ScratchBuffer},
 };
 
 /// One Package as one run of canonical lines.
@@ -197,5 +196,31 @@ pub(crate) fn copy_lines(compressed: &[u8], mut sink: impl FnMut(&[u8]) -> io::R
             0 => return Ok(()),
             length => sink(&block[..length])?,
         }
+    }
+}
+
+/// Shards that the store already has. Called from worker threads, so an implementation may block.
+pub trait StoredShards: Send + Sync {
+    /// Returns the stored object of the Shard with these uncompressed lines, if there is one.
+    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest>;
+
+    /// Reads the stored bytes of a Shard: one zstd frame.
+    ///
+    /// # Errors
+    /// The error of the store.
+    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>>;
+}
+
+/// An empty store.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoStoredShards;
+
+impl StoredShards for NoStoredShards {
+    fn stored(&self, _: &Sha256) -> Option<ObjectDigest> {
+        None
+    }
+
+    fn load(&self, _: &ObjectDigest) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
     }
 }

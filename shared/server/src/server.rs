@@ -11,13 +11,11 @@ use tracing::Instrument;
 
 use crate::{
     connection::{self, SharedParts},
-    connections::Connections,
-    descriptors,
+    connections::{Connections, OverloadResponder},
     error::FileError,
     front::Front,
-    limits::ServerLimits,
+    limits::{ServerLimits, raise_limit},
     metrics::{CloseReason, FileKind, ServerMetrics},
-    overload::OverloadResponder,
     reload::{CHECK_INTERVAL, ReloadedFiles},
     request::RequestFilter,
     tls,
@@ -105,7 +103,7 @@ impl Server {
 
     /// Serves until `stop` is cancelled, then finishes running answers within [`ServerLimits::drain`].
     pub async fn run(self, listener: TcpListener, router: Router, stop: CancellationToken) {
-        let fit = descriptors::raise_limit(self.limits.connections);
+        let fit = raise_limit(self.limits.connections);
         if fit < self.limits.connections {
             tracing::warn!(
                 connections = fit,

@@ -15,8 +15,7 @@ pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
 pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
-pub use location::{S3Location, S3LocationError};
-pub use location::{StorePlace, StorePlaceError};
+pub use location::{S3Location, S3LocationError, StorePlace, StorePlaceError};
 pub use store::{
     Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,
 };

@@ -11,8 +11,6 @@
 
 mod entry;
 pub(crate) mod memory;
-pub(crate) mod number;
-mod rearrange;
 mod repeat;
 pub(crate) mod text;
 
@@ -20,9 +18,9 @@ use std::ops::Range;
 
 use crate::FbcLimits;
 use crate::error::FbcErrorKind;
+use entry::UnsortedObject;
 use entry::{EscapedKeys, ObjectEntry};
 use memory::{MemoryMeter, Text};
-use rearrange::UnsortedObject;
 
 /// Kind of a JSON container: object or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,7 +327,7 @@ impl LineBuilder {
             self.text.push(b'\n');
         } else {
             let Text { bytes, meter } = &mut self.text;
-            rearrange::rearrange(bytes, &mut self.moves, &self.order, &mut self.line, meter);
+            entry::rearrange(bytes, &mut self.moves, &self.order, &mut self.line, meter);
             meter.push(&mut self.line, b'\n');
         }
         self.check_memory()

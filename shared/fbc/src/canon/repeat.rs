@@ -6,7 +6,7 @@ use crate::error::FbcErrorKind;
 use crate::json;
 
 use super::entry::ObjectEntry;
-use super::rearrange::UnsortedObject;
+use super::entry::UnsortedObject;
 use super::{Container, LineBuilder, TextRange, offset};
 
 impl LineBuilder {

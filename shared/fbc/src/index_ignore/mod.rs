@@ -1,4 +1,3 @@
-mod glob;
 mod pattern;
 
 use std::sync::atomic::{AtomicU64, Ordering};

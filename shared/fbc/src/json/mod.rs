@@ -1,8 +1,7 @@
 //! Reads a stream of JSON values, by the rules of Go's `encoding/json`.
 
-mod number;
 mod parse;
-mod string;
+mod scalar;
 
 pub(crate) use parse::{JsonError, parse, skip_space};
 

@@ -1,7 +1,7 @@
 use crate::canon::{Container, LineBuilder};
 use crate::error::FbcErrorKind;
 
-use super::{number, string};
+use super::scalar;
 
 /// Error at a byte of the JSON text.
 #[derive(Debug)]
@@ -129,13 +129,13 @@ impl Parser<'_> {
             return Err(JsonError::new(self.at, "a key is expected"));
         }
         let start = self.at + 1;
-        let plain = string::plain_end(self.text, start);
+        let plain = scalar::plain_end(self.text, start);
         if self.text.as_bytes().get(plain) == Some(&b'"') {
             self.builder.plain_key(&self.text[start..plain]);
             self.at = plain + 1;
         } else {
             let mut key = String::new();
-            self.at = string::decode(self.text, start, &mut key)?;
+            self.at = scalar::decode(self.text, start, &mut key)?;
             self.builder.key(&key);
         }
         if self.next()? != b':' {
@@ -146,12 +146,12 @@ impl Parser<'_> {
     }
 
     fn string(&mut self) -> Result<(), JsonError> {
-        self.at = string::copy(self.text, self.at + 1, self.builder.value())?;
+        self.at = scalar::copy_string(self.text, self.at + 1, self.builder.value())?;
         Ok(())
     }
 
     fn number(&mut self) -> Result<(), JsonError> {
-        self.at = number::copy(self.text, self.at, self.builder.value())?;
+        self.at = scalar::copy_number(self.text, self.at, self.builder.value())?;
         Ok(())
     }
 

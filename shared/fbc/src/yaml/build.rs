@@ -5,16 +5,13 @@
 
 use crate::FbcLimits;
 use crate::canon::memory::Text;
-use crate::canon::number::float;
-use crate::canon::text::quote;
+use crate::canon::text::{float, quote};
 use crate::canon::{Container, LineBuilder, TextRange};
 use crate::error::FbcErrorKind;
 
 use super::YamlError;
-use super::anchors::{AnchorValue, AnchoredContainer, Anchors, OpenAnchor};
-use super::budget::AliasBudget;
-use super::float as float_key;
-use super::resolve::{ScalarValue, resolve};
+use super::anchors::{AliasBudget, AnchorValue, AnchoredContainer, Anchors, OpenAnchor};
+use super::resolve::{ScalarValue, float_key, resolve};
 use super::source::{Scalar, ScalarTag, YamlPart, YamlSource};
 
 /// Open container and the part that comes next in it.
@@ -340,7 +337,7 @@ impl<'c> DocumentBuilder<'c> {
         let start = match value {
             ScalarValue::String(key) => self.builder.key(key),
             ScalarValue::Bool(key) => self.builder.key(if *key { "true" } else { "false" }),
-            ScalarValue::Float(key) => self.builder.key(&float_key::key(*key)),
+            ScalarValue::Float(key) => self.builder.key(&float_key(*key)),
             ScalarValue::Int(key) if i64::try_from(*key).is_ok() => self.builder.key(&key.to_string()),
             ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(FbcErrorKind::Key("so large an integer")),
             ScalarValue::Null => return Err(FbcErrorKind::Key("null")),

@@ -1,10 +1,8 @@
 //! Reads YAML as `sigs.k8s.io/yaml` does: granit-parser's events under the rules of go-yaml v2.
 
 mod anchors;
-mod budget;
 mod build;
 mod encoding;
-mod float;
 mod resolve;
 mod separator;
 mod source;

@@ -1,7 +1,7 @@
 use http::{HeaderMap, header::ACCEPT_ENCODING};
 use model::Encoding;
 
-use super::list::elements;
+use super::elements;
 
 /// Returns the end of an entity tag, which distinguishes the encodings of one content.
 pub(crate) const fn suffix(encoding: Encoding) -> &'static str {

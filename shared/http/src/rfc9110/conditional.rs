@@ -6,7 +6,7 @@ use http::{
     header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE},
 };
 
-use super::{Validators, list::elements, validators::Tag};
+use super::{Validators, elements, validators::Tag};
 
 /// Precondition of the conditions of a GET or HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

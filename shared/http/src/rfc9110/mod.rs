@@ -2,9 +2,6 @@
 
 mod accept;
 mod conditional;
-#[cfg(test)]
-mod cost;
-mod list;
 mod query;
 mod range;
 mod validators;
@@ -14,3 +11,19 @@ pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
 pub(crate) use query::{decode, metas_filter, search, since};
 pub(crate) use range::{Ranges, parse_ranges};
 pub(crate) use validators::{Modified, Tag, Validators};
+
+/// Returns the elements of a list field (RFC 9110, section 5.6.1) without white space around them. A comma between double
+/// quotes belongs to its element: an entity tag may contain one. Empty elements are left out.
+pub(crate) fn elements(field: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut quoted = false;
+    field
+        .split(move |&byte| {
+            quoted ^= byte == b'"';
+            byte == b',' && !quoted
+        })
+        .map(<[u8]>::trim_ascii)
+        .filter(|element| !element.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

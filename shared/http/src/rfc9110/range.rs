@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::list::elements;
+use super::elements;
 
 /// Maximum number of ranges in one request. More are an attack or a mistake (RFC 9110, section 17.15), answered with all
 /// bytes.

@@ -6,11 +6,11 @@ use reader::{BodyKey, PublishedState, ReaderError};
 
 use super::RouteCall;
 use crate::{
-    app::App,
     error::ApiError,
     payload::Payload,
     respond::Representation,
     rfc9110::{Tag, since},
+    router::App,
 };
 
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few megabytes; a whole catalog

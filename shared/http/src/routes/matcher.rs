@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use super::{OBJECT, ROUTES, Route, objects};
+use super::{OBJECT, ROUTES, Route, documents};
 
 /// Maximum number of segments in the path of a route.
 const SEGMENTS_MAX: usize = 6;
@@ -76,7 +76,7 @@ pub(crate) fn find(path: &str) -> Option<Match<'_>> {
             params: params(route, segments)?,
         };
         // Folders and extensions are those of keys.
-        let is_served = found.route.path != OBJECT || objects::served_key(path).is_some();
+        let is_served = found.route.path != OBJECT || documents::served_key(path).is_some();
         is_served.then_some(found)
     })
 }

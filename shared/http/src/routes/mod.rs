@@ -2,12 +2,11 @@
 //!
 //! The table is our own: HEAD, conditions, ranges and errors are alike on all routes, and each is a label of the metrics.
 
-mod catalogs;
 mod changes;
+mod documents;
 mod listing;
 mod matcher;
 mod metas;
-mod objects;
 mod probes;
 mod registry;
 mod search;
@@ -23,10 +22,10 @@ pub(crate) use self::{
     registry::EarlierImages,
 };
 use crate::{
-    app::App,
     error::ApiError,
     respond::Representation,
     rfc9110::{Precondition, decode, evaluate},
+    router::App,
 };
 
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
@@ -39,10 +38,10 @@ const READINESS: &str = "/readyz";
 #[rustfmt::skip] // One row for each route.
 pub(crate) const ROUTES: &[Route] = &[
     Route::get("/catalogs", |call| Box::pin(listing::catalogs(call))),
-    Route::get("/catalogs.json", |call| Box::pin(catalogs::names(call))),
-    Route::get("/catalogs/{catalog}/current.json", |call| Box::pin(catalogs::current(call))),
-    Route::get("/catalogs/{catalog}/status.json", |call| Box::pin(catalogs::status(call))),
-    Route::get("/catalogs/{catalog}/content-hash", |call| Box::pin(catalogs::content_hash(call))),
+    Route::get("/catalogs.json", |call| Box::pin(documents::names(call))),
+    Route::get("/catalogs/{catalog}/current.json", |call| Box::pin(documents::current(call))),
+    Route::get("/catalogs/{catalog}/status.json", |call| Box::pin(documents::status(call))),
+    Route::get("/catalogs/{catalog}/content-hash", |call| Box::pin(documents::content_hash(call))),
     Route::get("/catalogs/{catalog}/changes", |call| Box::pin(changes::changes(call))),
     Route::stored("/catalogs/{catalog}/api/v1/all", |call| Box::pin(metas::all(call))),
     Route::stored("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
@@ -50,7 +49,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
     Route::get("/catalogs/{catalog}/search", |call| Box::pin(search::find(call))),
     Route::stored("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
-    Route::stored(OBJECT, |call| Box::pin(objects::object(call))),
+    Route::stored(OBJECT, |call| Box::pin(documents::object(call))),
     Route::get("/v2/", |call| Box::pin(registry::base(call))),
     Route::get("/v2", |call| Box::pin(registry::base(call))),
     Route::get("/v2/_catalog", |call| Box::pin(registry::repositories(call))),

@@ -6,7 +6,7 @@ use reader::{Corruption, PublishedState, ReaderError};
 use serde::Serialize;
 
 use super::{RouteCall, listing::json};
-use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search};
+use crate::{error::ApiError, respond::Representation, rfc9110::search, router::App};
 
 /// Answer to a search in one published state.
 #[derive(Debug, Serialize)]

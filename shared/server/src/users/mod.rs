@@ -1,9 +1,341 @@
 //! Authentication: users, their passwords and tokens.
 
-mod authenticator;
-mod credentials;
 mod list;
-mod verified;
 
-pub(crate) use authenticator::Authenticator;
 pub(crate) use list::COST_MAX;
+
+use std::{
+    collections::HashSet,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
+use ring::{
+    hmac::{HMAC_SHA256, Key, sign},
+    rand::SystemRandom,
+};
+use tokio::sync::Semaphore;
+
+use crate::{
+    error::FileError,
+    metrics::{FileKind, LoginOutcome, ServerMetrics},
+    reload::ReloadedFiles,
+    users::list::{UserList, parse},
+};
+
+/// Requests that may wait for the verification of their password. Further ones are answered with 429. At bcrypt's usual
+/// cost of 2^10 rounds the last one waits for one or two seconds.
+const WAITING_MAX: usize = 32;
+
+/// Checks the credentials of requests against the user list.
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    pub(crate) users: ReloadedFiles<UserList>,
+    waiting: Semaphore,
+    /// At most half of the processors verify passwords, so that a flood of logins leaves the rest for serving.
+    workers: Semaphore,
+    metrics: ServerMetrics,
+}
+
+impl Authenticator {
+    /// Reads the user list.
+    ///
+    /// # Errors
+    /// [`FileError`] for a list that cannot be used.
+    pub(crate) fn new(path: PathBuf, metrics: ServerMetrics) -> Result<Self, FileError> {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            users: ReloadedFiles::new(FileKind::Users, vec![path], parse, metrics.clone())?,
+            waiting: Semaphore::new(WAITING_MAX),
+            workers: Semaphore::new((processors / 2).max(1)),
+            metrics,
+        })
+    }
+
+    /// Returns the status with which a request is denied, or `None` if its user may read.
+    pub(crate) async fn refusal(&self, headers: &HeaderMap) -> Option<StatusCode> {
+        let outcome = match Credentials::from_headers(headers) {
+            None => LoginOutcome::Refused,
+            Some(credentials) => self.check(credentials).await,
+        };
+        self.metrics.count_login(outcome);
+        match outcome {
+            LoginOutcome::Accepted => None,
+            LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
+            LoginOutcome::Busy => Some(StatusCode::TOO_MANY_REQUESTS),
+        }
+    }
+
+    async fn check(&self, credentials: Credentials) -> LoginOutcome {
+        let users = self.users.current();
+        match credentials {
+            Credentials::Bearer(token) if users.has_token(None, &token) => LoginOutcome::Accepted,
+            Credentials::Bearer(_) => LoginOutcome::Refused,
+            Credentials::Basic { name, password } if users.has_token(Some(&name), &password) => LoginOutcome::Accepted,
+            Credentials::Basic { name, password } => self.verify(users, &name, password).await,
+        }
+    }
+
+    async fn verify(&self, users: Arc<UserList>, name: &str, password: Vec<u8>) -> LoginOutcome {
+        let tag = users.verified.tag(name, &password);
+        if users.verified.contains(&tag) {
+            return LoginOutcome::Accepted;
+        }
+        let candidates = users.passwords(name);
+        let Ok(_place) = self.waiting.try_acquire() else {
+            return LoginOutcome::Busy;
+        };
+        let _worker = self.workers.acquire().await.expect("the semaphore is never closed");
+        // Another request with the same password may have been verified in the meantime.
+        if users.verified.contains(&tag) {
+            return LoginOutcome::Accepted;
+        }
+        let is_right = |hash: &String| bcrypt::verify(&password, hash).unwrap_or(false);
+        let matches = tokio::task::block_in_place(|| candidates.hashes.iter().any(is_right));
+        if matches && candidates.is_known {
+            users.verified.add(tag);
+            LoginOutcome::Accepted
+        } else {
+            LoginOutcome::Refused
+        }
+    }
+}
+
+/// Credentials of a request, not verified yet.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Credentials {
+    /// A name and a password (RFC 7617). The password may be a token.
+    Basic { name: String, password: Vec<u8> },
+    /// A token (RFC 6750, section 2.1).
+    Bearer(Vec<u8>),
+}
+
+impl Credentials {
+    /// Reads the `Authorization` field. Returns `None` without the field, for other schemes and for two fields.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let mut fields = headers.get_all(AUTHORIZATION).iter();
+        let (Some(field), None) = (fields.next(), fields.next()) else {
+            return None;
+        };
+        let (scheme, credentials) = field.to_str().ok()?.split_once(' ')?;
+        let credentials = credentials.trim_matches(' ');
+        if scheme.eq_ignore_ascii_case("Bearer") {
+            return Some(Self::Bearer(credentials.into()));
+        }
+        if !scheme.eq_ignore_ascii_case("Basic") {
+            return None;
+        }
+        let decoded = STANDARD.decode(credentials).ok()?;
+        let colon = decoded.iter().position(|&byte| byte == b':')?;
+        Some(Self::Basic {
+            name: String::from_utf8(decoded[..colon].to_vec()).ok()?,
+            password: decoded[colon + 1..].to_vec(),
+        })
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Basic { .. } => "Basic(<redacted>)",
+            Self::Bearer(_) => "Bearer(<redacted>)",
+        })
+    }
+}
+
+/// Largest number of remembered logins. bcrypt reads 72 bytes only, so one password has endless spellings.
+const LOGINS_MAX: usize = 1024;
+
+/// Logins whose password was verified, so that bcrypt need not run for every request.
+///
+/// It stores HMACs under a random key that lives as long as the user list. They cannot be turned back into passwords
+/// or compared with a list of common ones.
+pub(crate) struct VerifiedLogins {
+    key: Key,
+    tags: Mutex<HashSet<[u8; 32]>>,
+}
+
+impl Default for VerifiedLogins {
+    fn default() -> Self {
+        let key = Key::generate(HMAC_SHA256, &SystemRandom::new());
+        Self {
+            key: key.expect("the system has random numbers"),
+            tags: Mutex::default(),
+        }
+    }
+}
+
+impl VerifiedLogins {
+    /// Returns the tag of a name and a password.
+    pub(crate) fn tag(&self, name: &str, password: &[u8]) -> [u8; 32] {
+        // A name contains no colon (RFC 7617, section 2), so no two logins have the same text.
+        let tag = sign(&self.key, &[name.as_bytes(), b":", password].concat());
+        tag.as_ref().try_into().expect("an HMAC-SHA-256 has 32 bytes")
+    }
+
+    pub(crate) fn contains(&self, tag: &[u8; 32]) -> bool {
+        self.tags.lock().unwrap_or_else(PoisonError::into_inner).contains(tag)
+    }
+
+    pub(crate) fn add(&self, tag: [u8; 32]) {
+        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        if tags.len() >= LOGINS_MAX {
+            tags.clear();
+        }
+        tags.insert(tag);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use http::{HeaderValue, header::AUTHORIZATION};
+    use model::Sha256;
+
+    fn basic(name: &str, password: &str) -> HeaderMap {
+        field(&format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))))
+    }
+
+    fn field(value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, value.parse().unwrap());
+        headers
+    }
+
+    fn authenticator(cost: u32) -> (tempfile::TempDir, Authenticator) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("users");
+        let hash = bcrypt::hash("pass", cost).unwrap();
+        let text = format!("alice:{hash}\nrobot:sha256:{}\n", Sha256::of(b"token"));
+        std::fs::write(&path, text).unwrap();
+        let authenticator = Authenticator::new(path, ServerMetrics::default()).unwrap();
+        (folder, authenticator)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn authenticator_accepts_only_right_credentials() {
+        let (_folder, authenticator) = authenticator(4);
+        for (headers, accepted) in [
+            (basic("alice", "pass"), true),
+            (basic("alice", "pass"), true),
+            (basic("robot", "token"), true),
+            (field("Bearer token"), true),
+            (basic("alice", "token"), false),
+            (basic("alice", "wrong"), false),
+            (basic("unknown", "pass"), false),
+            (basic("robot", "pass"), false),
+            (field("Bearer pass"), false),
+            (HeaderMap::new(), false),
+        ] {
+            let refusal = authenticator.refusal(&headers).await;
+            assert_eq!(refusal.is_none(), accepted, "{refusal:?}");
+            assert!(matches!(refusal, None | Some(StatusCode::UNAUTHORIZED)), "{refusal:?}");
+        }
+    }
+
+    /// A flood of wrong passwords neither grows a queue nor locks out users who were verified before.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn authenticator_flood_is_answered_busy() {
+        let (_folder, authenticator) = authenticator(8);
+        let authenticator = Arc::new(authenticator);
+        assert!(authenticator.refusal(&basic("alice", "pass")).await.is_none());
+        let flood: Vec<_> = (0..500)
+            .map(|number| {
+                let authenticator = Arc::clone(&authenticator);
+                tokio::spawn(async move { authenticator.refusal(&basic("alice", &number.to_string())).await })
+            })
+            .collect();
+        assert!(authenticator.refusal(&basic("alice", "pass")).await.is_none());
+        assert!(authenticator.refusal(&field("Bearer token")).await.is_none());
+        let mut busy = 0;
+        for attempt in flood {
+            let refusal = attempt.await.unwrap();
+            assert!(refusal.is_some());
+            busy += usize::from(matches!(refusal, Some(StatusCode::TOO_MANY_REQUESTS)));
+        }
+        assert!(busy > 100, "{busy} of 500 were answered without verification");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn authenticator_removed_user_is_denied() {
+        let (folder, authenticator) = authenticator(4);
+        assert!(authenticator.refusal(&basic("alice", "pass")).await.is_none());
+        let text = format!("robot:sha256:{}\n", Sha256::of(b"token"));
+        std::fs::write(folder.path().join("users"), text).unwrap();
+        authenticator.users.check();
+        assert!(matches!(
+            authenticator.refusal(&basic("alice", "pass")).await,
+            Some(StatusCode::UNAUTHORIZED)
+        ));
+        assert!(authenticator.refusal(&field("Bearer token")).await.is_none());
+    }
+
+    fn read(fields: &[&str]) -> Option<Credentials> {
+        let mut headers = HeaderMap::new();
+        for field in fields {
+            headers.append(AUTHORIZATION, HeaderValue::from_str(field).unwrap());
+        }
+        Credentials::from_headers(&headers)
+    }
+
+    fn credentials(name: &str, password: &str) -> Option<Credentials> {
+        Some(Credentials::Basic {
+            name: name.to_owned(),
+            password: password.into(),
+        })
+    }
+
+    #[test]
+    fn credentials_of_both_schemes_are_read() {
+        // The example of RFC 7617, section 2.
+        assert_eq!(
+            read(&["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="]),
+            credentials("Aladdin", "open sesame")
+        );
+        assert_eq!(read(&["basic OjE6Mg=="]), credentials("", "1:2"));
+        assert_eq!(read(&["BEARER  abc "]), Some(Credentials::Bearer(b"abc".to_vec())));
+    }
+
+    #[test]
+    fn credentials_of_other_forms_are_none() {
+        for fields in [
+            &[][..],
+            &[""],
+            &["Basic"],
+            &["Basic !!!"],
+            &["Basic bm9jb2xvbg=="],
+            &["Digest username=a"],
+            &["Bearer a", "Bearer a"],
+        ] {
+            assert_eq!(read(fields), None, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_never_printed() {
+        for field in ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Bearer open"] {
+            let debug = format!("{:?}", read(&[field]));
+            assert!(!debug.contains("open") && !debug.contains("Aladdin"), "{debug}");
+        }
+    }
+
+    #[test]
+    fn verified_logins_are_bounded_and_exact() {
+        let verified = VerifiedLogins::default();
+        let tag = verified.tag("alice", b"pass");
+        assert!(!verified.contains(&tag));
+        verified.add(tag);
+        assert!(verified.contains(&verified.tag("alice", b"pass")));
+        assert!(!verified.contains(&verified.tag("alice", b"other")));
+        assert!(!verified.contains(&VerifiedLogins::default().tag("alice", b"pass")));
+        for number in 0..3000_u32 {
+            verified.add(verified.tag("alice", &number.to_be_bytes()));
+        }
+        assert!(verified.tags.lock().unwrap().len() <= LOGINS_MAX);
+    }
+}

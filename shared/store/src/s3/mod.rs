@@ -13,5 +13,4 @@ mod write;
 
 pub use sdk::{sdk_config, sdk_config_of_environment};
 pub use settings::{OpenError, S3Settings};
-pub use store::S3Reader;
-pub use store::S3Store;
+pub use store::{S3Reader, S3Store};

@@ -1,19 +1,24 @@
 #![doc = include_str!("README.md")]
 
 mod certificate;
-mod file;
 mod message;
 
 use std::{
+    io::Read,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use pgp::packet::{Packet, PacketParser};
+use pgp::{
+    armor::Dearmor,
+    composed::{Deserializable, SignedPublicKey},
+    packet::{Packet, PacketParser},
+};
 
-use crate::policy::{Keyring, OpenPgpBackend, OpenPgpError, SignedMessage};
-
-use certificate::Certificate;
+use crate::{
+    openpgp::certificate::Certificate,
+    policy::{Keyring, OpenPgpBackend, OpenPgpError, SignedMessage},
+};
 
 /// Implementation of OpenPGP with the library rPGP.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +38,7 @@ impl CertificateRing {
     fn read(files: &[impl AsRef<[u8]>]) -> Result<Self, OpenPgpError> {
         let mut certificates = Vec::new();
         for file in files {
-            certificates.extend(file::certificates(file.as_ref())?);
+            certificates.extend(certificates_of(file.as_ref())?);
         }
         Ok(Self(certificates))
     }
@@ -90,3 +95,84 @@ pub(crate) fn is_unknown(why: &pgp::errors::Error) -> bool {
 
 #[cfg(test)]
 mod tests;
+
+/// Start of any armour (RFC 9580, section 6.2).
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END PGP PUBLIC KEY BLOCK-----";
+const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
+
+/// Maximum number of packets in a key file. A key with many names, subkeys and foreign signatures has some hundred.
+const MOST_PACKETS: usize = 10_000;
+
+/// Returns the certificates of a file that can sign. Others are skipped as long as one can, because files of vendors hold
+/// keys of many kinds and ages.
+fn certificates_of(file: &[u8]) -> Result<Vec<Certificate>, OpenPgpError> {
+    let mut found = Vec::new();
+    let mut unfit = error("the file holds no OpenPGP public key");
+    for block in blocks(file)? {
+        for key in keys(&block)? {
+            match Certificate::new(&key) {
+                Ok(certificate) => found.push(certificate),
+                Err(why) => unfit = why,
+            }
+        }
+    }
+    match found.is_empty() {
+        true => Err(unfit),
+        false => Ok(found),
+    }
+}
+
+/// Returns the blocks of a file: one if it is binary, several if it is armoured. Armoured blocks may have text around them,
+/// as key files for rpm have.
+fn blocks(file: &[u8]) -> Result<Vec<Vec<u8>>, OpenPgpError> {
+    // RFC 9580, section 4.2: every packet starts with a set bit, which no text does.
+    if file.first().is_some_and(|first| first & 0x80 != 0) {
+        return Ok(vec![file.to_vec()]);
+    }
+    let text = String::from_utf8_lossy(file);
+    let sections = text.match_indices(BEGIN).map(|(at, _)| &text[at..]);
+    sections.map(block).collect()
+}
+
+fn block(section: &str) -> Result<Vec<u8>, OpenPgpError> {
+    let end = section.find(END).filter(|_| section.starts_with(KEY_BLOCK));
+    let end = end.ok_or_else(|| error("the file holds something else than whole OpenPGP public keys"))?;
+    let mut bytes = Vec::new();
+    let armour = &section.as_bytes()[..end + END.len()];
+    let read = Dearmor::new(armour).read_to_end(&mut bytes);
+    read.map_err(|why| error(format!("the armour of an OpenPGP key is broken: {why}")))?;
+    Ok(bytes)
+}
+
+fn keys(block: &[u8]) -> Result<Vec<SignedPublicKey>, OpenPgpError> {
+    let broken = |why: pgp::errors::Error| error(format!("an OpenPGP key cannot be read: {why}"));
+    let known = packets(block, MOST_PACKETS)?;
+    let known = known
+        .into_iter()
+        .filter(|packet| !packet.as_ref().is_err_and(is_unknown));
+    let known = known.collect::<Result<Vec<Packet>, _>>().map_err(broken)?;
+    if let Some(other) = known.iter().find(|packet| !belongs_to_a_key(packet)) {
+        let tag = pgp::packet::PacketTrait::packet_header(other).tag();
+        return Err(error(format!("{tag:?} is no part of an OpenPGP public key")));
+    }
+    SignedPublicKey::from_packets(known.into_iter().map(Ok).collect::<Vec<_>>().into_iter().peekable())
+        .collect::<Result<_, _>>()
+        .map_err(broken)
+}
+
+/// Returns true if the packet may be part of a public key (RFC 9580, section 10.1). The library skips all others, which would
+/// hide a mistake in the file.
+const fn belongs_to_a_key(packet: &Packet) -> bool {
+    matches!(
+        packet,
+        Packet::PublicKey(_)
+            | Packet::PublicSubkey(_)
+            | Packet::UserId(_)
+            | Packet::UserAttribute(_)
+            | Packet::Signature(_)
+            | Packet::Trust(_)
+            | Packet::Marker(_)
+            | Packet::Padding(_)
+    )
+}

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::policy::{
     IdentityRule, ImageName, Keyring, OpenPgpBackend, OpenPgpError, Policy,
-    object::{JsonObject, object, read},
+    payload::{JsonObject, object, read},
     requirement::Requirement,
 };
 

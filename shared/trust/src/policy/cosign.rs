@@ -8,8 +8,7 @@ use serde::Deserialize;
 
 use crate::policy::{
     CosignSignature, IdentityRule, SignatureError, Subject,
-    object::{JsonObject, read},
-    payload,
+    payload::{self, JsonObject, read},
 };
 use crate::{PublicKey, pae};
 

@@ -3,8 +3,6 @@
 mod containers;
 mod cosign;
 mod identity;
-mod name;
-mod object;
 mod payload;
 mod requirement;
 
@@ -16,8 +14,7 @@ use crate::PublicKey;
 use requirement::Requirement;
 
 pub use containers::{KeySources, PolicyError};
-pub use identity::IdentityRule;
-pub use name::ImageName;
+pub use identity::{IdentityRule, ImageName};
 pub use requirement::{SignatureError, VerifyError};
 
 /// Requirements on the signatures of one image.

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogImage, Previous, Sha256};
 use reader::{PublishedState, ReaderError};
 
-use crate::app::App;
+use crate::router::App;
 
 /// Time for which the list of earlier images is used before it is read again: as long as caches may keep a pointer.
 const LIST_FRESHNESS: Duration = Duration::from_secs(60);

@@ -3,7 +3,6 @@
 
 mod images;
 mod names;
-mod page;
 
 use std::borrow::Cow;
 
@@ -13,10 +12,10 @@ use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Sha256};
 use reader::{PublishedState, ReaderError};
 use serde::Serialize;
 
-use self::page::Page;
+use self::names::Page;
 pub(crate) use self::{images::EarlierImages, names::unmatched};
 use super::RouteCall;
-use crate::{app::App, error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag};
+use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, router::App};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 const FILTERS_APPLIED: HeaderName = HeaderName::from_static("oci-filters-applied");

@@ -1,5 +1,6 @@
 //! Names of repositories and digests, which have grammars of their own.
 
+use http::HeaderValue;
 use model::{CatalogName, Sha256};
 use reader::ReaderError;
 
@@ -70,11 +71,56 @@ pub(super) fn digest(text: &str) -> Result<Option<Sha256>, ApiError> {
     if well_formed { Ok(None) } else { Err(malformed()) }
 }
 
+/// A page of a sorted list (OCI distribution specification, "Listing Tags").
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Page {
+    /// Maximum number of results; all of them by default.
+    n: Option<usize>,
+    /// Result after which the page starts; empty for the first page.
+    last: String,
+}
+
+impl Page {
+    /// Reads the query component of a URL. Unknown parameters are ignored, as other registries do.
+    pub(super) fn parse(query: &str) -> Result<Self, ApiError> {
+        let mut page = Self::default();
+        for pair in query.split('&') {
+            match pair.split_once('=') {
+                Some(("n", n)) => page.n = Some(number(&decode(n))?),
+                Some(("last", last)) => page.last = decode(last).into_owned(),
+                _ => {}
+            }
+        }
+        Ok(page)
+    }
+
+    /// Returns the page of the sorted `names`, and true if more follow.
+    pub(super) fn cut(&self, names: impl Iterator<Item = String>) -> (Vec<String>, bool) {
+        let mut rest = names.skip_while(|name| *name <= self.last);
+        let page = rest.by_ref().take(self.n.unwrap_or(usize::MAX)).collect();
+        (page, self.n.is_some() && rest.next().is_some())
+    }
+
+    /// Returns the `Link` field (RFC 8288) to the page after `last`. An empty page has none: it would lead to itself.
+    pub(super) fn next(&self, path: &str, last: Option<&String>) -> Option<HeaderValue> {
+        let (n, last) = (self.n?, last?);
+        let link = format!("<{path}?n={n}&last={last}>; rel=\"next\"");
+        Some(HeaderValue::try_from(link).expect("names and tags are visible ASCII"))
+    }
+}
+
+/// Parses a number of results. A number above the range of integers means all.
+fn number(text: &str) -> Result<usize, ApiError> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ApiError::Page(text.to_owned()));
+    }
+    Ok(text.parse().unwrap_or(usize::MAX))
+}
+
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
+    use rstest::rstest;
 
     #[rstest]
     #[case("ns/demo/tags/list")]
@@ -131,5 +177,42 @@ mod tests {
         fn unmatched_never_panics(path in "\\PC{0,20}/(blobs|manifests|tags|referrers|uploads)/\\PC{0,20}") {
             let _ = unmatched(&path);
         }
+    }
+
+    fn cut(query: &str) -> (String, bool) {
+        let names = ["a", "b", "c", "d"].map(str::to_owned);
+        let (page, more) = Page::parse(query).unwrap().cut(names.into_iter());
+        (page.concat(), more)
+    }
+
+    #[rstest]
+    #[case::all("", "abcd", false)]
+    #[case::some("n=2", "ab", true)]
+    #[case::the_next("n=2&last=b", "cd", false)]
+    #[case::behind_what_is_gone("last=bb", "cd", false)]
+    #[case::behind_the_end("n=1&last=x", "", false)]
+    #[case::exactly_all("n=4", "abcd", false)]
+    #[case::none("n=0", "", true)]
+    #[case::huge("n=99999999999999999999999999", "abcd", false)]
+    #[case::unknown("a=b&n&&last=c", "d", false)]
+    fn cut_returns(#[case] query: &str, #[case] page: &str, #[case] more: bool) {
+        assert_eq!(cut(query), (page.to_owned(), more));
+    }
+
+    #[rstest]
+    #[case("n=")]
+    #[case("n=-1")]
+    #[case("n=1e3")]
+    #[case("n=%31x")]
+    fn parse_refuses_other_numbers(#[case] query: &str) {
+        assert!(matches!(Page::parse(query), Err(ApiError::Page(_))));
+    }
+
+    #[test]
+    fn next_links_to_the_page_after_the_last_result() {
+        let page = Page::parse("n=2").unwrap();
+        let link = page.next("/v2/_catalog", Some(&"b".to_owned())).unwrap();
+        assert_eq!(link, "</v2/_catalog?n=2&last=b>; rel=\"next\"");
+        assert_eq!(page.next("/v2/_catalog", None), None);
     }
 }

@@ -1,5 +1,8 @@
 use std::{env, io, os::unix::process::CommandExt, process::Command};
 
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
 /// Variable from which glibc reads the number of its arenas, at the start of a process only.
 const VARIABLE: &str = "MALLOC_ARENA_MAX";
 /// Number of arenas. With glibc's default of eight for each core, each thread leaves freed memory behind in another one: after
@@ -32,4 +35,26 @@ pub fn limit_arenas() -> io::Result<()> {
         again.env(PAGES_VARIABLE, PAGES);
     }
     Err(again.args(arguments).env(VARIABLE, ARENAS).exec())
+}
+
+/// Returns a token that the first SIGTERM or SIGINT cancels. A second signal ends the program at once.
+///
+/// # Errors
+/// If the handlers cannot be installed.
+pub fn stop_on_signals() -> io::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let cancel = stop.clone();
+    tokio::spawn(async move {
+        for first in [true, false] {
+            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+            if !first {
+                // The user does not want to wait for running answers.
+                std::process::exit(1);
+            }
+            tracing::info!("stopping after a signal");
+            cancel.cancel();
+        }
+    });
+    Ok(stop)
 }

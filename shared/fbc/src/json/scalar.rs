@@ -1,7 +1,11 @@
-use crate::canon::memory::Text;
-use crate::canon::text::{escape, escape_one, plain_run};
-
-use super::JsonError;
+use crate::{
+    canon::{
+        memory::Text,
+        text::{escape, escape_one, float, plain_run},
+    },
+    error::{FbcErrorKind, excerpt},
+    json::JsonError,
+};
 
 /// Returns the end of the characters from `at` on that can be copied as they are.
 #[inline]
@@ -10,7 +14,7 @@ pub(super) fn plain_end(text: &str, at: usize) -> usize {
 }
 
 /// Copies the string whose first character is at `at` in canonical form and returns its end.
-pub(super) fn copy(text: &str, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
+pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
     let bytes = text.as_bytes();
     out.push(b'"');
     loop {
@@ -103,4 +107,46 @@ fn hex(text: &str, at: usize) -> Result<u32, JsonError> {
             digit.map(|digit| value * 16 + digit)
         })
         .ok_or_else(|| JsonError::new(at, "an invalid \\u escape"))
+}
+
+/// Copies the number at `at` in canonical form and returns its end.
+pub(super) fn copy_number(text: &str, at: usize, out: &mut Text) -> Result<usize, JsonError> {
+    let bytes = text.as_bytes();
+    let mut end = at + usize::from(bytes[at] == b'-');
+    end = match bytes.get(end) {
+        Some(b'0') => end + 1,
+        _ => digits(bytes, end)?,
+    };
+    let integer = end;
+    if bytes.get(end) == Some(&b'.') {
+        end = digits(bytes, end + 1)?;
+    }
+    if let Some(b'e' | b'E') = bytes.get(end) {
+        end += 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        end = digits(bytes, end)?;
+    }
+    let number = &text[at..end];
+    // An integer keeps all its digits. catalogd rounds integers beyond 2^53, see the list of deviations.
+    if end == integer {
+        out.extend_from_slice(number.as_bytes());
+        return Ok(end);
+    }
+    match number.parse() {
+        Ok(value) if f64::is_finite(value) => float(value, out),
+        _ => {
+            let kind = FbcErrorKind::NumberRange(excerpt(number));
+            return Err(JsonError { at, kind });
+        }
+    }
+    Ok(end)
+}
+
+/// Returns the end of the digits at `at`. Fails if there is none.
+fn digits(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match count {
+        0 if at == bytes.len() => Err(JsonError::end(at)),
+        0 => Err(JsonError::new(at, "a digit is expected")),
+        _ => Ok(at + count),
+    }
 }

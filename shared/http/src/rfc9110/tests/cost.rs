@@ -12,7 +12,7 @@ use http::{
 };
 use model::{Encoding, Sha256};
 
-use super::{Modified, Precondition, Ranges, Tag, Validators, evaluate, negotiate, parse_ranges};
+use crate::rfc9110::{Modified, Precondition, Ranges, Tag, Validators, evaluate, negotiate, parse_ranges};
 
 /// Maximum size of a field in bytes.
 const MOST: usize = 32 << 10;

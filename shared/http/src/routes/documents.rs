@@ -1,10 +1,9 @@
 //! The mutable documents of the store, as they are stored, and the content hash.
 
-use model::{CachePolicy, Key};
+use model::{CachePolicy, Key, Kind, ObjectDigest, ObjectKey};
 use reader::ReaderError;
 
-use super::RouteCall;
-use crate::{error::ApiError, payload::Payload, respond::Representation};
+use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, routes::RouteCall};
 
 pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
@@ -36,5 +35,27 @@ pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, 
     Ok(Representation {
         modified: Some(head.modified.clone()),
         ..Representation::text(head.hash_line.clone(), head.hash_tag.clone(), CachePolicy::Pointer)
+    })
+}
+
+/// Returns the key of a path; `None` if no object is served there. No client reads the lists of the garbage collector.
+pub(super) fn served_key(path: &str) -> Option<ObjectKey> {
+    match Key::parse(path.strip_prefix('/')?)? {
+        Key::Object(kind, sha256) if kind != Kind::Garbage => Some(ObjectKey { kind, sha256 }),
+        _ => None,
+    }
+}
+
+pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let ObjectKey { kind, sha256 } = served_key(call.path).ok_or(ApiError::UnknownPath)?;
+    let size = call.app.catalogs.size(kind, sha256).await?;
+    let size = size.ok_or(ApiError::UnknownObject)?;
+    let key = Key::Object(kind, sha256);
+    Ok(Representation {
+        tag: Tag::of_stored(sha256),
+        content_type: key.content_type(),
+        encoding: kind.encoding(),
+        payload: Payload::Object(ObjectDigest { sha256, size }.with_kind(kind)),
+        ..Representation::empty_document(key.cache_policy())
     })
 }
