@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Instant};
 
-use model::{CatalogName, Current, Kind, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
+use model::{CatalogName, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
 use store::{Store, read_stored};
 use tracing::Instrument;
 use trust::Signer;
@@ -102,155 +102,128 @@ pub enum RollbackError {
 pub async fn rollback(store: &Arc<dyn Store>, catalog: &CatalogName, options: &RollbackOptions) -> Report {
     let started = Instant::now();
     let mut report = Report::new(catalog.clone());
-    let rollback = Rollback {
-        store,
-        catalog,
-        options,
-    };
     let span = tracing::info_span!("rollback", %catalog);
-    let ended = rollback.run(&mut report).instrument(span).await;
+    let ended = until_won(store, options, &mut report).instrument(span).await;
     report.end(ended, started.elapsed());
     log(&report);
     report
 }
 
-struct Rollback<'a> {
-    store: &'a Arc<dyn Store>,
-    catalog: &'a CatalogName,
-    options: &'a RollbackOptions,
-}
-
-impl Rollback<'_> {
-    async fn run(&self, report: &mut Report) -> Result<Outcome, PollError> {
-        let mut retries = RaceRetries::new(&self.options.env, ATTEMPTS, self.catalog);
-        loop {
-            match self.attempt(report).await {
-                Err(error) if error.is_race() => {
-                    if !retries.retry(&error).await {
-                        return Err(PollError::Contended { attempts: ATTEMPTS });
-                    }
-                }
-                done => return done,
-            }
+async fn until_won(
+    store: &Arc<dyn Store>,
+    options: &RollbackOptions,
+    report: &mut Report,
+) -> Result<Outcome, PollError> {
+    let catalog = report.catalog.clone();
+    let mut retries = RaceRetries::new(&options.env, ATTEMPTS, &catalog);
+    loop {
+        match attempt(store, options, report).await {
+            Err(error) if retries.retry(&error).await => {}
+            Err(error) if error.is_race() => return Err(PollError::Contended { attempts: ATTEMPTS }),
+            done => return done,
         }
-    }
-
-    async fn attempt(&self, report: &mut Report) -> Result<Outcome, PollError> {
-        let transaction = self.begin().await?;
-        let found = transaction.current()?;
-        let current = found.ok_or_else(|| RollbackError::NoCatalog(self.catalog.clone()))?;
-        if transaction.base().is_none() {
-            return Err(RollbackError::Untrusted.into());
-        }
-        report.digest = Some(current.source.revision.clone());
-        report.describe(Some(current));
-        let content_hash = self.options.target.find(current)?;
-        if content_hash == current.content_hash {
-            return Ok(Outcome::Unchanged);
-        }
-        let (snapshot, object) = self.snapshot(&transaction, current, content_hash).await?;
-        let verified = self.verified(current, content_hash)?;
-        report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
-        let publication = Publication {
-            snapshot: object.digest,
-            // The source keeps its last revision. With the revision of the old content the next poll would see a
-            // change, and undo the rollback.
-            source: current.source.clone(),
-            render_version: current.render_version,
-            // The commit dates it.
-            published_at: current.published_at,
-            rolled_back: Some(RolledBack { verified }),
-            availability: current.availability,
-        };
-        let next = Current::publish(Some(current), &snapshot, publication);
-        let (published, _) = transaction.commit(next).await?;
-        report.describe(Some(&published));
-        Ok(Outcome::Published)
-    }
-
-    async fn begin(&self) -> Result<Transaction, PublishError> {
-        let options = TransactionOptions {
-            signer: self.options.signer.clone(),
-            env: self.options.env.clone(),
-            ..TransactionOptions::default()
-        };
-        Transaction::begin(self.store.clone(), self.catalog, options).await
-    }
-
-    /// Reads the newest stored Snapshot of the content, and looks at all objects that it names. They are claimed before:
-    /// only a history names them, so collection may have condemned them.
-    async fn snapshot(
-        &self,
-        transaction: &Transaction,
-        current: &Current,
-        content_hash: Sha256,
-    ) -> Result<(Snapshot, ObjectRef), PollError> {
-        for object in current.snapshots_of(content_hash) {
-            transaction.claim([object]).await?;
-            let snapshot = match read_stored::<Snapshot>(&**self.store, &object.digest).await {
-                Ok(snapshot) => snapshot,
-                // The content may have been published several times. Another Snapshot of it, by another compressor, may
-                // still be stored.
-                Err(error) if error.is_not_found() => continue,
-                Err(error) => return Err(unusable(content_hash, &object, error)),
-            };
-            transaction
-                .claim(snapshot.objects().into_iter().map(|entry| entry.object))
-                .await?;
-            // Sizes only: hashing every object would read the whole catalog. `verify` does that.
-            self.check(&snapshot).await?;
-            return Ok((snapshot, object));
-        }
-        Err(RollbackError::Gone(content_hash).into())
-    }
-
-    /// Returns the verification of the content, which must be under the policy that is now asked of the source. Of several
-    /// publications of the content, one that fits counts, else the newest.
-    fn verified(&self, current: &Current, content_hash: Sha256) -> Result<Option<Verified>, RollbackError> {
-        let asked = current.source.verified.as_ref().map(|verified| verified.policy);
-        let same = current
-            .previous
-            .iter()
-            .filter(|previous| previous.content_hash == content_hash);
-        let known: Vec<_> = same.filter_map(|previous| previous.verified.as_ref()).collect();
-        let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
-        let found = fitting.or(known.first()).map(|verified| (*verified).clone());
-        if asked.is_none() || fitting.is_some() || self.options.unverified {
-            return Ok(found);
-        }
-        let how = match found {
-            Some(_) => "was verified under another policy",
-            None => "was not verified when it was published, as far as is known",
-        };
-        Err(RollbackError::Unverified { content_hash, how })
-    }
-
-    async fn check(&self, snapshot: &Snapshot) -> Result<(), PollError> {
-        let found = find_unservable(&**self.store, snapshot).await?;
-        let Some(first) = found.first() else {
-            return Ok(());
-        };
-        Err(RollbackError::Incomplete {
-            content_hash: snapshot.content_hash,
-            count: found.len(),
-            first: first.to_string(),
-        }
-        .into())
     }
 }
 
-/// A damaged Snapshot of an earlier publication cannot be written again, so it is not worth another attempt.
-fn unusable(content_hash: Sha256, object: &ObjectRef, error: store::ObjectError) -> PollError {
-    debug_assert_eq!(object.kind, Kind::Snapshot);
-    if !error.is_damage() {
-        return PublishError::from(error).into();
+async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut Report) -> Result<Outcome, PollError> {
+    let publishing = TransactionOptions {
+        signer: options.signer.clone(),
+        env: options.env.clone(),
+        ..TransactionOptions::default()
+    };
+    let transaction = Transaction::begin(store.clone(), &report.catalog, publishing).await?;
+    let found = transaction.current()?;
+    let current = found.ok_or_else(|| RollbackError::NoCatalog(report.catalog.clone()))?;
+    if transaction.base().is_none() {
+        return Err(RollbackError::Untrusted.into());
     }
-    RollbackError::Incomplete {
+    report.digest = Some(current.source.revision.clone());
+    report.describe(Some(current));
+    let content_hash = options.target.find(current)?;
+    if content_hash == current.content_hash {
+        return Ok(Outcome::Unchanged);
+    }
+    let (snapshot, object) = stored_snapshot(&**store, &transaction, current, content_hash).await?;
+    let verified = verification(options, current, content_hash)?;
+    report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
+    let publication = Publication {
+        snapshot: object.digest,
+        // The source keeps its last revision. With the revision of the old content the next poll would see a change, and undo
+        // the rollback.
+        source: current.source.clone(),
+        render_version: current.render_version,
+        // The commit dates it.
+        published_at: current.published_at,
+        rolled_back: Some(RolledBack { verified }),
+        availability: current.availability,
+    };
+    let next = Current::publish(Some(current), &snapshot, publication);
+    let (published, _) = transaction.commit(next).await?;
+    report.describe(Some(&published));
+    Ok(Outcome::Published)
+}
+
+/// Reads the newest stored Snapshot of the content, and looks at all objects that it names. They are claimed before: only a
+/// history names them, so collection may have condemned them.
+async fn stored_snapshot(
+    store: &dyn Store,
+    transaction: &Transaction,
+    current: &Current,
+    content_hash: Sha256,
+) -> Result<(Snapshot, ObjectRef), PollError> {
+    for object in current.snapshots_of(content_hash) {
+        transaction.claim([object]).await?;
+        let snapshot = match read_stored::<Snapshot>(store, &object.digest).await {
+            Ok(snapshot) => snapshot,
+            // The content may have been published several times. Another Snapshot of it, by another compressor, may still be
+            // stored.
+            Err(error) if error.is_not_found() => continue,
+            Err(error) if error.is_damage() => return Err(incomplete(content_hash, 1, model::text::chain(&error))),
+            Err(error) => return Err(PublishError::from(error).into()),
+        };
+        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+        transaction.claim(objects).await?;
+        // Sizes only: hashing every object would read the whole catalog. `verify` does that.
+        let found = find_unservable(store, &snapshot).await?;
+        return match found.first() {
+            Some(first) => Err(incomplete(content_hash, found.len(), first.to_string())),
+            None => Ok((snapshot, object)),
+        };
+    }
+    Err(RollbackError::Gone(content_hash).into())
+}
+
+/// Returns the error for content with damaged objects. They cannot be written again, so it is not worth another attempt.
+fn incomplete(content_hash: Sha256, count: usize, first: String) -> PollError {
+    let error = RollbackError::Incomplete {
         content_hash,
-        count: 1,
-        first: model::text::chain(&error),
+        count,
+        first,
+    };
+    error.into()
+}
+
+/// Returns the verification of the content, which must be under the policy that is now asked of the source. Of several publications
+/// of the content, one that fits counts, else the newest.
+fn verification(
+    options: &RollbackOptions,
+    current: &Current,
+    content_hash: Sha256,
+) -> Result<Option<Verified>, RollbackError> {
+    let asked = current.source.verified.as_ref().map(|verified| verified.policy);
+    let earlier = current.previous.iter();
+    let same = earlier.filter(|previous| previous.content_hash == content_hash);
+    let known: Vec<_> = same.filter_map(|previous| previous.verified.as_ref()).collect();
+    let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
+    let found = fitting.or(known.first()).map(|verified| (*verified).clone());
+    if asked.is_none() || fitting.is_some() || options.unverified {
+        return Ok(found);
     }
-    .into()
+    let how = match found {
+        Some(_) => "was verified under another policy",
+        None => "was not verified when it was published, as far as is known",
+    };
+    Err(RollbackError::Unverified { content_hash, how })
 }
 
 impl RollbackTarget {
