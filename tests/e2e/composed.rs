@@ -341,8 +341,7 @@ async fn schedule_polls_a_composition_when_its_input_was_published() {
     let mirror = Arc::new(site.second_mirror());
     let stop = CancellationToken::new();
     let (to, mut reports) = tokio::sync::mpsc::unbounded_channel();
-    let schedule = Schedule::new(mirror, vec![hourly(&selection()), often]);
-    let schedule = schedule.after_each(move |report| {
+    let schedule = Schedule::new(mirror, vec![hourly(&selection()), often], move |report| {
         let published = report.outcome == Outcome::Published;
         to.send((report.catalog.to_string(), published)).unwrap();
     });

@@ -4,14 +4,13 @@ mod catalogs;
 mod env;
 mod load;
 mod poll;
-mod remove;
 mod report;
 mod rollback;
 mod stats;
 mod status;
 mod transaction;
 
-pub use catalogs::{add_name, catalog_names, is_listed};
+pub use catalogs::{add_name, catalog_names, followers, is_listed, remove};
 pub use env::{Env, jittered};
 pub use load::{ShardError, load_verified, open_verified};
 pub use poll::{
@@ -20,7 +19,6 @@ pub use poll::{
     PollTimes, ProgressCounts, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode,
     ValidationModeError, due,
 };
-pub use remove::{followers, remove};
 pub use report::{ChangedPackages, Report};
 pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
 pub use stats::ObjectStats;

@@ -238,9 +238,8 @@ impl Poller {
         let settings = notify::NotifierSettings::patient();
         let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events));
         let after = notifier.clone();
-        let schedule = Schedule::new(mirror, config.catalogs.clone());
         Ok(Self {
-            schedule: schedule.after_each(move |report| {
+            schedule: Schedule::new(mirror, config.catalogs.clone(), move |report| {
                 first_polls.end(&report.catalog);
                 after.spawn_after(report);
             }),

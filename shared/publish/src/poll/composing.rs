@@ -11,11 +11,9 @@ use store::{Store, read_stored};
 
 use super::{
     catalog_source::{ComposedSource, InputPlace},
-    copies::ImageCopies,
     facts::NewContent,
     inputs::{InputCatalog, render_composition},
-    pull::{PullWork, pull},
-    stored_shards::PublishedShards,
+    pull::{ImageCopies, PublishedShards, PullWork, pull},
 };
 use crate::{Catalog, Mirror, PollError, PublishError, Report, Transaction, status::read_status, transaction::Pointer};
 

@@ -1,60 +1,48 @@
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use model::{CatalogName, Outcome, ValidationCounts};
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 use render::MemoryBudget;
 use source::DownloadSpace;
 
-use crate::{ObjectStats, PollError, Report};
+use crate::{PollError, Report};
+
+/// Name and value of a label.
+type Label = (&'static str, String);
+
+/// Metric of each catalog.
+type ByCatalog<M> = Family<[Label; 1], M>;
+
+/// Metric of each catalog and of another label.
+type ByCatalogAnd<M> = Family<[Label; 2], M>;
 
 /// Counters of the polls of all catalogs.
 #[derive(Debug, Clone, Default)]
 pub struct PollMetrics {
-    polls: Family<PollLabels, Counter>,
-    last_success: Family<CatalogLabels, Gauge>,
-    bytes_pulled: Family<CatalogLabels, Counter>,
-    bytes_published: Family<CatalogLabels, Counter>,
-    objects_published: Family<CatalogLabels, Counter>,
-    age: Family<CatalogLabels, Gauge>,
-    failed_for_good: Family<CatalogLabels, Gauge>,
-    limits: Family<LimitLabels, Counter>,
-    findings: Family<FindingLabels, Gauge>,
+    polls: ByCatalogAnd<Counter>,
+    last_success: ByCatalog<Gauge>,
+    bytes_pulled: ByCatalog<Counter>,
+    bytes_published: ByCatalog<Counter>,
+    objects_published: ByCatalog<Counter>,
+    age: ByCatalog<Gauge>,
+    failed_for_good: ByCatalog<Gauge>,
+    limits: ByCatalogAnd<Counter>,
+    findings: ByCatalogAnd<Gauge>,
     documents_taken: Gauge,
     documents_capacity: Gauge,
     downloads_taken: Gauge,
     downloads_capacity: Gauge,
     /// The budgets whose use is exported.
     budgets: Arc<OnceLock<(MemoryBudget, DownloadSpace)>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LimitLabels {
-    catalog: String,
-    limit: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FindingLabels {
-    catalog: String,
-    severity: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PollLabels {
-    catalog: String,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CatalogLabels {
-    catalog: String,
 }
 
 impl PollMetrics {
@@ -130,62 +118,39 @@ impl PollMetrics {
     }
 
     pub(crate) fn count(&self, report: &Report) {
-        let published = ObjectStats {
-            objects: report.objects_published,
-            bytes: report.bytes_published,
-        };
-        self.count_outcome(&report.catalog, report.outcome, report.bytes_pulled, published);
-        for limit in report.error.iter().flat_map(PollError::limits) {
-            let labels = LimitLabels {
-                catalog: report.catalog.to_string(),
-                limit,
-            };
-            self.limits.get_or_create(&labels).inc();
-        }
-        let catalog = CatalogLabels {
-            catalog: report.catalog.to_string(),
-        };
-        self.failed_for_good
-            .get_or_create(&catalog)
-            .set(i64::from(report.failed_for_good()));
-    }
-
-    /// Counts a poll, or a copy in its place. `pulled` is in bytes.
-    pub fn count_outcome(&self, name: &CatalogName, outcome: Outcome, pulled: u64, published: ObjectStats) {
-        let catalog = CatalogLabels {
-            catalog: name.to_string(),
-        };
-        for each in Outcome::ALL {
+        let name = report.catalog.as_str();
+        for outcome in Outcome::ALL {
             // All outcomes exist from the first poll on, so that rates need no special cases.
-            let labels = PollLabels {
-                catalog: name.to_string(),
-                outcome: each.as_str(),
-            };
-            self.polls.get_or_create(&labels).inc_by(u64::from(each == outcome));
+            let counter = self.polls.get_or_create(&labels(name, "outcome", outcome.as_str()));
+            counter.inc_by(u64::from(outcome == report.outcome));
         }
-        self.bytes_pulled.get_or_create(&catalog).inc_by(pulled);
-        self.bytes_published.get_or_create(&catalog).inc_by(published.bytes);
-        self.objects_published.get_or_create(&catalog).inc_by(published.objects);
-        self.failed_for_good.get_or_create(&catalog).set(0);
-        if outcome.is_success() {
-            self.last_success.get_or_create(&catalog).set(unix_seconds());
+        for limit in report.error.iter().flat_map(PollError::limits) {
+            self.limits.get_or_create(&labels(name, "limit", limit)).inc();
+        }
+        let label = catalog(name);
+        self.bytes_pulled.get_or_create(&label).inc_by(report.bytes_pulled);
+        self.bytes_published
+            .get_or_create(&label)
+            .inc_by(report.bytes_published);
+        self.objects_published
+            .get_or_create(&label)
+            .inc_by(report.objects_published);
+        let failed_for_good = self.failed_for_good.get_or_create(&label);
+        failed_for_good.set(i64::from(report.failed_for_good()));
+        if report.outcome.is_success() {
+            self.last_success.get_or_create(&label).set(unix_seconds());
         }
     }
 
     /// Sets the numbers of findings of the published content; none for content that was not validated.
     pub(crate) fn set_findings(&self, catalog: &CatalogName, counts: Option<ValidationCounts>) {
-        for (severity, of) in [
-            ("error", (|counts| counts.errors) as fn(ValidationCounts) -> u64),
-            ("warning", |counts| counts.warnings),
-        ] {
-            let labels = FindingLabels {
-                catalog: catalog.to_string(),
-                severity,
-            };
-            match counts {
-                Some(counts) => {
-                    let number = of(counts).try_into().unwrap_or(i64::MAX);
-                    self.findings.get_or_create(&labels).set(number);
+        let errors = counts.map(|counts| counts.errors);
+        let warnings = counts.map(|counts| counts.warnings);
+        for (severity, number) in [("error", errors), ("warning", warnings)] {
+            let labels = labels(catalog.as_str(), "severity", severity);
+            match number {
+                Some(number) => {
+                    self.findings.get_or_create(&labels).set(gauge(number));
                 }
                 None => drop(self.findings.remove(&labels)),
             }
@@ -195,25 +160,80 @@ impl PollMetrics {
     /// Updates the ages, just before the metrics are read.
     pub fn refresh<'a>(&self, catalogs: impl IntoIterator<Item = &'a str>) {
         if let Some((documents, downloads)) = self.budgets.get() {
-            let gauge = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
             self.documents_taken.set(gauge(documents.taken() as u64));
             self.documents_capacity.set(gauge(documents.capacity() as u64));
             self.downloads_taken.set(gauge(downloads.taken()));
             self.downloads_capacity.set(gauge(downloads.capacity()));
         }
         let now = unix_seconds();
-        for catalog in catalogs {
-            let labels = CatalogLabels {
-                catalog: catalog.to_owned(),
-            };
-            if let Some(last) = self.last_success.get(&labels).map(|last| last.get()) {
-                self.age.get_or_create(&labels).set(now - last);
+        for label in catalogs.into_iter().map(catalog) {
+            if let Some(last) = self.last_success.get(&label).map(|last| last.get()) {
+                self.age.get_or_create(&label).set(now - last);
             }
         }
     }
 }
 
+fn catalog(name: &str) -> [Label; 1] {
+    [("catalog", name.to_owned())]
+}
+
+fn labels(catalog: &str, other: &'static str, value: &str) -> [Label; 2] {
+    [("catalog", catalog.to_owned()), (other, value.to_owned())]
+}
+
+fn gauge(number: u64) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
 fn unix_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_secs().try_into().unwrap_or(i64::MAX)
+    gauge(since.as_secs())
+}
+
+/// Progress of the polls of a [`crate::Mirror`], for a display.
+#[derive(Debug, Default)]
+pub struct PollProgress {
+    catalogs: AtomicU64,
+    done: AtomicU64,
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// State of a [`PollProgress`] at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgressCounts {
+    /// Number of polls that were started.
+    pub catalogs: u64,
+    /// Number of polls that have ended, failed ones included.
+    pub done: u64,
+    /// Number of FBC files that were read.
+    pub files: u64,
+    /// Total size of these files, in bytes.
+    pub bytes: u64,
+}
+
+impl PollProgress {
+    /// Returns the counts of this moment. They may belong to slightly different moments.
+    pub fn counts(&self) -> ProgressCounts {
+        ProgressCounts {
+            catalogs: self.catalogs.load(Ordering::Relaxed),
+            done: self.done.load(Ordering::Relaxed),
+            files: self.files.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn start(&self) {
+        self.catalogs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn file(&self, bytes: u64) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
 }

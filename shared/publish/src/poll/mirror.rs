@@ -16,11 +16,10 @@ use tracing::Instrument;
 use super::{
     once::{Poll, SourceCheck},
     open_pull::{OpenPull, OwnPulls},
-    stored_check::StoredChecks,
 };
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
-    status::read_status,
+    stats::StoredChecks, status::read_status,
 };
 
 /// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place or a registry.

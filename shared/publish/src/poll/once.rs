@@ -9,18 +9,16 @@ use tokio::time::timeout;
 
 use super::{
     composing::{ResolvedInputs, refused_input},
-    copies::{ImageCopies, copy_first, copy_image},
     facts::DescribedContent,
-    guard,
     objects::ObjectWriter,
     open_pull::OpenPull,
-    pull::{StopOnDrop, read_content},
+    pull::{ImageCopies, StopOnDrop, copy_first, copy_image, read_content},
     signatures::verified_source,
-    stored_check::check_stored,
+    validation::check_packages,
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
-    Transaction, TransactionOptions,
+    Transaction, TransactionOptions, stats::check_stored,
 };
 
 /// Result of the cheap part of a poll.
@@ -303,7 +301,7 @@ impl Poll<'_> {
         if !self.accept_gone {
             // After the comparison above: content that is published already needs no permission.
             let before = previous.filter(|_| !self.is_edited(transaction));
-            guard::check(&content.rendering, before)?;
+            check_packages(&content.rendering, before)?;
         }
         let described = self.describe(transaction, content, recheck, stop).await?;
         Ok(PullEnd::Ended(self.publish(transaction, described, source).await?))

@@ -1,17 +1,21 @@
+//! Pulls one image: from its registry, or from a copy on disk.
+
 use std::{
+    collections::HashMap,
     io::{self, Read},
     sync::Arc,
 };
 
-use model::{EmptyLayers, Snapshot};
-use render::{RenderError, Renderer, Rendering, StopFlag};
-use source::{Digest, FileSink, Source, Sources};
+use model::{EmptyLayers, Kind, ObjectDigest, Sha256, Snapshot};
+use render::{RenderError, Renderer, Rendering, StopFlag, StoredShards};
+use source::{Digest, Download, FileSink, Source, Sources};
+use store::{Store, read_object};
+use tokio::runtime::Handle;
 
 use super::{
     composing::{Composing, log_notices},
     facts::NewContent,
     once::Poll,
-    stored_shards::PublishedShards,
 };
 use crate::{Catalog, CatalogSource, Mirror, PollError, PollProgress, Report, Transaction};
 
@@ -179,5 +183,121 @@ pub(crate) fn skippable_layers(known: &EmptyLayers) -> source::SkippableLayers {
     source::SkippableLayers {
         root: known.root.clone(),
         digests,
+    }
+}
+
+/// Copies of images on disk, for one poll.
+#[derive(Debug, Default)]
+pub(crate) struct ImageCopies(Vec<ImageCopy>);
+
+#[derive(Debug)]
+struct ImageCopy {
+    digest: Digest,
+    download: Download,
+}
+
+impl ImageCopies {
+    /// Copies an image of a registry to disk, unless that was done already. Returns the bytes received.
+    pub(crate) async fn download(
+        &mut self,
+        images: &Sources,
+        source: &Source,
+        digest: &Digest,
+        known: &EmptyLayers,
+    ) -> Result<u64, PollError> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(0);
+        };
+        if self.get(digest).is_some() {
+            return Ok(0);
+        }
+        tracing::info!(%digest, "the image is copied to disk first");
+        let space = &images.settings().download_space;
+        let download = images
+            .download(reference, digest, &skippable_layers(known), space)
+            .await?;
+        let bytes = download.pull.bytes;
+        let digest = digest.clone();
+        self.0.push(ImageCopy { digest, download });
+        Ok(bytes)
+    }
+
+    /// Returns the copy of an image, if there is one.
+    pub(crate) fn get(&self, digest: &Digest) -> Option<&Download> {
+        let copy = self.0.iter().find(|copy| copy.digest == *digest)?;
+        Some(&copy.download)
+    }
+
+    /// Returns the digest of the newest copy.
+    pub(crate) fn last(&self) -> Option<&Digest> {
+        self.0.last().map(|copy| &copy.digest)
+    }
+
+    /// Returns the copy of an image, or else `source` itself.
+    pub(crate) fn source(&self, source: &Source, digest: &Digest) -> Source {
+        self.get(digest).map_or_else(|| source.clone(), Download::source)
+    }
+}
+
+/// Copies to disk what must not be read from a registry while a permit is held.
+pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
+    // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
+    if poll.is_suspect(digest) {
+        copy_image(poll, digest).await?;
+    }
+    let Some(inputs) = &poll.inputs else {
+        return Ok(());
+    };
+    let (images, known) = (poll.mirror.images(poll.catalog), EmptyLayers::default());
+    // A composition reads its inputs one after the other, each to its end.
+    for input in inputs.pulled() {
+        if let Some(source) = input.catalog.source.pulled() {
+            let copied = poll.copies.download(&images, source, &input.digest, &known);
+            poll.report.bytes_pulled += input.named(copied.await)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the image of the catalog to disk.
+pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
+    if let Some(source) = poll.catalog.source.pulled() {
+        let known = poll.empty_layers.clone().unwrap_or_default();
+        let images = poll.mirror.images(poll.catalog);
+        poll.report.bytes_pulled += poll.copies.download(&images, source, digest, &known).await?;
+    }
+    Ok(())
+}
+
+/// Shards of published Snapshots, for the render workers.
+pub(crate) struct PublishedShards {
+    store: Arc<dyn Store>,
+    runtime: Handle,
+    /// Stored object by the hash of the lines.
+    shards: HashMap<Sha256, ObjectDigest>,
+}
+
+impl PublishedShards {
+    /// Must be called inside a runtime.
+    pub(crate) fn new<'a>(store: Arc<dyn Store>, snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
+        let shards = snapshots.into_iter().flat_map(Snapshot::shards);
+        let shards = shards.map(|shard| (shard.lines.sha256, shard.stored)).collect();
+        Self {
+            store,
+            runtime: Handle::current(),
+            shards,
+        }
+    }
+}
+
+impl StoredShards for PublishedShards {
+    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
+        self.shards.get(lines).copied()
+    }
+
+    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
+        let object = stored.with_kind(Kind::Package);
+        let read = self.runtime.block_on(read_object(&*self.store, &object));
+        read.map(Into::into).map_err(io::Error::other)
     }
 }

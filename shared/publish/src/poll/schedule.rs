@@ -1,83 +1,105 @@
-use std::{collections::HashMap, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use model::{CatalogName, Outcome};
 use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::due::{LastPoll, due};
 use crate::{Catalog, Mirror, PollOptions, PollOrder, Report};
+
+/// First wait after a poll that did not succeed. It doubles up to the catalog's interval.
+const RETRY_FIRST: Duration = Duration::from_secs(15);
+
+/// Longest wait after a failure of a catalog without an interval.
+const RETRY_LONGEST: Duration = Duration::from_secs(600);
+
+/// Largest share of a wait by which a poll may come early.
+const EARLY_MAX: f64 = 0.1;
+
+/// Last poll of a catalog, as far as the time of the next one depends on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LastPoll {
+    /// Time at which it ended.
+    pub ended: SystemTime,
+    /// Number of failures in a row, this poll included.
+    pub failures: u32,
+    /// Part, from 0 to 1, of the tenth of its wait by which the next poll comes early. Random in a process that goes on, so that
+    /// catalogs that were started together are soon polled at different times. 1 where events bring the polls: one that comes a
+    /// second too early would postpone the poll by a whole period.
+    pub early: f64,
+}
+
+/// Returns the time from `now` to the next poll of a catalog with this interval: zero if it is due, `None` if it is not polled
+/// again. After failures it is 15 s, doubled with each further one, at most the interval, or ten minutes without one.
+pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Option<Duration> {
+    let wait = match last.failures {
+        0 => interval?,
+        failures => {
+            let wait = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
+            // An interval of zero, which polls at every event, does not try a failing source at every event.
+            let longest = interval.filter(|interval| !interval.is_zero());
+            wait.min(longest.unwrap_or(RETRY_LONGEST))
+        }
+    };
+    let wait = wait.mul_f64(1.0 - EARLY_MAX * last.early);
+    // A poll in the future was dated by a wrong clock. Waiting for that time could take years.
+    let age = now.duration_since(last.ended).unwrap_or(wait);
+    Some(wait.saturating_sub(age))
+}
 
 /// Polls every catalog for as long as the program runs. A composition is also polled when one of its inputs was published.
 pub struct Schedule {
     mirror: Arc<Mirror>,
     catalogs: Vec<Catalog>,
-    after: Arc<ReportHook>,
+    after: Box<ReportHook>,
+    order: PollOrder,
+    /// Signals that end the wait of a composition before its interval is over.
+    wakes: HashMap<CatalogName, Notify>,
 }
 
 /// Called with each report. It must not block: the next poll of the catalog waits for it.
 type ReportHook = dyn Fn(&Report) + Send + Sync;
 
 impl Schedule {
-    /// Polls each of `catalogs` at its own interval.
-    pub fn new(mirror: Arc<Mirror>, catalogs: Vec<Catalog>) -> Self {
+    /// Polls each of `catalogs` at its own interval. Calls `after` with the report of every poll; it must not block.
+    pub fn new(mirror: Arc<Mirror>, catalogs: Vec<Catalog>, after: impl Fn(&Report) + Send + Sync + 'static) -> Self {
+        let composed = catalogs.iter().filter(|catalog| catalog.source.composed().is_some());
         Self {
             mirror,
+            after: Box::new(after),
+            order: PollOrder::new(&catalogs),
+            wakes: composed.map(|catalog| (catalog.name.clone(), Notify::new())).collect(),
             catalogs,
-            after: Arc::new(|_| ()),
-        }
-    }
-
-    /// Calls `after` with the report of every poll. It must not block.
-    #[must_use]
-    pub fn after_each(self, after: impl Fn(&Report) + Send + Sync + 'static) -> Self {
-        Self {
-            after: Arc::new(after),
-            ..self
         }
     }
 
     /// Runs until `stop`. A poll under way is then abandoned, which leaves the old state served.
     pub async fn run(self, stop: CancellationToken) {
-        let mirror = self.mirror.clone();
-        let order = Arc::new(PollOrder::new(&self.catalogs));
-        let names = self.catalogs.iter().map(|catalog| catalog.name.clone());
-        let wakes: Arc<Wakes> = Arc::new(names.map(|name| (name, Notify::new())).collect());
+        let schedule = Arc::new(self);
         let mut polls = JoinSet::new();
-        for catalog in self.catalogs {
-            let polling = Polling {
-                mirror: self.mirror.clone(),
-                catalog,
-                after: self.after.clone(),
-                order: order.clone(),
-                wakes: wakes.clone(),
-            };
-            polls.spawn(stop.clone().run_until_cancelled_owned(polling.run()));
+        for at in 0..schedule.catalogs.len() {
+            polls.spawn(
+                stop.clone()
+                    .run_until_cancelled_owned(schedule.clone().poll_regularly(at)),
+            );
         }
         while polls.join_next().await.is_some() {}
         // An orderly end is no death of the process.
-        mirror.withdraw_pulls().await;
+        schedule.mirror.withdraw_pulls().await;
     }
-}
 
-/// Signals that end the wait of a catalog before its interval is over.
-type Wakes = HashMap<CatalogName, Notify>;
-
-/// Polls of one catalog, one after the other.
-struct Polling {
-    mirror: Arc<Mirror>,
-    catalog: Catalog,
-    after: Arc<ReportHook>,
-    order: Arc<PollOrder>,
-    wakes: Arc<Wakes>,
-}
-
-impl Polling {
-    async fn run(self) {
-        let name = &self.catalog.name;
+    /// Polls the catalog at this place, again and again.
+    async fn poll_regularly(self: Arc<Self>, at: usize) {
+        let catalog = &self.catalogs[at];
+        let name = &catalog.name;
         self.order.wait(name).await;
         let mut failures = 0;
         loop {
-            let report = self.mirror.poll(&self.catalog, PollOptions::default()).await;
+            let report = self.mirror.poll(catalog, PollOptions::default()).await;
             (self.after)(&report);
             self.order.end(name);
             if report.outcome == Outcome::Published {
@@ -92,31 +114,86 @@ impl Polling {
                 // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
                 early: (env.rng)(),
             };
-            if !self.pause(due(self.catalog.poll_interval(), &last, last.ended)).await {
+            let wait = due(catalog.poll_interval(), &last, last.ended);
+            let wake = self.wakes.get(name);
+            if wait.is_none() && wake.is_none() {
                 return;
+            }
+            tokio::select! {
+                () = after(wait) => {}
+                () = woken(wake) => {}
             }
         }
     }
+}
 
-    /// Waits for the next poll. Returns false if there is none.
-    async fn pause(&self, wait: Option<Duration>) -> bool {
-        let is_composed = self.catalog.source.composed().is_some();
-        let woken = async {
-            match self.wakes.get(&self.catalog.name).filter(|_| is_composed) {
-                Some(wake) => wake.notified().await,
-                None => pending().await,
-            }
-        };
-        match wait {
-            Some(wait) => {
-                tokio::select! {
-                    () = tokio::time::sleep(wait) => {}
-                    () = woken => {}
-                }
-            }
-            None if is_composed => woken.await,
-            None => return false,
+/// Returns after a wait, and never without one.
+async fn after(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => pending().await,
+    }
+}
+
+/// Returns after a signal, and never if there is none to come.
+async fn woken(wake: Option<&Notify>) {
+    match wake {
+        Some(wake) => wake.notified().await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn last(failures: u32) -> LastPoll {
+        LastPoll {
+            ended: SystemTime::UNIX_EPOCH + HOUR,
+            failures,
+            early: 0.0,
         }
-        true
+    }
+
+    fn wait(interval: Option<Duration>, failures: u32) -> Option<u64> {
+        let last = last(failures);
+        due(interval, &last, last.ended).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn due_after_success_is_the_interval() {
+        assert_eq!((wait(Some(HOUR), 0), wait(None, 0)), (Some(3600), None));
+        assert_eq!(wait(Some(Duration::ZERO), 0), Some(0));
+    }
+
+    #[test]
+    fn due_after_failures_doubles_up_to_the_interval() {
+        let waits: Vec<u64> = (1..=9).map(|failures| wait(Some(HOUR), failures).unwrap()).collect();
+        assert_eq!(waits, [15, 30, 60, 120, 240, 480, 960, 1920, 3600]);
+        assert_eq!(wait(Some(Duration::from_secs(20)), 5), Some(20));
+        assert_eq!(
+            (wait(None, 40), wait(Some(Duration::ZERO), u32::MAX)),
+            (Some(600), Some(600))
+        );
+    }
+
+    #[test]
+    fn due_is_up_to_a_tenth_early_and_counts_from_the_last_poll() {
+        let ended = last(0).ended;
+        let after = |early: f64, minutes: u64| {
+            let now = ended + Duration::from_secs(60 * minutes);
+            due(Some(HOUR), &LastPoll { early, ..last(0) }, now).unwrap().as_secs() / 60
+        };
+        assert_eq!(
+            (after(0.0, 0), after(1.0, 0), after(1.0, 53), after(1.0, 54)),
+            (60, 54, 1, 0)
+        );
+        assert_eq!(
+            due(Some(HOUR), &last(0), SystemTime::UNIX_EPOCH),
+            Some(Duration::ZERO),
+            "a wrong clock"
+        );
     }
 }

@@ -4,7 +4,6 @@ mod commit;
 mod condemned;
 mod error;
 mod put;
-mod retries;
 
 use std::{
     collections::HashSet,
@@ -19,10 +18,7 @@ use tokio::sync::OnceCell;
 use trust::Signer;
 
 use self::condemned::GcView;
-pub use self::{
-    error::PublishError,
-    retries::{RaceRetries, RetryableError},
-};
+pub use self::error::{PublishError, RaceRetries, RetryableError};
 use crate::{Env, ObjectStats};
 
 /// Longest time from reading `gc.json` to the commit. What is condemned meanwhile is deleted after two hours at the

@@ -1,5 +1,4 @@
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
@@ -11,12 +10,7 @@ use super::{GcError, GcReport};
 pub struct GcMetrics {
     runs: Counter,
     failures: Counter,
-    unreadable: Family<UnreadableLabels, Gauge>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct UnreadableLabels {
-    catalog: String,
+    unreadable: Family<[(&'static str, String); 1], Gauge>,
 }
 
 impl GcMetrics {
@@ -50,8 +44,8 @@ impl GcMetrics {
             }
         };
         for state in unreadable {
-            let catalog = state.catalog.to_string();
-            self.unreadable.get_or_create(&UnreadableLabels { catalog }).inc();
+            let label = [("catalog", state.catalog.to_string())];
+            self.unreadable.get_or_create(&label).inc();
         }
     }
 }
