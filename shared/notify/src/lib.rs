@@ -1,13 +1,11 @@
 #![doc = include_str!("../README.md")]
 
-mod cursors;
 mod event;
 mod metrics;
 mod notifier;
 mod outbox;
 mod receiver;
 mod settings;
-mod waits;
 mod webhook;
 
 pub use event::{Event, EventData};

@@ -17,10 +17,10 @@ use tokio::sync::Semaphore;
 use tracing::Instrument;
 
 use crate::{
-    Event, NotifierSettings, NotifyMetrics, Receiver, SendError, cursors,
-    metrics::Delivery,
-    outbox::{Outbox, StartAt},
-    waits::SendWaits,
+    Event, NotifierSettings, NotifyMetrics, Receiver, SendError,
+    outbox::{Outbox, StartAt, advance},
+    receiver::Delivery,
+    settings::SendWaits,
 };
 
 /// Number of catalogs whose cursors are read at a time.
@@ -52,13 +52,6 @@ struct CatalogQueue {
     requests: AtomicU64,
     /// Held by the task that sends the outstanding events.
     busy: tokio::sync::Mutex<()>,
-}
-
-/// Request to send the outstanding events of a catalog.
-#[derive(Debug)]
-struct DeliveryRequest {
-    catalog: CatalogName,
-    start: StartAt,
 }
 
 impl Notifier {
@@ -103,21 +96,21 @@ impl Notifier {
     ///
     /// Returns at once if another call is working on the same catalog. That call then reads the two documents once more.
     pub async fn after(&self, report: &Report) {
-        if let Some(request) = self.request(report) {
-            self.run(request).await;
+        if let Some(start) = self.start(report) {
+            self.run(&report.catalog, start).await;
         }
     }
 
     /// Does the work of [`Notifier::after`] in a task of its own. Must be called inside a runtime.
     pub fn spawn_after(self: &Arc<Self>, report: &Report) {
-        if let Some(request) = self.request(report) {
-            let this = self.clone();
-            tokio::spawn(async move { this.run(request).await });
+        if let Some(start) = self.start(report) {
+            let (this, catalog) = (self.clone(), report.catalog.clone());
+            tokio::spawn(async move { this.run(&catalog, start).await });
         }
     }
 
-    /// Returns the request that a report leads to, or `None` if all receivers are up to date.
-    fn request(&self, report: &Report) -> Option<DeliveryRequest> {
+    /// Returns the first cursor of new receivers after a poll, or `None` if all receivers are up to date.
+    fn start(&self, report: &Report) -> Option<StartAt> {
         let published = PublicationId {
             serial: report.serial?,
             content_hash: report.content_hash?,
@@ -127,29 +120,25 @@ impl Notifier {
         if self.queue(&report.catalog).last_delivered() == Some(published) {
             return None;
         }
-        Some(DeliveryRequest {
-            catalog: report.catalog.clone(),
-            start: match report.outcome {
-                Outcome::Published => StartAt::Before(published.serial),
-                Outcome::Unchanged | Outcome::SourceDigestUpdated | Outcome::Refused | Outcome::Failed => {
-                    StartAt::Current
-                }
-            },
+        Some(match report.outcome {
+            Outcome::Published => StartAt::Before(published.serial),
+            Outcome::Unchanged | Outcome::SourceDigestUpdated | Outcome::Refused | Outcome::Failed => StartAt::Current,
         })
     }
 
-    async fn run(&self, request: DeliveryRequest) {
-        let span = tracing::info_span!("notify", catalog = %request.catalog);
-        self.work(&request).instrument(span).await;
+    /// Sends the outstanding events of a catalog.
+    async fn run(&self, catalog: &CatalogName, start: StartAt) {
+        let span = tracing::info_span!("notify", %catalog);
+        self.work(catalog, start).instrument(span).await;
     }
 
-    async fn work(&self, DeliveryRequest { catalog, start }: &DeliveryRequest) {
+    async fn work(&self, catalog: &CatalogName, start: StartAt) {
         let queue = self.queue(catalog);
         queue.requests.fetch_add(1, Ordering::SeqCst);
         // A request that arrives while another task is busy is seen by that task, after it has let go of the lock.
         while let Ok(busy) = queue.busy.try_lock() {
             let requests = queue.requests.load(Ordering::SeqCst);
-            let delivered = self.deliver(catalog, *start).await.unwrap_or_else(|error| {
+            let delivered = self.deliver(catalog, start).await.unwrap_or_else(|error| {
                 tracing::warn!(error = chain(&error), "cannot read the cursors of the receivers");
                 None
             });
@@ -190,7 +179,7 @@ impl Notifier {
             return false;
         }
         let data = &event.data;
-        let moved = cursors::advance(
+        let moved = advance(
             &*self.store,
             &data.catalog,
             receiver.name(),

@@ -1,16 +1,14 @@
-//! The events that are still to be sent: the difference between `notified.json` and `current.json`.
+//! The events that are still to be sent: the difference between `current.json` and `notified.json`, which has the last publication that
+//! each receiver has acknowledged. Several processes may write it.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, hash_map::Entry};
 
 use model::text::chain;
-use model::{CatalogName, Current, Key, ObjectRef, PublicationId, Snapshot};
+use model::{CatalogName, Current, Key, Notified, ObjectRef, PublicationId, Snapshot};
 use publish::ChangedPackages;
-use store::{ObjectError, ReadError, Store, StoreExt, read_stored};
+use store::{Condition, ObjectError, ReadError, Store, StoreExt, read_stored};
 
-use crate::{
-    Event,
-    cursors::{self, Cursors},
-};
+use crate::Event;
 
 /// The published state of one catalog and the cursors of its receivers.
 pub(crate) struct Outbox<'a> {
@@ -33,7 +31,7 @@ impl<'a> Outbox<'a> {
     pub(crate) async fn open(store: &'a dyn Store, catalog: &'a CatalogName) -> Result<Self, ReadError> {
         // The cursors first: a publication in between is then still to be sent. The other order could give a publication
         // that is older than the cursors.
-        let cursors = cursors::read(store, catalog).await?;
+        let cursors = read_cursors(store, catalog).await?;
         let current = store.read_document(&Key::Current(catalog.clone())).await?;
         Ok(Self {
             store,
@@ -58,7 +56,7 @@ impl<'a> Outbox<'a> {
             return Ok(());
         }
         self.cursors.extend(new.clone());
-        cursors::add(self.store, self.catalog, &new).await
+        add(self.store, self.catalog, &new).await
     }
 
     fn first_cursor(&self, start: StartAt) -> Option<PublicationId> {
@@ -138,4 +136,69 @@ fn stored_as(current: &Current, publication: PublicationId) -> Option<ObjectRef>
     let mut earlier = current.previous.iter();
     let found = earlier.find(|previous| PublicationId::from(*previous) == publication);
     found.map(|previous| previous.snapshot)
+}
+
+/// The cursor of each receiver by its name. `None` for a receiver that was added before the first publication.
+type Cursors = BTreeMap<String, Option<PublicationId>>;
+
+/// Reads all cursors of a catalog.
+async fn read_cursors(store: &dyn Store, catalog: &CatalogName) -> Result<Cursors, ReadError> {
+    let found = store.read_document::<Notified>(&Key::Notified(catalog.clone())).await?;
+    Ok(found.map(|(notified, _)| notified.receivers).unwrap_or_default())
+}
+
+/// Adds cursors for receivers that have none yet.
+async fn add(store: &dyn Store, catalog: &CatalogName, new: &Cursors) -> Result<(), ReadError> {
+    let edit = |cursors: &mut Cursors| {
+        let before = cursors.len();
+        for (name, cursor) in new {
+            // A cursor that another process has added meanwhile is kept: it may have moved already.
+            cursors.entry(name.clone()).or_insert(*cursor);
+        }
+        cursors.len() > before
+    };
+    change(store, catalog, edit).await
+}
+
+/// Moves the cursor of one receiver, unless another process has moved it meanwhile.
+pub(crate) async fn advance(
+    store: &dyn Store,
+    catalog: &CatalogName,
+    receiver: &str,
+    from: Option<PublicationId>,
+    to: PublicationId,
+) -> Result<(), ReadError> {
+    let edit = |cursors: &mut Cursors| {
+        let cursor = cursors.entry(receiver.to_owned()).or_insert(from);
+        // Another process may have delivered a newer event. Moving its cursor back would repeat that event.
+        let unmoved = *cursor == from;
+        if unmoved {
+            *cursor = Some(to);
+        }
+        unmoved
+    };
+    change(store, catalog, edit).await
+}
+
+/// Changes the document by compare-and-swap. `edit` returns false if there is nothing to change.
+async fn change(
+    store: &dyn Store,
+    catalog: &CatalogName,
+    edit: impl Fn(&mut Cursors) -> bool + Send + Sync,
+) -> Result<(), ReadError> {
+    let key = Key::Notified(catalog.clone());
+    // Each lost race means that another cursor was written, so the loop ends.
+    loop {
+        let (mut notified, condition) = match store.read_document::<Notified>(&key).await? {
+            Some((notified, version)) => (notified, Condition::Replace(version)),
+            None => (Notified::default(), Condition::CreateOnly),
+        };
+        if !edit(&mut notified.receivers) {
+            return Ok(());
+        }
+        match store.write_document(&key, &notified, condition).await {
+            Err(error) if error.is_conflict() => {}
+            written => return written.map(drop).map_err(Into::into),
+        }
+    }
 }
