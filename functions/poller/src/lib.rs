@@ -1,10 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-mod answer;
 mod aws;
 mod bus;
-mod candidate;
-mod collect;
 mod deadline;
 mod environment;
 mod event;
@@ -17,11 +14,11 @@ mod secrets;
 mod services;
 mod site;
 
-pub use answer::{CatalogCheck, PollerAnswer};
 pub use aws::Aws;
 pub use deadline::Deadline;
 pub use environment::{ConfigLocation, Environment, MetricsLevel};
-pub use event::{ManualAction, ManualEvent, PollerEvent, QueueRecord, UnknownEvent};
+pub use event::{CatalogCheck, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, UnknownEvent};
 pub use handler::{report_init_error, serve};
 pub use poller::Poller;
-pub use services::{CatalogMessage, ConfigDocument, Services};
+pub use queue::CatalogMessage;
+pub use services::{ConfigDocument, Services};

@@ -18,11 +18,10 @@ use upkeep::{GcOptions, GcReport};
 
 use crate::{
     CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
-    candidate::{Candidate, take_followers},
-    collect::collect,
+    deadline::collect,
     metrics::{self, CatalogMetrics},
     queue,
-    round::Round,
+    round::{Candidate, Round, take_followers},
     secrets::PullSecrets,
     site::{Site, SiteCache, SiteParts},
 };

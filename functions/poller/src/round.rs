@@ -1,12 +1,19 @@
-//! Checks and pulls catalogs concurrently, within the time of the invocation.
+//! Checks and pulls catalogs concurrently, within the time of the invocation: which of them are due, in which order, and the time that
+//! each of them gets.
 
-use std::time::Duration;
+use std::{
+    collections::BTreeSet,
+    time::{Duration, SystemTime},
+};
 
 use futures_util::{StreamExt, future::join_all, stream};
-use publish::{PollOptions, Report, UpdateCheck};
+use model::text::chain;
+use model::{CatalogName, Key, Outcome, Status};
+use publish::{Catalog, LastPoll, Mirror, PollOptions, PollOrder, PollTimes, Report, UpdateCheck, due};
+use store::{Store, StoreExt};
 use tokio::time::timeout;
 
-use crate::{CatalogMessage, Deadline, candidate::Candidate, site::Site};
+use crate::{CatalogMessage, Deadline, site::Site};
 
 /// Time that must be left to start a check for an update. A check is one small request to the registry and two to S3, and
 /// usually takes 0.1 s.
@@ -122,5 +129,177 @@ impl RoundResult<'_> {
             digest: digest.clone(),
         };
         self.changed.iter().map(message).collect()
+    }
+}
+
+/// Time that must be left to start the first pull of a catalog. It is ten times what the largest public catalogs need from
+/// S3's region.
+const FIRST_PULL: Duration = Duration::from_secs(30);
+
+/// Configured catalog that an event may poll, with its status from before the event.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) catalog: Catalog,
+    /// `None` if the catalog was never polled, or if the status cannot be read.
+    pub(crate) status: Option<Status>,
+    /// Times of its last polls by this instance of the function. The status may have times that are an hour older.
+    times: Option<PollTimes>,
+}
+
+impl Candidate {
+    /// Reads the status of a catalog. A status that cannot be read is logged and treated as missing.
+    pub(crate) async fn read(store: &dyn Store, mirror: &Mirror, catalog: Catalog) -> Self {
+        let status = store.read_document(&Key::Status(catalog.name.clone())).await;
+        // Only the saving of work depends on the status. Without it the catalog is polled, and polled first.
+        let status = status.unwrap_or_else(|error| {
+            tracing::warn!(catalog = %catalog.name, error = chain(&error), "cannot read the status");
+            None
+        });
+        Self {
+            status: status.map(|(status, _)| status),
+            times: mirror.poll_times(&catalog.name),
+            catalog,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &CatalogName {
+        &self.catalog.name
+    }
+
+    /// Returns true if the interval since the last poll is over, or if the status says nothing about the configured source.
+    pub(crate) fn is_due(&self, now: SystemTime) -> bool {
+        let Some(status) = &self.status else {
+            return true;
+        };
+        // A pinned digest is resolved without a request, and its other configuration may have changed.
+        if self.catalog.source.pinned().is_some() || status.source != self.catalog.source.to_string() {
+            return true;
+        }
+        if status.is_first_poll() {
+            // Its process died, so no poll says when the next is due.
+            return true;
+        }
+        let last = LastPoll {
+            ended: self.last_poll().unwrap_or(status.last_poll),
+            failures: status.failures.try_into().unwrap_or(u32::MAX),
+            early: 1.0,
+        };
+        due(self.catalog.poll_interval(), &last, now).is_some_and(|wait| wait.is_zero())
+    }
+
+    /// Returns the time of the last poll, by which candidates are sorted; `None`, the smallest, if there was none.
+    pub(crate) fn last_poll(&self) -> Option<SystemTime> {
+        // The last attempt and not the last success: a catalog that always fails would take the time of all others.
+        let known = self.times.map(|times| times.last_poll);
+        self.status.as_ref().map(|status| status.last_poll).max(known)
+    }
+
+    /// Returns the time that must be left to start a pull: the duration of the last one, or [`FIRST_PULL`].
+    pub(crate) fn pull_time(&self) -> Duration {
+        let last = self.status.as_ref().and_then(|status| status.pull_ms);
+        last.map_or(FIRST_PULL, Duration::from_millis)
+    }
+
+    /// Returns the time since the last successful poll, changed or not; `None` if there was none.
+    pub(crate) fn success_age(&self, now: SystemTime) -> Option<Duration> {
+        let known = self.times.and_then(|times| times.last_success);
+        let last = self.status.as_ref().and_then(|status| status.last_success).max(known)?;
+        Some(now.duration_since(last).unwrap_or_default())
+    }
+}
+
+/// Takes out those that are compositions of what was published.
+pub(crate) fn take_followers<'a>(
+    not_due: &mut Option<Vec<&'a Candidate>>,
+    order: &PollOrder,
+    reports: &[Report],
+) -> Vec<&'a Candidate> {
+    let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
+    let followers: BTreeSet<&CatalogName> = published.flat_map(|report| order.followers(&report.catalog)).collect();
+    let (follow, stay) = not_due
+        .take()
+        .unwrap_or_default()
+        .into_iter()
+        .partition(|candidate| followers.contains(candidate.name()));
+    *not_due = Some(stay);
+    follow
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Outcome;
+    use testkit::StatusBuilder;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+    const SOURCE: &str = "quay.io/a/b:latest";
+
+    fn candidate(interval: Option<Duration>, failures: u64) -> Candidate {
+        let last_poll = SystemTime::UNIX_EPOCH + MINUTE * 1000;
+        let mut status = StatusBuilder::new().source(SOURCE).last_poll(last_poll).build();
+        status.failures = failures;
+        let catalog = Catalog {
+            interval,
+            ..Catalog::new("a".parse().unwrap(), SOURCE.parse::<source::Source>().unwrap())
+        };
+        Candidate {
+            catalog,
+            status: Some(status),
+            times: None,
+        }
+    }
+
+    fn is_due(candidate: &Candidate, minutes: u32) -> bool {
+        candidate.is_due(SystemTime::UNIX_EPOCH + MINUTE * (1000 + minutes))
+    }
+
+    #[test]
+    fn is_due_after_nine_tenths_of_the_interval() {
+        let hourly = candidate(Some(MINUTE * 60), 0);
+        assert!(!is_due(&hourly, 53) && is_due(&hourly, 54));
+        assert!(is_due(&candidate(Some(Duration::ZERO), 0), 0));
+        assert!(
+            !is_due(&candidate(None, 0), 100_000),
+            "without an interval a success is the last poll"
+        );
+    }
+
+    #[test]
+    fn is_due_later_after_more_failures() {
+        assert!(!is_due(&candidate(Some(Duration::ZERO), 5), 3) && is_due(&candidate(Some(Duration::ZERO), 5), 4));
+        assert!(!is_due(&candidate(None, 30), 8) && is_due(&candidate(None, 30), 9));
+        assert!(is_due(&candidate(Some(MINUTE), 30), 1));
+    }
+
+    #[test]
+    fn times_of_this_instance_are_newer_than_the_status() {
+        let mut hourly = candidate(Some(MINUTE * 60), 0);
+        let polled = SystemTime::UNIX_EPOCH + MINUTE * 1054;
+        hourly.times = Some(PollTimes {
+            last_poll: polled,
+            last_success: Some(polled),
+        });
+        assert!(!is_due(&hourly, 54) && !is_due(&hourly, 107) && is_due(&hourly, 108));
+        assert_eq!(hourly.success_age(polled + MINUTE), Some(MINUTE));
+        assert_eq!(hourly.last_poll(), Some(polled));
+    }
+
+    #[test]
+    fn is_due_at_once_if_the_process_of_the_first_poll_died() {
+        let mut first = candidate(None, 0);
+        first.status.as_mut().unwrap().outcome = Outcome::Failed;
+        assert!(is_due(&first, 0));
+    }
+
+    #[test]
+    fn is_due_if_source_is_new_or_status_is_missing_or_from_the_future() {
+        let mut moved = candidate(None, 0);
+        moved.catalog.source = "quay.io/a/c:latest".parse().unwrap();
+        assert!(is_due(&moved, 0));
+        moved.status = None;
+        assert!(is_due(&moved, 0));
+        let hourly = candidate(Some(MINUTE * 60), 0);
+        assert!(hourly.is_due(SystemTime::UNIX_EPOCH), "a status from the future");
     }
 }
