@@ -36,25 +36,16 @@ pub(crate) async fn add_new_name(store: &dyn Store, name: &CatalogName) -> Resul
 }
 
 /// Removes the name of a catalog that has no pointer from `catalogs.json`, if it is present.
-pub(crate) async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
     loop {
         let mut found = NameList::read(store).await?;
         // Looked at after the names were read: a first publication writes its pointer, then the names, so that either this
         // sees the pointer or the compare-and-swap fails. The process may also have been suspended for hours before.
-        match store.head(&Key::Current(name.clone())).await {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error.into()),
-        }
-        if !found.names.remove(name) {
+        if is_there(store, &Key::Current(name.clone())).await? || !found.names.remove(name) {
             return Ok(());
         }
-        match store
-            .write_document(&Key::Catalogs, &found.names, found.condition)
-            .await
-        {
-            Err(error) if error.is_conflict() => {}
-            written => return written.map(drop).map_err(Into::into),
+        if found.write(store).await? {
+            return Ok(());
         }
     }
 }
@@ -99,6 +90,14 @@ impl NameList {
             is_restored: true,
         })
     }
+
+    /// Writes the names. Returns false if another writer was faster.
+    async fn write(self, store: &dyn Store) -> Result<bool, ReadError> {
+        match store.write_document(&Key::Catalogs, &self.names, self.condition).await {
+            Err(error) if error.is_conflict() => Ok(false),
+            written => Ok(written.map(|_| true)?),
+        }
+    }
 }
 
 /// Every lost race means that another writer changed the names, so the loop ends.
@@ -106,22 +105,15 @@ async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send +
     loop {
         let mut found = NameList::read(store).await?;
         let is_changed = change(&mut found.names);
-        if !is_changed && (!found.is_restored || found.names.catalogs.is_empty()) {
+        let (catalogs, is_restored) = (found.names.catalogs.len(), found.is_restored);
+        if !is_changed && (!is_restored || catalogs == 0) {
             return Ok(());
         }
-        match store
-            .write_document(&Key::Catalogs, &found.names, found.condition)
-            .await
-        {
-            Err(error) if error.is_conflict() => {}
-            Ok(_) if found.is_restored && found.names.catalogs.len() > 1 => {
-                tracing::warn!(
-                    catalogs = found.names.catalogs.len(),
-                    "restored catalogs.json from the pointers"
-                );
-                return Ok(());
+        if found.write(store).await? {
+            if is_restored && catalogs > 1 {
+                tracing::warn!(catalogs, "restored catalogs.json from the pointers");
             }
-            written => return written.map(drop).map_err(Into::into),
+            return Ok(());
         }
     }
 }
@@ -193,7 +185,8 @@ pub async fn followers(store: &dyn Store, input: &CatalogName) -> Result<Vec<Cat
     Ok(followers)
 }
 
-async fn is_there(store: &dyn Store, key: &Key) -> Result<bool, ReadError> {
+/// Returns true if the store has the object or document.
+pub(crate) async fn is_there(store: &dyn Store, key: &Key) -> Result<bool, ReadError> {
     match store.head(key).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),

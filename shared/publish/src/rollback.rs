@@ -185,8 +185,8 @@ async fn stored_snapshot(
         transaction.claim(objects).await?;
         // Sizes only: hashing every object would read the whole catalog. `verify` does that.
         let found = find_unservable(store, &snapshot).await?;
-        return match found.first() {
-            Some(first) => Err(incomplete(content_hash, found.len(), first.to_string())),
+        return match found.first_key_value() {
+            Some((key, problem)) => Err(incomplete(content_hash, found.len(), format!("{key}, {problem}"))),
             None => Ok((snapshot, object)),
         };
     }

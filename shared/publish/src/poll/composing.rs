@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compose::Explanation;
-use model::{CatalogName, Current, EmptyLayers, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
+use model::{CatalogName, Current, EmptyLayers, Outcome, Sha256, Snapshot, SourceInput, text::chain};
 use render::{Renderer, Rendering, StopFlag};
 use serde::Serialize;
 use source::{Digest, Source};
@@ -15,7 +15,10 @@ use super::{
     inputs::{InputCatalog, render_composition},
     pull::{ImageCopies, PublishedShards, PullWork, pull},
 };
-use crate::{Catalog, Mirror, PollError, PublishError, Report, Transaction, status::read_status, transaction::Pointer};
+use crate::{
+    Catalog, Mirror, PollError, PublishError, Report, Transaction, catalogs::is_there, status::read_status,
+    transaction::Pointer,
+};
 
 /// Version of the meaning of a composition. It grows when the same composition would give another catalog.
 const COMPOSE_VERSION: u32 = 1;
@@ -198,7 +201,7 @@ async fn published_input(
     let own = own.filter(|input| input.catalog == *name && input.content_hash == pin);
     let known = current.snapshots_of(pin).chain(own.map(|input| input.snapshot));
     for snapshot in known {
-        if is_stored(store, &snapshot).await? {
+        if is_there(store, &snapshot.key()).await? {
             return Ok(SourceInput {
                 catalog: name.clone(),
                 content_hash: pin,
@@ -209,7 +212,7 @@ async fn published_input(
     let mut kept = vec![current.content_hash.to_string()];
     for previous in &current.previous {
         let hash = previous.content_hash.to_string();
-        if !kept.contains(&hash) && is_stored(store, &previous.snapshot).await? {
+        if !kept.contains(&hash) && is_there(store, &previous.snapshot.key()).await? {
             kept.push(hash);
         }
     }
@@ -218,14 +221,6 @@ async fn published_input(
         name,
         format!("the store does not keep {pin} of it; it keeps {kept}"),
     ))
-}
-
-async fn is_stored(store: &dyn Store, object: &ObjectRef) -> Result<bool, PollError> {
-    match store.head(&object.key()).await {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Returns the error for an input that the store does not have. The error of the input itself may name another one that it waits
@@ -359,8 +354,8 @@ impl Composing<'_> {
             report: self.report,
         };
         let stored = PublishedShards::new(self.mirror.store.clone(), []);
-        let pulled = pull(self.mirror, self.catalog, digest, Arc::new(stored), work).await?;
-        Ok(pulled.rendering)
+        let (rendering, _) = pull(self.mirror, self.catalog, digest, Arc::new(stored), work).await?;
+        Ok(rendering)
     }
 }
 

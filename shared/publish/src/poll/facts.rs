@@ -135,24 +135,25 @@ impl FactReader {
 
     /// Reads some Shards side by side. The parts of each Shard, in the order of the kinds, come in the order of the Shards.
     fn read_batch(&self, batch: &[Shard]) -> Vec<Result<Vec<Box<RawValue>>, RenderError>> {
+        let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
+        let workers = self.workers.min(unknown);
+        // One package changes at most polls.
+        if workers < 2 {
+            return batch.iter().map(|shard| self.read_shard(shard)).collect();
+        }
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::with_capacity(batch.len()));
+        let take = || {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            Some((at, batch.get(at)?))
+        };
         let work = || {
-            while let Some((at, shard)) = {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                batch.get(at).map(|shard| (at, shard))
-            } {
+            while let Some((at, shard)) = take() {
                 let facts = self.read_shard(shard);
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push((at, facts));
+                found.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
             }
         };
-        let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
-        match self.workers.min(unknown) {
-            // One package changes at most polls.
-            0 | 1 => work(),
-            workers => thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work)))),
-        }
+        thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_by_key(|(at, _)| *at);
         found.into_iter().map(|(_, facts)| facts).collect()

@@ -1,8 +1,5 @@
 use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -193,15 +190,10 @@ fn unix_seconds() -> i64 {
 
 /// Progress of the polls of a [`crate::Mirror`], for a display.
 #[derive(Debug, Default)]
-pub struct PollProgress {
-    catalogs: AtomicU64,
-    done: AtomicU64,
-    files: AtomicU64,
-    bytes: AtomicU64,
-}
+pub struct PollProgress(Mutex<ProgressCounts>);
 
 /// State of a [`PollProgress`] at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProgressCounts {
     /// Number of polls that were started.
     pub catalogs: u64,
@@ -214,26 +206,12 @@ pub struct ProgressCounts {
 }
 
 impl PollProgress {
-    /// Returns the counts of this moment. They may belong to slightly different moments.
+    /// Returns the counts of this moment.
     pub fn counts(&self) -> ProgressCounts {
-        ProgressCounts {
-            catalogs: self.catalogs.load(Ordering::Relaxed),
-            done: self.done.load(Ordering::Relaxed),
-            files: self.files.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-        }
+        *self.edit()
     }
 
-    pub(crate) fn start(&self) {
-        self.catalogs.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn end(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn file(&self, bytes: u64) {
-        self.files.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn edit(&self) -> MutexGuard<'_, ProgressCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

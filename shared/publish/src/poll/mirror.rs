@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use model::{CatalogName, Outcome, Status};
+use model::{CatalogName, Outcome, PullInputs, Status};
 use render::{RenderLimits, RenderSettings, StopFlag};
 use source::{Digest, Source, Sources};
 use store::Store;
@@ -15,15 +15,19 @@ use tracing::Instrument;
 
 use super::{
     once::{Poll, SourceCheck},
-    open_pull::{OpenPull, OwnPulls},
+    open_pull::OpenPull,
 };
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
-    stats::StoredChecks, status::read_status,
+    status::read_status,
 };
 
 /// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place or a registry.
 const POLLS_AT_ONCE: usize = 256;
+
+/// Time between two looks at the stored objects of an unchanged catalog. Each look is one small request per object: 300
+/// catalogs of 300 packages cost a dollar a day on S3.
+const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Options of one poll. The default polls as a schedule does.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,10 +67,7 @@ pub struct Mirror {
     pub(crate) resolving: Semaphore,
     progress: Arc<PollProgress>,
     metrics: PollMetrics,
-    pub(crate) stored_checks: StoredChecks,
-    /// Times of the last polls of this process, which `status.json` may not have yet.
-    polled: Mutex<HashMap<CatalogName, PollTimes>>,
-    pub(crate) own_pulls: OwnPulls,
+    pub(crate) known: Mutex<HashMap<CatalogName, KnownCatalog>>,
 }
 
 /// Times of the last polls of a catalog by one process, by its clock.
@@ -76,6 +77,17 @@ pub struct PollTimes {
     pub last_poll: SystemTime,
     /// End of the last poll that succeeded; `None` if none did.
     pub last_success: Option<SystemTime>,
+}
+
+/// Catalog as far as this process knows more of it than the store.
+#[derive(Debug, Default)]
+pub(crate) struct KnownCatalog {
+    /// Times of its last polls, which `status.json` may not have yet.
+    times: Option<PollTimes>,
+    /// Time since boot of the last look at its stored objects.
+    checked: Option<Duration>,
+    /// Pull that this process has begun and not counted off. It is no death: this process lives.
+    pub(crate) own_pull: Option<PullInputs>,
 }
 
 /// Parts of a poll that its status records besides the report.
@@ -95,14 +107,12 @@ impl Mirror {
             // One space for all copies, so that the limit holds for the process.
             images: images.with_download_space(settings.download_space.clone()),
             store,
-            stored_checks: StoredChecks::new(&settings.env),
             settings,
             rendering,
             resolving,
             progress: Arc::default(),
             metrics,
-            polled: Mutex::default(),
-            own_pulls: OwnPulls::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -203,13 +213,14 @@ impl Mirror {
 
     async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
         let started = Instant::now();
-        self.progress.start();
+        self.progress.edit().catalogs += 1;
         let before = self.status(catalog, options.before).await;
         let mut report = Report::new(catalog.name.clone());
-        let mut poll = Poll::new(self, catalog, before.as_ref(), &mut report);
-        poll.force = options.force;
-        poll.accept_gone = options.force || options.accept_gone;
-        poll.check_stored = options.check_stored;
+        let options = PollOptions {
+            before: before.as_ref(),
+            ..options
+        };
+        let mut poll = Poll::new(self, catalog, options, &mut report);
         poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
         let ended = match options.time {
             None => poll.run().await,
@@ -223,7 +234,7 @@ impl Mirror {
             empty_layers: poll.empty_layers,
             pull: poll.pull,
         };
-        self.progress.end();
+        self.progress.edit().done += 1;
         report.end(ended, started.elapsed());
         // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
         self.finish(catalog, before.as_ref(), &report, end).await;
@@ -233,8 +244,12 @@ impl Mirror {
     async fn run_check(&self, catalog: &Catalog, before: Option<&Status>) -> UpdateCheck {
         let started = Instant::now();
         let before = self.status(catalog, before).await;
+        let options = PollOptions {
+            before: before.as_ref(),
+            ..PollOptions::default()
+        };
         let mut report = Report::new(catalog.name.clone());
-        let mut poll = Poll::new(self, catalog, before.as_ref(), &mut report);
+        let mut poll = Poll::new(self, catalog, options, &mut report);
         let ended = match poll.check().await {
             Ok(SourceCheck::New(_, digest)) => {
                 return UpdateCheck::Available {
@@ -292,32 +307,44 @@ impl Mirror {
         let is_written = record_status(&*self.store, &catalog.name, times.last_poll, before, next).await;
         // A pull that could not be counted off stays known to this process, which does not take it for a death.
         if is_written && pull.is_some() {
-            self.own_pulls.forget(&catalog.name);
+            self.known(&catalog.name, |known| known.own_pull = None);
         }
     }
 
     /// Returns the times of the last polls of a catalog by this process; `None` before the first. `status.json` is written at
     /// most once an hour while nothing else changes.
     pub fn poll_times(&self, catalog: &CatalogName) -> Option<PollTimes> {
-        let polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
-        polled.get(catalog).copied()
+        self.known(catalog, |known| known.times)
     }
 
     fn note_poll(&self, report: &Report) -> PollTimes {
         let now = (self.settings.env.clock)();
-        let mut polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = polled.get(&report.catalog).and_then(|times| times.last_success);
-        let times = PollTimes {
-            last_poll: now,
-            last_success: if report.outcome.is_success() { Some(now) } else { last },
-        };
-        polled.insert(report.catalog.clone(), times);
-        times
+        self.known(&report.catalog, |known| {
+            let last = known.times.and_then(|times| times.last_success);
+            *known.times.insert(PollTimes {
+                last_poll: now,
+                last_success: if report.outcome.is_success() { Some(now) } else { last },
+            })
+        })
     }
 
-    /// Returns the number of permits of [`Mirror::rendering`].
-    pub(crate) fn pulls_at_once(&self) -> u32 {
-        self.settings.side_by_side.max(1).try_into().unwrap_or(u32::MAX)
+    /// Returns true if this process has not looked at the stored objects of a catalog for an hour.
+    pub(crate) fn is_check_due(&self, catalog: &CatalogName) -> bool {
+        let now = (self.settings.env.since_boot)();
+        let checked = self.known(catalog, |known| known.checked);
+        checked.is_none_or(|last| now.saturating_sub(last) >= CHECK_INTERVAL)
+    }
+
+    /// Notes that the stored objects of a catalog were all there just now.
+    pub(crate) fn note_check(&self, catalog: &CatalogName) {
+        let now = (self.settings.env.since_boot)();
+        self.known(catalog, |known| known.checked = Some(now));
+    }
+
+    /// Reads or changes what this process knows of a catalog.
+    pub(crate) fn known<T>(&self, catalog: &CatalogName, work: impl FnOnce(&mut KnownCatalog) -> T) -> T {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        work(known.entry(catalog.clone()).or_default())
     }
 }
 

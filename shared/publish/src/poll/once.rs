@@ -2,7 +2,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef, Status};
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
 use render::StopFlag;
 use source::Digest;
 use tokio::time::timeout;
@@ -17,8 +17,8 @@ use super::{
     validation::check_packages,
 };
 use crate::{
-    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PublishError, RaceRetries, Report, RetryableError,
-    Transaction, TransactionOptions, stats::check_stored,
+    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError, RaceRetries, Report,
+    RetryableError, Transaction, TransactionOptions, stats::check_stored,
 };
 
 /// Result of the cheap part of a poll.
@@ -40,16 +40,10 @@ enum PullEnd {
 pub(crate) struct Poll<'a> {
     pub(crate) mirror: &'a Mirror,
     pub(crate) catalog: &'a Catalog,
-    /// Pulls although the digest is known.
-    pub(crate) force: bool,
-    /// Publishes although packages are gone.
-    pub(crate) accept_gone: bool,
-    /// Looks at the stored objects of an unchanged catalog, although it did so recently.
-    pub(crate) check_stored: bool,
+    /// Options with `status.json` as it was before the poll.
+    pub(crate) options: PollOptions<'a>,
     /// Layers that need not be fetched; after a pull, those of the new image.
     pub(crate) empty_layers: Option<EmptyLayers>,
-    /// `status.json` as it was before the poll.
-    pub(crate) status: Option<&'a Status>,
     /// Pull that this poll has begun, as `status.json` counts it.
     pub(crate) pull: Option<OpenPull>,
     /// Copies of images whose registries are slow.
@@ -60,21 +54,18 @@ pub(crate) struct Poll<'a> {
 }
 
 impl<'a> Poll<'a> {
-    /// Creates a poll that is not forced, and knows no layers.
+    /// Creates a poll that knows no layers.
     pub(crate) fn new(
         mirror: &'a Mirror,
         catalog: &'a Catalog,
-        status: Option<&'a Status>,
+        options: PollOptions<'a>,
         report: &'a mut Report,
     ) -> Self {
         Self {
             mirror,
             catalog,
-            force: false,
-            accept_gone: false,
-            check_stored: false,
+            options,
             empty_layers: None,
-            status,
             pull: None,
             copies: ImageCopies::default(),
             inputs: None,
@@ -87,7 +78,7 @@ impl Poll<'_> {
     /// Polls. A published object that turns out to be damaged is written again from the source.
     pub(crate) async fn run(&mut self) -> Result<Outcome, PollError> {
         // A forced poll looks at everything that is stored.
-        if !self.force {
+        if !self.options.force {
             match self.until_won(false).await {
                 Err(error) if error.is_damage() => tracing::warn!(
                     error = model::text::chain(&error),
@@ -171,7 +162,7 @@ impl Poll<'_> {
     async fn begin(&self, recheck: bool) -> Result<Transaction, PublishError> {
         let options = TransactionOptions {
             signer: self.mirror.settings.signer.clone(),
-            may_unsign: self.force,
+            may_unsign: self.options.force,
             recheck_existing: recheck,
             env: self.mirror.settings.env.clone(),
         };
@@ -190,7 +181,7 @@ impl Poll<'_> {
             base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !recheck
         });
         let Some(base) = known else {
-            if let Some(status) = self.status.filter(|_| !self.force) {
+            if let Some(status) = self.options.before.filter(|_| !self.options.force) {
                 let inputs = self.mirror.pull_inputs(self.catalog, &digest);
                 let base = snapshot_of(&transaction);
                 self.mirror.refuse_known(&self.catalog.name, status, inputs, base)?;
@@ -199,9 +190,9 @@ impl Poll<'_> {
         };
         // Verified also if the digest is known: the policy may have changed since the publication.
         let source = verified_source(self, &transaction, &digest).await?;
-        if self.check_stored || self.mirror.stored_checks.is_due(&self.catalog.name) {
+        if self.options.check_stored || self.mirror.is_check_due(&self.catalog.name) {
             check_stored(&*self.mirror.store, &transaction).await?;
-            self.mirror.stored_checks.note(&self.catalog.name);
+            self.mirror.note_check(&self.catalog.name);
         }
         let rolled_back = base.rolled_back.clone();
         let updated = self.update_source(&transaction, base, source, rolled_back).await?;
@@ -298,7 +289,7 @@ impl Poll<'_> {
             let updated = self.update_source(transaction, base, source, None).await?;
             return Ok(PullEnd::Ended(updated));
         }
-        if !self.accept_gone {
+        if !self.options.force && !self.options.accept_gone {
             // After the comparison above: content that is published already needs no permission.
             let before = previous.filter(|_| !self.is_edited(transaction));
             check_packages(&content.rendering, before)?;
@@ -311,7 +302,9 @@ impl Poll<'_> {
     async fn begin_pull(&mut self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
         if self.pull.as_ref().is_none_or(|pull| pull.inputs != inputs) {
-            self.mirror.begin_pull(self.catalog, &inputs, self.force).await?;
+            self.mirror
+                .begin_pull(self.catalog, &inputs, self.options.force)
+                .await?;
             let base = snapshot_of(transaction);
             self.pull = Some(OpenPull { inputs, base });
         }
@@ -322,7 +315,7 @@ impl Poll<'_> {
     pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
         let deaths = |status| self.mirror.deaths(&self.catalog.name, status, &inputs);
-        self.status.is_some_and(|status| deaths(status) > 0)
+        self.options.before.is_some_and(|status| deaths(status) > 0)
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
@@ -335,7 +328,8 @@ impl Poll<'_> {
     /// then may be the cause, and must not be taken for it twice.
     fn permits(&self, digest: &Digest) -> u32 {
         if self.is_suspect(digest) {
-            self.mirror.pulls_at_once()
+            let all = self.mirror.settings.side_by_side.max(1);
+            all.try_into().unwrap_or(u32::MAX)
         } else {
             1
         }
@@ -358,7 +352,7 @@ impl Poll<'_> {
             && base.snapshot.digest == digest
         {
             // Only damaged objects were written again.
-            self.mirror.stored_checks.note(&self.catalog.name);
+            self.mirror.note_check(&self.catalog.name);
             return self.update_source(transaction, base, source, None).await;
         }
         self.report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
@@ -379,7 +373,7 @@ impl Poll<'_> {
         }
         let (published, _) = transaction.commit(next).await?;
         // All objects were just put or found.
-        self.mirror.stored_checks.note(&self.catalog.name);
+        self.mirror.note_check(&self.catalog.name);
         self.report.describe(Some(&published));
         self.report.validation = counts;
         Ok(Outcome::Published)

@@ -1,10 +1,6 @@
 //! Revisions that are not pulled again: those that cannot be published, and those under which the process died.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::PoisonError, time::Duration};
 
 use model::text::chain;
 use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status};
@@ -21,10 +17,6 @@ const DEATHS_MAX: u64 = 2;
 /// Maximum time to count off cancelled pulls. A supervisor kills a process that does not stop soon.
 const WITHDRAW_MAX: Duration = Duration::from_secs(5);
 
-/// Pulls that this process has begun and not counted off. They are no deaths: this process lives.
-#[derive(Debug, Default)]
-pub(crate) struct OwnPulls(Mutex<HashMap<CatalogName, PullInputs>>);
-
 /// Pull of one revision that `status.json` counts as begun.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenPull {
@@ -33,27 +25,16 @@ pub(crate) struct OpenPull {
     pub(crate) base: Option<Sha256>,
 }
 
-impl OwnPulls {
-    fn all(&self) -> MutexGuard<'_, HashMap<CatalogName, PullInputs>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the number of pulls of a revision that this process has begun and not counted off, 0 or 1.
-    fn count(&self, catalog: &CatalogName, inputs: &PullInputs) -> u64 {
-        u64::from(self.all().get(catalog) == Some(inputs))
-    }
-
-    /// Forgets a pull that was counted off.
-    pub(crate) fn forget(&self, catalog: &CatalogName) {
-        self.all().remove(catalog);
-    }
-}
-
 impl Mirror {
     /// Counts off the pulls whose polls were dropped before their end. To be called before an orderly end of the process: a
     /// pull that stays counts as a death of the process.
     pub async fn withdraw_pulls(&self) {
-        let own: Vec<_> = self.own_pulls.all().clone().into_iter().collect();
+        let own: Vec<_> = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let own = known.iter();
+            own.filter_map(|(catalog, known)| Some((catalog.clone(), known.own_pull.clone()?)))
+                .collect()
+        };
         let withdrawing = async {
             for (catalog, inputs) in &own {
                 self.withdraw_pull(catalog, inputs).await;
@@ -72,7 +53,7 @@ impl Mirror {
             Some(next)
         });
         match withdrawn.await {
-            Ok(()) => self.own_pulls.forget(catalog),
+            Ok(()) => self.known(catalog, |known| known.own_pull = None),
             // This process goes on to know it, and does not take it for a death.
             Err(error) => tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled"),
         }
@@ -124,8 +105,13 @@ impl Mirror {
     /// Returns the number of pulls of a revision that began and did not end, those of this process excepted. One that runs in
     /// another process counts until it ends.
     pub(crate) fn deaths(&self, catalog: &CatalogName, status: &Status, inputs: &PullInputs) -> u64 {
-        let own = self.own_pulls.count(catalog, inputs);
+        let own = self.own_pulls(catalog, inputs);
         status.begun(inputs).saturating_sub(own)
+    }
+
+    /// Returns the number of pulls of a revision that this process has begun and not counted off, 0 or 1.
+    fn own_pulls(&self, catalog: &CatalogName, inputs: &PullInputs) -> u64 {
+        u64::from(self.known(catalog, |known| known.own_pull.as_ref() == Some(inputs)))
     }
 
     /// Counts in `status.json` that a pull of the revision begins. Without that document the pull is not counted, which is no
@@ -141,9 +127,9 @@ impl Mirror {
     ) -> Result<(), PollError> {
         let name = &catalog.name;
         // Dropped by this process before its end: this pull takes its place.
-        let own = self.own_pulls.count(name, inputs);
+        let own = self.own_pulls(name, inputs);
         // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
-        self.own_pulls.all().insert(name.clone(), inputs.clone());
+        self.known(name, |known| known.own_pull = Some(inputs.clone()));
         let mut allowed = Ok(());
         let now = (self.settings.env.clock)();
         let written = update_status(&*self.store, name, |before| {
@@ -169,7 +155,7 @@ impl Mirror {
             tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
         }
         if allowed.is_err() && own == 0 {
-            self.own_pulls.forget(name);
+            self.known(name, |known| known.own_pull = None);
         }
         allowed
     }

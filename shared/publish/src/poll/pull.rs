@@ -19,42 +19,29 @@ use super::{
 };
 use crate::{Catalog, CatalogSource, Mirror, PollError, PollProgress, Report, Transaction};
 
-/// A rendered image, and what was learned of its layers.
-pub(crate) struct PulledCatalog {
-    pub(crate) rendering: Rendering,
-    pub(crate) empty_layers: EmptyLayers,
-}
-
-/// Pulls and renders one image. Files are rendered as they stream by.
+/// Pulls and renders one image. Files are rendered as they stream by. Returns what was learned of its layers too.
 pub(crate) async fn pull(
     mirror: &Mirror,
     catalog: &Catalog,
     digest: &Digest,
     published: Arc<PublishedShards>,
     work: PullWork<'_>,
-) -> Result<PulledCatalog, PollError> {
-    let PullWork {
-        images,
-        from,
-        known,
-        stop,
-        report,
-    } = work;
-    let renderer = Renderer::start(mirror.render_settings(catalog, stop), published);
+) -> Result<(Rendering, EmptyLayers), PollError> {
+    let renderer = Renderer::start(mirror.render_settings(catalog, work.stop), published);
     let sink = RenderSink::new(renderer, mirror.progress());
-    let (sink, pull) = images.read(&from, digest, &skippable_layers(known), sink).await?;
-    report.bytes_pulled += pull.bytes;
-    report.layers_fetched += pull.layers_fetched;
-    report.layers_skipped += pull.layers_skipped;
+    let known = skippable_layers(work.known);
+    let (sink, pull) = work.images.read(&work.from, digest, &known, sink).await?;
+    work.report.bytes_pulled += pull.bytes;
+    work.report.layers_fetched += pull.layers_fetched;
+    work.report.layers_skipped += pull.layers_skipped;
     // Layers of earlier images are forgotten, so the list never grows beyond one image's.
     let empty = pull.empty_layers.digests.iter().map(ToString::to_string);
-    Ok(PulledCatalog {
-        empty_layers: EmptyLayers {
-            root: pull.empty_layers.root.clone(),
-            empty: empty.collect(),
-        },
-        rendering: tokio::task::spawn_blocking(move || sink.finish()).await??,
-    })
+    let empty_layers = EmptyLayers {
+        root: pull.empty_layers.root.clone(),
+        empty: empty.collect(),
+    };
+    let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;
+    Ok((rendering, empty_layers))
 }
 
 /// Pulls or composes the content. Shards of `usable` are used again. `None` if the registry is too slow.
@@ -96,13 +83,13 @@ pub(crate) async fn read_content(
         stop,
         report: poll.report,
     };
-    let pulled = match pull(poll.mirror, poll.catalog, digest, Arc::new(published), work).await {
+    let (rendering, empty_layers) = match pull(poll.mirror, poll.catalog, digest, Arc::new(published), work).await {
         Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
         pulled => pulled?,
     };
-    poll.empty_layers = Some(pulled.empty_layers);
+    poll.empty_layers = Some(empty_layers);
     Ok(Some(NewContent {
-        rendering: pulled.rendering,
+        rendering,
         inputs: Vec::new(),
     }))
 }
@@ -152,7 +139,10 @@ impl RenderSink {
 
 impl FileSink for RenderSink {
     fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
-        self.progress.file(size);
+        let mut progress = self.progress.edit();
+        progress.files += 1;
+        progress.bytes += size;
+        drop(progress);
         #[cfg(feature = "testing")]
         abort_on_marker(path);
         self.renderer.file(path, content)

@@ -75,7 +75,7 @@ impl Poll<'_> {
         } = summary.counts;
         if let Some(invalid) = InvalidCatalog::of(&summary)
             && self.catalog.validation == ValidationMode::Refuse
-            && !self.force
+            && !self.options.force
         {
             return Err(invalid.into());
         }

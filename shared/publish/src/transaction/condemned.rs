@@ -32,14 +32,8 @@ struct CondemnedList {
     info: Option<ObjectInfo>,
     /// Age of the state when it was read.
     age: Duration,
-    keys: ListedKeys,
-}
-
-#[derive(Debug)]
-enum ListedKeys {
-    Known(BTreeSet<ObjectKey>),
-    /// The list is missing or damaged: any key may be on it.
-    Unknown,
+    /// Keys on the list. `None` if it is missing or damaged: any key may be on it.
+    keys: Option<BTreeSet<ObjectKey>>,
 }
 
 impl GcView {
@@ -107,7 +101,7 @@ impl CondemnedList {
         let Dated { date, document } = store.read_dated::<GcState>(&Key::Gc).await?;
         let (state, info) = document.map_or_else(Default::default, |(state, info)| (state, Some(info)));
         let keys = match state.garbage() {
-            None => ListedKeys::Known(BTreeSet::new()),
+            None => Some(BTreeSet::new()),
             Some(garbage) => read_list(store, garbage).await?,
         };
         let since = state.since.or(info.as_ref().map(|info| info.modified));
@@ -127,10 +121,7 @@ impl CondemnedList {
             GcPhase::Condemned { spared, .. } => spared.contains(key),
             GcPhase::None | GcPhase::Deleting { .. } => false,
         };
-        let is_listed = match &self.keys {
-            ListedKeys::Known(keys) => keys.contains(key),
-            ListedKeys::Unknown => true,
-        };
+        let is_listed = self.keys.as_ref().is_none_or(|keys| keys.contains(key));
         self.state.garbage().is_some() && is_listed && !is_spared
     }
 
@@ -168,12 +159,12 @@ impl CondemnedList {
 }
 
 /// A list that cannot be read says nothing, so every key counts as listed: publications go on, at the price of a spare.
-async fn read_list(store: &dyn Store, garbage: &ObjectRef) -> Result<ListedKeys, PublishError> {
+async fn read_list(store: &dyn Store, garbage: &ObjectRef) -> Result<Option<BTreeSet<ObjectKey>>, PublishError> {
     match read_stored::<Garbage>(store, &garbage.digest).await {
-        Ok(list) => Ok(ListedKeys::Known(list.keys)),
+        Ok(list) => Ok(Some(list.keys)),
         Err(error) if error.is_not_found() || error.is_damage() => {
             tracing::warn!(key = %garbage.key(), error = model::text::chain(&error), "the list of condemned objects is unreadable");
-            Ok(ListedKeys::Unknown)
+            Ok(None)
         }
         Err(error) => Err(error.into()),
     }
