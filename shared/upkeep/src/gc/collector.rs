@@ -31,16 +31,10 @@ struct DatedState {
     age: Duration,
 }
 
-/// Result of an attempt to take a step.
-enum Stepped {
-    Done(GcReport),
-    Raced,
-}
-
 impl Collector<'_> {
     pub(super) async fn run(&self) -> Result<GcReport, GcError> {
         for _ in 0..STEP_ATTEMPTS {
-            if let Stepped::Done(report) = self.step().await? {
+            if let Some(report) = self.step().await? {
                 return Ok(report);
             }
         }
@@ -86,10 +80,11 @@ impl Collector<'_> {
         }
     }
 
-    async fn step(&self) -> Result<Stepped, GcError> {
+    /// Takes the step that is due. Returns `None` if it lost a race.
+    async fn step(&self) -> Result<Option<GcReport>, GcError> {
         let state = self.read().await?;
         if self.options.dry_run {
-            return self.preview(&state).await.map(Stepped::Done);
+            return self.preview(&state).await.map(Some);
         }
         let is_due = self.options.offline || state.age >= GcState::AGE_MIN;
         match &state.state.phase {
@@ -99,11 +94,11 @@ impl Collector<'_> {
             // have died.
             GcPhase::Deleting { garbage } if state.age < DELETING_MAX && !self.options.offline => {
                 let keys = self.read_list(garbage).await?.unwrap_or_default();
-                self.delete(&state, keys).await.map(Stepped::Done)
+                self.delete(&state, keys).await.map(Some)
             }
             GcPhase::Deleting { .. } if is_due => self.replace(&state, GcPhase::None, GcStep::Finish).await,
             GcPhase::None | GcPhase::Condemned { .. } | GcPhase::Deleting { .. } => {
-                Ok(Stepped::Done(state.report(GcStep::Wait)))
+                Ok(Some(state.report(GcStep::Wait)))
             }
         }
     }
@@ -171,12 +166,12 @@ impl Collector<'_> {
         Ok(report)
     }
 
-    async fn condemn(&self, state: &DatedState) -> Result<Stepped, GcError> {
+    async fn condemn(&self, state: &DatedState) -> Result<Option<GcReport>, GcError> {
         let mut counts = GcReport::default();
         let unmarked = self.unmarked(state, &mut counts).await?;
         // Lists of earlier rounds go with other garbage. Alone they would start round after round, for each leaves one.
         if unmarked.keys().all(|key| key.kind == Kind::Garbage) {
-            return Ok(Stepped::Done(state.report(GcStep::Clean).marked(counts)));
+            return Ok(Some(state.report(GcStep::Clean).marked(counts)));
         }
         // Snapshots first: if the list is full, no Snapshot is left that names what is gone.
         let (snapshots, others): (Vec<_>, Vec<_>) =
@@ -188,14 +183,12 @@ impl Collector<'_> {
             garbage,
             spared: BTreeSet::new(),
         };
-        Ok(match self.replace(state, phase, GcStep::Condemn).await? {
-            Stepped::Done(report) => Stepped::Done(GcReport {
-                condemned: counts.condemned,
-                left: counts.condemned,
-                ..report.marked(counts)
-            }),
-            Stepped::Raced => Stepped::Raced,
-        })
+        let replaced = self.replace(state, phase, GcStep::Condemn).await?;
+        Ok(replaced.map(|report| GcReport {
+            condemned: counts.condemned,
+            left: counts.condemned,
+            ..report.marked(counts)
+        }))
     }
 
     /// Marks again, after the state was read: a publication that spares something meanwhile makes the compare-and-swap
@@ -205,7 +198,7 @@ impl Collector<'_> {
         state: &DatedState,
         garbage: &ObjectRef,
         spared: &BTreeSet<ObjectKey>,
-    ) -> Result<Stepped, GcError> {
+    ) -> Result<Option<GcReport>, GcError> {
         let Some(condemned) = self.read_list(garbage).await? else {
             // Without its list nothing can be deleted: the round ends.
             return self.replace(state, GcPhase::None, GcStep::Finish).await;
@@ -220,22 +213,18 @@ impl Collector<'_> {
         }
         let list = Garbage { keys };
         let garbage = self.put_list(list.keys.clone()).await?;
-        match self
-            .replace(state, GcPhase::Deleting { garbage }, GcStep::Delete)
-            .await?
-        {
-            Stepped::Raced => Ok(Stepped::Raced),
-            Stepped::Done(_) => {
-                // Read back, because only a read tells the age by the clock of the store. It also shows if another
-                // collector came first.
-                let deleting = self.read().await?;
-                if deleting.state.garbage() != Some(&garbage) {
-                    return Ok(Stepped::Raced);
-                }
-                let report = self.delete(&deleting, list).await?;
-                Ok(Stepped::Done(report.marked(counts)))
-            }
+        let deleting = GcPhase::Deleting { garbage };
+        if self.replace(state, deleting, GcStep::Delete).await?.is_none() {
+            return Ok(None);
         }
+        // Read back, because only a read tells the age by the clock of the store. It also shows if another collector came
+        // first.
+        let deleting = self.read().await?;
+        if deleting.state.garbage() != Some(&garbage) {
+            return Ok(None);
+        }
+        let report = self.delete(&deleting, list).await?;
+        Ok(Some(report.marked(counts)))
     }
 
     /// Deletes what is left of a list, as long as the state is young enough.
@@ -337,7 +326,7 @@ impl Collector<'_> {
         Ok(object)
     }
 
-    async fn replace(&self, before: &DatedState, phase: GcPhase, step: GcStep) -> Result<Stepped, GcError> {
+    async fn replace(&self, before: &DatedState, phase: GcPhase, step: GcStep) -> Result<Option<GcReport>, GcError> {
         let condition = match &before.info {
             Some(info) => Condition::Replace(info.version.clone()),
             None => Condition::CreateOnly,
@@ -353,9 +342,9 @@ impl Collector<'_> {
                     // Only for the report. Decisions use the age that the next read gives.
                     age: Duration::ZERO,
                 };
-                Ok(Stepped::Done(after.report(step)))
+                Ok(Some(after.report(step)))
             }
-            Err(error) if error.is_conflict() => Ok(Stepped::Raced),
+            Err(error) if error.is_conflict() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

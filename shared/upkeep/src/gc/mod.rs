@@ -9,7 +9,6 @@
 
 mod collector;
 mod marks;
-mod metrics;
 mod regular;
 mod report;
 
@@ -22,8 +21,7 @@ use tracing::Instrument;
 
 use self::collector::Collector;
 pub use self::{
-    metrics::GcMetrics,
-    regular::collect_regularly,
+    regular::{GcMetrics, collect_regularly},
     report::{GcReport, GcStep, NextStep, UnreadableState},
 };
 

@@ -1,12 +1,16 @@
 use std::{sync::Arc, time::Duration};
 
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
 use publish::jittered;
 use store::Store;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::{GcMetrics, GcOptions, Retention, gc};
+use crate::{GcError, GcOptions, GcReport, Retention, gc};
 
 /// Wait before the first run. The first polls keep the machine busy.
 const FIRST_WAIT: Duration = Duration::from_secs(600);
@@ -44,4 +48,81 @@ pub fn collect_regularly(
         stop.run_until_cancelled(collecting).await;
     };
     tokio::spawn(collecting.instrument(tracing::info_span!("gc")))
+}
+
+/// Metrics of garbage collection.
+#[derive(Debug, Clone, Default)]
+pub struct GcMetrics {
+    runs: Counter,
+    failures: Counter,
+    unreadable: Family<[(&'static str, String); 1], Gauge>,
+}
+
+impl GcMetrics {
+    /// Adds the metrics to a registry.
+    pub fn register(registry: &mut Registry) -> Self {
+        let this = Self::default();
+        registry.register("collections", "Runs of garbage collection", this.runs.clone());
+        registry.register(
+            "collections_failed",
+            "Runs of garbage collection that failed",
+            this.failures.clone(),
+        );
+        registry.register(
+            "collection_unreadable",
+            "Pointers and snapshots of a catalog that the last run of garbage collection could not read",
+            this.unreadable.clone(),
+        );
+        this
+    }
+
+    /// Counts one run.
+    pub fn count(&self, result: &Result<GcReport, GcError>) {
+        self.runs.inc();
+        // A catalog that was repaired must not stay in the metric.
+        self.unreadable.clear();
+        let unreadable = match result {
+            Ok(report) => &report.unreadable[..],
+            Err(error) => {
+                self.failures.inc();
+                error.unreadable()
+            }
+        };
+        for state in unreadable {
+            let label = [("catalog", state.catalog.to_string())];
+            self.unreadable.get_or_create(&label).inc();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
+
+    use super::*;
+    use crate::UnreadableState;
+
+    #[test]
+    fn repaired_catalog_leaves_the_metric() {
+        let mut registry = Registry::default();
+        let metrics = GcMetrics::register(&mut registry);
+        let text = || {
+            let mut page = String::new();
+            text::encode(&mut page, &registry).unwrap();
+            page
+        };
+        let state = UnreadableState {
+            catalog: "a".parse().unwrap(),
+            key: "catalogs/a/current.json".to_owned(),
+            error: "damaged".to_owned(),
+        };
+        metrics.count(&Err(GcError::Unreadable(vec![state])));
+        assert!(text().contains("collection_unreadable{catalog=\"a\"} 1"), "{}", text());
+        metrics.count(&Ok(GcReport::default()));
+        assert!(
+            !text().contains("catalog=") && text().contains("collections_failed_total 1"),
+            "{}",
+            text()
+        );
+    }
 }
