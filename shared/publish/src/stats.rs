@@ -57,20 +57,12 @@ async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, Strin
 /// Fails if an object of the published state is missing or has another size than recorded.
 pub(crate) async fn check_stored(store: &dyn Store, transaction: &Transaction) -> Result<(), PollError> {
     let damaged = match transaction.base_snapshot().await? {
-        Some(snapshot) => {
-            let found = find_unservable(store, snapshot).await?;
-            found.keys().next().map(Key::to_string)
-        }
+        Some(snapshot) => find_unservable(store, snapshot).await?.into_keys().next(),
         // The snapshot itself.
-        None => Some(
-            transaction
-                .base()
-                .map(|base| base.snapshot.key().to_string())
-                .unwrap_or_default(),
-        ),
+        None => transaction.base().map(|base| base.snapshot.key()),
     };
     match damaged {
-        Some(key) => Err(PublishError::Damaged(key).into()),
+        Some(key) => Err(PublishError::Damaged(key.to_string()).into()),
         None => Ok(()),
     }
 }

@@ -217,23 +217,19 @@ async fn published_input(
         }
     }
     let kept = kept.join(", ");
-    Err(waiting(
-        name,
-        format!("the store does not keep {pin} of it; it keeps {kept}"),
-    ))
+    let reason = format!("the store does not keep {pin} of it; it keeps {kept}");
+    Err(waiting(name, reason))
 }
 
 /// Returns the error for an input that the store does not have. The error of the input itself may name another one that it waits
 /// for.
 async fn unpublished(store: &dyn Store, name: &CatalogName) -> PollError {
     let status = read_status(store, name).await;
-    match status.and_then(|status| status.error) {
-        Some(error) => waiting(name, format!("it was never published: {error}")),
-        None => waiting(
-            name,
-            "the store has no such catalog; configure it, or copy it with sync or import",
-        ),
-    }
+    let reason = match status.and_then(|status| status.error) {
+        Some(error) => format!("it was never published: {error}"),
+        None => "the store has no such catalog; configure it, or copy it with sync or import".to_owned(),
+    };
+    waiting(name, reason)
 }
 
 impl Mirror {

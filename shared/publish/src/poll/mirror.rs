@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use model::{CatalogName, Outcome, PullInputs, Status};
+use model::{CatalogName, EmptyLayers, Outcome, PullInputs, Status};
 use render::{RenderLimits, RenderSettings, StopFlag};
 use source::{Digest, Source, Sources};
 use store::Store;
@@ -88,13 +88,6 @@ pub(crate) struct KnownCatalog {
     checked: Option<Duration>,
     /// Pull that this process has begun and not counted off. It is no death: this process lives.
     pub(crate) own_pull: Option<PullInputs>,
-}
-
-/// Parts of a poll that its status records besides the report.
-#[derive(Default)]
-struct PollEnd {
-    empty_layers: Option<model::EmptyLayers>,
-    pull: Option<OpenPull>,
 }
 
 impl Mirror {
@@ -230,14 +223,11 @@ impl Mirror {
                 // put.
                 .unwrap_or(Err(PollError::OutOfTime(time))),
         };
-        let end = PollEnd {
-            empty_layers: poll.empty_layers,
-            pull: poll.pull,
-        };
+        let (empty_layers, pull) = (poll.empty_layers, poll.pull);
         self.progress.edit().done += 1;
         report.end(ended, started.elapsed());
         // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
-        self.finish(catalog, before.as_ref(), &report, end).await;
+        self.finish(catalog, before.as_ref(), &report, empty_layers, pull).await;
         report
     }
 
@@ -260,7 +250,7 @@ impl Mirror {
             Err(error) => Err(error),
         };
         report.end(ended, started.elapsed());
-        self.finish(catalog, before.as_ref(), &report, PollEnd::default()).await;
+        self.finish(catalog, before.as_ref(), &report, None, None).await;
         UpdateCheck::Done(Box::new(report))
     }
 
@@ -271,12 +261,19 @@ impl Mirror {
         }
     }
 
-    async fn finish(&self, catalog: &Catalog, before: Option<&Status>, report: &Report, end: PollEnd) {
+    /// Logs and counts a poll, and writes its status.
+    async fn finish(
+        &self,
+        catalog: &Catalog,
+        before: Option<&Status>,
+        report: &Report,
+        empty_layers: Option<EmptyLayers>,
+        pull: Option<OpenPull>,
+    ) {
         log(catalog, report);
         let times = self.note_poll(report);
         let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
         let error = report.error.as_ref();
-        let PollEnd { empty_layers, pull } = end;
         let ended = Status {
             last_success: times.last_success,
             error: report.error_text(),

@@ -72,9 +72,7 @@ impl<'a> Poll<'a> {
             report,
         }
     }
-}
 
-impl Poll<'_> {
     /// Polls. A published object that turns out to be damaged is written again from the source.
     pub(crate) async fn run(&mut self) -> Result<Outcome, PollError> {
         // A forced poll looks at everything that is stored.

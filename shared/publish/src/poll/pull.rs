@@ -178,13 +178,7 @@ pub(crate) fn skippable_layers(known: &EmptyLayers) -> source::SkippableLayers {
 
 /// Copies of images on disk, for one poll.
 #[derive(Debug, Default)]
-pub(crate) struct ImageCopies(Vec<ImageCopy>);
-
-#[derive(Debug)]
-struct ImageCopy {
-    digest: Digest,
-    download: Download,
-}
+pub(crate) struct ImageCopies(Vec<(Digest, Download)>);
 
 impl ImageCopies {
     /// Copies an image of a registry to disk, unless that was done already. Returns the bytes received.
@@ -207,20 +201,19 @@ impl ImageCopies {
             .download(reference, digest, &skippable_layers(known), space)
             .await?;
         let bytes = download.pull.bytes;
-        let digest = digest.clone();
-        self.0.push(ImageCopy { digest, download });
+        self.0.push((digest.clone(), download));
         Ok(bytes)
     }
 
     /// Returns the copy of an image, if there is one.
     pub(crate) fn get(&self, digest: &Digest) -> Option<&Download> {
-        let copy = self.0.iter().find(|copy| copy.digest == *digest)?;
-        Some(&copy.download)
+        let (_, download) = self.0.iter().find(|(copied, _)| copied == digest)?;
+        Some(download)
     }
 
     /// Returns the digest of the newest copy.
     pub(crate) fn last(&self) -> Option<&Digest> {
-        self.0.last().map(|copy| &copy.digest)
+        self.0.last().map(|(digest, _)| digest)
     }
 
     /// Returns the copy of an image, or else `source` itself.

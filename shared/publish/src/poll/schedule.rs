@@ -1,12 +1,15 @@
 use std::{
     collections::HashMap,
-    future::pending,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use model::{CatalogName, Outcome};
-use tokio::{sync::Notify, task::JoinSet};
+use tokio::{
+    sync::Notify,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Catalog, Mirror, PollOptions, PollOrder, Report};
@@ -114,32 +117,17 @@ impl Schedule {
                 // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
                 early: (env.rng)(),
             };
-            let wait = due(catalog.poll_interval(), &last, last.ended);
             let wake = self.wakes.get(name);
-            if wait.is_none() && wake.is_none() {
+            let wait = due(catalog.poll_interval(), &last, last.ended);
+            // A composition without an interval waits for its inputs alone.
+            let Some(wait) = wait.or(wake.map(|_| Duration::MAX)) else {
                 return;
-            }
-            tokio::select! {
-                () = after(wait) => {}
-                () = woken(wake) => {}
+            };
+            match wake {
+                Some(wake) => drop(timeout(wait, wake.notified()).await),
+                None => sleep(wait).await,
             }
         }
-    }
-}
-
-/// Returns after a wait, and never without one.
-async fn after(wait: Option<Duration>) {
-    match wait {
-        Some(wait) => tokio::time::sleep(wait).await,
-        None => pending().await,
-    }
-}
-
-/// Returns after a signal, and never if there is none to come.
-async fn woken(wake: Option<&Notify>) {
-    match wake {
-        Some(wake) => wake.notified().await,
-        None => pending().await,
     }
 }
 

@@ -29,10 +29,9 @@ pub struct ValidationModeError(String);
 /// Content that is not published, because the catalog refuses errors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it has {errors}, as `catalog-mirror validate` lists them: {}; correct the catalog, force the poll to publish it as it is, \
+    "it has {errors} error{}, as `catalog-mirror validate` lists them: {}; correct the catalog, force the poll to publish it as it is, \
      or set validate: warn",
-    .examples.join("; "),
-    errors = count(*.errors, "error")
+    plural(*.errors), .examples.join("; ")
 )]
 pub struct InvalidCatalog {
     /// Number of errors.
@@ -94,11 +93,8 @@ impl Poll<'_> {
     }
 }
 
-fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
-    }
+const fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
 }
 
 /// Maximum share of packages that may disappear at once, in percent. Real catalogs lose a few packages a year.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::{CatalogName, DocumentError};
+use model::CatalogName;
 use store::{ObjectError, ReadError, StoreError};
 
 use crate::Env;
@@ -41,13 +41,6 @@ impl PublishError {
     /// True if a published object has to be written again.
     pub const fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged(_))
-    }
-
-    pub(crate) fn unreadable(key: &model::Key, source: DocumentError) -> Self {
-        Self::Read(ReadError::Document {
-            key: key.to_string(),
-            source,
-        })
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
-use store::{DOCUMENT_MAX, Store, StoreExt, Version, read_stored};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, read_stored};
 use tokio::sync::OnceCell;
 use trust::Signer;
 
@@ -122,9 +122,9 @@ impl Transaction {
             Some(None) => {
                 let bytes = self.pointer.as_ref().map(|pointer| &pointer.bytes[..]);
                 let read = Current::from_bytes(bytes.unwrap_or_default());
-                let key = Key::Current(self.catalog.clone());
-                read.map(|_| None)
-                    .map_err(|source| PublishError::unreadable(&key, source))
+                let key = Key::Current(self.catalog.clone()).to_string();
+                let read = read.map_err(|source| ReadError::Document { key, source });
+                Ok(read.map(|_| None)?)
             }
         }
     }
