@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod auth;
 mod client;
 mod error;
 mod header_file;
@@ -14,6 +15,7 @@ mod settings;
 mod throughput;
 mod tls;
 
+pub use auth::{CredentialsError, Login, Logins, Secret, find_login};
 pub use client::{Fetcher, Traffic};
 pub use error::{FailedFetch, FetchError};
 pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};

@@ -4,12 +4,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::{FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
+use fetch::{CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError};
 
 use crate::archive::ArchiveFault;
-use crate::auth::CredentialsError;
 use crate::git::GitFault;
 use crate::registry::{RegistryFailure, RegistryFault};
 use crate::web::WebFailure;

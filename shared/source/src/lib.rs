@@ -2,10 +2,7 @@
 
 mod advice;
 mod archive;
-mod auth;
 mod blob_source;
-#[cfg(test)]
-mod cost;
 mod dir;
 mod download;
 mod error;
@@ -23,10 +20,13 @@ mod signatures;
 mod source;
 mod sources;
 mod stream;
+#[cfg(test)]
+mod tests {
+    mod cost;
+}
 mod web;
 
 pub use crate::archive::ArchiveFault;
-pub use crate::auth::{CredentialsError, Logins};
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
 pub use crate::git::GitFault;
@@ -40,7 +40,7 @@ pub use crate::sources::{Pull, SkippableLayers, Sources};
 pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
-    FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, MinThroughput, PlainHttp, Proxy,
-    RedirectRefusal, RetrySchedule, read_header_file,
+    CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins, MinThroughput,
+    PlainHttp, Proxy, RedirectRefusal, RetrySchedule, read_header_file,
 };
 pub use oci::{Digest, DigestError, FileSink, ImageLimits, LayerError, LimitExceeded, LinkError};

@@ -4,10 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::{FetchSettings, HeaderFiles};
+use fetch::{FetchSettings, HeaderFiles, Logins};
 use oci::ImageLimits;
 
-use crate::auth::Logins;
 use crate::download::DownloadSpace;
 use crate::registry::RegistryRules;
 

@@ -1,7 +1,7 @@
 // Lists tar archives with Go's archive/tar, the reader of container engines and catalogd.
 //
 // Standard input: archives, each after its size as four bytes, big endian. Standard output: one line for each archive, either
-// "error" or the first eight hex digits of the SHA-256 of its list of entries. shared/oci/src/unpack/tar/differential makes
+// "error" or the first eight hex digits of the SHA-256 of its list of entries. shared/oci/src/unpack/tar/tests/differential makes
 // the archives and compares the lines with those of our reader.
 package main
 

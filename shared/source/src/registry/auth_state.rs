@@ -3,10 +3,9 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use fetch::{AddressScope, RequestSpec};
+use fetch::{AddressScope, Login, RequestSpec, Secret};
 use reqwest::header::HeaderMap;
 
-use crate::auth::{Login, Secret};
 use crate::error::Error;
 use crate::registry::challenge::Challenge;
 use crate::registry::{RegistryFault, Session, token};

@@ -30,13 +30,12 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fetch::{FailedFetch, Fetcher, RedirectTarget, SentSecrets, Traffic};
+use fetch::{FailedFetch, Fetcher, Login, RedirectTarget, Secret, SentSecrets, Traffic, find_login};
 use oci::ImageLimits;
 use oci_client::Reference;
 use reqwest::Url;
 use tokio::sync::OnceCell;
 
-use crate::auth::{self, Login, Secret};
 use crate::error::Error;
 use crate::settings::SourceSettings;
 
@@ -187,7 +186,7 @@ impl Session {
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
         let settings = self.settings();
-        let find = || auth::find(&settings.logins, &settings.auth_files, &self.registry, &self.repository);
+        let find = || find_login(&settings.logins, &settings.auth_files, &self.registry, &self.repository);
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fetch::{AddressScope, RedirectTarget, RequestSpec};
+use fetch::{AddressScope, RedirectTarget, RequestSpec, Secret};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 
-use crate::auth::Secret;
 use crate::error::Error;
 use crate::registry::auth_state::BearerToken;
 use crate::registry::{RegistryFault, Session};

@@ -16,13 +16,12 @@ mod validator;
 use std::sync::Arc;
 
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, Fetcher, RedirectTarget, RequestSpec, RetryWaits, SentSecrets, Traffic,
-    authority,
+    FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, RetryWaits, Secret, SentSecrets,
+    Traffic, authority, find_login,
 };
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
-use crate::auth::{self, Login, Secret};
 use crate::error::Error;
 use crate::settings::SourceSettings;
 
@@ -46,7 +45,7 @@ impl WebSession {
     pub(crate) async fn open(fetcher: &Fetcher, settings: &Arc<SourceSettings>, url: &Url) -> Result<Self, Error> {
         let host = authority(url);
         let path = url.path().trim_matches('/');
-        let login = auth::find(&settings.logins, &settings.auth_files, &host, path).await?;
+        let login = find_login(&settings.logins, &settings.auth_files, &host, path).await?;
         let session = Self {
             fetcher: fetcher.with_own_traffic(None),
             settings: Arc::clone(settings),

@@ -5,8 +5,6 @@
 //! image must mean the same here as there. Archives that Go readers do not agree on are refused. Formats: POSIX.1-2017
 //! `pax` and `ustar`, and the long names of GNU tar.
 
-#[cfg(test)]
-mod differential;
 mod header;
 mod pax;
 #[cfg(test)]

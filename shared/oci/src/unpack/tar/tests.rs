@@ -1,3 +1,5 @@
+mod differential;
+
 use super::{TarError, TarReader, kind};
 
 /// A header block with its checksum.

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use testkit::{Differential, REFUSED};
 
-use super::{TarError, TarReader, kind};
+use super::super::{TarError, TarReader, kind};
 use crate::digest::Digest;
 
 /// A deviation: the only one for which Go refuses an archive that this reader reads.

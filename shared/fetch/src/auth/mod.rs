@@ -13,16 +13,24 @@ pub use crate::auth::logins::Logins;
 
 /// Credentials for one repository and their origin.
 #[derive(Clone, Debug)]
-pub(crate) struct Login {
-    pub(crate) secret: Secret,
+pub struct Login {
+    /// Password or token.
+    pub secret: Secret,
     /// Origin for error messages: a file, or a helper named in it.
-    pub(crate) origin: String,
+    pub origin: String,
 }
 
 /// A secret for a registry or its token service.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Secret {
-    Password { user: String, password: String },
+pub enum Secret {
+    /// A user and a password, for basic authentication.
+    Password {
+        /// Name of the user.
+        user: String,
+        /// Password of the user.
+        password: String,
+    },
+    /// A token that stands for a login.
     IdentityToken(String),
 }
 
@@ -74,7 +82,10 @@ pub enum CredentialsError {
 
 /// Finds the credentials for a repository: in the documents in memory, then in `files`, which must all be readable. The
 /// default files are read only if there are neither.
-pub(crate) async fn find(
+///
+/// # Errors
+/// Configured credentials that cannot be read.
+pub async fn find_login(
     held: &Logins,
     files: &[PathBuf],
     registry: &str,
