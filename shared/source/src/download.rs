@@ -164,11 +164,7 @@ impl Sources {
         layers.retain(|layer| !empty.contains(&layer.digest));
         let place = || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
         let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
-        let temporary = std::env::temp_dir();
-        let dir = TempDir::with_prefix_in("catalog-mirror-", &temporary).map_err(|source| Error::Write {
-            path: temporary,
-            source,
-        })?;
+        let dir = temporary_folder()?;
         let to = self.layout(dir.path());
         let config = (image.manifest.config.digest.clone(), config);
         for (digest, body) in image.documents.into_iter().chain([config]) {
@@ -187,6 +183,12 @@ impl Sources {
             _space: space,
         })
     }
+}
+
+/// Creates a folder for temporary files, which is removed when it is dropped.
+pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
+    let path = std::env::temp_dir();
+    TempDir::with_prefix_in("catalog-mirror-", &path).map_err(|source| Error::Write { path, source })
 }
 
 async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Result<(), Error> {

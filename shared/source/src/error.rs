@@ -8,9 +8,8 @@ use fetch::{CredentialsError, FetchError, FetchSettingsError, HeaderFileError, S
 use model::text::chain;
 use oci::{Digest, DigestError, LayerError, LimitExceeded, LinkError, UnpackError};
 
-use crate::archive::ArchiveFault;
-use crate::git::GitFault;
 use crate::registry::{RegistryFailure, RegistryFault};
+use crate::tree::TreeFault;
 use crate::web::WebFailure;
 
 /// Error of resolving or reading a source.
@@ -31,21 +30,13 @@ pub enum Error {
     /// A server of files refused, failed or cannot be reached.
     #[error(transparent)]
     Web(#[from] Box<WebFailure>),
-    /// An archive on a server holds no catalog that can be read.
-    #[error("archive {url}")]
-    Archive {
-        /// URL of the archive, without the folder in it.
-        url: String,
+    /// An archive or a git repository cannot be asked, or holds no catalog that can be read.
+    #[error("{place}")]
+    Tree {
+        /// The archive or repository, without secrets.
+        place: String,
         /// The underlying error, which the chain prints after this one.
-        source: ArchiveFault,
-    },
-    /// A git repository cannot be asked, or holds no catalog that can be read.
-    #[error("{repository}")]
-    Git {
-        /// The source as it is configured.
-        repository: String,
-        /// The underlying error, which the chain prints after this one.
-        source: GitFault,
+        source: TreeFault,
     },
     /// The image holds no catalog that can be read.
     #[error(transparent)]
@@ -151,12 +142,7 @@ impl Error {
     /// an image or archive: media types, platforms, labels, paths. [`RegistryFailure`] and [`WebFailure`] are clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {
         match self {
-            Self::Image(_)
-            | Self::Archive { .. }
-            | Self::Git { .. }
-            | Self::Layer { .. }
-            | Self::Link { .. }
-            | Self::Limit(_)
+            Self::Image(_) | Self::Tree { .. } | Self::Layer { .. } | Self::Link { .. } | Self::Limit(_)
                 if secrets.are_in(&chain(&self)) =>
             {
                 Self::Withheld

@@ -24,12 +24,11 @@ mod stream;
 mod tests {
     mod cost;
 }
+mod tree;
 mod web;
 
-pub use crate::archive::ArchiveFault;
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ImageError};
-pub use crate::git::GitFault;
 pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror, RegistryRule, RegistryRules};
@@ -37,10 +36,11 @@ pub use crate::settings::{SourceSettings, TargetPlatform};
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
 pub use crate::sources::{Pull, SkippableLayers, Sources};
+pub use crate::tree::TreeFault;
 pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
-    CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins, MinThroughput,
-    PlainHttp, Proxy, RedirectRefusal, RetrySchedule, read_header_file,
+    CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,
+    MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule, read_header_file,
 };
 pub use oci::{Digest, DigestError, FileSink, ImageLimits, LayerError, LimitExceeded, LinkError};

@@ -36,6 +36,6 @@ pub use decompress::decompress;
 pub use error::{LayerError, UnpackError};
 pub use limits::{Budget, ImageLimits, LimitExceeded};
 pub use overlay::{Depth, LinkError, Root, RootState};
-pub use scan::{LayerScan, TreeEntry};
+pub use scan::LayerScan;
 pub use sink::{ContentReader, FileSink};
 pub use state::OverlayState;

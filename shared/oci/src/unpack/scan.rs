@@ -28,21 +28,6 @@ pub struct LayerScan {
     pub budget: Arc<Budget>,
 }
 
-/// Entry of a tree that is not stored as a tar archive.
-pub enum TreeEntry<'a> {
-    /// A file.
-    File {
-        /// Size of the content, in bytes.
-        size: u64,
-        /// The content.
-        content: &'a mut dyn Read,
-    },
-    /// A symlink, with its target as written.
-    Symlink(Vec<u8>),
-    /// A folder.
-    Folder,
-}
-
 impl LayerScan {
     /// Reads the layer from `raw`. At the first entry that matters, waits for the upper layers by calling `take_state`,
     /// which returns `None` if they have failed. Returns the state, or `None` if no entry mattered.
@@ -84,37 +69,6 @@ impl LayerScan {
                 state.apply(self, touch, layer_entry)?;
             }
         }
-    }
-
-    /// Applies an entry of a tree that is not a tar archive, such as a commit of git, by the rules for tar archives. `path`
-    /// starts at the top of the tree. The caller counts entries and bytes.
-    ///
-    /// # Errors
-    /// Paths and targets that are refused, exceeded limits and errors of the sink.
-    pub fn apply<S: FileSink>(
-        &self,
-        state: &mut OverlayState<S>,
-        path: Vec<u8>,
-        entry: TreeEntry<'_>,
-    ) -> Result<(), UnpackError> {
-        let mut none = io::empty();
-        let (kind, target, size, content): (_, _, _, &mut dyn Read) = match entry {
-            TreeEntry::File { size, content } => (kind::FILE, Vec::new(), size, content),
-            TreeEntry::Symlink(target) => (kind::SYMLINK, target, 0, &mut none),
-            TreeEntry::Folder => (kind::DIR, Vec::new(), 0, &mut none),
-        };
-        let entry = TarEntry {
-            path,
-            target,
-            kind,
-            size,
-            sparse: None,
-        };
-        let Some(touch) = self.touch(&entry)? else {
-            return Ok(());
-        };
-        let kind = self.kind(&entry)?;
-        state.apply(self, touch, LayerEntry { kind, size, content })
     }
 
     /// Returns the name of the one folder that holds all entries, or `None` if there is more than that at the top. Reads all

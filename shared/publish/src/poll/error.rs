@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use model::{Outcome, RejectionKind};
 use render::RenderError;
-use source::{ArchiveFault, ImageError, RegistryFault, WebFault};
+use source::{ImageError, RegistryFault, WebFault};
 
 use crate::{InvalidCatalog, PublishError, RetryableError, RollbackError, Suspicion};
 
@@ -171,8 +171,7 @@ impl PollError {
             // Layers and manifests are verified by their digests before any of these, so no broken transfer leads here.
             Self::Image(error) => match error {
                 source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
-                source::Error::Archive { source, .. } => !matches!(source, ArchiveFault::Changed),
-                source::Error::Git { source, .. } => source.is_of_content(),
+                source::Error::Tree { source, .. } => source.is_of_content(),
                 source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
                 _ => false,
             },

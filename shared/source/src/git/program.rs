@@ -1,40 +1,47 @@
 //! git(1) with no other settings than those given here.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStringExt;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use fetch::{Fetcher, Proxy, RequestSpec, authority};
-use oci::{BlobRef, LimitExceeded, shown};
+use fetch::{Proxy, RequestSpec, authority};
+use oci::{BlobRef, FileSink, Root, shown};
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::CONTENT_TYPE;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::timeout;
 use walkdir::WalkDir;
 
-use super::GitFault;
 use crate::blob_source::NamedLimit;
-use crate::download::give_back;
+use crate::download::{give_back, temporary_folder};
 use crate::error::Error;
+use crate::git::GitRequest;
 use crate::location::GitLocation;
 use crate::settings::SourceSettings;
-use crate::web::{SizeLimit, WebSession};
+use crate::sources::Pull;
+use crate::stream::blocking;
+use crate::tree::{TreeArchive, TreeFault};
+use crate::web::WebSession;
 
 /// Path below the repository's URL that answers with what the server can.
 const INFO: &str = "/info/refs";
 
-/// Branch that a source without a reference means.
-const DEFAULT_BRANCH: &str = "HEAD";
+/// Limits the size of a file in blocks of 512 bytes and the memory in KiB. Both hold for all processes that git starts.
+const SCRIPT: &str = r#"ulimit -f "$0"; ulimit -d "$1"; shift; exec git "$@""#;
+
+/// Memory of one process of git: 1 GiB. Files are streamed, but an object that is stored as a delta is held with its base.
+const MEMORY_KIB: &str = "1048576";
+
+/// Exit status of a shell that does not find a program.
+const NOT_FOUND: i32 = 127;
 
 /// Variables of this process that git gets: the path and the proxies. Nothing else of the environment is passed on.
-const PASSED: [&str; 8] = [
+const PASSED: &[&str] = &[
     "PATH",
     "HTTPS_PROXY",
     "https_proxy",
@@ -45,247 +52,272 @@ const PASSED: [&str; 8] = [
     "no_proxy",
 ];
 
-/// Settings that do not depend on the source.
-const SETTINGS: [&str; 9] = [
-    // A redirect would take the credentials along.
-    "http.followRedirects=false",
-    "core.hooksPath=/dev/null",
-    "fetch.recurseSubmodules=false",
-    "maintenance.auto=false",
-    "gc.auto=0",
-    "protocol.version=2",
-    // Larger files are streamed and not held in memory.
-    "core.bigFileThreshold=1m",
-    // Each thread would hold objects of its own.
-    "pack.threads=1",
-    // One pack, and no file for each object.
-    "fetch.unpackLimit=1",
+/// Variables that do not depend on the source. The folder of the process is the repository, and holds nothing else.
+const VARIABLES: &[(&str, &str)] = &[
+    ("GIT_DIR", "."),
+    ("HOME", "."),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_ALLOW_PROTOCOL", "https:http"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
 ];
 
-/// Memory of one process of git, in bytes. Files are streamed, but an object that is stored as a delta is held with its base.
-const MEMORY_BYTES: u64 = 1 << 30;
+/// Settings that do not depend on the source.
+const SETTINGS: &[(&str, &str)] = &[
+    // A redirect would take the credentials along.
+    ("http.followRedirects", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("fetch.recurseSubmodules", "false"),
+    ("maintenance.auto", "false"),
+    ("protocol.version", "2"),
+    // Larger files are streamed and not held in memory.
+    ("core.bigFileThreshold", "1m"),
+    // Each thread would hold objects of its own.
+    ("pack.threads", "1"),
+    // One pack, and no file for each object.
+    ("fetch.unpackLimit", "1"),
+];
 
-/// Interval between two measurements of the pack that arrives.
+/// Names that no checkout can have.
+const NO_NAMES: &[&str] = &["", ".", "..", ".git"];
+
+/// Interval between two measurements of the files that a command writes.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum length of an error of git that is kept, in bytes.
-const MESSAGE_BYTES: usize = 4096;
+const MESSAGE_BYTES: u64 = 4096;
 
-/// Maximum number of branches and tags that an error lists.
-const MAX_LISTED: usize = 20;
+/// Files for the output and the errors of a command.
+const OUTPUT: &str = "output";
+const ERRORS: &str = "errors";
 
 /// An empty repository in a temporary folder, and one on a server.
 pub(super) struct GitProgram<'a> {
-    pub(super) settings: &'a SourceSettings,
-    pub(super) location: &'a GitLocation,
+    settings: &'a SourceSettings,
+    location: &'a GitLocation,
+    session: WebSession,
     /// URL of the repository after redirects on its server.
     url: Url,
     dir: TempDir,
-    /// Settings without secrets, for the command line.
-    options: Vec<String>,
     environment: Vec<(OsString, OsString)>,
 }
 
-/// A fetched pack.
-pub(super) struct GitPack {
-    /// Size of the pack. Its digest is that of the revision.
-    pub(super) blob: BlobRef,
-    _space: OwnedSemaphorePermit,
-}
-
 /// A running command. When dropped, it is killed with all processes that it has started.
-pub(super) struct GitProcess {
-    pub(super) child: Child,
-    message: Option<JoinHandle<String>>,
-}
+struct GitProcess(Child);
 
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
-    pub(super) async fn open(
-        fetcher: &Fetcher,
-        session: &WebSession,
-        settings: &'a SourceSettings,
-        location: &'a GitLocation,
-    ) -> Result<Self, Error> {
-        let url = find(session, location).await?;
-        let temporary = std::env::temp_dir();
-        let dir = TempDir::with_prefix_in("catalog-mirror-", &temporary).map_err(|source| Error::Write {
-            path: temporary,
-            source,
-        })?;
-        let minimum = &settings.http.min_throughput;
-        let seconds = minimum.period.as_secs().max(1);
-        let mut options: Vec<_> = SETTINGS.iter().map(ToString::to_string).collect();
-        options.push(format!("http.userAgent={}", settings.http.user_agent));
-        options.push(format!("http.lowSpeedLimit={}", minimum.bytes / seconds));
-        options.push(format!("http.lowSpeedTime={seconds}"));
+    pub(super) async fn open(request: &'a GitRequest<'a>) -> Result<Self, Error> {
+        let (settings, location) = (request.settings, request.location);
+        let session = WebSession::open(request.fetcher, settings, location.url()).await?;
+        let (url, dir) = (find(&session, location).await?, temporary_folder()?);
+        let ca_file = dir.path().join("ca.pem");
         if url.scheme() == "https" {
-            let path = dir.path().join("ca.pem");
-            let written = fetcher.ca_bundle().and_then(|bundle| fs::write(&path, bundle));
-            options.push(format!("http.sslCAInfo={}", path.display()));
-            written.map_err(|source| Error::Write { path, source })?;
+            let written = request
+                .fetcher
+                .ca_bundle()
+                .and_then(|bundle| fs::write(&ca_file, bundle));
+            written.map_err(|source| Error::Write {
+                path: ca_file.clone(),
+                source,
+            })?;
         }
         let program = Self {
             settings,
             location,
-            environment: environment(session, settings, &url, &dir),
+            environment: environment(&session, settings, ca_file.into()),
+            session,
             url,
             dir,
-            options,
         };
+        let limit = NamedLimit::manifest(&settings.limits);
         program
-            .output(&["init", "--quiet", "--bare", "--template=", "."])
+            .run(&["init", "--quiet", "--bare", "--template="], limit)
             .await?;
         Ok(program)
     }
 
     /// Returns the commit that the source means now.
     pub(super) async fn resolve(&self) -> Result<String, Error> {
-        let name = self.location.reference().unwrap_or(DEFAULT_BRANCH);
-        // As git resolves a name. The commit of an annotated tag has the tag's name with ^{}.
+        let name = self.location.reference().unwrap_or("HEAD");
+        let limit = NamedLimit::manifest(&self.settings.limits);
+        // The commit of an annotated tag has the tag's name with ^{}.
+        let arguments = ["ls-remote", self.url.as_str(), name, &format!("{name}^{{}}")];
+        let found = self.run(&arguments, limit).await?;
+        let commit = |wanted: &str| {
+            let mut refs = found.lines().filter_map(|line| line.split_once('\t'));
+            refs.find(|(_, name)| *name == wanted).map(|(commit, _)| commit)
+        };
+        // As git resolves a name.
         let full = ["", "refs/", "refs/tags/", "refs/heads/"].map(|prefix| format!("{prefix}{name}"));
-        let names: Vec<_> = full
-            .into_iter()
-            .flat_map(|full| [format!("{full}^{{}}"), full])
-            .collect();
-        let url = self.url.as_str();
-        let found = self.output(&["ls-remote", url, name, &format!("{name}^{{}}")]).await?;
-        let refs: Vec<_> = found.lines().filter_map(|line| line.split_once('\t')).collect();
-        let chosen = names.iter().find_map(|full| refs.iter().find(|(_, name)| name == full));
-        if let Some((commit, _)) = chosen {
-            return Ok((*commit).to_owned());
-        }
-        // Only for the message, so a failure changes nothing.
-        let all = self.output(&["ls-remote", "--refs", "--heads", "--tags", url]).await;
-        let found = all.map_or_else(|_| "too many to list".to_owned(), |all| listed(&all));
-        Err(self.location.error(GitFault::NoRef {
-            name: shown(name.as_bytes()),
-            found: shown(found.as_bytes()),
-        }))
+        let commit = full
+            .iter()
+            .find_map(|full| commit(&format!("{full}^{{}}")).or_else(|| commit(full)));
+        let missing = || self.location.error(TreeFault::NoRef(shown(name.as_bytes())));
+        Ok(commit.ok_or_else(missing)?.to_owned())
     }
 
-    /// Fetches the trees and files of one commit, without its history. A filter would not spare the files of other folders:
-    /// servers refuse one by path.
-    pub(super) async fn fetch(&self, commit: &str) -> Result<GitPack, Error> {
-        let place = || format!("the pack of {}", self.location);
-        let max = SizeLimit::of(self.settings);
-        let mut space = self.settings.download_space.take(max.bytes, place).await?;
-        // The commit is passed by a pipe, so that nothing is fetched before the limits of the process are set.
-        let arguments = [
-            "fetch",
-            "--quiet",
-            "--stdin",
-            "--depth=1",
-            "--no-tags",
-            "--no-write-fetch-head",
-        ];
-        let mut process = self.start(&[&arguments[..], &[self.url.as_str()]].concat(), max.bytes)?;
-        if let Some(mut input) = process.child.stdin.take() {
-            // A process that ends before it has read says why.
-            input.write_all(commit.as_bytes()).await.ok();
-        }
-        let mut ended = Box::pin(process.end());
-        let ended = loop {
-            tokio::select! {
-                ended = &mut ended => break ended,
-                () = sleep(MEASURE_INTERVAL) => max.check(self.stored(""), &place())?,
-            }
-        };
-        // Also after a failure: at this size the kernel has ended it.
-        max.check(self.stored(""), &place())?;
-        ended.map_err(|fault| self.location.error(fault))?;
+    /// Replaces an error whose text repeats a secret that was sent.
+    pub(super) fn redact(&self, error: Error) -> Error {
+        self.session.redact(error)
+    }
+
+    /// Fetches a commit and passes the files of its folder to `sink`.
+    pub(super) async fn read<S: FileSink + 'static>(&self, commit: &str, sink: S) -> Result<(S, Pull), Error> {
+        let limit = NamedLimit::download(self.settings);
+        let place = || self.location.to_string();
+        let mut space = self.settings.download_space.take(limit.bytes, place).await?;
+        // Without its history. A filter would not spare the files of other folders: servers refuse one by path.
+        let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head"];
+        self.run(&[&arguments[..], &[self.url.as_str(), commit]].concat(), limit)
+            .await?;
         give_back(&mut space, self.stored(""));
-        Ok(GitPack {
+        let archive = TreeArchive {
+            place: place(),
             blob: BlobRef {
                 digest: self.location.revision(commit),
                 size: self.stored(".pack"),
             },
-            _space: space,
-        })
+            limits: self.settings.limits.clone(),
+        };
+        let (pack_bytes, root) = (archive.blob.size, Root::plain(self.location.folder().to_vec()));
+        // A tree and not the commit, which would add its name to the archive.
+        let (tree, path) = (format!("{commit}^{{tree}}"), root.path());
+        let folder = Some(path.as_str()).filter(|path| !path.is_empty());
+        let arguments: Vec<_> = ["archive", "--format=tar", "--worktree-attributes", &tree, "--"]
+            .into_iter()
+            .chain(folder)
+            .collect();
+        let (tar, output) = io::pipe().map_err(|error| self.failed(&error))?;
+        let mut process = self.start(&arguments, MESSAGE_BYTES, output.into())?;
+        let unpacked = blocking(move || archive.unpack(&mut BufReader::new(tar), root, sink)).await;
+        // A process that ends by itself has the reason; a signal only says that its output is not read any more.
+        match process.0.wait().await {
+            Ok(status) if status.code().is_some_and(|code| code != 0) => {
+                return Err(self.location.error(TreeFault::Commit(self.message(status))));
+            }
+            _ => {}
+        }
+        let sink = unpacked?;
+        self.check_names(&tree, folder).await?;
+        let mut pull = Pull::from(self.session.traffic());
+        // Those of git: the list of what the server can, and the pack.
+        pull.requests += 2;
+        pull.bytes += pack_bytes;
+        pull.layers_fetched = 1;
+        Ok((sink, pull))
     }
 
-    /// Returns the size of the files of the repository's objects with this end of their name.
+    /// Refuses submodules, which an archive of git has as empty folders, and names that no checkout can have. The list is
+    /// shorter than the archive, whose limits hold.
+    async fn check_names(&self, tree: &str, folder: Option<&str>) -> Result<(), Error> {
+        let arguments = ["ls-tree", "-r", "-z", "--full-tree", "--", tree].into_iter();
+        let arguments: Vec<_> = arguments.chain(folder).collect();
+        let limits = &self.settings.limits;
+        let limit = NamedLimit {
+            name: "decompressedBytes",
+            bytes: limits.decompressed_bytes,
+        };
+        let list = self.run(&arguments, limit).await?;
+        for (columns, path) in list.split('\0').filter_map(|line| line.split_once('\t')) {
+            let place = || shown(path.as_bytes());
+            if columns.starts_with("160000 ") {
+                return Err(self.location.error(TreeFault::Submodule(place())));
+            }
+            if path
+                .split('/')
+                .any(|name| NO_NAMES.contains(&&*name.to_ascii_lowercase()))
+            {
+                return Err(self.location.error(TreeFault::Name(place())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a command to its end and returns its output. The files that it writes meet the limit together.
+    async fn run(&self, arguments: &[&str], limit: NamedLimit) -> Result<String, Error> {
+        let path = self.dir.path().join(OUTPUT);
+        let output = File::create(&path).map_err(|error| self.failed(&error))?;
+        let before = self.stored("");
+        let mut process = self.start(arguments, limit.bytes, output.into())?;
+        let status = loop {
+            let ended = timeout(MEASURE_INTERVAL, process.0.wait()).await;
+            // Also after a failure: at this size the kernel has ended it.
+            let written = self.stored("").saturating_sub(before);
+            limit.check(written, &format!("git {} of {}", arguments[0], self.location))?;
+            if let Ok(ended) = ended {
+                break ended.map_err(|error| self.failed(&error))?;
+            }
+        };
+        if status.code() == Some(NOT_FOUND) {
+            return Err(self.location.error(TreeFault::NoGit));
+        }
+        if !status.success() {
+            return Err(self.location.error(TreeFault::Git(self.message(status))));
+        }
+        let output = fs::read(path).map_err(|error| self.failed(&error))?;
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+
+    /// Starts a command that may write files of about `file_bytes`.
+    fn start(&self, arguments: &[&str], file_bytes: u64, output: Stdio) -> Result<GitProcess, Error> {
+        let blocks = (file_bytes / 512 + 1).to_string();
+        let started = File::create(self.dir.path().join(ERRORS)).and_then(|errors| {
+            Command::new("/bin/sh")
+                .args(["-c", SCRIPT, &blocks, MEMORY_KIB])
+                .args(arguments)
+                .env_clear()
+                .envs(self.environment.iter().cloned())
+                .current_dir(self.dir.path())
+                .stdin(Stdio::null())
+                .stdout(output)
+                .stderr(errors)
+                .process_group(0)
+                .kill_on_drop(true)
+                .spawn()
+        });
+        started.map(GitProcess).map_err(|error| self.failed(&error))
+    }
+
+    /// Returns the size of the files in the folder with this end of their name.
     fn stored(&self, end: &str) -> u64 {
-        let files = WalkDir::new(self.dir.path().join("objects")).into_iter().flatten();
-        let files =
-            files.filter(|file| file.file_type().is_file() && file.file_name().to_string_lossy().ends_with(end));
-        files
-            .filter_map(|file| file.metadata().ok())
-            .map(|file| file.len())
-            .sum()
+        let files = WalkDir::new(self.dir.path()).into_iter().flatten();
+        let files = files.filter(|file| file.file_name().to_string_lossy().ends_with(end));
+        let files = files.filter_map(|file| file.metadata().ok());
+        files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
     }
 
-    /// Runs a command to its end and returns what it has printed.
-    async fn output(&self, arguments: &[&str]) -> Result<String, Error> {
-        let NamedLimit { name, bytes: limit } = NamedLimit::manifest(&self.settings.limits);
-        let mut process = self.start(arguments, limit)?;
-        let mut text = Vec::new();
-        if let Some(output) = process.child.stdout.take() {
-            let read = output.take(limit.saturating_add(1)).read_to_end(&mut text).await;
-            read.map_err(|error| self.location.error(GitFault::Failed(error.to_string())))?;
+    /// Returns the errors that the last command has printed, else its exit status.
+    fn message(&self, status: ExitStatus) -> String {
+        let mut kept = Vec::new();
+        let read = File::open(self.dir.path().join(ERRORS)).and_then(|mut errors| {
+            let start = errors.metadata()?.len().saturating_sub(MESSAGE_BYTES);
+            errors.seek(SeekFrom::Start(start))?;
+            errors.take(MESSAGE_BYTES).read_to_end(&mut kept)
+        });
+        let text = String::from_utf8_lossy(&kept);
+        let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("fatal: ")).collect();
+        match read {
+            Ok(1..) if lines.is_empty() => shown(text.trim_end().as_bytes()),
+            Ok(1..) => shown(lines.join("; ").as_bytes()),
+            _ => status.to_string(),
         }
-        if text.len() as u64 > limit {
-            let place = format!("the list of branches of {}", self.location);
-            return Err(Error::Limit(LimitExceeded { name, limit, place }));
-        }
-        process.end().await.map_err(|fault| self.location.error(fault))?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Starts a command that may write files of at most `file_bytes`.
-    pub(super) fn start(&self, arguments: &[&str], file_bytes: u64) -> Result<GitProcess, Error> {
-        let options = self.options.iter().flat_map(|option| ["-c", option]);
-        let started = Command::new("git")
-            .args(options.chain(arguments.iter().copied()))
-            .env_clear()
-            .envs(self.environment.iter().cloned())
-            .current_dir(self.dir.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = started.map_err(|error| {
-            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
-            self.location.error(if is_missing {
-                GitFault::NoProgram
-            } else {
-                GitFault::Failed(error.to_string())
-            })
-        })?;
-        limit(&child, file_bytes.saturating_add(1));
-        let message = child.stderr.take().map(|stderr| tokio::spawn(last_lines(stderr)));
-        Ok(GitProcess { child, message })
-    }
-}
-
-impl GitProcess {
-    /// Waits for the end of the command.
-    pub(super) async fn end(mut self) -> Result<(), GitFault> {
-        let failed = |error: std::io::Error| GitFault::Failed(error.to_string());
-        let status = self.child.wait().await.map_err(failed)?;
-        if status.success() {
-            return Ok(());
-        }
-        let message = match self.message.take() {
-            Some(message) => message.await.unwrap_or_default(),
-            None => String::new(),
-        };
-        // Such as a signal.
-        let message = if message.is_empty() {
-            status.to_string()
-        } else {
-            message
-        };
-        Err(GitFault::Failed(shown(message.as_bytes())))
+    fn failed(&self, error: &io::Error) -> Error {
+        self.location.error(TreeFault::Git(error.to_string()))
     }
 }
 
 impl Drop for GitProcess {
     fn drop(&mut self) {
         // A process that was waited for has no number any more, and its number may be another's.
-        if let Some(group) = pid(&self.child) {
+        let number = self.0.id().and_then(|number| number.try_into().ok());
+        if let Some(group) = number.and_then(Pid::from_raw) {
             kill_process_group(group, Signal::KILL).ok();
         }
     }
@@ -293,119 +325,48 @@ impl Drop for GitProcess {
 
 /// Asks the server as git does. Returns the URL after redirects.
 async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error> {
-    let mut info = location.url().clone();
-    info.set_path(&format!("{}{INFO}", info.path()));
+    let (mut info, mut url) = (location.url().clone(), location.url().clone());
+    info.set_path(&format!("{}{INFO}", url.path()));
     info.set_query(Some("service=git-upload-pack"));
-    let response = session
-        .with_retries(|| session.send(&info, RequestSpec::default()))
-        .await?;
+    let asking = session.with_retries(|| session.send(&info, RequestSpec::default()));
+    let response = asking.await?;
     if !response.is_home {
         let to = shown(authority(response.url()).as_bytes());
-        return Err(location.error(GitFault::Redirected(to)));
+        return Err(location.error(TreeFault::Redirected(to)));
     }
     let media_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let path = response.url().path().strip_suffix(INFO);
-    match path.filter(|_| media_type == Some(b"application/x-git-upload-pack-advertisement")) {
-        Some(path) => {
-            let mut url = location.url().clone();
-            url.set_path(path);
-            Ok(url)
-        }
-        None => Err(location.error(GitFault::NotGit)),
-    }
+    let path = path.filter(|_| media_type == Some(b"application/x-git-upload-pack-advertisement"));
+    url.set_path(path.ok_or_else(|| location.error(TreeFault::NotGit))?);
+    Ok(url)
 }
 
-/// Returns the environment of git. Secrets are in settings here, because other users can read a command line.
-fn environment(session: &WebSession, settings: &SourceSettings, url: &Url, dir: &TempDir) -> Vec<(OsString, OsString)> {
-    let dir = dir.path().as_os_str();
-    let mut environment: Vec<(OsString, OsString)> = vec![
-        ("GIT_DIR".into(), dir.into()),
-        ("HOME".into(), dir.into()),
-        ("LC_ALL".into(), "C".into()),
-        ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
-        ("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()),
-        ("GIT_TERMINAL_PROMPT".into(), "0".into()),
-        ("GIT_ASKPASS".into(), "".into()),
-        ("GIT_ALLOW_PROTOCOL".into(), url.scheme().into()),
-        ("GIT_LITERAL_PATHSPECS".into(), "1".into()),
-        ("GIT_NO_REPLACE_OBJECTS".into(), "1".into()),
-    ];
-    let passed = |name: &&str| !matches!(settings.http.proxy, Proxy::Off) || *name == "PATH";
-    for name in PASSED.into_iter().filter(passed) {
-        environment.extend(std::env::var_os(name).map(|value| (name.into(), value)));
-    }
-    let fields = session.credential_fields();
-    let field = |(name, value): (&HeaderName, &HeaderValue)| {
-        let value = [name.as_str().as_bytes(), b": ", value.as_bytes()].concat();
-        ("http.extraHeader", OsString::from_vec(value))
-    };
-    let mut secrets: Vec<_> = fields.iter().map(field).collect();
+/// Returns the environment of git. Settings are a part of it, because other users can read a command line with secrets.
+fn environment(session: &WebSession, settings: &SourceSettings, ca_file: OsString) -> Vec<(OsString, OsString)> {
+    let minimum = &settings.http.min_throughput;
+    let seconds = minimum.period.as_secs().max(1);
+    let mut options: Vec<(&str, OsString)> = SETTINGS.iter().map(|(key, value)| (*key, value.into())).collect();
+    options.push(("http.userAgent", settings.http.user_agent.to_string().into()));
+    options.push(("http.lowSpeedLimit", (minimum.bytes / seconds).to_string().into()));
+    options.push(("http.lowSpeedTime", seconds.to_string().into()));
+    options.push(("http.sslCAInfo", ca_file));
+    options.extend(session.credential_fields().iter().map(|(name, value)| {
+        let field = [name.as_str().as_bytes(), b": ", value.as_bytes()].concat();
+        ("http.extraHeader", OsString::from_vec(field))
+    }));
     if let Proxy::Url(proxy) = &settings.http.proxy {
-        secrets.push(("http.proxy", proxy.into()));
+        options.push(("http.proxy", proxy.into()));
     }
-    for (at, (key, value)) in secrets.iter().enumerate() {
-        environment.push((format!("GIT_CONFIG_KEY_{at}").into(), key.into()));
-        environment.push((format!("GIT_CONFIG_VALUE_{at}").into(), value.into()));
-    }
-    environment.push(("GIT_CONFIG_COUNT".into(), secrets.len().to_string().into()));
-    environment
-}
-
-fn pid(child: &Child) -> Option<Pid> {
-    Pid::from_raw(child.id()?.try_into().ok()?)
-}
-
-/// Limits a process and those that it starts from now on. Other systems than Linux have only the measurements of the folder.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there is no prlimit"))]
-fn limit(child: &Child, file_bytes: u64) {
-    #[cfg(target_os = "linux")]
-    for (resource, most) in [
-        (rustix::process::Resource::Fsize, file_bytes),
-        (rustix::process::Resource::Data, MEMORY_BYTES),
-    ] {
-        let most = rustix::process::Rlimit {
-            current: Some(most),
-            maximum: Some(most),
-        };
-        if let Some(pid) = pid(child) {
-            // A process that has ended needs none.
-            rustix::process::prlimit(Some(pid), resource, most).ok();
-        }
-    }
-}
-
-/// Reads to the end and returns the last lines that are errors, without their prefix.
-async fn last_lines(mut stderr: tokio::process::ChildStderr) -> String {
-    let (mut kept, mut chunk) = (Vec::new(), [0; 1024]);
-    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        kept.extend_from_slice(&chunk[..count]);
-        let surplus = kept.len().saturating_sub(MESSAGE_BYTES);
-        kept.drain(..surplus);
-    }
-    let text = String::from_utf8_lossy(&kept).into_owned();
-    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("fatal: ")).collect();
-    if lines.is_empty() {
-        text.trim_end().to_owned()
-    } else {
-        lines.join("; ")
-    }
-}
-
-/// Returns the names of branches and tags for an error.
-fn listed(refs: &str) -> String {
-    let names = refs.lines().filter_map(|line| line.split_once('\t'));
-    let short = |name: &str| {
-        let short = name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/tags/"));
-        short.unwrap_or(name).to_owned()
-    };
-    let mut names: Vec<_> = names.map(|(_, name)| short(name)).collect();
-    let more = names.len().saturating_sub(MAX_LISTED);
-    names.truncate(MAX_LISTED);
-    if more > 0 {
-        names.push(format!("{more} more"));
-    }
-    if names.is_empty() {
-        return "none".to_owned();
-    }
-    names.join(", ")
+    let passed = |name: &&&str| !matches!(settings.http.proxy, Proxy::Off) || **name == "PATH";
+    let passed = PASSED.iter().filter(passed);
+    let passed = passed.filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    let fixed = VARIABLES.iter().map(|(name, value)| (name.into(), value.into()));
+    let count = ("GIT_CONFIG_COUNT".into(), options.len().to_string().into());
+    let options = options.into_iter().enumerate().flat_map(|(at, (key, value))| {
+        [
+            (format!("GIT_CONFIG_KEY_{at}").into(), key.into()),
+            (format!("GIT_CONFIG_VALUE_{at}").into(), value),
+        ]
+    });
+    passed.chain(fixed).chain(options).chain([count]).collect()
 }

@@ -16,7 +16,6 @@ mod blob;
 mod challenge;
 mod error;
 mod exchange;
-mod link;
 mod manifest;
 mod push;
 mod referrers;
@@ -42,8 +41,6 @@ use crate::settings::SourceSettings;
 use auth_state::AuthState;
 
 pub use error::{RegistryFailure, RegistryFault};
-#[cfg(test)]
-pub(crate) use link::next as next_link;
 pub use push::Pushed;
 pub(crate) use rules::Places;
 pub use rules::{RegistryMirror, RegistryRule, RegistryRules};

@@ -10,7 +10,7 @@ use reqwest::header::HeaderMap;
 
 use crate::error::Error;
 use crate::registry::exchange::ApiRequest;
-use crate::registry::{RegistryFault, Session, link};
+use crate::registry::{RegistryFault, Session};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -65,7 +65,7 @@ impl Session {
     /// Returns the path that a page links to as the next one. Credentials go there and its entries count, so it must be
     /// on the registry itself.
     fn next_path(&self, from: &Url, headers: &HeaderMap, read: &BTreeSet<String>) -> Result<Option<String>, Error> {
-        let Some(target) = link::next(headers) else {
+        let Some(target) = fetch::next_link(headers) else {
             return Ok(None);
         };
         let Ok(to) = from.join(&target) else {

@@ -5,13 +5,13 @@
 //! 408 KiB.
 
 use allocation_counter::AllocationInfo;
+use fetch::next_link;
 use oci::{Digest, ImageLimits};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use testkit::grew_more_than_fourfold;
 
 use crate::TargetPlatform;
 use crate::manifest::{ImageDocument, choose, parse, root};
-use crate::registry::next_link;
 
 /// Number of allocations below which two are not compared.
 const FLOOR_COUNT: u64 = 200;

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 
 use bytes::Bytes;
-use oci::{BlobRef, DigestHasher, LimitExceeded};
+use oci::{BlobRef, DigestHasher};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use crate::blob_source::NamedLimit;
 use crate::download::give_back;
 use crate::error::Error;
 use crate::settings::SourceSettings;
@@ -29,7 +30,7 @@ pub(crate) struct BodyCopy {
 
 /// Writes a body to a file while it arrives. Holds a few chunks of it in memory.
 pub(crate) struct BodyWriter {
-    max: SizeLimit,
+    max: NamedLimit,
     /// Words for the body in errors.
     place: String,
     space: OwnedSemaphorePermit,
@@ -51,7 +52,7 @@ impl BodyCopy {
 impl BodyWriter {
     /// Waits for space for a body of the declared length, and creates the file.
     pub(crate) async fn open(settings: &SourceSettings, declared: Option<u64>, place: String) -> Result<Self, Error> {
-        let max = SizeLimit::of(settings);
+        let max = NamedLimit::download(settings);
         // Without a declared length there must be space for the largest body. What is not used is given back.
         let most = declared.unwrap_or(max.bytes);
         max.check(most, &place)?;
@@ -99,36 +100,6 @@ impl BodyWriter {
             blob,
             _space: space,
         })
-    }
-}
-
-/// Maximum size of a body, with the name of the limit that decides it.
-pub(crate) struct SizeLimit {
-    name: &'static str,
-    pub(crate) bytes: u64,
-}
-
-impl SizeLimit {
-    pub(crate) fn of(settings: &SourceSettings) -> Self {
-        let (image, space) = (settings.limits.compressed_bytes, settings.download_space.share());
-        if space < image {
-            let name = "downloadBytes";
-            Self { name, bytes: space }
-        } else {
-            let name = "compressedBytes";
-            Self { name, bytes: image }
-        }
-    }
-
-    pub(crate) fn check(&self, bytes: u64, place: &str) -> Result<(), Error> {
-        if bytes <= self.bytes {
-            return Ok(());
-        }
-        Err(Error::Limit(LimitExceeded {
-            name: self.name,
-            limit: self.bytes,
-            place: place.to_owned(),
-        }))
     }
 }
 

@@ -11,13 +11,12 @@ mod copy;
 mod error;
 #[cfg(test)]
 mod tests;
-mod validator;
 
 use std::sync::Arc;
 
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, RetryWaits, Secret, SentSecrets,
-    Traffic, authority, find_login,
+    FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, RetryWaits, Secret,
+    SentSecrets, Traffic, authority, find_login,
 };
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
@@ -25,9 +24,8 @@ use reqwest::{StatusCode, Url};
 use crate::error::Error;
 use crate::settings::SourceSettings;
 
-pub(crate) use copy::{BodyCopy, BodyWriter, SizeLimit};
+pub(crate) use copy::{BodyCopy, BodyWriter};
 pub use error::{WebFailure, WebFault};
-pub(crate) use validator::conditions;
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_source::{ArchiveFault, Error, SkippableLayers};
+use catalog_mirror_source::{Error, SkippableLayers, TreeFault};
 use testkit::{FileAnswer, FileServer};
 
 use super::{PATH, images, pull, source, two_folders};
@@ -57,8 +57,8 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
     assert!(
         matches!(
             &error,
-            Error::Archive {
-                source: ArchiveFault::Changed,
+            Error::Tree {
+                source: TreeFault::Changed,
                 ..
             }
         ),
@@ -108,7 +108,7 @@ async fn mixed_versions_are_refused_and_their_version_is_forgotten() {
     let error = pull(&images, &source(&server, "")).await.unwrap_err();
     // The garbage can reach the sink before the checksum is compared.
     assert!(
-        matches!(error, Error::Archive { .. } | Error::Sink(_)),
+        matches!(error, Error::Tree { .. } | Error::Sink(_)),
         "{}",
         chain(&error)
     );

@@ -1,6 +1,6 @@
 //! The files of an archive, well-formed and not.
 
-use catalog_mirror_source::{ArchiveFault, Error, LayerError};
+use catalog_mirror_source::{Error, LayerError, TreeFault};
 use testkit::{Layer, gzip};
 
 use super::{PATH, files, two_folders};
@@ -94,17 +94,17 @@ async fn malformed_archive_is_refused_with_its_url() {
         (Layer::new().entry(tar::EntryType::Fifo, b"a/f", b"", b"").tar(), ""),
     ] {
         let error = files(&Layer::new().raw(bytes), folder).await.unwrap_err();
-        let Error::Archive { url, source } = &error else {
+        let Error::Tree { place: url, source } = &error else {
             panic!("{}", chain(&error));
         };
-        assert!(matches!(source, ArchiveFault::Unpack(_)), "{source:?}");
+        assert!(matches!(source, TreeFault::Unpack(_)), "{source:?}");
         assert!(url.ends_with(PATH), "{url}");
     }
     let error = files(&Layer::new().raw(gzip(b"BZh91AY")), "").await.unwrap_err();
     let is_tar = matches!(
         &error,
-        Error::Archive {
-            source: ArchiveFault::Unpack(LayerError::Tar { .. }),
+        Error::Tree {
+            source: TreeFault::Unpack(LayerError::Tar { .. }),
             ..
         }
     );

@@ -1,6 +1,6 @@
 //! The files of a commit.
 
-use catalog_mirror_source::{Error, GitFault, SkippableLayers};
+use catalog_mirror_source::{Error, SkippableLayers, TreeFault};
 use testkit::{GitKind, object_name, tree};
 
 use super::GitHost;
@@ -19,10 +19,10 @@ async fn commit_is_read_as_a_whole_or_below_its_folder() {
     assert_eq!(host.files("#main:a").await.unwrap(), ["b/y.yaml=y", "x.yaml=x"]);
     assert_eq!(host.files("#:a/b").await.unwrap(), ["y.yaml=y"]);
     for (end, want) in [
-        ("#main:c", "has no folder c"),
-        ("#main:a/c/d", "has no folder a/c/d"),
+        ("#main:c", "pathspec 'c' did not match"),
+        ("#main:a/c/d", "pathspec 'a/c/d' did not match"),
         ("#main:a/x.yaml", "has no folder at a/x.yaml but something else"),
-        ("#main:a/x.yaml/y", "has no folder a/x.yaml/y"),
+        ("#main:a/x.yaml/y", "pathspec 'a/x.yaml/y' did not match"),
     ] {
         let (fault, text) = host.fault(host.files(end).await);
         assert!(text.contains(want) && fault.is_of_content(), "{end}: {text}");
@@ -104,7 +104,10 @@ async fn submodule_and_lfs_pointer_are_refused_with_their_path() {
     ]);
     host.point(&repo.commit_of(&repo.object(GitKind::Tree, top)));
     let (fault, text) = host.fault(host.files("#main:a").await);
-    assert!(matches!(&fault, GitFault::Submodule(path) if path == "a/sub"), "{text}");
+    assert!(
+        matches!(&fault, TreeFault::Submodule(path) if path == "a/sub"),
+        "{text}"
+    );
     assert_eq!(
         host.files("#main:b").await.unwrap(),
         ["y.yaml=y"],
@@ -113,7 +116,7 @@ async fn submodule_and_lfs_pointer_are_refused_with_their_path() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
     host.commit(&[("a/x.yaml", pointer), ("b/y.yaml", "y")]);
     let (fault, text) = host.fault(host.files("").await);
-    assert!(matches!(&fault, GitFault::Lfs(path) if path == "a/x.yaml"), "{text}");
+    assert!(matches!(&fault, TreeFault::Lfs(path) if path == "a/x.yaml"), "{text}");
     host.commit(&[("a/x.yaml", &pointer[1..])]);
     assert_eq!(host.files("").await.unwrap().len(), 1);
 }

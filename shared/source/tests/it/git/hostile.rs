@@ -1,6 +1,6 @@
 //! Packs and trees that no git writes.
 
-use catalog_mirror_source::{Error, GitFault, LayerError};
+use catalog_mirror_source::{Error, LayerError, TreeFault};
 use testkit::{DeltaBuilder, GitKind, PackBuilder, object_name, tree};
 
 use super::GitHost;
@@ -58,7 +58,7 @@ async fn malformed_pack_is_refused() {
             .finish(),
     ] {
         let (fault, text) = one.host.fault(one.read(bytes).await);
-        assert!(matches!(fault, GitFault::Failed(_)) && !fault.is_of_content(), "{text}");
+        assert!(matches!(fault, TreeFault::Git(_)) && !fault.is_of_content(), "{text}");
     }
 }
 
@@ -79,7 +79,7 @@ async fn pack_without_an_object_of_the_commit_is_refused() {
         let add = |pack: PackBuilder, (kind, content): &&(GitKind, Vec<u8>)| pack.object(*kind, content);
         let pack = objects.iter().fold(PackBuilder::default(), add);
         let (fault, text) = one.host.fault(one.read(pack.finish()).await);
-        assert!(matches!(fault, GitFault::Failed(_)), "{text}");
+        assert!(matches!(fault, TreeFault::Git(_) | TreeFault::Commit(_)), "{text}");
     }
 }
 
@@ -91,12 +91,12 @@ async fn object_of_another_kind_is_refused() {
     for (mode, object) in [("40000", &blob), ("100644", &folder), ("120000", &folder)] {
         let top = host.repo.object(GitKind::Tree, tree(&[(mode, "x", object)]));
         host.point(&host.repo.commit_of(&top));
-        let (fault, text) = host.fault(host.files("").await);
-        assert!(matches!(fault, GitFault::Failed(_)), "{text}");
+        // A tree in place of a file is a file of its bytes, which are no text.
+        assert!(host.files("").await.is_err(), "{mode}");
     }
     host.point(&host.repo.commit_of(&blob));
     let (fault, text) = host.fault(host.files("").await);
-    assert!(matches!(fault, GitFault::Failed(_)), "{text}");
+    assert!(matches!(fault, TreeFault::Git(_) | TreeFault::Commit(_)), "{text}");
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn tree_with_names_that_no_checkout_can_have_is_refused() {
             host.point(&host.repo.commit_of(&top));
             let (fault, text) = host.fault(host.files("").await);
             assert!(
-                matches!(fault, GitFault::Name(_)) && fault.is_of_content(),
+                matches!(fault, TreeFault::Name(_) | TreeFault::NotFolder(_)) && fault.is_of_content(),
                 "{name}: {text}"
             );
         }
@@ -119,12 +119,12 @@ async fn tree_with_names_that_no_checkout_can_have_is_refused() {
         let top = host.repo.object(GitKind::Tree, tree(&[("100644", name, &file)]));
         host.point(&host.repo.commit_of(&top));
         let (fault, text) = host.fault(host.files("").await);
-        assert!(matches!(fault, GitFault::Unpack(LayerError::Unprintable(_))), "{text}");
+        assert!(matches!(fault, TreeFault::Unpack(LayerError::Unprintable(_))), "{text}");
     }
     let twice = tree(&[("100644", "x", &file), ("100644", "x", &file)]);
     host.point(&host.repo.commit_of(&host.repo.object(GitKind::Tree, twice)));
     let (fault, text) = host.fault(host.files("").await);
-    assert!(matches!(fault, GitFault::Unpack(LayerError::Duplicate(_))), "{text}");
+    assert!(matches!(fault, TreeFault::Unpack(LayerError::Duplicate(_))), "{text}");
 }
 
 #[tokio::test]
@@ -139,7 +139,10 @@ async fn malformed_tree_and_commit_are_refused() {
         let top = host.repo.object(GitKind::Tree, content);
         host.point(&host.repo.commit_of(&top));
         let (fault, text) = host.fault(host.files("").await);
-        assert!(matches!(fault, GitFault::Failed(_)), "{content:?}: {text}");
+        assert!(
+            matches!(fault, TreeFault::Git(_) | TreeFault::Commit(_)),
+            "{content:?}: {text}"
+        );
     }
     for content in [
         "",
@@ -149,7 +152,10 @@ async fn malformed_tree_and_commit_are_refused() {
     ] {
         host.point(&host.repo.object(GitKind::Commit, content));
         let (fault, text) = host.fault(host.files("").await);
-        assert!(matches!(fault, GitFault::Failed(_)), "{content:?}: {text}");
+        assert!(
+            matches!(fault, TreeFault::Git(_) | TreeFault::Commit(_)),
+            "{content:?}: {text}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ mod limits;
 mod refs;
 mod server;
 
-use catalog_mirror_source::{Error, GitFault, Pull, SkippableLayers, Source, SourceSettings, Sources};
+use catalog_mirror_source::{Error, Pull, SkippableLayers, Source, SourceSettings, Sources, TreeFault};
 use testkit::{FileServer, GitRepo, Registry};
 
 use crate::kit::{Collect, chain, plain, settings};
@@ -69,12 +69,12 @@ impl GitHost {
 
     /// Returns the fault of a read that fails, and its text with all causes.
     #[track_caller]
-    fn fault(&self, read: Result<Vec<String>, Error>) -> (GitFault, String) {
+    fn fault(&self, read: Result<Vec<String>, Error>) -> (TreeFault, String) {
         let error = read.unwrap_err();
         let text = chain(&error);
         assert!(text.contains(PATH), "{text}");
         match error {
-            Error::Git { source, .. } => (source, text),
+            Error::Tree { source, .. } => (source, text),
             _ => panic!("no fault of git: {text}"),
         }
     }

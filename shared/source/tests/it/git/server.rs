@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, GitFault, PlainHttp, Proxy, SourceSettings, Sources, WebFault};
+use catalog_mirror_source::{Error, PlainHttp, Proxy, SourceSettings, Sources, TreeFault, WebFault};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, GitRepo, packet};
 
@@ -31,7 +31,7 @@ async fn answer_that_is_not_gits_is_named() {
     host.server.script(INFO, FileAnswer::Chunked("no git here".into()));
     let (fault, text) = host.fault(host.files("").await);
     assert!(
-        matches!(fault, GitFault::NotGit) && text.contains("check the URL"),
+        matches!(fault, TreeFault::NotGit) && text.contains("check the URL"),
         "{text}"
     );
     for (answer, want) in [
@@ -84,7 +84,7 @@ async fn redirect_to_another_server_is_refused_and_gets_no_credentials() {
     host.server.script(INFO, FileAnswer::Redirect(other.url(INFO)));
     let error = images.resolve(&source).await.unwrap_err();
     assert!(
-        matches!(&error, Error::Git { source: GitFault::Redirected(to), .. } if to == other.host()),
+        matches!(&error, Error::Tree { source: TreeFault::Redirected(to), .. } if to == other.host()),
         "{error}"
     );
     let before = other.requests();
@@ -94,8 +94,8 @@ async fn redirect_to_another_server_is_refused_and_gets_no_credentials() {
     assert!(
         matches!(
             error,
-            Error::Git {
-                source: GitFault::Failed(_),
+            Error::Tree {
+                source: TreeFault::Git(_),
                 ..
             }
         ),
@@ -222,7 +222,7 @@ async fn answer_to_fetch_that_breaks_the_protocol_is_refused() {
     ] {
         host.repo.send_answer(answer);
         let (fault, text) = host.fault(host.files("").await);
-        assert!(matches!(fault, GitFault::Failed(_)) && !fault.is_of_content(), "{text}");
+        assert!(matches!(fault, TreeFault::Git(_)) && !fault.is_of_content(), "{text}");
     }
     host.repo.send_answer(packet(b"ERR not\x1b today"));
     let (_, text) = host.fault(host.files("").await);

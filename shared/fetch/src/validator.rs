@@ -12,7 +12,7 @@ const RESOLUTION: Duration = Duration::from_secs(1);
 
 /// Returns the conditions under which a server sends a body again, from the headers of the answer that brought the last one.
 /// None if it gave no version.
-pub(crate) fn conditions(headers: &HeaderMap) -> HeaderMap {
+pub fn conditions(headers: &HeaderMap) -> HeaderMap {
     let condition = |name: HeaderName, value: &HeaderValue| HeaderMap::from_iter([(name, value.clone())]);
     if let Some(tag) = headers.get(ETAG) {
         return condition(IF_NONE_MATCH, tag);

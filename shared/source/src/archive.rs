@@ -9,15 +9,13 @@
 //! The digest of an archive is known only after all of it was received, so the bytes are kept for the read that mostly
 //! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
 
-mod unpack;
-
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fetch::{FetchError, FetchResponse, Fetcher, Traffic};
-use oci::{Digest, FileSink};
+use fetch::{FetchError, FetchResponse, Fetcher, Traffic, conditions};
+use oci::{Digest, FileSink, Root};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use tokio::time::{sleep, timeout};
@@ -27,9 +25,8 @@ use crate::location::ArchiveLocation;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
 use crate::stream::blocking;
-use crate::web::{BodyCopy, BodyWriter, WebSession, conditions};
-
-pub use unpack::ArchiveFault;
+use crate::tree::{TreeArchive, TreeFault};
+use crate::web::{BodyCopy, BodyWriter, WebSession};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
 /// download again. The bytes of an archive that is published already are never read, and others wait for their space.
@@ -100,11 +97,23 @@ impl ArchiveRequest<'_> {
             };
             (copy, sum(take(&mut known.traffic), session.traffic()))
         };
+        let archive = TreeArchive {
+            place: format!("archive {}", self.location.url()),
+            blob: copy.blob.clone(),
+            limits: self.settings.limits.clone(),
+        };
         if self.revision(&copy.blob.digest) != *expected {
-            return Err(self.location.error(ArchiveFault::Changed));
+            return Err(archive.fault(TreeFault::Changed));
         }
-        let (location, limits) = (self.location.clone(), self.settings.limits.clone());
-        let unpacked = blocking(move || unpack::unpack(&copy, &location, &limits, sink)).await;
+        let folder = self.location.folder().map(<[String]>::to_vec);
+        let unpacked = blocking(move || {
+            let root = match folder {
+                Some(parts) => Root::plain(parts),
+                None => archive.common_folder(&mut copy.open()?)?,
+            };
+            archive.unpack(&mut copy.open()?, root, sink)
+        })
+        .await;
         if unpacked.is_err() {
             // The bytes may have been mixed from two versions while the server replaced its file, so the next resolve does
             // not rely on their version.

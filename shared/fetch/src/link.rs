@@ -3,7 +3,7 @@
 use reqwest::header::{HeaderMap, LINK};
 
 /// Returns the target of the first link to a next page, as written. Malformed links are skipped (RFC 8288, appendix B).
-pub(crate) fn next(headers: &HeaderMap) -> Option<String> {
+pub fn next_link(headers: &HeaderMap) -> Option<String> {
     let fields = headers.get_all(LINK).iter();
     let mut fields = fields.map(|field| String::from_utf8_lossy(field.as_bytes()));
     fields.find_map(|field| next_in(&field))
@@ -115,11 +115,11 @@ mod tests {
     #[test]
     fn next_searches_all_link_headers() {
         let mut headers = HeaderMap::new();
-        assert_eq!(next(&headers), None);
+        assert_eq!(next_link(&headers), None);
         for field in ["<a>; rel=prev", "<b>; rel=next", "<c>; rel=next"] {
             headers.append(LINK, field.parse().unwrap());
         }
-        assert_eq!(next(&headers).as_deref(), Some("b"));
+        assert_eq!(next_link(&headers).as_deref(), Some("b"));
     }
 
     #[test]

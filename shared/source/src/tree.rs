@@ -1,0 +1,168 @@
+//! The files of a tar archive that stands alone: an archive on a server, or the one that git makes of a commit.
+
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+
+use oci::{
+    BlobRef, Budget, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, RootState,
+    UnpackError, shown,
+};
+
+use crate::error::Error;
+
+/// Start of a pointer file of Git LFS.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
+
+/// The reason for which an archive or a git repository holds no catalog that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeFault {
+    /// An archive that is broken, hostile or of an unsupported format.
+    #[error(transparent)]
+    Unpack(#[from] LayerError),
+    /// No entry for the folder of the source.
+    #[error("has no folder {0}, which its source names after #")]
+    NoFolder(String),
+    /// A file or a link in place of the folder of the source.
+    #[error("has no folder at {0} but something else; its source has to name a folder after #")]
+    NotFolder(String),
+    /// Other bytes, or another commit, than those that were resolved.
+    #[error("changed between two requests: poll again to read the new content")]
+    Changed,
+    /// A name that no checkout of git can have.
+    #[error("has an entry of the name {0}, which git does not allow")]
+    Name(String),
+    /// A submodule of git, whose files are in another repository.
+    #[error("has the submodule {0}, which cannot be read: move it out of the folder of the catalog")]
+    Submodule(String),
+    /// A pointer file of Git LFS, as servers put it into archives too, whose content is elsewhere.
+    #[error("stores {0} with Git LFS, which cannot be read: store it without")]
+    Lfs(String),
+    /// A commit that git has fetched and cannot read, or that lacks the folder. Cleaned for logs.
+    #[error("git cannot read the commit: {0}")]
+    Commit(String),
+    /// A failure of git or a message of the server, cleaned for logs.
+    #[error("git failed: {0}")]
+    Git(String),
+    /// No program `git` on the path.
+    #[error(
+        "it is read by git(1), which is not on the path: install git, or write the URL of an archive of the branch, \
+         such as https://HOST/PATH.tar.gz"
+    )]
+    NoGit,
+    /// A server that does not speak git's protocol at the URL.
+    #[error("it does not answer as a git repository: check the URL; some servers need .git at its end")]
+    NotGit,
+    /// A redirect of a git repository to another server.
+    #[error("its server redirects to {0}: write the URL there")]
+    Redirected(String),
+    /// No branch or tag of the name.
+    #[error("has no branch or tag {0}: `git ls-remote` lists them. A commit is named by all 40 digits of its hash")]
+    NoRef(String),
+}
+
+impl TreeFault {
+    /// Returns true if the same revision would fail again. The answers of a server may be others the next time.
+    pub const fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Unpack(_)
+                | Self::NoFolder(_)
+                | Self::NotFolder(_)
+                | Self::Name(_)
+                | Self::Submodule(_)
+                | Self::Lfs(_)
+                | Self::Commit(_)
+        )
+    }
+}
+
+/// An archive and the limits for it.
+pub(crate) struct TreeArchive {
+    /// Source of the archive in words, for errors.
+    pub(crate) place: String,
+    /// Digest of the archive, and the size that its content is compared with.
+    pub(crate) blob: BlobRef,
+    pub(crate) limits: ImageLimits,
+}
+
+impl TreeArchive {
+    /// Returns the one folder that holds all entries, or the top if there is more than that.
+    pub(crate) fn common_folder(&self, archive: &mut impl BufRead) -> Result<Root, Error> {
+        let all = self.scan(Root::plain(Vec::new()));
+        let common = all.common_folder(archive).map_err(|error| self.failed(error))?;
+        Ok(Root::plain(common.into_iter().collect()))
+    }
+
+    /// Passes the files below `root` to `sink`.
+    pub(crate) fn unpack<S: FileSink>(&self, archive: &mut impl BufRead, root: Root, sink: S) -> Result<S, Error> {
+        let scan = self.scan(root);
+        let mut fresh = Some(OverlayState::new(WithoutPointers(sink)));
+        let scanned = scan.run(archive, || fresh.take()).map_err(|error| self.failed(error))?;
+        // The state is still here if no entry was below the folder.
+        let state = scanned.or(fresh).ok_or(Error::Abandoned)?;
+        let folder = || shown(scan.root.path().as_bytes());
+        match state.root() {
+            RootState::Directory => {}
+            RootState::Missing if scan.root.parts().is_empty() => {}
+            RootState::Missing => return Err(self.fault(TreeFault::NoFolder(folder()))),
+            RootState::NotDirectory => return Err(self.fault(TreeFault::NotFolder(folder()))),
+        }
+        let finished = state.finish(&scan.root, &self.limits);
+        finished.map(|sink| sink.0).map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn fault(&self, source: TreeFault) -> Error {
+        Error::Tree {
+            place: self.place.clone(),
+            source,
+        }
+    }
+
+    fn scan(&self, root: Root) -> LayerScan {
+        LayerScan {
+            depth: 0,
+            layer: self.blob.clone(),
+            root,
+            // One for each pass: two passes over an archive do not make it larger.
+            budget: Arc::new(Budget::new(&self.limits)),
+        }
+    }
+
+    fn failed(&self, error: UnpackError) -> Error {
+        match error {
+            // The archive is known by its source, not by its digest.
+            UnpackError::Layer { source, .. } => self.fault(source.into()),
+            UnpackError::Limit(limit) => Error::Limit(LimitExceeded {
+                place: format!("{}, {}", self.place, limit.place),
+                ..limit
+            }),
+            UnpackError::Sink(error) => match error.downcast() {
+                Ok(fault) => self.fault(fault),
+                Err(error) => Error::Sink(error),
+            },
+            other => other.into(),
+        }
+    }
+}
+
+/// Refuses files that only say where their content is.
+struct WithoutPointers<S>(S);
+
+impl<S: FileSink> FileSink for WithoutPointers<S> {
+    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
+        let mut start = Vec::new();
+        content.take(LFS_POINTER.len() as u64).read_to_end(&mut start)?;
+        if start == LFS_POINTER {
+            return Err(io::Error::other(TreeFault::Lfs(shown(path.as_bytes()))));
+        }
+        self.0.file(path, size, &mut start.as_slice().chain(content))
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        self.0.link(path, target)
+    }
+
+    fn excludes(&self, path: &str) -> bool {
+        self.0.excludes(path)
+    }
+}
