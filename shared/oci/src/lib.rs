@@ -4,6 +4,7 @@ mod digest;
 mod documents;
 mod folder;
 mod layer;
+mod manifest;
 pub mod media_type;
 mod path;
 mod unpack;
@@ -12,6 +13,10 @@ pub use digest::{BlobRef, Digest, DigestError, DigestHasher};
 pub use documents::{Documents, LABEL, PLATFORMS, Platform, digest};
 pub use folder::ROOT;
 pub use layer::Layer;
+pub use manifest::{
+    ImageDescriptor, ImageDocument, ImageError, ImageIndex, ImageManifest, TargetPlatform, catalog_root,
+    choose_platform, manifest_of, parse_document, parse_manifest,
+};
 pub use path::{clean_path, shown};
 pub use unpack::{
     Budget, ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, OverlayState,

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
-use oci::{Budget, ContentReader, Digest, DigestHasher, FileSink, ImageLimits, LinkError};
+use oci::{Budget, ContentReader, Digest, DigestHasher, FileSink, ImageError, ImageLimits, LinkError};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::error::{Error, ImageError};
+use crate::error::Error;
 
 /// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
 pub(crate) fn digest(dir: &Path, limits: &ImageLimits) -> Result<Digest, Error> {

@@ -14,14 +14,16 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use oci::{BlobRef, Budget, Depth, Digest, FileSink, LayerScan, OverlayState, Root, RootState, UnpackError, shown};
+use oci::{
+    BlobRef, Budget, Depth, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, RootState,
+    UnpackError, shown,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tracing::Instrument;
 
 use crate::blob_source::{BlobSource, StreamEnd};
-use crate::error::{Error, ImageError};
-use crate::manifest::ImageManifest;
+use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
 use crate::stream::{CHUNKS_AHEAD, ChannelReader};

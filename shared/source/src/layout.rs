@@ -5,13 +5,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oci::{BlobRef, Digest, ImageLimits, LimitExceeded, shown};
-use oci_client::manifest::OciImageIndex;
+use oci::{BlobRef, Digest, ImageError, ImageIndex, ImageLimits, LimitExceeded, manifest_of, parse_document, shown};
 use tokio::sync::mpsc::Sender;
 
 use crate::blob_source::{BlobCheck, NamedLimit, StreamEnd, verify};
-use crate::error::{Error, ImageError};
-use crate::manifest::{child, json};
+use crate::error::Error;
 use crate::stream::blocking;
 
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -39,7 +37,7 @@ impl Layout {
         let limit = NamedLimit::manifest(&self.limits);
         let body = blocking(move || read_file(&path, limit)).await?;
         let digest = Digest::of(&body);
-        let index: OciImageIndex = json("index.json", &digest, &body)?;
+        let index: ImageIndex = parse_document("index.json", &digest, &body)?;
         Ok(choose(&index, tag, &digest)?)
     }
 
@@ -123,7 +121,7 @@ fn next_chunk(file: &mut File) -> io::Result<Bytes> {
     Ok(chunk.into())
 }
 
-fn choose(index: &OciImageIndex, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
+fn choose(index: &ImageIndex, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
     let name = |at: usize| {
         let annotations = index.manifests[at].annotations.as_ref()?;
         annotations.get(REF_NAME).map(String::as_str)
@@ -145,5 +143,5 @@ fn choose(index: &OciImageIndex, tag: Option<&str>, digest: &Digest) -> Result<D
         );
         return Err(ImageError::NoTag { wanted, found });
     };
-    Ok(child(digest, &index.manifests[*at])?.digest)
+    Ok(manifest_of(digest, &index.manifests[*at])?.digest)
 }

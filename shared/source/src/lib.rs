@@ -12,7 +12,6 @@ mod layers;
 mod layout;
 mod location;
 mod lookaside;
-mod manifest;
 mod places;
 mod registry;
 mod settings;
@@ -20,19 +19,15 @@ mod signatures;
 mod source;
 mod sources;
 mod stream;
-#[cfg(test)]
-mod tests {
-    mod cost;
-}
 mod tree;
 mod web;
 
 pub use crate::download::{Download, DownloadSpace};
-pub use crate::error::{Error, ImageError};
+pub use crate::error::Error;
 pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror, RegistryRule, RegistryRules};
-pub use crate::settings::{SourceSettings, TargetPlatform};
+pub use crate::settings::SourceSettings;
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
 pub use crate::sources::{Pull, SkippableLayers, Sources};
@@ -43,4 +38,11 @@ pub use fetch::{
     CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,
     MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule, read_header_file,
 };
-pub use oci::{Digest, DigestError, FileSink, ImageLimits, LayerError, LimitExceeded, LinkError};
+pub use oci::{
+    Digest, DigestError, FileSink, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError, TargetPlatform,
+};
+
+#[cfg(test)]
+mod tests {
+    mod cost;
+}

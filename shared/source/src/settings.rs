@@ -1,11 +1,10 @@
 //! Settings of this crate, each with its default and the reason for it.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use fetch::{FetchSettings, HeaderFiles, Logins};
-use oci::ImageLimits;
+use oci::{ImageLimits, TargetPlatform};
 
 use crate::download::DownloadSpace;
 use crate::registry::RegistryRules;
@@ -41,15 +40,6 @@ pub struct SourceSettings {
     pub limits: ImageLimits,
 }
 
-/// An operating system and a CPU, as an index names them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetPlatform {
-    /// Operating system in Go's words, such as `linux`.
-    pub os: String,
-    /// CPU in Go's words, such as `amd64`.
-    pub architecture: String,
-}
-
 impl Default for SourceSettings {
     fn default() -> Self {
         Self {
@@ -66,20 +56,5 @@ impl Default for SourceSettings {
             download_space: DownloadSpace::default(),
             limits: ImageLimits::default(),
         }
-    }
-}
-
-impl Default for TargetPlatform {
-    fn default() -> Self {
-        Self {
-            os: "linux".to_owned(),
-            architecture: "amd64".to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for TargetPlatform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.os, self.architecture)
     }
 }

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use oci::{BlobRef, Digest, LimitExceeded};
+use oci::{BlobRef, Digest, LimitExceeded, parse_document};
 use serde::Deserialize;
 
-use crate::error::{Error, ImageError};
-use crate::manifest::PARSING;
+use crate::error::Error;
 use crate::registry::Session;
 use crate::source::Source;
-use crate::sources::Sources;
+use crate::sources::{PARSING, Sources};
 
 /// Media type of a signed payload (cosign, specs/SIGNATURE_SPEC.md).
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -22,6 +21,9 @@ const SIGNATURE_ARTIFACT: &str = "application/vnd.dev.cosign.artifact.sig.v1+jso
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// Start of the media types of Sigstore bundles of all versions.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
+
+/// Kind of a document with signatures, for errors.
+const MANIFEST: &str = "signature manifest";
 
 /// Signatures of one image, as found and not verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,7 +136,7 @@ impl SignatureSearch {
     async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
         let entries: Vec<_> = {
             let _parsing = PARSING.lock().await;
-            let index: SignatureIndex = json(digest.as_str(), body)?;
+            let index: SignatureIndex = parse_document(MANIFEST, digest, body)?;
             let entries = index.manifests.into_iter().filter(SignatureDescriptor::is_signature);
             entries.take(self.one_too_many()).collect()
         };
@@ -149,7 +151,7 @@ impl SignatureSearch {
     async fn layers(&mut self, of: &str, body: &[u8]) -> Result<(), Error> {
         let layers: Vec<_> = {
             let _parsing = PARSING.lock().await;
-            let manifest: SignatureManifest = json(of, body)?;
+            let manifest: SignatureManifest = parse_document(MANIFEST, &of, body)?;
             let layers = manifest.layers.into_iter().filter(SignatureDescriptor::is_content);
             layers.take(self.one_too_many()).collect()
         };
@@ -209,15 +211,4 @@ impl SignatureDescriptor {
         let signature = self.annotations.get(SIGNATURE)?;
         (self.media_type == SIMPLE_SIGNING).then_some(signature)
     }
-}
-
-fn json<'a, T: Deserialize<'a>>(of: &str, body: &'a [u8]) -> Result<T, Error> {
-    let parsed = serde_json::from_slice(body);
-    parsed.map_err(|source| {
-        Error::Image(ImageError::Json {
-            what: "signature manifest",
-            digest: of.to_owned(),
-            source,
-        })
-    })
 }

@@ -7,8 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fetch::Traffic;
-use oci::{Digest, FileSink, ImageLimits, Root};
+use oci::{
+    Digest, FileSink, ImageDocument, ImageError, ImageLimits, ImageManifest, Root, catalog_root, choose_platform,
+    parse_manifest,
+};
 use oci_client::Reference;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::Instrument;
 
@@ -16,12 +20,11 @@ use crate::archive::{ArchiveRequest, Archives};
 use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::download::DownloadSpace;
-use crate::error::{Error, ImageError};
+use crate::error::Error;
 use crate::git::{GitCommits, GitRequest};
 use crate::layers;
 use crate::layout::Layout;
 use crate::location::{ArchiveLocation, GitLocation};
-use crate::manifest::{self, ImageDocument, ImageManifest};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
@@ -30,6 +33,10 @@ use crate::web::WebFault;
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
+
+/// Held while a manifest or an index is parsed and what is needed of it is kept. A hostile one takes 20 times its size in memory,
+/// so only one of them is parsed at a time in a process.
+pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
 
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
 #[derive(Clone)]
@@ -271,7 +278,7 @@ impl Sources {
     }
 
     pub(crate) fn root(&self, image: &ImageManifest, config: &[u8]) -> Result<Root, Error> {
-        let root = manifest::root(&image.config.digest, config, &self.settings.limits)?;
+        let root = catalog_root(&image.config.digest, config, &self.settings.limits)?;
         Ok(Root::new(root))
     }
 
@@ -292,8 +299,8 @@ impl Sources {
                     actual,
                 });
             }
-            let _parsing = manifest::PARSING.lock().await;
-            let parsed = manifest::parse(&digest, &body, &self.settings.limits)?;
+            let _parsing = PARSING.lock().await;
+            let parsed = parse_manifest(&digest, &body, &self.settings.limits)?;
             documents.push((digest.clone(), body));
             match parsed {
                 ImageDocument::Image(manifest) => {
@@ -304,7 +311,7 @@ impl Sources {
                     });
                 }
                 ImageDocument::Index(index) => {
-                    let chosen = manifest::choose(&index, &digest, &self.settings.platform)?;
+                    let chosen = choose_platform(&index, &digest, &self.settings.platform)?;
                     (digest, declared) = (chosen.digest, Some(chosen.size));
                 }
             }

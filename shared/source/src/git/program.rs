@@ -10,7 +10,7 @@ use std::time::Duration;
 use fetch::{Proxy, RequestSpec, authority};
 use oci::{BlobRef, FileSink, Root, shown};
 use reqwest::Url;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};

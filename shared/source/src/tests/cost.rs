@@ -6,12 +6,9 @@
 
 use allocation_counter::AllocationInfo;
 use fetch::next_link;
-use oci::{Digest, ImageLimits};
+use oci::{Digest, ImageDocument, ImageLimits, TargetPlatform, catalog_root, choose_platform, parse_manifest};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use testkit::grew_more_than_fourfold;
-
-use crate::TargetPlatform;
-use crate::manifest::{ImageDocument, choose, parse, root};
 
 /// Number of allocations below which two are not compared.
 const FLOOR_COUNT: u64 = 200;
@@ -175,10 +172,10 @@ fn cost_of_manifest_is_linear_in_its_bytes() {
     measure(&families, limits.manifest_bytes as usize, PEAK, |text| {
         let digest = Digest::of(b"");
         let wanted = TargetPlatform::default();
-        match parse(&digest, text.as_bytes(), &ImageLimits::default()) {
+        match parse_manifest(&digest, text.as_bytes(), &ImageLimits::default()) {
             Ok(ImageDocument::Index(index)) => {
                 // None of them has an image for this platform, so that all names of platforms are listed.
-                let _ = choose(&index, &digest, &wanted);
+                let _ = choose_platform(&index, &digest, &wanted);
                 true
             }
             Ok(ImageDocument::Image(_)) => true,
@@ -216,7 +213,7 @@ fn cost_of_config_is_linear_in_its_bytes() {
         refused("sections of one name", r#"{"x":0"#, |_| r#","config":{}"#.into(), "}"),
     ];
     measure(&families, ImageLimits::default().config_bytes as usize, PEAK, |text| {
-        root(&Digest::of(b""), text.as_bytes(), &ImageLimits::default()).is_ok()
+        catalog_root(&Digest::of(b""), text.as_bytes(), &ImageLimits::default()).is_ok()
     });
 }
 

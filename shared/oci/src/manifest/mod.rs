@@ -1,46 +1,86 @@
 //! Manifests, indexes and configs: parsing and choosing, without requests.
 
 mod config;
+mod error;
 mod platform;
 
-use oci::{BlobRef, Digest, ImageLimits, LimitExceeded, shown};
-use oci_client::manifest::{ImageIndexEntry, OciDescriptor, OciImageIndex, OciImageManifest};
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
-use tokio::sync::Mutex;
 
-use crate::error::{Error, ImageError};
+use crate::digest::{BlobRef, Digest};
+use crate::media_type;
+use crate::path::shown;
+use crate::unpack::{ImageLimits, LimitExceeded};
 
-pub(crate) use config::root;
-pub(crate) use platform::choose;
+pub use config::catalog_root;
+pub use error::ImageError;
+pub use platform::{TargetPlatform, choose_platform};
 
 /// Media types of an index, of OCI and of Docker.
 const INDEX_TYPES: [&str; 2] = [
-    oci::media_type::INDEX,
+    media_type::INDEX,
     "application/vnd.docker.distribution.manifest.list.v2+json",
 ];
 /// Media types of an image manifest, of OCI and of Docker.
 const IMAGE_TYPES: [&str; 2] = [
-    oci::media_type::MANIFEST,
+    media_type::MANIFEST,
     "application/vnd.docker.distribution.manifest.v2+json",
 ];
 
-/// Held while a manifest or an index is parsed and what is needed of it is kept. A hostile one takes 20 times its size in memory,
-/// so only one of them is parsed at a time in a process.
-pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
-
 /// Manifest or index, whichever a digest names.
 #[derive(Debug)]
-pub(crate) enum ImageDocument {
-    Index(OciImageIndex),
+pub enum ImageDocument {
+    /// A list of images for platforms.
+    Index(ImageIndex),
+    /// One image.
     Image(ImageManifest),
+}
+
+/// An image index. Its entries are checked when one of them is chosen.
+#[derive(Debug, Deserialize)]
+pub struct ImageIndex {
+    #[serde(rename = "schemaVersion")]
+    _schema_version: u8,
+    /// Entries in the order of the document.
+    pub manifests: Vec<ImageDescriptor>,
+}
+
+/// Entry of an index or an image manifest, as written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageDescriptor {
+    media_type: String,
+    digest: String,
+    size: i64,
+    platform: Option<DescribedPlatform>,
+    /// Notes of any kind, such as the tag of an image in a layout.
+    pub annotations: Option<BTreeMap<String, String>>,
+    artifact_type: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DescribedPlatform {
+    architecture: String,
+    os: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenManifest {
+    #[serde(rename = "schemaVersion")]
+    _schema_version: u8,
+    config: ImageDescriptor,
+    layers: Vec<ImageDescriptor>,
 }
 
 /// An image manifest with valid digests and sizes.
 #[derive(Debug)]
-pub(crate) struct ImageManifest {
-    pub(crate) config: BlobRef,
+pub struct ImageManifest {
+    /// Config of the image.
+    pub config: BlobRef,
     /// Layers from the bottom up, as in the manifest.
-    pub(crate) layers: Vec<BlobRef>,
+    pub layers: Vec<BlobRef>,
 }
 
 /// The fields that tell the kind of a manifest.
@@ -57,23 +97,26 @@ struct ManifestOutline {
 }
 
 /// Parses the manifest or index `digest`. The media type may be missing, because umoci leaves it out.
-pub(crate) fn parse(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<ImageDocument, Error> {
-    let outline: ManifestOutline = json("manifest", digest, body)?;
+///
+/// # Errors
+/// Other documents, and manifests that are malformed or exceed a limit.
+pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<ImageDocument, ImageError> {
+    let outline: ManifestOutline = parse_document("manifest", digest, body)?;
     if outline.schema_version == Some(1) || outline.fs_layers.is_some() {
-        return Err(ImageError::Schema1(digest.clone()).into());
+        return Err(ImageError::Schema1(digest.clone()));
     }
     // Another version may give its fields another meaning. A missing one is accepted, as container engines accept it.
     if let Some(version) = outline.schema_version.filter(|version| *version != 2) {
         let digest = digest.clone();
-        return Err(ImageError::SchemaVersion { digest, version }.into());
+        return Err(ImageError::SchemaVersion { digest, version });
     }
     if outline.is_ambiguous() {
-        return Err(ImageError::Ambiguous(digest.clone()).into());
+        return Err(ImageError::Ambiguous(digest.clone()));
     }
     match (outline.manifests.is_some(), outline.layers.is_some()) {
-        (true, _) => Ok(ImageDocument::Index(json("index", digest, body)?)),
+        (true, _) => Ok(ImageDocument::Index(parse_document("index", digest, body)?)),
         (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
-        _ => Err(unknown(digest, outline).into()),
+        _ => Err(unknown(digest, outline)),
     }
 }
 
@@ -89,7 +132,10 @@ impl ManifestOutline {
 }
 
 /// Returns the digest and size of the manifest that an index names.
-pub(crate) fn child(index: &Digest, entry: &ImageIndexEntry) -> Result<BlobRef, ImageError> {
+///
+/// # Errors
+/// Malformed entries, and those of other documents.
+pub fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
     let digest = entry.digest.parse().map_err(|source| ImageError::Digest {
         manifest: index.clone(),
         source,
@@ -122,15 +168,14 @@ fn image(
     outline: &ManifestOutline,
     body: &[u8],
     limits: &ImageLimits,
-) -> Result<ImageManifest, Error> {
-    let manifest: OciImageManifest = json("manifest", digest, body)?;
+) -> Result<ImageManifest, ImageError> {
+    let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
         let kind = outline.artifact_type.clone().unwrap_or(manifest.config.media_type);
         return Err(ImageError::Artifact {
             digest: digest.clone(),
             kind: shown(kind.as_bytes()),
-        }
-        .into());
+        });
     }
     if manifest.layers.len() as u64 > limits.layers {
         return Err(limit("layers", limits.layers, digest));
@@ -148,8 +193,8 @@ fn image(
     Ok(ImageManifest { config, layers })
 }
 
-fn limit(name: &'static str, limit: u64, digest: &Digest) -> Error {
-    Error::Limit(LimitExceeded {
+fn limit(name: &'static str, limit: u64, digest: &Digest) -> ImageError {
+    ImageError::Limit(LimitExceeded {
         name,
         limit,
         place: format!("manifest {digest}"),
@@ -162,7 +207,7 @@ fn is_image_config(media_type: &str) -> bool {
         || media_type.starts_with("application/vnd.oci.image.config.")
 }
 
-fn layer_blob(manifest: &Digest, layer: &OciDescriptor) -> Result<BlobRef, ImageError> {
+fn layer_blob(manifest: &Digest, layer: &ImageDescriptor) -> Result<BlobRef, ImageError> {
     let blob = blob(manifest, layer)?;
     if is_layer(&layer.media_type) {
         Ok(blob)
@@ -185,7 +230,7 @@ fn is_layer(media_type: &str) -> bool {
         && (packed.is_empty() || packed.starts_with(['+', '.']))
 }
 
-fn blob(manifest: &Digest, descriptor: &OciDescriptor) -> Result<BlobRef, ImageError> {
+fn blob(manifest: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
     let size = u64::try_from(descriptor.size).map_err(|_| ImageError::NegativeSize(manifest.clone()))?;
     let digest = descriptor.digest.parse();
     let digest = digest.map_err(|source| ImageError::Digest {
@@ -195,9 +240,13 @@ fn blob(manifest: &Digest, descriptor: &OciDescriptor) -> Result<BlobRef, ImageE
     Ok(BlobRef { digest, size })
 }
 
-pub(crate) fn json<'a, T: Deserialize<'a>>(
+/// Parses a JSON document that belongs to an image. `digest` names it in errors.
+///
+/// # Errors
+/// Anything but JSON of the wanted shape.
+pub fn parse_document<'a, T: Deserialize<'a>>(
     what: &'static str,
-    digest: &Digest,
+    digest: &impl ToString,
     body: &'a [u8],
 ) -> Result<T, ImageError> {
     serde_json::from_slice(body).map_err(|source| ImageError::Json {
@@ -213,9 +262,9 @@ mod tests {
 
     use super::*;
 
-    fn read(body: &serde_json::Value) -> Result<ImageDocument, Error> {
+    fn read(body: &serde_json::Value) -> Result<ImageDocument, ImageError> {
         let body = body.to_string();
-        parse(&Digest::of(body.as_bytes()), body.as_bytes(), &ImageLimits::default())
+        parse_manifest(&Digest::of(body.as_bytes()), body.as_bytes(), &ImageLimits::default())
     }
 
     fn manifest(config: &str, layer: &str, size: i64) -> serde_json::Value {
@@ -260,11 +309,8 @@ mod tests {
             (json!({"schemaVersion": 2}), "neither"),
             (json!({"schemaVersion": 2, "layers": [], "manifests": []}), "at once"),
             (json!({"schemaVersion": 2, "config": {}, "manifests": []}), "at once"),
-            (json!({"mediaType": oci::media_type::INDEX, "layers": []}), "at once"),
-            (
-                json!({"mediaType": oci::media_type::MANIFEST, "manifests": []}),
-                "at once",
-            ),
+            (json!({"mediaType": media_type::INDEX, "layers": []}), "at once"),
+            (json!({"mediaType": media_type::MANIFEST, "manifests": []}), "at once"),
             (json!({"schemaVersion": 3, "manifests": []}), "schema version 3"),
             (json!({"schemaVersion": 0, "layers": []}), "schema version 0"),
             (json!({"schemaVersion": 2, "layers": 1}), "cannot be parsed"),
@@ -283,10 +329,10 @@ mod tests {
             compressed_bytes,
             ..ImageLimits::default()
         };
-        assert!(parse(&digest, body.as_bytes(), &limits(1, 10)).is_ok());
+        assert!(parse_manifest(&digest, body.as_bytes(), &limits(1, 10)).is_ok());
         for (limits, name) in [(limits(0, 10), "layers"), (limits(1, 9), "compressedBytes")] {
-            let error = parse(&digest, body.as_bytes(), &limits).unwrap_err();
-            assert!(matches!(error, Error::Limit(LimitExceeded { name: found, .. }) if found == name));
+            let error = parse_manifest(&digest, body.as_bytes(), &limits).unwrap_err();
+            assert!(matches!(error, ImageError::Limit(LimitExceeded { name: found, .. }) if found == name));
         }
     }
 }

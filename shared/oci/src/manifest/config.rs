@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use oci::{Digest, ImageLimits, LimitExceeded, clean_path, shown};
 use serde::Deserialize;
 
-use crate::error::{Error, ImageError};
-use crate::manifest::json;
+use super::{ImageError, parse_document};
+use crate::digest::Digest;
+use crate::documents::LABEL;
+use crate::path::{clean_path, shown};
+use crate::unpack::{ImageLimits, LimitExceeded};
 
-const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
 const DATABASE: &str = "operators.operatorframework.io.index.database.v1";
 
 #[derive(Deserialize)]
@@ -22,21 +23,25 @@ struct ConfigSection {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// Returns the FBC root as components from the image's root.
-pub(crate) fn root(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<Vec<String>, Error> {
-    let config: ImageConfig = json("config", digest, body)?;
+/// Returns the FBC root that an image config names, as components from the image's root.
+///
+/// # Errors
+/// Configs without the label, and labels that are too long or lead out of the image.
+pub fn catalog_root(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<Vec<String>, ImageError> {
+    let config: ImageConfig = parse_document("config", digest, body)?;
     let labels = config.config.and_then(|config| config.labels).unwrap_or_default();
-    let Some(label) = labels.get(CONFIGS) else {
-        return Err(match labels.contains_key(DATABASE) {
-            true => ImageError::Sqlite.into(),
-            false => ImageError::NoLabel.into(),
+    let Some(label) = labels.get(LABEL) else {
+        return Err(if labels.contains_key(DATABASE) {
+            ImageError::Sqlite
+        } else {
+            ImageError::NoLabel
         });
     };
     if label.len() as u64 > limits.path_bytes {
-        return Err(Error::Limit(LimitExceeded {
+        return Err(ImageError::Limit(LimitExceeded {
             name: "pathBytes",
             limit: limits.path_bytes,
-            place: format!("the label {CONFIGS} of config {digest}"),
+            place: format!("the label {LABEL} of config {digest}"),
         }));
     }
     let parts = clean_path(label).ok_or_else(|| ImageError::RootEscapes(shown(label.as_bytes())))?;
@@ -49,8 +54,8 @@ mod tests {
 
     fn root_of(labels: &serde_json::Value) -> Result<String, String> {
         let body = serde_json::json!({"config": {"Labels": labels}}).to_string();
-        let parts =
-            root(&Digest::of(b""), body.as_bytes(), &ImageLimits::default()).map_err(|error| error.to_string())?;
+        let parts = catalog_root(&Digest::of(b""), body.as_bytes(), &ImageLimits::default())
+            .map_err(|error| error.to_string())?;
         Ok(parts.join("/"))
     }
 
@@ -62,14 +67,10 @@ mod tests {
             ("/", ""),
             ("configs", "configs"),
         ] {
-            assert_eq!(
-                root_of(&serde_json::json!({ CONFIGS: label })).unwrap(),
-                want,
-                "{label}"
-            );
+            assert_eq!(root_of(&serde_json::json!({ LABEL: label })).unwrap(), want, "{label}");
         }
         assert!(
-            root_of(&serde_json::json!({ CONFIGS: "../x" }))
+            root_of(&serde_json::json!({ LABEL: "../x" }))
                 .unwrap_err()
                 .contains("leads out")
         );
@@ -92,7 +93,7 @@ mod tests {
                 .unwrap_err()
                 .contains("sqlite")
         );
-        assert!(root_of(&serde_json::json!({ DATABASE: "/db", CONFIGS: "/c" })).is_ok());
-        assert!(root(&Digest::of(b""), b"{}", &ImageLimits::default()).is_err());
+        assert!(root_of(&serde_json::json!({ DATABASE: "/db", LABEL: "/c" })).is_ok());
+        assert!(catalog_root(&Digest::of(b""), b"{}", &ImageLimits::default()).is_err());
     }
 }

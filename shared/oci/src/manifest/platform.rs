@@ -1,32 +1,58 @@
 //! The choice of an image from an index.
 
-use oci::{BlobRef, Digest, shown};
-use oci_client::manifest::{ImageIndexEntry, OciImageIndex};
+use std::fmt;
 
-use crate::error::ImageError;
-use crate::manifest::child;
-use crate::settings::TargetPlatform;
+use super::{ImageDescriptor, ImageError, ImageIndex, manifest_of};
+use crate::digest::{BlobRef, Digest};
+use crate::path::shown;
+
+/// An operating system and a CPU, as an index names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetPlatform {
+    /// Operating system in Go's words, such as `linux`.
+    pub os: String,
+    /// CPU in Go's words, such as `amd64`.
+    pub architecture: String,
+}
+
+impl Default for TargetPlatform {
+    fn default() -> Self {
+        Self {
+            os: "linux".to_owned(),
+            architecture: "amd64".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for TargetPlatform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)
+    }
+}
 
 /// Returns the digest and the size of the image for `wanted`. An index with one image gives that image, whatever its platform: a
 /// catalog is only data, and many are built for one platform.
-pub(crate) fn choose(index: &OciImageIndex, digest: &Digest, wanted: &TargetPlatform) -> Result<BlobRef, ImageError> {
+///
+/// # Errors
+/// An index of other platforms, and a malformed entry.
+pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatform) -> Result<BlobRef, ImageError> {
     let images: Vec<_> = index.manifests.iter().filter(|entry| is_image(entry)).collect();
     let fitting = images.iter().find(|entry| name(entry) == wanted.to_string());
     let ((Some(chosen), _) | (None, [chosen])) = (fitting, images.as_slice()) else {
         return Err(absent(&images, digest, wanted));
     };
-    child(digest, chosen)
+    manifest_of(digest, chosen)
 }
 
 /// Returns false for the attestations that build tools add to an index as manifests of an unknown platform.
-fn is_image(entry: &ImageIndexEntry) -> bool {
+fn is_image(entry: &ImageDescriptor) -> bool {
     let attests = |notes: &std::collections::BTreeMap<_, _>| notes.contains_key("vnd.docker.reference.type");
     entry.artifact_type.is_none()
         && !entry.annotations.as_ref().is_some_and(attests)
         && name(entry) != "unknown/unknown"
 }
 
-fn name(entry: &ImageIndexEntry) -> String {
+fn name(entry: &ImageDescriptor) -> String {
     let platform = entry.platform.as_ref();
     platform.map_or_else(
         || "any".to_owned(),
@@ -34,7 +60,7 @@ fn name(entry: &ImageIndexEntry) -> String {
     )
 }
 
-fn absent(images: &[&ImageIndexEntry], digest: &Digest, wanted: &TargetPlatform) -> ImageError {
+fn absent(images: &[&ImageDescriptor], digest: &Digest, wanted: &TargetPlatform) -> ImageError {
     let names: Vec<_> = images.iter().map(|entry| name(entry)).collect();
     let found = if names.is_empty() {
         "no image at all".to_owned()
@@ -71,7 +97,7 @@ mod tests {
             os: os.to_owned(),
             architecture: architecture.to_owned(),
         };
-        let chosen = choose(&serde_json::from_value(body).unwrap(), &Digest::of(b"index"), &wanted)?;
+        let chosen = choose_platform(&serde_json::from_value(body).unwrap(), &Digest::of(b"index"), &wanted)?;
         Ok(digests.iter().position(|digest| *digest == chosen.digest).unwrap())
     }
 
@@ -86,15 +112,15 @@ mod tests {
             let entry = serde_json::json!({"mediaType": media_type, "size": size, "digest": digest});
             let index = serde_json::json!({"schemaVersion": 2, "manifests": [entry]});
             let index = serde_json::from_value(index).unwrap();
-            choose(&index, &Digest::of(b"index"), &wanted).map_err(|error| error.to_string())
+            choose_platform(&index, &Digest::of(b"index"), &wanted).map_err(|error| error.to_string())
         };
-        for media_type in ["", oci::media_type::MANIFEST, oci::media_type::INDEX] {
+        for media_type in ["", crate::media_type::MANIFEST, crate::media_type::INDEX] {
             assert_eq!(chosen(media_type, 5).unwrap().size, 5);
         }
         for (media_type, size, says) in [
-            (oci::media_type::MANIFEST, -5, "the size -5"),
+            (crate::media_type::MANIFEST, -5, "the size -5"),
             (
-                oci::media_type::LAYER,
+                crate::media_type::LAYER,
                 5,
                 "the media type application/vnd.oci.image.layer.v1.tar+gzip",
             ),
