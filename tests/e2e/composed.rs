@@ -203,6 +203,12 @@ async fn composition_waits_for_an_input_that_is_not_there() {
     let error = poll(&site, &chain).await.error_text().unwrap();
     let expected = "waiting for other: it was never published: waiting for nowhere: the store has no such catalog";
     assert!(error.starts_with(expected), "{error}");
+    let lacking = composed("lacking", "add: [{source: 'dir:/nowhere'}]");
+    let error = poll(&site, &lacking).await.error_text().unwrap();
+    assert!(
+        error.starts_with("add dir:/nowhere: cannot pull the catalog: "),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,11 +83,11 @@ pub(crate) fn read_keys(mut section: Section<'_>) -> Vec<KeyPlace> {
     }
     section.finish();
     let keys = keys.unwrap_or_default().into_iter();
-    keys.map(|key| KeyPlace::new(&place, key)).collect()
+    keys.map(|key| KeyPlace::new(&place, &key)).collect()
 }
 
 impl KeyPlace {
-    pub(crate) fn new(place: &str, key: impl ToString) -> Self {
+    pub(crate) fn new(place: &str, key: &impl ToString) -> Self {
         Self {
             place: place.to_owned(),
             key: key.to_string(),

@@ -109,12 +109,12 @@ impl ConfigLoader {
 
     /// Adds the file of a private key that signs publications. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, file: &Path) {
-        self.files.keys.signing.push(KeyPlace::new(place, file.display()));
+        self.files.keys.signing.push(KeyPlace::new(place, &file.display()));
     }
 
     /// Adds the file of a public key that is trusted. `place` names it in problems.
     pub fn verify_key(&mut self, place: &str, file: &Path) {
-        self.files.keys.trusted.push(KeyPlace::new(place, file.display()));
+        self.files.keys.trusted.push(KeyPlace::new(place, &file.display()));
     }
 
     /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
