@@ -1,8 +1,8 @@
-use std::{sync::Arc, time::SystemTime};
+use std::{convert::Infallible, sync::Arc, time::SystemTime};
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
@@ -126,7 +126,7 @@ impl Representation {
     fn not_modified(&self) -> Response<Body> {
         let mut response = self.begin(StatusCode::NOT_MODIFIED);
         // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
-        *response.body_mut() = Body::new(UnknownLength);
+        *response.body_mut() = unknown_length();
         response
     }
 
@@ -194,7 +194,7 @@ impl App {
             };
         } else if !response.headers().contains_key(CONTENT_LENGTH) {
             // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).
-            *response.body_mut() = Body::new(UnknownLength);
+            *response.body_mut() = unknown_length();
         }
         Ok(response)
     }
@@ -258,17 +258,7 @@ async fn redirect(
     Ok(Some(response))
 }
 
-/// An empty body that does not announce its length.
-struct UnknownLength;
-
-impl http_body::Body for UnknownLength {
-    type Data = bytes::Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
-        std::task::Poll::Ready(None)
-    }
+/// Returns an empty body that does not announce its length.
+fn unknown_length() -> Body {
+    Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
 }

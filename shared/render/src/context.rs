@@ -43,6 +43,7 @@ pub(crate) struct WorkerResults {
 }
 
 /// A file that is not FBC. It is reported unless an ignore file excludes it.
+#[derive(Clone)]
 pub(crate) struct FileFailure {
     pub(crate) path: Arc<str>,
     pub(crate) part: usize,
@@ -56,14 +57,22 @@ impl FileFailure {
     pub(crate) fn at(&self, path: &Arc<str>) -> Self {
         Self {
             path: path.clone(),
-            part: self.part,
-            reason: self.reason.clone(),
-            limit: self.limit,
+            ..self.clone()
         }
     }
 }
 
 impl RenderContext {
+    pub(crate) fn new(settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
+        Self {
+            scratch: Scratch::new(settings.memory_bytes, settings.scratch_dir.clone()),
+            usage: Usage::new(&settings.limits),
+            results: Mutex::default(),
+            settings,
+            stored,
+        }
+    }
+
     pub(crate) fn results(&self) -> std::sync::MutexGuard<'_, WorkerResults> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,6 @@
 //! A Rendering of published Shards: everything that is made from FBC files can be made from the Shards again.
 
-use std::{
-    io::Read,
-    sync::{Arc, Mutex},
-};
+use std::{io::Read, sync::Arc};
 
 use fbc::Chunks;
 use model::{Content, IndexedMeta, ShardRef, Snapshot};
@@ -11,9 +8,7 @@ use model::{Content, IndexedMeta, ShardRef, Snapshot};
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
     context::RenderContext,
-    fragment::Scratch,
     shard::{ShardBody, load},
-    usage::Usage,
 };
 
 impl Rendering {
@@ -21,17 +16,9 @@ impl Rendering {
     /// writes the same bytes as before, if the compressors are the same. It counts no Metas before
     /// [`Rendering::read_metas`].
     pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
-        let scratch = Scratch::new(settings.memory_bytes, settings.scratch_dir.clone());
-        let usage = Usage::new(&settings.limits);
         Self {
             shards: snapshot.shards().map(Shard::of_ref).collect(),
-            context: Arc::new(RenderContext {
-                settings,
-                stored: shards,
-                scratch,
-                usage,
-                results: Mutex::default(),
-            }),
+            context: Arc::new(RenderContext::new(settings, shards)),
         }
     }
 

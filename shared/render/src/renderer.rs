@@ -17,8 +17,6 @@ use crate::{
     assemble::Assembly,
     context::{ChunkJob, RenderContext, WorkerResults},
     error::shown,
-    fragment::Scratch,
-    usage::Usage,
 };
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
@@ -36,20 +34,11 @@ pub struct Renderer {
 
 impl Renderer {
     /// Starts the workers. Shards that `stored` has are neither compressed nor kept.
-    pub fn start(settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
-        let scratch = Scratch::new(settings.memory_bytes, settings.scratch_dir.clone());
-        let mut settings = settings;
+    pub fn start(mut settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
         let workers = settings.workers.max(1);
         // No document can take more than all the memory there is.
         settings.limits.document.memory_bytes = settings.documents.capacity();
-        let usage = Usage::new(&settings.limits);
-        let context = Arc::new(RenderContext {
-            settings,
-            stored,
-            scratch,
-            usage,
-            results: Mutex::default(),
-        });
+        let context = Arc::new(RenderContext::new(settings, stored));
         // One chunk waits while the next is being read: more would only cost memory.
         let (jobs, queue) = sync_channel(1);
         let queue = Arc::new(Mutex::new(queue));

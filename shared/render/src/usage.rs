@@ -31,23 +31,22 @@ impl Usage {
 
     /// Counts lines of a file.
     pub(crate) fn lines(&self, path: &str, lines: &Lines) {
-        let names = lines
-            .metas
-            .iter()
-            .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());
         self.add(path, lines.metas.len() as u64, lines.bytes.len() as u64);
-        let used = add(&self.name_bytes, names.sum::<usize>() as u64);
-        self.check("nameBytes", self.limits.name_bytes, used, path);
+        self.names(path, &lines.metas);
     }
 
     /// Counts the lines of a Shard that the store has.
     pub(crate) fn shard(&self, shard: &ShardRef, metas: &[IndexedMeta]) {
         self.add(&shard.name, shard.metas, shard.lines.size);
+        self.names(&shard.name, metas);
+    }
+
+    fn names(&self, place: &str, metas: &[IndexedMeta]) {
         let names = metas
             .iter()
             .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());
         let used = add(&self.name_bytes, names.sum::<usize>() as u64);
-        self.check("nameBytes", self.limits.name_bytes, used, &shard.name);
+        self.check("nameBytes", self.limits.name_bytes, used, place);
     }
 
     /// Counts documents that a file has because it is a link.

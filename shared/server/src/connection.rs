@@ -15,7 +15,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{io::InspectReader, sync::CancellationToken};
 
 use crate::{
     body::WatchedBody,
@@ -23,7 +23,7 @@ use crate::{
     metrics::{CloseReason, ServerMetrics},
     reload::ReloadedFiles,
     request::RequestFilter,
-    socket::{HeardStream, WatchedSocket},
+    socket::WatchedSocket,
     watch::{ConnectionWatch, Verdict},
 };
 
@@ -112,7 +112,9 @@ where
             Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, ticket, version)))
         }
     });
-    let stream = HeardStream::new(stream, Arc::clone(watch));
+    // Above TLS, so that a handshake does not count.
+    let heard = Arc::clone(watch);
+    let stream = InspectReader::new(stream, move |bytes| heard.heard(bytes.len()));
     let mut connection = pin!(shared.http.serve_connection(TokioIo::new(stream), service));
     let mut checks = interval(shared.limits.check_interval());
     // A burst of missed checks would repeat the same decision.
@@ -126,7 +128,8 @@ where
         }
     });
     loop {
-        tokio::select! {
+        // The stop of the server is no reason to count.
+        let reason = tokio::select! {
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
                     tracing::debug!(error, "connection ended with an error");
@@ -134,32 +137,22 @@ where
                 return;
             }
             _ = checks.tick() => match watch.verdict() {
-                Verdict::Healthy => {}
-                Verdict::CloseIdle if ending => {}
-                Verdict::CloseIdle => {
-                    shared.metrics.count_closed(CloseReason::Idle);
-                    ending = true;
-                    connection.as_mut().graceful_shutdown();
-                }
+                Verdict::Healthy => continue,
+                Verdict::CloseIdle if ending => continue,
+                Verdict::CloseIdle => Some(CloseReason::Idle),
                 // Counted already at the graceful shutdown.
                 Verdict::Close(CloseReason::Idle) if ending => return,
                 Verdict::Close(reason) => return shared.metrics.count_closed(reason),
             },
-            () = watch.replaced.cancelled(), if !ending => {
-                shared.metrics.count_closed(CloseReason::Replaced);
-                ending = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = &mut aged, if !ending => {
-                shared.metrics.count_closed(CloseReason::Aged);
-                ending = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = shared.stop.cancelled(), if !ending => {
-                ending = true;
-                connection.as_mut().graceful_shutdown();
-            }
+            () = watch.replaced.cancelled(), if !ending => Some(CloseReason::Replaced),
+            () = &mut aged, if !ending => Some(CloseReason::Aged),
+            () = shared.stop.cancelled(), if !ending => None,
             () = shared.kill.cancelled() => return shared.metrics.count_closed(CloseReason::Drained),
+        };
+        if let Some(reason) = reason {
+            shared.metrics.count_closed(reason);
         }
+        ending = true;
+        connection.as_mut().graceful_shutdown();
     }
 }
