@@ -47,7 +47,7 @@ pub(crate) async fn make_index(
     let packages = shards.len();
     let records = stream::iter(shards).map(|shard| {
         let known = known.iter();
-        let known = known.filter_map(|known| known.record_of(&shard.name, shard.lines.sha256));
+        let mut known = known.filter_map(|known| known.record_of(&shard.name, shard.lines.sha256));
         let (known, state, runtime) = (known.next().cloned(), state.clone(), Handle::current());
         async move {
             let Some(record) = known else {

@@ -129,11 +129,11 @@ async fn send_bundle(
 }
 
 /// Sends a bundle with its manifests.
-async fn complete(
+async fn complete<'i>(
     call: &ApiCall,
     state: &IndexedState,
-    entry: BundlePlace<'_>,
-    message: fn(&BundlePlace<'_>) -> ApiBundle,
+    entry: BundlePlace<'i>,
+    message: fn(&BundlePlace<'i>) -> ApiBundle,
 ) -> Answer {
     let record = entry.package;
     let line = entry.bundle().line.length;
