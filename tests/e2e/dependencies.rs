@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("oci", &["model"]),
     ("fetch", &["model"]),
     ("trust", &["model"]),
-    ("source", &["fetch", "model", "oci", "trust"]),
+    ("source", &["fetch", "model", "oci"]),
     ("render", &["fbc", "model", "oci"]),
     ("store", &["model"]),
     (
