@@ -18,21 +18,22 @@ pub struct Changes {
     /// request: they differ, but the document does not say in what.
     pub complete: bool,
     /// Packages that were added, removed or changed.
-    pub packages: PackageChanges,
+    pub packages: Differences<PackageSummary, PackageChange>,
     /// Changes of the metas that belong to no package; null if there are none.
     #[serde(default)]
     pub global: Option<PackageChange>,
 }
 
-/// Packages that differ between the two states.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PackageChanges {
-    /// Packages that only the newer state has.
-    pub added: Vec<PackageSummary>,
-    /// Packages that only the older state has.
-    pub removed: Vec<PackageSummary>,
-    /// Packages that both states have, with different content.
-    pub changed: Vec<PackageChange>,
+/// Values that differ between the two states, such as the channels of a package. `Summary` describes a value that only one
+/// state has, `Change` one that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Differences<Summary, Change> {
+    /// Values that only the newer state has.
+    pub added: Vec<Summary>,
+    /// Values that only the older state has.
+    pub removed: Vec<Summary>,
+    /// Values that both states have, with different content.
+    pub changed: Vec<Change>,
 }
 
 /// Content of a package that was added or removed.
@@ -70,27 +71,16 @@ pub struct PackageChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_channel: Option<TextChange>,
     /// Channels of the package that differ.
-    pub channels: ChannelChanges,
+    pub channels: Differences<ChannelSummary, ChannelChange>,
     /// Bundles of the package that differ.
-    pub bundles: BundleChanges,
+    pub bundles: Differences<BundleSummary, BundleChange>,
     /// Deprecations of the package that differ.
-    pub deprecations: DeprecationChanges,
+    pub deprecations: Differences<DeprecationSummary, DeprecationChange>,
     /// Number of metas of other schemas that were added and removed.
     pub others: Vec<OtherChange>,
     /// True if the metas are the same, in another order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reordered: bool,
-}
-
-/// Channels of a package that differ.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChannelChanges {
-    /// Channels that only the newer state has.
-    pub added: Vec<ChannelSummary>,
-    /// Channels that only the older state has.
-    pub removed: Vec<ChannelSummary>,
-    /// Channels that both states have, with different content.
-    pub changed: Vec<ChannelChange>,
 }
 
 /// Name and heads of a channel.
@@ -110,8 +100,8 @@ pub struct ChannelChange {
     /// Heads of the channel, if they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<Heads>,
-    /// Entries of the channel that differ.
-    pub entries: EntryChanges,
+    /// Names of the entries that differ; a changed one updates other entries than before.
+    pub entries: Differences<String, String>,
 }
 
 /// Heads of a channel in both states.
@@ -121,28 +111,6 @@ pub struct Heads {
     pub from: Vec<String>,
     /// Heads of the channel in the newer state.
     pub to: Vec<String>,
-}
-
-/// Entries of a channel that differ.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EntryChanges {
-    /// Entries that only the newer state has.
-    pub added: Vec<String>,
-    /// Entries that only the older state has.
-    pub removed: Vec<String>,
-    /// Entries that update other entries than before.
-    pub changed: Vec<String>,
-}
-
-/// Bundles of a package that differ.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BundleChanges {
-    /// Bundles that only the newer state has.
-    pub added: Vec<BundleSummary>,
-    /// Bundles that only the older state has.
-    pub removed: Vec<BundleSummary>,
-    /// Bundles that both states have, with different content.
-    pub changed: Vec<BundleChange>,
 }
 
 /// Name, version and image of a bundle.
@@ -182,17 +150,6 @@ pub struct TextChange {
     pub from: Option<String>,
     /// Text in the newer state, if there is one.
     pub to: Option<String>,
-}
-
-/// Deprecations of a package that differ.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeprecationChanges {
-    /// Deprecations that only the newer state has.
-    pub added: Vec<DeprecationSummary>,
-    /// Deprecations that only the older state has.
-    pub removed: Vec<DeprecationSummary>,
-    /// Deprecations whose message differs.
-    pub changed: Vec<DeprecationChange>,
 }
 
 /// Target and message of a deprecation.

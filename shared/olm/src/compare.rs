@@ -1,14 +1,60 @@
-//! Compares two states of a Package.
+//! Compares two Snapshots, and two states of a Package.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use model::Sha256;
+use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
-    Bundle, BundleChange, BundleChanges, BundleSummary, CHANGES_VERSION, ChangedShard, Changes, Channel, ChannelChange,
-    ChannelChanges, ChannelSummary, DeprecationChange, DeprecationChanges, DeprecationSummary, DeprecationTarget,
-    EntryChanges, Heads, OtherChange, Package, PackageChange, PackageChanges, PackageSummary, TextChange,
+    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary,
+    DeprecationChange, DeprecationSummary, DeprecationTarget, Differences, Heads, OtherChange, Package, PackageChange,
+    PackageSummary, TextChange,
 };
+
+/// Package whose Shard differs between two Snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangedShard<'a> {
+    /// Name of the Package; empty for the global group.
+    pub name: &'a str,
+    /// Shard in the older Snapshot, if it has one.
+    pub old: Option<&'a ShardRef>,
+    /// Shard in the newer Snapshot, if it has one.
+    pub new: Option<&'a ShardRef>,
+}
+
+/// Returns the Packages whose Shards differ: the global group first, then in byte order of their names.
+pub fn changed_shards<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<ChangedShard<'a>> {
+    let mut found = Vec::new();
+    // Both lists are sorted: the global group has an empty name and sorts before all others.
+    let (mut olds, mut news) = (old.shards().peekable(), new.shards().peekable());
+    loop {
+        let order = match (olds.peek(), news.peek()) {
+            (None, None) => return found,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => old.name.cmp(&new.name),
+        };
+        let old = if order.is_le() { olds.next() } else { None };
+        let new = if order.is_ge() { news.next() } else { None };
+        found.extend(ChangedShard::new(old, new));
+    }
+}
+
+impl<'a> ChangedShard<'a> {
+    fn new(old: Option<&'a ShardRef>, new: Option<&'a ShardRef>) -> Option<Self> {
+        let name = &old.or(new)?.name;
+        // Equal hashes mean equal lines, so a Package whose Shard did not change is never read.
+        let same = old.map(|shard| shard.lines.sha256) == new.map(|shard| shard.lines.sha256);
+        (!same).then_some(Self { name, old, new })
+    }
+
+    /// Returns the number of bytes of lines to read to compare both states of the Package.
+    pub fn size(&self) -> u64 {
+        self.old.into_iter().chain(self.new).map(|shard| shard.lines.size).sum()
+    }
+}
 
 impl Changes {
     /// Creates a document without changes between two states.
@@ -18,7 +64,7 @@ impl Changes {
             from,
             to,
             complete: true,
-            packages: PackageChanges::default(),
+            packages: Differences::default(),
             global: None,
         }
     }
@@ -63,7 +109,7 @@ impl Changes {
 
     /// Returns true if no change was added.
     pub fn is_empty(&self) -> bool {
-        self.packages == PackageChanges::default() && self.global.is_none()
+        self.packages == Differences::default() && self.global.is_none()
     }
 
     /// Returns the document as JSON with a newline at the end.
@@ -100,9 +146,24 @@ impl PackageChange {
             name: name.to_owned(),
             package: old.package_lines != new.package_lines,
             default_channel: TextChange::between(old.default_channel.as_ref(), new.default_channel.as_ref()),
-            channels: ChannelChanges::between(&old.channels, &new.channels),
-            bundles: BundleChanges::between(&old.bundles, &new.bundles),
-            deprecations: DeprecationChanges::between(&old.deprecations, &new.deprecations),
+            channels: Differences::between(
+                &old.channels,
+                &new.channels,
+                |name, channel| ChannelSummary::new(name, channel),
+                |name, old, new| ChannelChange::new(name, old, new),
+            ),
+            bundles: Differences::between(
+                &old.bundles,
+                &new.bundles,
+                |name, bundle| BundleSummary::new(name, bundle),
+                |name, old, new| BundleChange::new(name, old, new),
+            ),
+            deprecations: Differences::between(
+                &old.deprecations,
+                &new.deprecations,
+                |target, message| DeprecationSummary::new(target, message),
+                |target, old, new| DeprecationChange::new(target, old, new),
+            ),
             others: others(old, new),
             ..Self::default()
         };
@@ -116,14 +177,18 @@ impl PackageChange {
     }
 }
 
-/// Differences between two maps with the same kind of entries.
-struct MapDiff<Summary, Change> {
-    added: Vec<Summary>,
-    removed: Vec<Summary>,
-    changed: Vec<Change>,
+// Not derived: that would ask for defaults of the elements.
+impl<Summary, Change> Default for Differences<Summary, Change> {
+    fn default() -> Self {
+        Self {
+            added: Vec::new(),
+            removed: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
 }
 
-impl<Summary, Change> MapDiff<Summary, Change> {
+impl<Summary, Change> Differences<Summary, Change> {
     /// Compares two maps. `summary` describes an entry that only one map has, `change` one whose values differ.
     fn between<K: Ord, V: PartialEq>(
         old: &BTreeMap<K, V>,
@@ -145,22 +210,6 @@ impl<Summary, Change> MapDiff<Summary, Change> {
     }
 }
 
-impl ChannelChanges {
-    fn between(old: &BTreeMap<String, Channel>, new: &BTreeMap<String, Channel>) -> Self {
-        let diff = MapDiff::between(
-            old,
-            new,
-            |name, new| ChannelSummary::new(name, new),
-            |name, old, new| ChannelChange::new(name, old, new),
-        );
-        Self {
-            added: diff.added,
-            removed: diff.removed,
-            changed: diff.changed,
-        }
-    }
-}
-
 impl ChannelSummary {
     fn new(name: &str, channel: &Channel) -> Self {
         Self {
@@ -177,31 +226,10 @@ impl ChannelChange {
             to: owned(new.heads()),
         };
         let entry_name = |name: &String, _: &_| name.clone();
-        let diff = MapDiff::between(&old.entries, &new.entries, entry_name, |name, _, _| name.clone());
         Self {
             name: name.to_owned(),
             heads: Some(heads).filter(|heads| heads.from != heads.to),
-            entries: EntryChanges {
-                added: diff.added,
-                removed: diff.removed,
-                changed: diff.changed,
-            },
-        }
-    }
-}
-
-impl BundleChanges {
-    fn between(old: &BTreeMap<String, Bundle>, new: &BTreeMap<String, Bundle>) -> Self {
-        let diff = MapDiff::between(
-            old,
-            new,
-            |name, new| BundleSummary::new(name, new),
-            |name, old, new| BundleChange::new(name, old, new),
-        );
-        Self {
-            added: diff.added,
-            removed: diff.removed,
-            changed: diff.changed,
+            entries: Differences::between(&old.entries, &new.entries, entry_name, |name, _, _| name.clone()),
         }
     }
 }
@@ -240,22 +268,6 @@ impl TextChange {
             from: from.cloned(),
             to: to.cloned(),
         })
-    }
-}
-
-impl DeprecationChanges {
-    fn between(old: &BTreeMap<DeprecationTarget, String>, new: &BTreeMap<DeprecationTarget, String>) -> Self {
-        let diff = MapDiff::between(
-            old,
-            new,
-            |target, message| DeprecationSummary::new(target, message),
-            |target, old, new| DeprecationChange::new(target, old, new),
-        );
-        Self {
-            added: diff.added,
-            removed: diff.removed,
-            changed: diff.changed,
-        }
     }
 }
 

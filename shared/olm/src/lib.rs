@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod changed_shards;
 mod changes;
 mod channel;
 mod compare;
@@ -15,13 +14,12 @@ mod search;
 mod validate;
 mod version;
 
-pub use changed_shards::{ChangedShard, changed_shards};
 pub use changes::{
-    BundleChange, BundleChanges, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelChanges,
-    ChannelSummary, DeprecationChange, DeprecationChanges, DeprecationSummary, EntryChanges, Heads, OtherChange,
-    PackageChange, PackageChanges, PackageSummary, TextChange,
+    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, DeprecationChange,
+    DeprecationSummary, Differences, Heads, OtherChange, PackageChange, PackageSummary, TextChange,
 };
 pub use channel::{Channel, ChannelEntry};
+pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder, Recording};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};

@@ -1,12 +1,11 @@
 //! Fields of a line that matter to OLM, by its schema.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::graph::{GraphEntry, heads};
 
 /// Fields that every Meta may have.
 #[derive(Default, Deserialize)]
@@ -45,6 +44,19 @@ pub(crate) struct OlmEntry<'a> {
     pub(crate) skip_range: Option<Cow<'a, str>>,
 }
 
+impl OlmChannel<'_> {
+    /// Returns the entry that no other one replaces or skips. Of several the first by name.
+    pub(crate) fn head(&self) -> Option<String> {
+        let entries = self.entries.iter().flatten().map(|entry| GraphEntry {
+            name: &entry.name,
+            replaces: entry.replaces.as_deref(),
+            skips: entry.skips.iter().flatten().map(String::as_str).collect(),
+        });
+        let entries: Vec<_> = entries.collect();
+        heads(&entries).first().map(|&head| head.to_owned())
+    }
+}
+
 /// Fields of an `olm.bundle`. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,7 +66,7 @@ pub(crate) struct OlmBundle<'a> {
     #[serde(borrow, default)]
     pub(crate) related_images: Option<Vec<OlmImage<'a>>>,
     #[serde(borrow, default)]
-    properties: Option<Vec<Property<'a>>>,
+    pub(crate) properties: Option<Vec<OlmProperty<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -80,104 +92,33 @@ pub(crate) struct OlmDeprecation<'a> {
     pub(crate) message: Option<Cow<'a, str>>,
 }
 
+/// Property of a bundle. Most values are large and not needed, so they are kept as JSON.
 #[derive(Deserialize)]
-struct Property<'a> {
+pub(crate) struct OlmProperty<'a> {
     #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(default)]
-    value: PropertyValue,
+    pub(crate) kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    value: Option<&'a RawValue>,
 }
 
-/// The `version` in the value of a property. All other content is skipped: most values are large and not needed.
-#[derive(Default)]
-struct PropertyValue(Option<String>);
+/// Fields of the value of a property `olm.package`.
+#[derive(Deserialize)]
+struct PackageProperty {
+    version: String,
+}
 
 impl OlmBundle<'_> {
-    /// Returns the version in the property `olm.package` and removes it.
-    pub(crate) fn version(&mut self) -> Option<String> {
-        let mut properties = self.properties.iter_mut().flatten();
-        properties
-            .find(|property| property.kind == "olm.package")
-            .and_then(|property| property.value.0.take())
+    /// Returns the version in the property `olm.package`.
+    pub(crate) fn version(&self) -> Option<String> {
+        let mut properties = self.properties.iter().flatten();
+        let package = properties.find(|property| property.kind == "olm.package")?;
+        package.value::<PackageProperty>().map(|package| package.version)
     }
 }
 
-impl<'de> Deserialize<'de> for PropertyValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A visitor instead of a struct: the value of another type of property may be anything, also a list or a number.
-        deserializer.deserialize_any(FindVersion)
-    }
-}
-
-struct FindVersion;
-
-impl<'de> Visitor<'de> for FindVersion {
-    type Value = PropertyValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PropertyValue, A::Error> {
-        let mut version = None;
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            if key == "version" {
-                version = map.next_value::<Text>()?.0;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(PropertyValue(version))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<PropertyValue, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(PropertyValue(None))
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<PropertyValue, E> {
-        Ok(PropertyValue(None))
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<PropertyValue, E> {
-        Ok(PropertyValue(None))
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<PropertyValue, E> {
-        Ok(PropertyValue(None))
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<PropertyValue, E> {
-        Ok(PropertyValue(None))
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<PropertyValue, E> {
-        Ok(PropertyValue(None))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<PropertyValue, E> {
-        Ok(PropertyValue(None))
-    }
-}
-
-/// A text, or `None` if the value has another type. In an `olm.gvk` the version is a text too; in other properties it may be
-/// anything.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MaybeText {
-    Text(String),
-    Other(IgnoredAny),
-}
-
-#[derive(Deserialize)]
-#[serde(from = "MaybeText")]
-struct Text(Option<String>);
-
-impl From<MaybeText> for Text {
-    fn from(value: MaybeText) -> Self {
-        match value {
-            MaybeText::Text(text) => Self(Some(text)),
-            MaybeText::Other(IgnoredAny) => Self(None),
-        }
+impl<'a> OlmProperty<'a> {
+    /// Reads the value; `None` if it has another type.
+    pub(crate) fn value<T: Deserialize<'a>>(&self) -> Option<T> {
+        serde_json::from_str(self.value?.get()).ok()
     }
 }

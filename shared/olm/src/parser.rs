@@ -95,7 +95,7 @@ impl Package {
     }
 
     fn read_bundle(&mut self, name: &str, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let mut read: OlmBundle<'_> = serde_json::from_slice(line)?;
+        let read: OlmBundle<'_> = serde_json::from_slice(line)?;
         let bundle: &mut Bundle = self.bundles.entry(name.to_owned()).or_default();
         bundle.lines.push(hash);
         bundle.version = read.version();

@@ -6,10 +6,12 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::{IndexedMeta, SearchPackage, text};
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 
 use super::words::words;
-use crate::facts::{FactKind, RecordedShard, Recorder, Recording, is_json, json};
+use crate::{
+    facts::{FactKind, RecordedShard, Recorder, Recording, is_json, json},
+    meta::{OlmBundle, OlmChannel},
+};
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {
@@ -67,38 +69,6 @@ struct PackageTexts {
     default_channel: String,
     #[serde(deserialize_with = "nullable")]
     description: String,
-}
-
-#[derive(Deserialize)]
-struct ChannelLine<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    entries: Vec<ChannelUpdate<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ChannelUpdate<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    replaces: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    skips: Option<Vec<Cow<'a, str>>>,
-}
-
-#[derive(Deserialize)]
-struct BundleLine<'a> {
-    #[serde(borrow, default)]
-    properties: Vec<TypedProperty<'a>>,
-}
-
-#[derive(Deserialize)]
-struct TypedProperty<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    value: &'a RawValue,
 }
 
 #[derive(Default)]
@@ -160,11 +130,6 @@ struct CsvMetadata {
     annotations: CsvAnnotations,
     #[serde(deserialize_with = "nullable")]
     labels: HashMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct PackageProperty {
-    version: String,
 }
 
 #[derive(Deserialize)]
@@ -271,10 +236,9 @@ impl<'a> SearchRecorder<'a> {
         match meta.schema.as_str() {
             "olm.package" => self.package = serde_json::from_slice(line).unwrap_or_default(),
             "olm.channel" => {
-                if let Ok(channel) = serde_json::from_slice::<ChannelLine<'_>>(line) {
-                    let head = channel.head().map(str::to_owned);
-                    self.heads.extend(head.map(|head| (channel.name.into_owned(), head)));
-                }
+                let channel: Option<OlmChannel<'_>> = serde_json::from_slice(line).ok();
+                let head = channel.and_then(|channel| channel.head());
+                self.heads.extend(head.map(|head| (meta.name.clone(), head)));
             }
             _ => self.head = Some((meta.name.clone(), HeadTexts::read(line))),
         }
@@ -324,36 +288,18 @@ impl<'a> SearchRecorder<'a> {
     }
 }
 
-impl ChannelLine<'_> {
-    /// Returns the entry that no other one replaces or skips. Of several the first by name.
-    fn head(&self) -> Option<&str> {
-        let replaced = self.entries.iter().filter_map(|entry| entry.replaces.as_deref());
-        let skipped = self.entries.iter().flat_map(|entry| entry.skips.iter().flatten());
-        let gone: HashSet<&str> = replaced.chain(skipped.map(|name| &**name)).collect();
-        let names = self.entries.iter().map(|entry| &*entry.name);
-        names.filter(|name| !gone.contains(name)).min()
-    }
-}
-
 impl HeadTexts {
     fn read(line: &[u8]) -> Self {
         let mut texts = Self::default();
-        let Ok(bundle) = serde_json::from_slice::<BundleLine<'_>>(line) else {
+        let Ok(bundle) = serde_json::from_slice::<OlmBundle<'_>>(line) else {
             return texts;
         };
-        for property in bundle.properties {
-            let value = property.value.get();
+        texts.version = bundle.version().unwrap_or_default();
+        for property in bundle.properties.iter().flatten() {
             match &*property.kind {
-                "olm.package" => {
-                    let package: Option<PackageProperty> = serde_json::from_str(value).ok();
-                    texts.version = package.map(|package| package.version).unwrap_or_default();
-                }
-                "olm.gvk" => {
-                    let api: Option<KindProperty> = serde_json::from_str(value).ok();
-                    texts.kinds.extend(api.map(|api| api.kind));
-                }
-                "olm.csv.metadata" => texts.csv = serde_json::from_str(value).unwrap_or_default(),
-                "olm.bundle.object" => texts.csv = csv_object(value).unwrap_or(texts.csv),
+                "olm.gvk" => texts.kinds.extend(property.value().map(|api: KindProperty| api.kind)),
+                "olm.csv.metadata" => texts.csv = property.value().unwrap_or_default(),
+                "olm.bundle.object" => texts.csv = property.value().and_then(csv_object).unwrap_or(texts.csv),
                 _ => {}
             }
         }
@@ -362,8 +308,7 @@ impl HeadTexts {
 }
 
 /// Returns the texts of an object if it is a ClusterServiceVersion in JSON.
-fn csv_object(value: &str) -> Option<CsvTexts> {
-    let object: ObjectProperty<'_> = serde_json::from_str(value).ok()?;
+fn csv_object(object: ObjectProperty<'_>) -> Option<CsvTexts> {
     let document = STANDARD.decode(object.data.as_bytes()).ok()?;
     let csv: CsvDocument = serde_json::from_slice(&document).ok()?;
     (csv.kind == "ClusterServiceVersion").then_some(CsvTexts {

@@ -6,9 +6,10 @@ use crate::{
 };
 
 use super::{
-    Place, Report, Rule, quoted,
-    schemas::{CHANNEL, META},
-    shape::decode,
+    Place, Report, Rule,
+    package::header,
+    quoted,
+    schemas::CHANNEL,
     value::{Value, ValueBudget},
 };
 
@@ -24,9 +25,7 @@ pub(crate) struct ChannelFacts<'a> {
 impl<'a> ChannelFacts<'a> {
     /// Decodes a line, and reports fields of the wrong type under the name of the channel.
     pub(crate) fn decode(line: usize, bytes: &'a [u8], budget: &mut ValueBudget, report: &mut Report<'_>) -> Self {
-        let header = decode(bytes, &META, &mut ValueBudget::new(0))
-            .map(|(header, _)| header)
-            .unwrap_or_default();
+        let header = header(bytes);
         let place = Place {
             line,
             channel: header.text("name"),

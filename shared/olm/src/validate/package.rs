@@ -249,7 +249,7 @@ impl PackageFacts {
 }
 
 /// Returns the fields that every Meta may have; none if the line cannot be decoded.
-fn header(line: &[u8]) -> Value<'_> {
+pub(crate) fn header(line: &[u8]) -> Value<'_> {
     let header = decode(line, &META, &mut ValueBudget::new(0));
     header.map(|(header, _)| header).unwrap_or_default()
 }
