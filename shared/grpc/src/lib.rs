@@ -7,11 +7,9 @@ mod contents;
 mod error;
 mod health;
 mod indexing;
-mod memory;
 mod methods;
 mod metrics;
 pub mod olm_v0;
-mod reflection;
 mod routes;
 
 pub use catalogs::RegistryCatalogs;

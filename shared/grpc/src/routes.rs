@@ -9,16 +9,15 @@ use prost::Message;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::{Response, Status, server::Grpc};
+use tonic_reflection::server::Builder;
 use tower::service_fn;
 
 use crate::{
     AnswerError, GrpcMetrics, RegistryCatalogs,
     call::{self, ApiCall, CallHead},
-    codec::{BufferedMemory, FinishedCodec},
+    codec::{BufferedMemory, FinishedCodec, MessageMemory},
     contents::ContentCache,
-    health,
-    memory::MessageMemory,
-    methods, reflection,
+    health, methods,
 };
 
 /// Name of the service of the registry API.
@@ -26,6 +25,9 @@ pub(crate) const REGISTRY: &str = "api.Registry";
 
 const EXPERIMENTAL: &str = "api.ExperimentalRegistry";
 const HEALTH: &str = "grpc.health.v1.Health";
+
+/// Compiled `registry.proto` with its imports. A test compiles it again.
+const REGISTRY_DESCRIPTORS: &[u8] = include_bytes!("registry.binpb");
 
 /// Maximum size of a request in bytes. Names have at most some hundred.
 const REQUEST_BYTES: usize = 64 << 10;
@@ -81,7 +83,7 @@ impl RegistryApi {
             )
             .add(HEALTH, "Check", health::check)
             .add(HEALTH, "Watch", health::watch);
-        reflection::add(routes.router)
+        add_reflection(routes.router)
     }
 }
 
@@ -139,4 +141,21 @@ impl Routes {
 
 async fn unimplemented() -> http::Response<tonic::body::Body> {
     Status::unimplemented("unknown service or method").into_http()
+}
+
+fn reflection() -> Builder<'static> {
+    Builder::configure()
+        .register_encoded_file_descriptor_set(REGISTRY_DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+/// Adds server reflection in both versions, with which `grpcurl` finds the methods. Descriptors that cannot be read, which a test excludes, leave a service out.
+fn add_reflection(mut router: Router) -> Router {
+    if let Ok(service) = reflection().build_v1() {
+        router = router.route_service("/grpc.reflection.v1.ServerReflection/{*method}", service);
+    }
+    if let Ok(service) = reflection().build_v1alpha() {
+        router = router.route_service("/grpc.reflection.v1alpha.ServerReflection/{*method}", service);
+    }
+    router
 }

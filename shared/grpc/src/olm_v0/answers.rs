@@ -12,9 +12,8 @@ use super::{
         ApiBundle, ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleInChannelRequest,
         GetBundleRequest, GetReplacementRequest, GroupVersionKind, PackageName,
     },
-    index::ApiIndex,
     json::go_quoted,
-    record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
+    record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
 };
 use crate::AnswerError;
 

@@ -1,9 +1,8 @@
 //! Line of a bundle, read once: the message that `ListBundles` sends of it.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use prost::{Message, encoding};
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{
@@ -21,14 +20,19 @@ const PROPERTY_TAG: u32 = 12;
 
 /// Returns the record of a bundle.
 pub(crate) fn read_bundle_line(text: &str, package: &str, line: LineRange) -> Result<BundleRecord, Wrong> {
+    let [name, image, properties] = go::fields(text, &["name", "image", "properties"])?;
     let mut found = Found::default();
-    let mut parser = serde_json::Deserializer::from_str(text);
-    let read = LineFields(&mut found).deserialize(&mut parser);
-    read.and_then(|()| parser.end()).map_err(|error| error.to_string())?;
+    go::elements(properties.map_or("null", RawValue::get), |property| {
+        let [kind, value] = go::fields(property.get(), &["type", "value"])?;
+        match go::text(kind)? {
+            kind if matches!(&*kind, "olm.csv.metadata" | "olm.bundle.object") => Ok(()),
+            kind => found.property(kind, value.map_or("", RawValue::get)),
+        }
+    })?;
     let bundle = ApiBundle {
-        csv_name: go::text(found.name)?.into_owned(),
+        csv_name: go::text(name)?.into_owned(),
         package_name: package.to_owned(),
-        bundle_path: go::text(found.image)?.into_owned(),
+        bundle_path: go::text(image)?.into_owned(),
         version: found.version,
         ..ApiBundle::default()
     };
@@ -44,17 +48,16 @@ pub(crate) fn read_bundle_line(text: &str, package: &str, line: LineRange) -> Re
     })
 }
 
+/// What the properties of a bundle say.
 #[derive(Default)]
-struct Found<'a> {
-    name: Option<&'a RawValue>,
-    image: Option<&'a RawValue>,
+struct Found {
     version: String,
     /// Encoded fields that come from properties. As structures, millions of `{}` would take ten times the line.
     encoded: Vec<u8>,
 }
 
-impl<'a> Found<'a> {
-    fn property(&mut self, kind: Cow<'a, str>, value: &str) -> Result<(), Wrong> {
+impl Found {
+    fn property(&mut self, kind: Cow<'_, str>, value: &str) -> Result<(), Wrong> {
         match &*kind {
             "olm.package" => {
                 let [version] = texts(value, &["version"])?;
@@ -100,85 +103,3 @@ impl<'a> Found<'a> {
         encoding::message::encode(DEPENDENCY_TAG, &dependency, &mut self.encoded);
     }
 }
-
-/// The object of the line.
-struct LineFields<'f, 'a>(&'f mut Found<'a>);
-
-/// The list of properties.
-struct Properties<'f, 'a>(&'f mut Found<'a>);
-
-/// One property.
-struct Property<'f, 'a>(&'f mut Found<'a>);
-
-/// Implements `DeserializeSeed` for a visitor that accepts null as nothing.
-macro_rules! seed {
-    ($name:ident, $expecting:literal, $visit:item) => {
-        impl<'a> DeserializeSeed<'a> for $name<'_, 'a> {
-            type Value = ();
-
-            fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
-                deserializer.deserialize_any(self)
-            }
-        }
-
-        impl<'a> Visitor<'a> for $name<'_, 'a> {
-            type Value = ();
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str($expecting)
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-                Ok(())
-            }
-
-            $visit
-        }
-    };
-}
-
-seed!(
-    LineFields,
-    "an object",
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<go::FieldKey<'a>>()? {
-            match go::position(&["name", "image", "properties"], &key.0) {
-                Some(0) => self.0.name = Some(map.next_value()?),
-                Some(1) => self.0.image = Some(map.next_value()?),
-                Some(_) => map.next_value_seed(Properties(self.0))?,
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-);
-
-seed!(
-    Properties,
-    "a list",
-    fn visit_seq<A: SeqAccess<'a>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Property(self.0))?.is_some() {}
-        Ok(())
-    }
-);
-
-seed!(
-    Property,
-    "an object",
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        let (mut kind, mut value): (Option<&RawValue>, Option<&RawValue>) = (None, None);
-        while let Some(key) = map.next_key::<go::FieldKey<'a>>()? {
-            match go::position(&["type", "value"], &key.0) {
-                Some(0) => kind = Some(map.next_value()?),
-                Some(_) => value = Some(map.next_value()?),
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        let kind = go::text(kind).map_err(de::Error::custom)?;
-        if matches!(&*kind, "olm.csv.metadata" | "olm.bundle.object") {
-            return Ok(());
-        }
-        let value = value.map_or("", RawValue::get);
-        self.0.property(kind, value).map_err(de::Error::custom)
-    }
-);

@@ -9,7 +9,7 @@ use base64::{
     alphabet::STANDARD,
     engine::{GeneralPurpose, GeneralPurposeConfig},
 };
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Error of a value that does not fit its type.
@@ -75,8 +75,29 @@ pub(crate) fn entries<'a>(
 
 /// Calls `each` with each element of a list. Null has none.
 pub(crate) fn elements<'a>(raw: &'a str, each: impl FnMut(&'a RawValue) -> Result<(), Wrong>) -> Result<(), Wrong> {
-    let list: Option<Vec<&RawValue>> = serde_json::from_str(raw).map_err(|error| error.to_string())?;
-    list.into_iter().flatten().try_for_each(each)
+    // One at a time: a list of millions of `{}` would take many times its length.
+    struct Elements<F>(F);
+    impl<'de, F: FnMut(&'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Elements<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+            Ok(())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(element) = seq.next_element()? {
+                (self.0)(element).map_err(de::Error::custom)?;
+            }
+            Ok(())
+        }
+    }
+    let mut parser = serde_json::Deserializer::from_str(raw);
+    let read = parser.deserialize_any(Elements(each));
+    read.map_err(|error| error.to_string())
 }
 
 /// Returns the text of a string; empty for null and for nothing.
@@ -116,7 +137,7 @@ pub(crate) fn present(raw: &RawValue) -> Option<&RawValue> {
 }
 
 /// Returns the position of the field that a key means: the equal one, else one that differs only in case.
-pub(crate) fn position(names: &[&str], key: &str) -> Option<usize> {
+fn position(names: &[&str], key: &str) -> Option<usize> {
     let exact = names.iter().position(|name| *name == key);
     exact.or_else(|| names.iter().position(|name| folds_to(name, key)))
 }
@@ -132,7 +153,7 @@ fn folds_to(name: &str, key: &str) -> bool {
 }
 
 /// A string that is borrowed where it has no escapes.
-pub(crate) struct FieldKey<'a>(pub(crate) Cow<'a, str>);
+struct FieldKey<'a>(Cow<'a, str>);
 
 impl<'de> de::Deserialize<'de> for FieldKey<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

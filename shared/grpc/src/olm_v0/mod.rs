@@ -11,16 +11,13 @@ mod bundle_line;
 mod contents;
 mod csv;
 mod go;
-mod index;
 mod json;
-mod meta_struct;
 mod objects;
 mod record;
 mod recorder;
 
 pub use answers::BundlePlace;
 pub use contents::{ContentsBuilder, PackageContents};
-pub use index::ApiIndex;
-pub use meta_struct::meta_struct;
-pub use record::{BundleRecord, ChannelRecord, CustomRecord, EntryRecord, LineRange, PackageRecord};
+pub use json::meta_struct;
+pub use record::{ApiIndex, BundleRecord, ChannelRecord, CustomRecord, EntryRecord, LineRange, PackageRecord};
 pub use recorder::PackageRecorder;

@@ -1,6 +1,7 @@
-//! Record of one Package: all that the API answers about it without its lines. It depends on the lines only.
+//! Records of the Packages of a state: all that the API answers about them without their lines. A record depends on the lines
+//! of its Package only.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use model::Sha256;
 
@@ -94,4 +95,41 @@ pub struct CustomRecord {
     pub schema: String,
     /// Their lines, in the order of the Shard.
     pub lines: Vec<LineRange>,
+}
+
+/// Records of all Packages of a state. Those of lines that an earlier state has too are shared with its index.
+#[derive(Debug, Default)]
+pub struct ApiIndex {
+    records: BTreeMap<String, Arc<PackageRecord>>,
+    /// Memory that all records take, in bytes.
+    memory: usize,
+}
+
+impl ApiIndex {
+    /// Adds the record of a Package.
+    pub fn insert(&mut self, record: Arc<PackageRecord>) {
+        self.memory += record.memory;
+        self.records.insert(record.name.clone(), record);
+    }
+
+    /// Returns the memory that all records take, in bytes.
+    pub const fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Returns the record with this name, which the global group and Packages without `olm.package` have too.
+    pub fn record(&self, name: &str) -> Option<&Arc<PackageRecord>> {
+        self.records.get(name)
+    }
+
+    /// Returns the record of the Package if it was made of these lines.
+    pub fn record_of(&self, name: &str, lines: Sha256) -> Option<&Arc<PackageRecord>> {
+        self.record(name).filter(|record| record.lines == lines)
+    }
+
+    /// Returns the records of Packages that have an `olm.package`, by name.
+    pub fn packages(&self) -> impl Iterator<Item = &Arc<PackageRecord>> {
+        let records = self.records.values();
+        records.filter(|record| record.package_line.is_some())
+    }
 }

@@ -186,10 +186,8 @@ impl PackageRecorder {
 
     fn read_package(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
         let [default_channel] = texts(line, &["defaultChannel"])?;
-        match self.package.replace((range, default_channel.into_owned())) {
-            None => Ok(()),
-            Some(_) => Err("a second olm.package".to_owned()),
-        }
+        let before = self.package.replace((range, default_channel.into_owned()));
+        only(before, || "olm.package".to_owned())
     }
 
     fn read_channel(&mut self, line: &str) -> Result<(), Wrong> {
@@ -215,32 +213,25 @@ impl PackageRecorder {
                 skips,
                 skip_range: skip_range.into_owned(),
             };
-            match entries.insert(bundle.clone().into_owned(), entry) {
-                None => Ok(()),
-                Some(_) => Err(format!("a second entry {bundle:?}")),
-            }
+            let before = entries.insert(bundle.clone().into_owned(), entry);
+            only(before, || format!("entry {bundle:?}"))
         })?;
         let mut heads = (0..).zip(entries.keys()).filter(|(_, name)| !updated.contains(*name));
         let (Some((head, _)), None) = (heads.next(), heads.next()) else {
             return Err(format!("channel {name:?} has not one head"));
         };
-        match self
-            .channels
-            .insert(name.clone().into_owned(), DraftChannel { entries, head })
-        {
-            None => Ok(()),
-            Some(_) => Err(format!("a second channel {name:?}")),
-        }
+        let channel = DraftChannel { entries, head };
+        let before = self.channels.insert(name.clone().into_owned(), channel);
+        only(before, || format!("channel {name:?}"))
     }
 
     fn read_bundle(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
         let bundle = read_bundle_line(line, &self.name, range)?;
         self.used
             .take(bundle.name.len() + bundle.version.len() + bundle.message.len())?;
-        match self.bundles.insert(bundle.name.clone(), bundle) {
-            None => Ok(()),
-            Some(twice) => Err(format!("a second bundle {:?}", twice.name)),
-        }
+        let name = bundle.name.clone();
+        let before = self.bundles.insert(name.clone(), bundle);
+        only(before, || format!("bundle {name:?}"))
     }
 
     fn read_deprecations(&mut self, line: &str) -> Result<(), Wrong> {
@@ -253,10 +244,15 @@ impl PackageRecorder {
             messages.insert((schema.into_owned(), name.into_owned()), message.into_owned());
             Ok(())
         })?;
-        match self.deprecations.replace(messages) {
-            None => Ok(()),
-            Some(_) => Err("a second olm.deprecations".to_owned()),
-        }
+        only(self.deprecations.replace(messages), || "olm.deprecations".to_owned())
+    }
+}
+
+/// Fails if there was one before.
+fn only<T>(before: Option<T>, name: impl FnOnce() -> String) -> Result<(), Wrong> {
+    match before {
+        None => Ok(()),
+        Some(_) => Err(format!("a second {}", name())),
     }
 }
 

@@ -25,7 +25,7 @@ const DEPRECATIONS: &str = r#"{"entries":[],"schema":"olm.deprecations"}"#;
 #[case::cut_text("\"\\", "EOF while parsing")]
 #[case::no_object("[]", "invalid type: sequence, expected an object")]
 #[case::schema_is_a_number(r#"{"schema":5}"#, "invalid type: integer `5`, expected a string")]
-#[case::entries_are_an_object(r#"{"entries":{},"schema":"olm.channel"}"#, "expected a sequence")]
+#[case::entries_are_an_object(r#"{"entries":{},"schema":"olm.channel"}"#, "expected a list")]
 #[case::no_entries(r#"{"name":"c","schema":"olm.channel"}"#, "channel \"c\" has not one head")]
 #[case::two_heads(
     r#"{"entries":[{"name":"a"},{"name":"b"}],"name":"c","schema":"olm.channel"}"#,
