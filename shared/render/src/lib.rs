@@ -25,4 +25,4 @@ pub use renderer::Renderer;
 pub use rendering::{IndexFile, Rendering};
 pub use settings::{ExceededLimit, RenderLimits, RenderSettings};
 pub use shard::{MetaPlace, NoStoredShards, Shard, StoredShards};
-pub use write_all::{AllFacts, Sinks};
+pub use write_all::{AllFacts, HashingWriter, Sinks};

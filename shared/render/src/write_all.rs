@@ -278,14 +278,15 @@ impl BlockWriter {
 }
 
 /// Counts and hashes bytes on their way to a sink.
-pub(crate) struct HashingWriter<W> {
+pub struct HashingWriter<W> {
     sink: W,
     hasher: Hasher,
     size: u64,
 }
 
 impl<W: Write> HashingWriter<W> {
-    pub(crate) fn new(sink: W) -> Self {
+    /// Creates a writer to `sink`.
+    pub fn new(sink: W) -> Self {
         Self {
             sink,
             hasher: Hasher::new(),
@@ -293,7 +294,11 @@ impl<W: Write> HashingWriter<W> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> io::Result<ObjectDigest> {
+    /// Flushes the sink. Returns the number and the hash of the bytes that it was given.
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub fn finish(mut self) -> io::Result<ObjectDigest> {
         self.sink.flush()?;
         Ok(ObjectDigest {
             size: self.size,

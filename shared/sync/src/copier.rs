@@ -6,13 +6,15 @@ use std::{
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
 use olm::{FINDINGS, ValidationSummary};
-use publish::{RaceRetries, Transaction, record_status};
+use publish::{Env, RaceRetries, Transaction, record_status};
+use render::RenderLimits;
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
 use tracing::Instrument;
+use trust::Trust;
 
 use crate::{
-    CopyProgress, Origin, SyncError, SyncOptions, SyncReport,
+    CopyProgress, Origin, SyncError, SyncReport,
     plan::{Plan, Planned},
 };
 
@@ -52,6 +54,33 @@ pub struct Copier {
     pub(crate) rebuilds: Semaphore,
 }
 
+/// Options of copies, imports and repairs.
+#[derive(Debug, Clone)]
+pub struct SyncOptions {
+    /// Name of the origin in `status.json` and logs. It must not hold a secret. Default: empty.
+    pub source: String,
+    /// Allows a copy with a lower serial than the published one. Default: false.
+    pub rollback: bool,
+    /// Allows a copy that does not descend from the published state. Default: false.
+    pub diverged: bool,
+    /// Makes `all.*`, the index and the image from the Shards instead of fetching them. Default: true.
+    pub rebuild: bool,
+    /// Hashes again what the published state names, and replaces what is damaged. Default: false.
+    pub recheck: bool,
+    /// Maximum number of objects in flight for each catalog. Default: 16.
+    pub objects_in_flight: usize,
+    /// Maximum number of catalogs that are copied at the same time. Default: 4.
+    pub catalogs_in_flight: usize,
+    /// Maximum number of attempts after lost races, the first one included. Default: 4.
+    pub attempts: u32,
+    /// Maximum number of uncompressed bytes of a catalog. Default: 8 GiB, as a poll's `contentBytes`.
+    pub content_bytes: u64,
+    /// Keys of which one must have signed the pointer. Default: none, signatures are not verified.
+    pub trust: Option<Trust>,
+    /// Clock and random numbers. Default: those of the system.
+    pub env: Env,
+}
+
 /// State of copying one catalog, across attempts.
 pub(crate) struct CopyState {
     pub(crate) report: SyncReport,
@@ -59,6 +88,27 @@ pub(crate) struct CopyState {
     pub(crate) accepted: bool,
     /// Looks at every object before relying on it.
     pub(crate) recheck: bool,
+}
+
+impl Default for SyncOptions {
+    fn default() -> Self {
+        Self {
+            source: String::new(),
+            rollback: false,
+            diverged: false,
+            rebuild: true,
+            recheck: false,
+            // As many as a poll has in flight: enough to hide the latency of a CDN, few enough for a small server.
+            objects_in_flight: 16,
+            // Each holds up to 16 MiB of objects in flight.
+            catalogs_in_flight: 4,
+            attempts: 4,
+            // A small object may unpack to any size, and all of it is unpacked to be checked.
+            content_bytes: RenderLimits::default().content_bytes,
+            trust: None,
+            env: Env::default(),
+        }
+    }
 }
 
 impl Copier {

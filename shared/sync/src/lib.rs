@@ -6,7 +6,6 @@ mod copier;
 mod error;
 mod history;
 mod http;
-mod options;
 mod origin;
 mod plan;
 mod rebuild;
@@ -18,10 +17,9 @@ pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, ReceiptCatalog,
     Since, VolumeFile, receipt,
 };
-pub use copier::Copier;
+pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;
 pub use http::{Address, AddressError, HttpError, HttpOrigin, HttpSettings};
-pub use options::SyncOptions;
 pub use origin::{Origin, OriginBody, OriginDocument, OriginError, StoreOrigin, collect};
 pub use repair::{Repair, RepairFailure};
 pub use report::{CopyProgress, CopyProgressCounts, SyncReport};

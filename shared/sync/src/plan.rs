@@ -7,11 +7,11 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{
     CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Publication,
-    Snapshot, StoredDocument,
+    ShardRef, Snapshot, StoredDocument,
 };
 use publish::{Transaction, TransactionOptions};
-use store::{DOCUMENT_MAX, Fetched, Get, Object, read_object};
-use upkeep::IntegrityCheck;
+use store::{DOCUMENT_MAX, read_object};
+use upkeep::check_entry;
 
 use crate::{
     Copier, OriginDocument, OriginError, SyncError, SyncReport,
@@ -231,11 +231,8 @@ impl Copier {
         let entries = snapshot.objects();
         let stored = entries.iter().map(|entry| entry.object.digest.size);
         let stored = stored.fold(0, u64::saturating_add);
-        let limit = self
-            .options
-            .content_bytes
-            .saturating_mul(STORED_MAX)
-            .saturating_add(Snapshot::MAX_BYTES);
+        let limit = self.options.content_bytes.saturating_mul(STORED_MAX);
+        let limit = limit.saturating_add(Snapshot::MAX_BYTES);
         if stored > limit {
             return Err(SyncError::TooLarge {
                 name: name.clone(),
@@ -286,24 +283,11 @@ impl Copier {
             // Only the lines tell if an index is right, so let the rebuild decide.
             return Ok(false);
         }
-        self.check_content(entry).await?;
-        Ok(true)
-    }
-
-    async fn check_content(&self, entry: &ManifestEntry) -> Result<(), SyncError> {
-        let key = entry.key();
-        let damaged = |source| SyncError::Damaged {
-            key: key.to_string(),
+        let checked = check_entry(&*self.store, entry).await?;
+        checked.map(|()| true).map_err(|source| SyncError::Damaged {
+            key: entry.key().to_string(),
             source,
-        };
-        let Fetched::Object(Object { mut body, .. }) = self.store.get(&key, Get::default()).await? else {
-            unreachable!("a read without `unless` always finds the object or fails");
-        };
-        let mut check = IntegrityCheck::new(entry);
-        while let Some(chunk) = body.try_next().await? {
-            check.update(&chunk).map_err(damaged)?;
-        }
-        check.finish().map_err(damaged)
+        })
     }
 }
 
@@ -332,11 +316,7 @@ fn agree(current: &Current, snapshot: &Snapshot) -> bool {
     let sorted = snapshot.packages.is_sorted_by(|a, b| a.name < b.name);
     let groups = snapshot.global.iter().all(|global| global.name.is_empty())
         && snapshot.packages.first().is_none_or(|first| !first.name.is_empty());
-    let size = snapshot
-        .shards()
-        .fold(0, |sum: u64, shard| sum.saturating_add(shard.lines.size));
-    let metas = snapshot
-        .shards()
-        .fold(0, |sum: u64, shard| sum.saturating_add(shard.metas));
+    let sum = |of: fn(&ShardRef) -> u64| snapshot.shards().map(of).fold(0, u64::saturating_add);
+    let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
     expected == *current && sorted && groups && (size, metas) == (snapshot.size, snapshot.metas)
 }

@@ -14,7 +14,7 @@ use model::{
 use olm::FACT_KINDS;
 use publish::{FactReader, KnownFacts, Transaction};
 use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StopFlag, StoredShards};
-use store::{Staged, Store, StoreExt, bridge};
+use store::{Store, StoreExt, bridge};
 use tokio::{runtime::Handle, task::spawn_blocking};
 use upkeep::ObjectProblem;
 
@@ -37,21 +37,24 @@ impl Copier {
             return Ok(derived);
         }
         let _permit = self.rebuilds.acquire().await.expect("the semaphore is never closed");
-        let index = derived.iter().find(|entry| entry.object.kind == Kind::Index).copied();
-        let is_described = |entry: &ManifestEntry| entry.object.kind == Kind::Facts;
-        let (others, moved): (Vec<_>, Vec<_>) = derived
-            .into_iter()
-            .filter(|entry| entry.object.kind != Kind::Index)
-            .partition(|_| self.options.rebuild);
-        let (described, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_described);
-        let (streamed, documents): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|entry| is_streamed(&plan.snapshot, entry));
+        let layer = plan.snapshot.image.as_ref().map(|image| image.layer);
+        let (mut index, mut left) = (None, Vec::new());
+        let (mut streamed, mut documents, mut described) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in derived {
+            match entry.object.kind {
+                Kind::Index => index = Some(entry),
+                _ if !self.options.rebuild => left.push(entry),
+                Kind::Facts => described.push(entry),
+                Kind::Blob if layer != Some(entry.object.digest) => documents.push(entry),
+                _ => streamed.push(entry),
+            }
+        }
         let mut rebuild = Rebuild {
             copier: self,
             snapshot: &plan.snapshot,
             transaction: &plan.transaction,
             report,
-            left: moved,
+            left,
         };
         let shards = Arc::new(ShardLoader::new(self.store.clone(), &plan.snapshot));
         let mut rendering = Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default());
@@ -116,23 +119,18 @@ impl Rebuild<'_> {
         if facts.content_hash != self.snapshot.content_hash {
             return Err(SyncError::Disagrees(name.clone()));
         }
-        self.put_streamed(&facts, staged).await?;
-        Ok(rendering)
-    }
-
-    async fn put_streamed(
-        &mut self,
-        facts: &AllFacts,
-        staged: Vec<(ManifestEntry, Box<dyn Staged>)>,
-    ) -> Result<(), SyncError> {
+        // The layer is the recorded one but its tar archive is not, by which the configurations name it.
+        if let (Some(made), Some(image)) = (facts.layer, &self.snapshot.image)
+            && made.stored == image.layer
+            && made.diff_id != image.diff_id
+        {
+            return Err(SyncError::Damaged {
+                key: Key::Object(Kind::Blob, image.layer.sha256).to_string(),
+                source: ObjectProblem::Content,
+            });
+        }
         for (entry, staged) in staged {
-            if contradicts(facts, self.snapshot) {
-                return Err(SyncError::Damaged {
-                    key: entry.key().to_string(),
-                    source: ObjectProblem::Content,
-                });
-            }
-            if made(facts, entry.object.kind) == Some(entry.object.digest) {
+            if made(&facts, entry.object.kind) == Some(entry.object.digest) {
                 self.transaction.put_staged(entry.object, staged).await?;
                 self.count(entry.object.digest);
             } else {
@@ -141,7 +139,7 @@ impl Rebuild<'_> {
                 self.left.push(entry);
             }
         }
-        Ok(())
+        Ok(rendering)
     }
 
     /// Makes the documents of the image. They follow from the digest of its layer alone.
@@ -207,10 +205,8 @@ impl Rebuild<'_> {
             let shards = rendering.shards().iter();
             let found: Vec<_> = shards
                 .map(|shard| {
-                    (
-                        shard.metas.len() as u64,
-                        IndexedMeta::package_of_all(&shard.metas).map(str::to_owned),
-                    )
+                    let name = IndexedMeta::package_of_all(&shard.metas).map(str::to_owned);
+                    (shard.metas.len() as u64, name)
                 })
                 .collect();
             let file = rendering.take_index().map_err(RenderError::Scratch)?;
@@ -245,22 +241,6 @@ impl Rebuild<'_> {
         self.copier.progress.done.fetch_add(1, Ordering::Relaxed);
         self.copier.progress.saved.fetch_add(digest.size, Ordering::Relaxed);
     }
-}
-
-/// True if an object is made in the pass over the Shards.
-fn is_streamed(snapshot: &Snapshot, entry: &ManifestEntry) -> bool {
-    let layer = snapshot.image.as_ref().map(|image| image.layer);
-    match entry.object.kind {
-        Kind::All(_) => true,
-        Kind::Blob => layer == Some(entry.object.digest),
-        _ => false,
-    }
-}
-
-/// True if the layer is the recorded one but its tar archive is not, by which the configurations name it.
-fn contradicts(facts: &AllFacts, snapshot: &Snapshot) -> bool {
-    let pair = facts.layer.zip(snapshot.image.as_ref());
-    pair.is_some_and(|(made, image)| made.stored == image.layer && made.diff_id != image.diff_id)
 }
 
 const fn sink(sinks: &mut Sinks, kind: Kind) -> &mut Option<Box<dyn Write + Send>> {

@@ -6,4 +6,4 @@ mod verify;
 pub use gc::{
     GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
 };
-pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, verify};
+pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, check_entry, verify};

@@ -1,14 +1,14 @@
 use std::io;
 
 use model::{CatalogName, DocumentError, Sha256};
-use store::ReadError;
+use store::{ObjectError, ReadError};
 use upkeep::ObjectProblem;
 
 /// An archive that cannot be written, or that is refused. A refused archive has not changed the store.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A file that cannot be read or ends too early.
-    #[error("cannot read {volume} to its end")]
+    /// A file that cannot be read, is no tar file, or ends too early.
+    #[error("cannot read {volume}")]
     Read {
         /// Name of the file, or of the object in it.
         volume: String,
@@ -45,16 +45,6 @@ pub enum ArchiveError {
         /// Number of volumes of the archive.
         of: u32,
     },
-    /// Bytes that do not have the hash that the manifest records.
-    #[error("{key} in the archive has the sha256 {found}, not {expected}")]
-    Hash {
-        /// Path of the object in the archive.
-        key: String,
-        /// Hash of the bytes in the volume.
-        found: Sha256,
-        /// Hash that the manifest records for it.
-        expected: Sha256,
-    },
     /// An object whose content is not the one that a Snapshot records.
     #[error("{key} in the archive is damaged")]
     Content {
@@ -71,7 +61,7 @@ pub enum ArchiveError {
     Disagrees(String),
     /// The store cannot be read, or a document in it is unusable.
     #[error("cannot read the store")]
-    Store(#[from] ReadError),
+    Store(#[from] ObjectError),
     /// The store has no such catalog.
     #[error("the store has no catalog {0}")]
     UnknownCatalog(CatalogName),
@@ -106,5 +96,11 @@ impl ArchiveError {
             volume: volume.to_owned(),
             source,
         }
+    }
+}
+
+impl From<ReadError> for ArchiveError {
+    fn from(error: ReadError) -> Self {
+        Self::Store(error.into())
     }
 }

@@ -77,6 +77,6 @@ impl Importer {
 
     fn brings(&self, entry: &ManifestEntry) -> bool {
         let key = entry.key();
-        (self.copier.options.rebuild && key.is_derived()) || self.archive.extent(&key).is_some()
+        (self.copier.options.rebuild && key.is_derived()) || self.archive.holds(&key)
     }
 }

@@ -2,20 +2,16 @@
 //! whole before anything is written.
 
 mod error;
+mod format;
 mod import;
-mod manifest;
-mod opening;
-mod origin;
 mod pack;
 mod read;
 mod receipt;
-mod tar_format;
-mod write;
 
 pub use self::{
     error::ArchiveError,
+    format::{Manifest, PackedCatalog, PackedObject},
     import::Importer,
-    manifest::{Manifest, PackedCatalog, PackedObject},
     pack::{Pack, PackOptions},
     read::{Archive, VolumeFile},
     receipt::{Receipt, ReceiptCatalog, Since, receipt},

@@ -1,17 +1,21 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
     sync::Arc,
 };
 
 use bytes::Bytes;
-use model::{CatalogName, Current, Document, Key, ObjectDigest, ObjectKey, Sha256, Snapshot, StoredDocument};
-use store::{DOCUMENT_MAX, Store, StoreExt};
+use futures_util::TryStreamExt;
+use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot, StoredDocument};
+use render::HashingWriter;
+use store::{DOCUMENT_MAX, Fetched, Get, Object, ReadError, Store, StoreExt, read_object};
+use tokio::runtime::Handle;
+use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::{
     ArchiveError, Manifest, PackedCatalog, PackedObject, Since,
-    manifest::Volume,
+    format::{END, MANIFEST, VOLUME, Volume, entry_size, header},
     receipt::{read_snapshot, reusable},
-    tar_format::{END, entry_size, header},
 };
 
 /// Options of an archive. The default packs all Shards into one volume.
@@ -27,12 +31,12 @@ pub struct PackOptions {
 
 /// A planned archive, ready to be written.
 pub struct Pack {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) manifest: Manifest,
+    store: Arc<dyn Store>,
+    manifest: Manifest,
     /// Bytes of `manifest.json`, equal in all volumes.
-    pub(super) manifest_bytes: Bytes,
+    manifest_bytes: Bytes,
     /// Pointers and Snapshots as they were read. A publication between planning and writing must not mix two states.
-    pub(super) documents: BTreeMap<String, Bytes>,
+    documents: BTreeMap<String, Bytes>,
 }
 
 impl Pack {
@@ -78,6 +82,57 @@ impl Pack {
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
+
+    /// Writes one volume, counted from 1, and returns its size and hash. Blocks; call it on a blocking thread of a
+    /// runtime. After an error, discard everything that was written.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] for an object that is not what the Snapshot says, [`ArchiveError::Write`],
+    /// [`ArchiveError::Store`].
+    pub fn write(&self, volume: u32, sink: impl Write) -> Result<ObjectDigest, ArchiveError> {
+        let mut tar = tar::Builder::new(HashingWriter::new(sink));
+        append(&mut tar, MANIFEST, &self.manifest_bytes)?;
+        let document = Volume {
+            volume,
+            manifest: Sha256::of(&self.manifest_bytes),
+        };
+        append(&mut tar, VOLUME, &document.to_bytes())?;
+        for object in self.manifest.objects.iter().filter(|object| object.volume == volume) {
+            match self.documents.get(&object.key) {
+                Some(bytes) => append(&mut tar, &object.key, bytes)?,
+                None => self.append_stored(&mut tar, object)?,
+            }
+        }
+        let written = tar.into_inner().and_then(HashingWriter::finish);
+        written.map_err(ArchiveError::Write)
+    }
+
+    fn append_stored(&self, tar: &mut tar::Builder<impl Write>, object: &PackedObject) -> Result<(), ArchiveError> {
+        let damaged = || ArchiveError::Damaged(object.key.clone());
+        let key = Key::parse(&object.key).ok_or_else(damaged)?;
+        let runtime = Handle::current();
+        let body = match runtime.block_on(self.store.get(&key, Get::default())) {
+            Ok(Fetched::Object(Object { info, body })) if info.size == object.size => body,
+            Err(error) if !error.is_not_found() => return Err(ReadError::from(error).into()),
+            _ => return Err(damaged()),
+        };
+        let mut hasher = Hasher::new();
+        let body = body.inspect_ok(|chunk| hasher.update(chunk));
+        let stream = StreamReader::new(body.map_err(io::Error::other));
+        let source = SyncIoBridge::new_with_handle(stream, runtime);
+        let header = header(&object.key, object.size).map_err(ArchiveError::Write)?;
+        tar.append(&header, source).map_err(ArchiveError::Write)?;
+        if hasher.finish() == object.sha256 {
+            Ok(())
+        } else {
+            Err(damaged())
+        }
+    }
+}
+
+fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
+    let header = header(path, bytes.len() as u64).map_err(ArchiveError::Write)?;
+    tar.append(&header, bytes).map_err(ArchiveError::Write)
 }
 
 /// Objects of an archive that is being planned.
@@ -96,15 +151,17 @@ struct Planning {
 impl Planning {
     async fn add(&mut self, store: &dyn Store, name: &CatalogName) -> Result<(), ArchiveError> {
         let pointer = Key::Current(name.clone());
-        let bytes = document(store, &pointer).await?;
-        let bytes = bytes.ok_or_else(|| ArchiveError::UnknownCatalog(name.clone()))?;
+        let bytes = match store.read_all(&pointer, DOCUMENT_MAX).await {
+            Err(error) if error.is_not_found() => return Err(ArchiveError::UnknownCatalog(name.clone())),
+            read => read?.0,
+        };
         let damaged = |key: &Key| ArchiveError::Damaged(key.to_string());
         let current = Current::from_bytes(&bytes).map_err(|_| damaged(&pointer))?;
         let key = current.snapshot.key();
-        let snapshot_bytes = document(store, &key).await?.ok_or_else(|| damaged(&key))?;
-        if ObjectDigest::of(&snapshot_bytes) != current.snapshot.digest {
-            return Err(damaged(&key));
-        }
+        let snapshot_bytes = match read_object(store, &current.snapshot).await {
+            Err(error) if error.is_not_found() || error.is_damage() => return Err(damaged(&key)),
+            read => read?,
+        };
         let snapshot = Snapshot::from_stored(&snapshot_bytes).map_err(|_| damaged(&key))?;
         for entry in snapshot.objects() {
             let key = entry.key();
@@ -141,14 +198,6 @@ fn packed(key: &Key, digest: ObjectDigest) -> PackedObject {
         size: digest.size,
         sha256: digest.sha256,
         volume: 1,
-    }
-}
-
-async fn document(store: &dyn Store, key: &Key) -> Result<Option<Bytes>, ArchiveError> {
-    match store.read_all(key, DOCUMENT_MAX).await {
-        Ok((bytes, _)) => Ok(Some(bytes)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

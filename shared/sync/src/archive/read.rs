@@ -1,20 +1,32 @@
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
+    os::unix::fs::FileExt,
     sync::Arc,
 };
 
-use model::{Current, Document, DocumentError, Key, ManifestEntry, ObjectDigest, Snapshot, StoredDocument};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use model::{Current, Document, DocumentError, Key, ManifestEntry, ObjectDigest, Sha256, Snapshot, StoredDocument};
 use store::DOCUMENT_MAX;
-use upkeep::IntegrityCheck;
+use tar::{Entries, Entry};
+use upkeep::{IntegrityCheck, ObjectProblem};
 
-use super::{ArchiveError, Manifest, PackedCatalog, opening::Opening, tar_format::READ_BYTES};
+use super::{
+    ArchiveError, Manifest, PackedCatalog,
+    format::{BLOCK, END, MANIFEST, MANIFEST_MAX, VOLUME, Volume, entry_size},
+};
+use crate::{Origin, OriginBody, OriginDocument, OriginError, origin::collect};
+
+/// Size of one read, in bytes. A chunk is hashed and written as a whole, so larger ones only cost memory.
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// One file of an archive: its name for messages, and the open file.
 pub type VolumeFile = (String, File);
 
-/// An archive that was checked from the first byte to the last.
+/// An archive of which every object was checked.
 #[derive(Debug)]
 pub struct Archive {
     manifest: Manifest,
@@ -24,34 +36,78 @@ pub struct Archive {
 
 /// Place of an object in the files of an archive.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) file: usize,
-    pub(super) offset: u64,
-    pub(super) digest: ObjectDigest,
+struct Extent {
+    file: usize,
+    offset: u64,
+    digest: ObjectDigest,
 }
 
 impl Archive {
-    /// Reads all volumes, in any order, and checks everything that needs no store: the archive is complete, every byte is
-    /// as the manifest says, and every object is one that a Snapshot of the archive names. Memory is bounded by the
-    /// documents. Blocks.
+    /// Reads all volumes, in any order, and checks everything that needs no store: the archive is complete, and every
+    /// object is one that a Snapshot of the archive names, with the recorded content. Memory is bounded by the documents.
+    /// Blocks.
     ///
     /// # Errors
     /// [`ArchiveError`] for the first difference.
     pub fn open(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
-        let mut opening = Opening::default();
-        let mut files = Vec::new();
-        for (name, file) in volumes {
-            opening.volume(&name, &file, files.len())?;
-            files.push(Arc::new(file));
-        }
-        let (manifest, extents) = opening.finish()?;
-        let archive = Self {
-            manifest,
-            files,
-            extents,
+        let mut archive = Self {
+            manifest: Manifest::default(),
+            files: Vec::new(),
+            extents: HashMap::new(),
         };
+        let mut given = BTreeSet::new();
+        for (name, file) in volumes {
+            archive.read_volume(&name, &file, &mut given)?;
+            archive.files.push(Arc::new(file));
+        }
+        let of = archive.manifest.volumes.max(1);
+        if let Some(missing) = (1..=of).find(|volume| !given.contains(volume)) {
+            return Err(ArchiveError::Incomplete { missing, of });
+        }
         archive.check_objects()?;
         Ok(archive)
+    }
+
+    /// Notes the place of each object of one volume. The content is not read yet.
+    fn read_volume(&mut self, name: &str, file: &File, given: &mut BTreeSet<u32>) -> Result<(), ArchiveError> {
+        let mut tar = tar::Archive::new(file);
+        let entries = tar.entries_with_seek();
+        // Raw: an extended header is an entry that no manifest lists.
+        let mut entries = entries.map_err(|source| ArchiveError::read(name, source))?.raw(true);
+        let manifest = document(&mut entries, name, MANIFEST, MANIFEST_MAX)?;
+        let volume = document(&mut entries, name, VOLUME, BLOCK)?;
+        let manifest_sha256 = Sha256::of(&manifest);
+        let mut end = entry_size(manifest.len() as u64) + entry_size(volume.len() as u64);
+        let manifest: Manifest = parse(&manifest, MANIFEST)?;
+        let volume: Volume = parse(&volume, VOLUME)?;
+        if volume.manifest != manifest_sha256 {
+            return Err(malformed(name, "its manifest is not the one that it was written with"));
+        }
+        if !self.files.is_empty() && self.manifest != manifest {
+            return Err(ArchiveError::Foreign(name.to_owned()));
+        }
+        if !given.insert(volume.volume) {
+            return Err(ArchiveError::Twice(volume.volume));
+        }
+        for object in manifest.objects.iter().filter(|object| object.volume == volume.volume) {
+            let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::Unnamed(object.key.clone()))?;
+            let entry = next(&mut entries, name, &object.key)?;
+            let extent = Extent {
+                file: self.files.len(),
+                offset: entry.raw_file_position(),
+                digest: object.digest(),
+            };
+            if entry.size() != object.size || self.extents.insert(key, extent).is_some() {
+                return Err(malformed(name, &format!("its manifest is wrong about {}", object.key)));
+            }
+            end += entry_size(object.size);
+        }
+        let metadata = file.metadata().map_err(|source| ArchiveError::read(name, source))?;
+        if entries.next().is_some() || metadata.len() != end + END {
+            return Err(malformed(name, "it was cut off, or holds more than its manifest lists"));
+        }
+        self.manifest = manifest;
+        Ok(())
     }
 
     /// Returns the manifest of the archive.
@@ -64,13 +120,14 @@ impl Archive {
         self.extents.keys().any(Key::is_derived)
     }
 
-    pub(super) fn extent(&self, key: &Key) -> Option<(Arc<File>, Extent)> {
-        let extent = self.extents.get(key)?;
-        Some((self.files[extent.file].clone(), *extent))
+    /// True if the archive holds an object.
+    pub(super) fn holds(&self, key: &Key) -> bool {
+        self.extents.contains_key(key)
     }
 
     /// Checks that every object is one that a Snapshot of the archive names, and has the content that it records.
     fn check_objects(&self) -> Result<(), ArchiveError> {
+        // Of a pointer and a Snapshot every byte is checked when they are read.
         let mut expected: BTreeMap<Key, Option<ManifestEntry>> = BTreeMap::new();
         for catalog in &self.manifest.catalogs {
             let (current, snapshot) = self.documents(catalog)?;
@@ -81,11 +138,14 @@ impl Archive {
             let entries = snapshot.objects().into_iter();
             expected.extend(entries.map(|entry| (entry.key(), Some(entry))));
         }
-        for (key, extent) in &self.extents {
-            match expected.get(key) {
+        for object in &self.manifest.objects {
+            let unnamed = || ArchiveError::Unnamed(object.key.clone());
+            let key = Key::parse(&object.key).ok_or_else(unnamed)?;
+            let extent = self.extents.get(&key).ok_or_else(unnamed)?;
+            match expected.get(&key) {
                 Some(None) => {}
                 Some(Some(entry)) if entry.object.digest == extent.digest => self.check_content(entry, extent)?,
-                _ => return Err(ArchiveError::Unnamed(key.to_string())),
+                _ => return Err(unnamed()),
             }
         }
         Ok(())
@@ -95,11 +155,10 @@ impl Archive {
     fn documents(&self, catalog: &PackedCatalog) -> Result<(Current, Snapshot), ArchiveError> {
         let pointer = Key::Current(catalog.name.clone());
         let (bytes, _) = self.document(&pointer)?;
-        let current = Current::from_bytes(&bytes).map_err(|source| unusable(&pointer, source))?;
+        let current: Current = parse(&bytes, &pointer.to_string())?;
         let key = current.snapshot.key();
         let (bytes, digest) = self.document(&key)?;
-        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| unusable(&key, source))?;
-        // The extent has the hash of the bytes, and the pointer names that hash.
+        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| unusable(&key.to_string(), source))?;
         let belong = current.content_hash == catalog.content_hash
             && current.serial == catalog.serial
             && current.snapshot.digest == digest
@@ -111,15 +170,22 @@ impl Archive {
         }
     }
 
+    /// Reads a document, and compares it with the size and hash that the manifest records.
     fn document(&self, key: &Key) -> Result<(Vec<u8>, ObjectDigest), ArchiveError> {
         let extent = self.extents.get(key);
         let extent = extent.filter(|extent| extent.digest.size <= DOCUMENT_MAX);
         let extent = extent.ok_or_else(|| ArchiveError::Disagrees(key.to_string()))?;
-        let mut bytes = Vec::with_capacity(extent.digest.size as usize);
-        let reader = self.reader(extent);
-        let read = reader.and_then(|mut reader| reader.read_to_end(&mut bytes));
+        let mut bytes = vec![0; extent.digest.size as usize];
+        let read = self.files[extent.file].read_exact_at(&mut bytes, extent.offset);
         read.map_err(|source| ArchiveError::read(&key.to_string(), source))?;
-        Ok((bytes, extent.digest))
+        let found = ObjectDigest::of(&bytes);
+        if found == extent.digest {
+            return Ok((bytes, found));
+        }
+        Err(ArchiveError::Content {
+            key: key.to_string(),
+            source: ObjectProblem::Hash { found },
+        })
     }
 
     fn check_content(&self, entry: &ManifestEntry, extent: &Extent) -> Result<(), ArchiveError> {
@@ -129,9 +195,11 @@ impl Archive {
             key: key.clone(),
             source,
         };
-        let mut reader = self.reader(extent).map_err(unreadable)?;
+        let mut file = &*self.files[extent.file];
+        file.seek(SeekFrom::Start(extent.offset)).map_err(unreadable)?;
+        let mut reader = file.take(extent.digest.size);
         let mut check = IntegrityCheck::new(entry);
-        let mut buffer = vec![0; READ_BYTES];
+        let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             match reader.read(&mut buffer).map_err(unreadable)? {
                 0 => return check.finish().map_err(damaged),
@@ -139,17 +207,102 @@ impl Archive {
             }
         }
     }
+}
 
-    fn reader(&self, extent: &Extent) -> io::Result<impl Read> {
-        let mut file = &*self.files[extent.file];
-        file.seek(SeekFrom::Start(extent.offset))?;
-        Ok(BufReader::with_capacity(READ_BYTES, file.take(extent.digest.size)))
+/// Reads an archive like any other origin. An object that is not in it is not found.
+#[async_trait]
+impl Origin for Archive {
+    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError> {
+        let bytes = collect(self.object(key, DOCUMENT_MAX).await?).await?;
+        Ok(OriginDocument::new(bytes, known))
+    }
+
+    async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
+        let extent = *self.extents.get(key).ok_or_else(|| not_in_archive(key))?;
+        if extent.digest.size > size {
+            return Err(OriginError::too_large(key, size));
+        }
+        let (file, key) = (self.files[extent.file].clone(), key.to_string());
+        let end = extent.offset + extent.digest.size;
+        let starts = (extent.offset..end).step_by(CHUNK_BYTES);
+        let chunks = stream::iter(starts).then(move |start| {
+            let (file, key) = (file.clone(), key.clone());
+            async move {
+                let chunk = read_chunk(file, start, end).await;
+                chunk.map_err(|source| OriginError::Archive { key, source })
+            }
+        });
+        Ok(chunks.boxed())
     }
 }
 
-fn unusable(key: &Key, source: DocumentError) -> ArchiveError {
+/// Returns the error for an object that the archive does not hold.
+fn not_in_archive(key: &Key) -> OriginError {
+    // A derived object is asked for only after it could not be made from the Shards.
+    if key.is_derived() {
+        OriginError::LeftOut(key.to_string())
+    } else {
+        OriginError::NotFound(key.to_string())
+    }
+}
+
+async fn read_chunk(file: Arc<File>, start: u64, end: u64) -> io::Result<Bytes> {
+    let read = tokio::task::spawn_blocking(move || {
+        let length = usize::try_from(end - start).unwrap_or(usize::MAX).min(CHUNK_BYTES);
+        let mut chunk = vec![0; length];
+        file.read_exact_at(&mut chunk, start)?;
+        Ok(chunk.into())
+    });
+    read.await.map_err(io::Error::other)?
+}
+
+/// Returns the next entry of a volume, which must be the file `path`.
+fn next<'a>(
+    entries: &mut Entries<'a, &'a File>,
+    volume: &str,
+    path: &str,
+) -> Result<Entry<'a, &'a File>, ArchiveError> {
+    let missing = || malformed(volume, &format!("{path} is not where it must be"));
+    let entry = entries.next().ok_or_else(missing)?;
+    let entry = entry.map_err(|source| ArchiveError::read(volume, source))?;
+    if entry.header().entry_type().is_file() && *entry.path_bytes() == *path.as_bytes() {
+        Ok(entry)
+    } else {
+        Err(missing())
+    }
+}
+
+/// Reads the next entry of a volume, which must be the document `path` of at most `max` bytes.
+fn document<'a>(
+    entries: &mut Entries<'a, &'a File>,
+    volume: &str,
+    path: &str,
+    max: u64,
+) -> Result<Vec<u8>, ArchiveError> {
+    let mut entry = next(entries, volume, path)?;
+    if entry.size() > max {
+        return Err(malformed(volume, &format!("{path} is too large")));
+    }
+    let mut bytes = Vec::new();
+    let read = entry.read_to_end(&mut bytes);
+    read.map_err(|source| ArchiveError::read(volume, source))?;
+    Ok(bytes)
+}
+
+fn parse<T: Document>(bytes: &[u8], path: &str) -> Result<T, ArchiveError> {
+    T::from_bytes(bytes).map_err(|source| unusable(path, source))
+}
+
+fn unusable(path: &str, source: DocumentError) -> ArchiveError {
     ArchiveError::Document {
-        key: key.to_string(),
+        key: path.to_owned(),
         source,
+    }
+}
+
+fn malformed(volume: &str, reason: &str) -> ArchiveError {
+    ArchiveError::Malformed {
+        volume: volume.to_owned(),
+        reason: reason.to_owned(),
     }
 }

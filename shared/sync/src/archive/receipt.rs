@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
-use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, ObjectRef, Sha256, Snapshot, StoredDocument};
+use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, ObjectRef, Sha256, Snapshot};
 use serde::{Deserialize, Serialize};
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt};
+use store::{ObjectError, Store, StoreExt, read_stored};
 
 /// Content of a store, for the side that exports to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +45,8 @@ pub enum Since {
 /// Lists the published states of `names` and their objects. A catalog that is not published is left out.
 ///
 /// # Errors
-/// [`ReadError`] if the store fails or a document cannot be read.
-pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt, ReadError> {
+/// [`ObjectError`] if the store fails or a document cannot be read.
+pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt, ObjectError> {
     let mut receipt = Receipt::default();
     for name in names {
         let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
@@ -67,19 +67,12 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
 /// Reads a Snapshot of the store; `None` if it is missing.
 ///
 /// # Errors
-/// [`ReadError`] if the store fails or the Snapshot cannot be read.
-pub(super) async fn read_snapshot(store: &dyn Store, reference: &ObjectRef) -> Result<Option<Snapshot>, ReadError> {
-    let key = reference.key();
-    let bytes = match store.read_all(&key, DOCUMENT_MAX).await {
-        Ok((bytes, _)) => bytes,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let snapshot = Snapshot::from_stored(&bytes).map_err(|source| ReadError::Document {
-        key: key.to_string(),
-        source,
-    })?;
-    Ok(Some(snapshot))
+/// [`ObjectError`] if the store fails or the Snapshot is damaged.
+pub(super) async fn read_snapshot(store: &dyn Store, reference: &ObjectRef) -> Result<Option<Snapshot>, ObjectError> {
+    match read_stored(store, &reference.digest).await {
+        Err(error) if error.is_not_found() => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Returns the objects of a Snapshot that a later state may name too. `all.*` and the index belong to one content, so a

@@ -2,6 +2,7 @@ use std::{fmt, str::FromStr};
 
 use fetch::RequestSpec;
 use model::Key;
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
 /// The URL of a mirror. A user name and a password in it are sent, and never printed.
@@ -78,25 +79,11 @@ fn login(url: &Url) -> Result<Option<(String, Option<String>)>, AddressError> {
     Ok(Some((user, url.password().map(decode).transpose()?)))
 }
 
-/// Decodes percent-encoding (RFC 3986, section 2.1).
 fn decode(text: &str) -> Result<String, AddressError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || char::from(rest.next()?).to_digit(16);
-        let (Some(high), Some(low)) = (digit(), digit()) else {
-            return Err(AddressError::Login);
-        };
-        bytes.push((high << 4 | low) as u8);
-    }
-    String::from_utf8(bytes).map_err(|_| AddressError::Login)
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Into::into).map_err(|_| AddressError::Login)
 }
 
-/// Prints the URL without user name and password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base.as_str().trim_end_matches('/'))

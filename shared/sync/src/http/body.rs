@@ -5,7 +5,7 @@ use fetch::{FetchError, FetchResponse, ResumableBody, RetryWaits};
 use futures_util::{StreamExt, stream};
 use model::Key;
 
-use super::HttpOrigin;
+use super::{HttpError, HttpOrigin};
 use crate::{OriginBody, OriginError};
 
 /// An object whose body is being read.
@@ -58,6 +58,7 @@ impl ObjectBody {
         self.origin.pause(&mut self.waits, &self.key, error.into()).await?;
         let request = self.body.request_rest(self.origin.request());
         let response = self.origin.send(&self.key, &request, &mut self.waits).await?;
-        self.origin.check(&self.key, self.body.continue_with(response))
+        let continued = self.body.continue_with(response);
+        continued.map_err(|failed| HttpError::Fetch(failed.error).at(&self.key))
     }
 }

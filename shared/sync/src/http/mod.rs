@@ -2,7 +2,6 @@
 
 mod address;
 mod body;
-mod error;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +10,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FailedFetch, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, PlainHttp, RedirectTarget, RequestSpec,
+    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, PlainHttp, RedirectTarget, RequestSpec,
     RetryWaits,
 };
 use model::{Key, Sha256};
@@ -21,10 +20,7 @@ use reqwest::{
 };
 use store::DOCUMENT_MAX;
 
-pub use self::{
-    address::{Address, AddressError},
-    error::HttpError,
-};
+pub use self::address::{Address, AddressError};
 use crate::{Origin, OriginBody, OriginDocument, OriginError};
 
 /// Credentials and transport of an [`HttpOrigin`].
@@ -116,10 +112,6 @@ impl HttpOrigin {
         Ok(())
     }
 
-    fn check<T>(&self, key: &Key, result: Result<T, FailedFetch>) -> Result<T, OriginError> {
-        result.map_err(|failed| HttpError::Fetch(failed.error).at(key))
-    }
-
     /// Makes one attempt to read a document; `None` if it has not changed.
     async fn try_document(&self, key: &Key, request: &RequestSpec) -> Result<Option<Bytes>, HttpError> {
         let response = self.attempt(key, request).await?;
@@ -169,5 +161,45 @@ impl Origin for HttpOrigin {
 impl fmt::Debug for HttpOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HttpOrigin").field(&self.0.address).finish()
+    }
+}
+
+/// A failure of the server that a mirror is copied from.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// The server answered 404 or 410: it does not have the document or object.
+    #[error("404, it is not there")]
+    NotFound,
+    /// The server answered 401 or 403: it wants other credentials.
+    #[error("{0}, it wants credentials or other ones")]
+    Forbidden(StatusCode),
+    /// A document with a content coding although none was requested. A proxy or CDN has transformed it.
+    #[error("it came with Content-Encoding {0:?}, although none was requested; something on the way transforms it")]
+    Encoded(String),
+    /// A failure of the exchange itself.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+}
+
+impl HttpError {
+    /// Sorts a status that is not a success.
+    pub(super) fn from_status(status: StatusCode, headers: &HeaderMap) -> Self {
+        match status.as_u16() {
+            404 | 410 => Self::NotFound,
+            401 | 403 => Self::Forbidden(status),
+            _ => FetchError::from_status(status, headers).into(),
+        }
+    }
+
+    /// Adds the key that was requested.
+    pub(super) fn at(self, key: &Key) -> OriginError {
+        match self {
+            Self::NotFound => OriginError::NotFound(key.to_string()),
+            Self::Fetch(FetchError::TooLarge { limit }) => OriginError::too_large(key, limit),
+            source => OriginError::Http {
+                key: key.to_string(),
+                source,
+            },
+        }
     }
 }

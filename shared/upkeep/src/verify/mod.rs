@@ -147,7 +147,11 @@ impl Verification {
         expected: BTreeMap<Key, ManifestEntry>,
         indexed: &mut IndexedLines,
     ) -> Result<(), StoreError> {
-        let checks: Vec<_> = expected.into_values().map(|entry| check(store, entry)).collect();
+        let checks = expected.into_values().map(async |entry| {
+            let result = check_entry(store, &entry).await?;
+            Ok::<_, StoreError>((entry, result))
+        });
+        let checks: Vec<_> = checks.collect();
         let mut checks = stream::iter(checks).buffer_unordered(READS_IN_FLIGHT);
         let mut shards = Vec::new();
         while let Some((entry, result)) = checks.try_next().await? {
@@ -182,24 +186,24 @@ fn describes(current: &Current, snapshot: &Snapshot) -> bool {
         && all(current.all.gzip, snapshot.all.gzip)
 }
 
-/// Reads one object to its end.
-async fn check(
-    store: &dyn Store,
-    entry: ManifestEntry,
-) -> Result<(ManifestEntry, Result<(), ObjectProblem>), StoreError> {
+/// Reads one object to its end, and compares it with what its Snapshot records.
+///
+/// # Errors
+/// [`StoreError`] if the store fails. A missing or damaged object is a problem and no error.
+pub async fn check_entry(store: &dyn Store, entry: &ManifestEntry) -> Result<Result<(), ObjectProblem>, StoreError> {
     let mut body = match store.get(&entry.key(), Get::default()).await {
         Ok(Fetched::Object(Object { body, .. })) => body,
         Ok(Fetched::NotModified) => unreachable!("a read without `unless` finds the object or fails"),
-        Err(error) if error.is_not_found() => return Ok((entry, Err(ObjectProblem::Missing))),
+        Err(error) if error.is_not_found() => return Ok(Err(ObjectProblem::Missing)),
         Err(error) => return Err(error),
     };
-    let mut check = IntegrityCheck::new(&entry);
+    let mut check = IntegrityCheck::new(entry);
     while let Some(chunk) = body.try_next().await? {
         if let Err(problem) = check.update(&chunk) {
-            return Ok((entry, Err(problem)));
+            return Ok(Err(problem));
         }
     }
-    Ok((entry, check.finish()))
+    Ok(check.finish())
 }
 
 /// Reads the pointer. One that cannot be used is a problem; only a store that fails is an error.
