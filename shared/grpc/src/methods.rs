@@ -74,7 +74,7 @@ pub(crate) async fn list_bundles(call: ApiCall, (): ()) -> Answer {
         let bundle = entry.bundle();
         if !bundle.has_image {
             // Without an image the manifests are sent.
-            complete(&call, &state, entry, |place| place.listed_message()).await?;
+            complete(&call, &state, entry, BundlePlace::listed_message).await?;
             continue;
         }
         let size = bundle.message.len() as u64;
@@ -125,7 +125,7 @@ async fn send_bundle(
 ) -> Answer {
     let state = call.state().await?;
     let entry = find(&state.index)?;
-    complete(&call, &state, entry, |place| place.message()).await
+    complete(&call, &state, entry, BundlePlace::message).await
 }
 
 /// Sends a bundle with its manifests.

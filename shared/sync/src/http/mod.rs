@@ -2,8 +2,6 @@
 
 mod address;
 mod body;
-#[cfg(test)]
-mod tests;
 
 use std::{fmt, sync::Arc};
 
@@ -203,3 +201,6 @@ impl HttpError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
