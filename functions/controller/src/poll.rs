@@ -8,7 +8,7 @@ use std::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::runtime::reflector::{self, ObjectRef};
 use model::RejectionKind;
-use publish::{Catalog, Mirror, PollError, PollOptions, Report};
+use publish::{Catalog, LastPoll, Mirror, PollError, PollOptions, Report, due};
 use source::RegistryRules;
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
@@ -17,7 +17,7 @@ use crate::{
     catalog::{CatalogStatus, ClusterCatalog},
     conditions::Fact,
     registries_conf::{self, ConfError},
-    schedule::LastPoll,
+    schedule::LastWork,
     secrets::ClusterSecrets,
     spec,
 };
@@ -42,12 +42,6 @@ pub(crate) enum PullError {
     BrokenOff(#[from] JoinError),
 }
 
-/// Result of a poll.
-pub(crate) struct Polled {
-    pub(crate) fact: Fact,
-    pub(crate) interval: Option<Duration>,
-}
-
 impl Puller {
     /// Polls a catalog, and publishes what is new.
     pub(crate) async fn poll(&self, catalog: &Catalog) -> Result<Report, PullError> {
@@ -65,21 +59,15 @@ impl Puller {
     }
 }
 
-/// Polls the catalog of an object.
-pub(crate) async fn poll(object: &ClusterCatalog, puller: &Puller) -> Polled {
-    let failed = |message, is_terminal| Polled {
-        fact: Fact::Failed { message, is_terminal },
-        interval: None,
-    };
+/// Polls the catalog of an object. Returns the result, and the time between two polls.
+pub(crate) async fn poll(object: &ClusterCatalog, puller: &Puller) -> (Fact, Option<Duration>) {
+    let failed = |message, is_terminal| (Fact::Failed { message, is_terminal }, None);
     let catalog = match spec::catalog(object) {
         Ok(catalog) => catalog,
         Err(error) => return failed(error.message, error.is_terminal),
     };
     match puller.poll(&catalog).await {
-        Ok(report) => Polled {
-            fact: fact(object, &catalog, &report),
-            interval: catalog.poll_interval(),
-        },
+        Ok(report) => (fact(object, &catalog, &report), catalog.poll_interval()),
         Err(error) => failed(model::text::chain(&error), false),
     }
 }
@@ -102,23 +90,28 @@ pub(crate) async fn until_changed(object: &ClusterCatalog, objects: &reflector::
 }
 
 /// Returns the record of a poll that has just ended.
-pub(crate) fn next_poll(object: &ClusterCatalog, before: Option<&LastPoll>, polled: Polled) -> LastPoll {
+pub(crate) fn next_poll(
+    object: &ClusterCatalog,
+    before: Option<&LastWork>,
+    fact: Fact,
+    interval: Option<Duration>,
+) -> LastWork {
     let before = before.filter(|before| before.version == object.version());
-    let failures = match &polled.fact {
+    let failures = match &fact {
         Fact::Failed { .. } => before.map_or(0, |before| before.failures).saturating_add(1),
         _ => 0,
     };
-    let ended = publish::LastPoll {
+    let ended = LastPoll {
         ended: SystemTime::now(),
         failures,
         // A poll never comes later than the object says.
         early: rand::random(),
     };
-    let is_last = matches!(polled.fact, Fact::Failed { is_terminal: true, .. });
-    let wait = publish::due(polled.interval, &ended, ended.ended).filter(|_| !is_last);
-    LastPoll {
+    let is_last = matches!(fact, Fact::Failed { is_terminal: true, .. });
+    let wait = due(interval, &ended, ended.ended).filter(|_| !is_last);
+    LastWork {
         version: object.version(),
-        fact: polled.fact,
+        fact,
         failures,
         next: wait.map(|wait| Instant::now() + wait),
     }

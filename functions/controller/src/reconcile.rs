@@ -19,7 +19,7 @@ use crate::{
     conditions::{Fact, failure_reason, next_status},
     metrics::ControllerMetrics,
     poll::{Puller, next_poll, poll, until_changed, whole_seconds},
-    schedule::{self, LastPolls, Seen},
+    schedule::{self, LastPolls},
     served::has_content,
     write::{Target, WRITE_TIME, warn, write},
 };
@@ -100,14 +100,11 @@ async fn work_on(object: &ClusterCatalog, context: &Context) -> Result<Action, R
 
 /// Polls the catalog if it is due, and writes its status.
 async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, ReconcileError> {
-    let seen = Seen {
-        version: &object.version(),
-        has_content: has_content(&*context.store, object.name()).await,
-    };
+    let has_content = has_content(&*context.store, object.name()).await;
     let mut last = context.polls.get(object.name());
-    if schedule::is_due(last.as_ref(), seen, Instant::now()) {
+    if schedule::is_due(last.as_ref(), &object.version(), has_content, Instant::now()) {
         let polled = tokio::select! {
-            polled = poll(object, &context.puller) => next_poll(object, last.as_ref(), polled),
+            (fact, interval) = poll(object, &context.puller) => next_poll(object, last.as_ref(), fact, interval),
             // Its content is then decided anew.
             () = until_changed(object, &context.objects) => return Ok(Action::requeue(Duration::ZERO)),
         };

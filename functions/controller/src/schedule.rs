@@ -12,7 +12,7 @@ use crate::{catalog::ObjectVersion, conditions::Fact};
 
 /// The last work on a catalog by this process.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LastPoll {
+pub(crate) struct LastWork {
     /// Object that was worked on.
     pub(crate) version: ObjectVersion,
     /// Result, for the status.
@@ -26,17 +26,17 @@ pub(crate) struct LastPoll {
 /// The last work of this process on each catalog while it leads.
 #[derive(Default)]
 pub(crate) struct LastPolls {
-    polls: Mutex<HashMap<String, LastPoll>>,
+    polls: Mutex<HashMap<String, LastWork>>,
     /// Told when all catalogs should be looked at.
     pub(crate) all_due: Notify,
 }
 
 impl LastPolls {
-    pub(crate) fn get(&self, name: &str) -> Option<LastPoll> {
+    pub(crate) fn get(&self, name: &str) -> Option<LastWork> {
         self.lock().get(name).cloned()
     }
 
-    pub(crate) fn set(&self, name: &str, poll: LastPoll) {
+    pub(crate) fn set(&self, name: &str, poll: LastWork) {
         self.lock().insert(name.to_owned(), poll);
     }
 
@@ -63,26 +63,18 @@ impl LastPolls {
             .is_some_and(|last| matches!(last.fact, Fact::Stored { .. }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, LastPoll>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, LastWork>> {
         self.polls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An object, as far as the decision needs it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
-    pub(crate) version: &'a ObjectVersion,
-    /// True if the store has content for it.
-    pub(crate) has_content: bool,
-}
-
-/// Returns true if the catalog is polled now.
-pub(crate) fn is_due(last: Option<&LastPoll>, seen: Seen<'_>, now: Instant) -> bool {
-    let Some(last) = last.filter(|last| last.version == *seen.version) else {
+/// Returns true if the catalog is polled now. `version` is that of its object, and `has_content` is true if the store has content for it.
+pub(crate) fn is_due(last: Option<&LastWork>, version: &ObjectVersion, has_content: bool, now: Instant) -> bool {
+    let Some(last) = last.filter(|last| last.version == *version) else {
         // After a start there is no record either, so that a change of the tag meanwhile is seen at once.
         return true;
     };
-    let is_lost = matches!(last.fact, Fact::Stored { .. }) && !seen.has_content;
+    let is_lost = matches!(last.fact, Fact::Stored { .. }) && !has_content;
     is_lost || last.next.is_some_and(|next| next <= now)
 }
 
@@ -110,8 +102,8 @@ mod tests {
         }
     }
 
-    fn last(fact: Fact, next: Option<Instant>) -> LastPoll {
-        LastPoll {
+    fn last(fact: Fact, next: Option<Instant>) -> LastWork {
+        LastWork {
             version: version("u", 2, None),
             fact,
             failures: 0,
@@ -128,9 +120,9 @@ mod tests {
         };
         let (known, annotated) = (version("u", 2, None), version("u", 2, Some("{documents: 7}")));
         let (recreated, edited) = (version("v", 2, None), version("u", 3, None));
-        let seen = |version, has_content| Seen { version, has_content };
+        let seen = |version, has_content| (version, has_content);
         let same = seen(&known, true);
-        for (last, seen, expected, why) in [
+        for (last, (version, has_content), expected, why) in [
             (None, same, true, "nothing is known after a start"),
             (Some(last(stored(), None)), same, false, "without an interval"),
             (
@@ -164,7 +156,7 @@ mod tests {
             ),
             (Some(last(failed, Some(now))), same, true, "at the retry"),
         ] {
-            assert_eq!(is_due(last.as_ref(), seen, now), expected, "{why}");
+            assert_eq!(is_due(last.as_ref(), version, has_content, now), expected, "{why}");
         }
     }
 }

@@ -8,7 +8,7 @@ use storekit::MemoryStore;
 use tower::ServiceExt;
 
 use super::*;
-use crate::{conditions::Fact, schedule::LastPoll};
+use crate::{conditions::Fact, schedule::LastWork};
 
 struct Replica {
     served: Arc<Served>,
@@ -96,7 +96,7 @@ async fn leader_serves_what_it_has_published_before_the_status_names_it() {
     replica.publish("sha256:2").await;
     replica.role.send_replace(Role::Leader);
     assert_eq!(replica.status().await, 503, "it has not polled yet");
-    let polled = LastPoll {
+    let polled = LastWork {
         version: replica.served.objects.state()[0].version(),
         fact: Fact::Stored {
             reference: "quay.io/a/b@sha256:2".to_owned(),
