@@ -1,9 +1,12 @@
 //! One call: the state that it asks, and the stream of its messages.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    task::Poll,
+};
 
 use bytes::Bytes;
-use futures_util::{FutureExt, Stream, StreamExt, future::ready, stream};
+use futures_util::{FutureExt, Stream, stream};
 use http::{HeaderMap, Uri, header::HOST, uri::Authority};
 use prost::Message;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -105,6 +108,14 @@ where
             drop(replies.send(Err(status)).await);
         }
     };
-    let running = running.instrument(span).into_stream().filter_map(|()| ready(None));
-    stream::select(stream::poll_fn(move |cx| messages.poll_recv(cx)), running)
+    let mut running = Box::pin(running.instrument(span).fuse());
+    stream::poll_fn(move |cx| {
+        if let Poll::Ready(next) = messages.poll_recv(cx) {
+            return Poll::Ready(next);
+        }
+        let _ = running.as_mut().poll(cx);
+        // The method may just have made a message. Small messages share a frame only if they come without a pause between them, and
+        // clients refuse too many small frames.
+        messages.poll_recv(cx)
+    })
 }
