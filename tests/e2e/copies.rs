@@ -81,9 +81,9 @@ async fn sync_makes_copy_that_answers_like_origin() {
     sync(&second.url, &onward).exits(0);
     let names = |files: &catalogs::Files| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
     assert_eq!(
-        names(&tree(&onward)).len() + 18,
+        names(&tree(&onward)).len() + 17,
         names(&tree(&copy)).len(),
-        "the copy also has what v1 had alone: two shards, six objects of its own, and an image of ten"
+        "the copy also has what v1 had alone: two shards, five objects of its own, and an image of ten"
     );
     assert!(tree(&onward).iter().all(|file| tree(&original).contains(file)));
     run(["verify", "--store", text(&onward)]).exits(0);
@@ -111,18 +111,14 @@ async fn import_makes_copy_that_answers_like_origin() {
         ])
     };
     poll(&low, "v1");
-    assert_eq!(
-        export(&[]),
-        7,
-        "four shards, the findings, the snapshot and the pointer"
-    );
+    assert_eq!(export(&[]), 6, "four shards, the snapshot and the pointer");
     import().exits(0);
     import().exits(0);
     poll(&low, "v2");
     assert_eq!(
         export(&["--receipt", text(&receipt)]),
-        5,
-        "two shards, the findings, the snapshot and the pointer"
+        4,
+        "two shards, the snapshot and the pointer"
     );
     import().exits(0);
     assert_eq!(answers(&serve(&high)).await, answers(&serve(&low)).await);
