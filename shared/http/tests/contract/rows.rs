@@ -148,7 +148,7 @@ async fn pointers_and_lists() {
     cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
     content-length: 72
     content-type: application/json
-    etag: "6AzsaY6lBdre-SStbu2huMt1aEketGFlgz0A1HSIpkw"
+    etag: "UrDjVMVECWTe8Dfp5R4BUgUOqyeTqou8iv4OAA5jrh0"
 
     {
       "formatVersion": 3,
