@@ -164,15 +164,15 @@ async fn pointers_and_lists() {
     cache-control: public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
     content-length: 908
     content-type: application/json
-    etag: "mpaj9UzqbuAEqUmOkup5CkX95KBJcJ9hSRzenG5_cv8"
+    etag: "Y0NjLrhroJTT-L8H2GNmQKvAuSy0DrhSGMxfXQok5aY"
 
     {
       "formatVersion": 3,
       "serial": 1,
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {
-        "key": "snapshots/sha256/4a83573208a018aa52569a9e742ce7861c64a17f0a3ed5e6b05b3b600ea37991.json.zst",
-        "size": 1166
+        "key": "snapshots/sha256/47bc977b387a0369ebc8e27cd6e465e08e3972fafe2e0dae5b968a2e20622fe8.json.zst",
+        "size": 1173
       },
       "all": {
         "zstd": {
