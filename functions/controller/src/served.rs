@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::{catalog::ClusterCatalog, election::Role, schedule::LastPolls};
 
-/// What this replica has, and what the statuses name.
+/// States that this replica has, and digests that the statuses name.
 pub(crate) struct Served {
     /// ClusterCatalogs as they are now.
     pub(crate) objects: reflector::Store<ClusterCatalog>,

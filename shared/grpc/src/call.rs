@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 use tracing::Instrument;
 
-use crate::{AnswerError, catalogs::IndexedState, codec::FinishedMessage, routes::SharedParts};
+use crate::{AnswerError, catalogs::IndexedState, codec::FinishedMessage, routes::ApiParts};
 
 /// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is asked for.
 const MESSAGES_AHEAD: usize = 1;
@@ -21,7 +21,7 @@ const MESSAGES_AHEAD: usize = 1;
 /// Value of the metadata `x-acknowledge-experimental` that experimental methods want.
 const ACKNOWLEDGED: &str = "true";
 
-/// What the head of a request says.
+/// Method, host and metadata of a request.
 #[derive(Clone)]
 pub(crate) struct CallHead {
     pub(crate) method: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct CallHead {
 
 /// A call, as its method sees it.
 pub(crate) struct ApiCall {
-    pub(crate) shared: Arc<SharedParts>,
+    pub(crate) shared: Arc<ApiParts>,
     pub(crate) head: CallHead,
     /// Name of the catalog that is asked, once it is chosen.
     catalog: Arc<OnceLock<String>>,
@@ -84,7 +84,7 @@ impl ApiCall {
 /// Starts a call in a span of its own. The method runs while the stream of its messages is polled, so it waits for the client and
 /// ends with it.
 pub(crate) fn run<Fut>(
-    shared: Arc<SharedParts>,
+    shared: Arc<ApiParts>,
     head: CallHead,
     answer: impl FnOnce(ApiCall) -> Fut,
 ) -> impl Stream<Item = Result<FinishedMessage, Status>> + Send + 'static

@@ -50,7 +50,7 @@ impl RegistryApi {
     /// Returns the routes of all services, for a server that speaks HTTP/2.
     pub fn router(self) -> Router {
         let routes = Routes {
-            shared: Arc::new(SharedParts {
+            shared: Arc::new(ApiParts {
                 api: self,
                 memory: MessageMemory::default(),
                 contents: ContentCache::default(),
@@ -88,14 +88,14 @@ impl RegistryApi {
 }
 
 /// Parts of the API that all calls share.
-pub(crate) struct SharedParts {
+pub(crate) struct ApiParts {
     pub(crate) api: RegistryApi,
     pub(crate) memory: MessageMemory,
     pub(crate) contents: ContentCache,
 }
 
 struct Routes {
-    shared: Arc<SharedParts>,
+    shared: Arc<ApiParts>,
     router: Router,
 }
 

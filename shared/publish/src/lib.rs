@@ -2,7 +2,6 @@
 
 mod catalogs;
 mod env;
-mod load;
 mod poll;
 mod report;
 mod rollback;
@@ -12,7 +11,6 @@ mod transaction;
 
 pub use catalogs::{add_name, catalog_names, followers, is_listed, remove};
 pub use env::{Env, jittered};
-pub use load::{ShardError, load_verified, open_verified};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, InvalidCatalog,
     KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,

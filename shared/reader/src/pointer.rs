@@ -24,7 +24,7 @@ const POINTER_MAX: u64 = 256 << 10;
 
 /// A verified `current.json`.
 #[derive(Debug)]
-pub(crate) struct Pointer {
+pub(crate) struct KnownPointer {
     pub(crate) name: CatalogName,
     key: Key,
     pub(crate) current: Current,
@@ -41,16 +41,16 @@ pub(crate) struct Pointer {
 /// All pointers that were read, by catalog. They are small, and a store has as many as it has catalogs. They are kept
 /// outside the bounded caches, because a verified pointer that was evicted could be replaced by an older signed one.
 #[derive(Debug, Default)]
-pub(crate) struct Pointers(RwLock<HashMap<Box<str>, Arc<Pointer>>>);
+pub(crate) struct Pointers(RwLock<HashMap<Box<str>, Arc<KnownPointer>>>);
 
 impl Pointers {
-    fn get(&self, name: &str) -> Option<Arc<Pointer>> {
+    fn get(&self, name: &str) -> Option<Arc<KnownPointer>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.get(name).map(Arc::clone)
     }
 
     /// Adds a pointer unless a later one came first while it was loaded. Returns the one to serve.
-    fn insert(&self, pointer: Arc<Pointer>, keep_later: bool) -> Arc<Pointer> {
+    fn insert(&self, pointer: Arc<KnownPointer>, keep_later: bool) -> Arc<KnownPointer> {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         // Two requests may load two publications at once, and the one with the older may end last.
         if keep_later
@@ -68,7 +68,7 @@ impl Pointers {
     }
 }
 
-impl Pointer {
+impl KnownPointer {
     /// Returns the version that was read last, refused or not. The store is asked for any other one.
     fn seen(&self) -> Version {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl PublishedCatalogs {
         }
     }
 
-    fn is_fresh(&self, known: &Pointer) -> bool {
+    fn is_fresh(&self, known: &KnownPointer) -> bool {
         let freshness = self.0.settings.freshness;
         let age = || self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
         freshness > Duration::ZERO && Duration::from_millis(age()) < freshness
@@ -117,7 +117,11 @@ impl PublishedCatalogs {
         u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX)
     }
 
-    async fn revalidated(&self, name: &str, known: Option<Arc<Pointer>>) -> Result<Arc<Pointer>, ReaderError> {
+    async fn revalidated(
+        &self,
+        name: &str,
+        known: Option<Arc<KnownPointer>>,
+    ) -> Result<Arc<KnownPointer>, ReaderError> {
         let parsed;
         let key = match &known {
             Some(known) => &known.key,
@@ -154,8 +158,8 @@ impl PublishedCatalogs {
         &self,
         key: &Key,
         object: Object,
-        known: Option<Arc<Pointer>>,
-    ) -> Result<Arc<Pointer>, ReaderError> {
+        known: Option<Arc<KnownPointer>>,
+    ) -> Result<Arc<KnownPointer>, ReaderError> {
         let version = object.info.version.clone();
         if object.info.size > POINTER_MAX {
             return Err(ReaderError::corrupt(key, Corruption::TooLarge(POINTER_MAX)));
@@ -182,7 +186,7 @@ impl PublishedCatalogs {
         if kinds != [Kind::Snapshot, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)] {
             return Err(ReaderError::corrupt(key, Corruption::Mismatch));
         }
-        let pointer = Pointer {
+        let pointer = KnownPointer {
             key: key.clone(),
             name,
             current,
@@ -206,11 +210,11 @@ impl PublishedCatalogs {
     /// Serves the last verified state, if there is one. Logs each refused version once.
     fn keep_last(
         &self,
-        known: Option<Arc<Pointer>>,
+        known: Option<Arc<KnownPointer>>,
         version: Version,
         catalog: &CatalogName,
         source: PointerRefused,
-    ) -> Result<Arc<Pointer>, ReaderError> {
+    ) -> Result<Arc<KnownPointer>, ReaderError> {
         let Some(known) = known else {
             let catalog = catalog.to_string();
             return Err(ReaderError::Untrusted { catalog, source });

@@ -12,7 +12,7 @@ use crate::{
     error::{Corruption, ReaderError},
     index::CatalogIndex,
     objects::Extent,
-    pointer::Pointer,
+    pointer::KnownPointer,
     stream::Chunks,
 };
 
@@ -20,11 +20,11 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct PublishedState {
     pub(crate) catalogs: PublishedCatalogs,
-    pointer: Arc<Pointer>,
+    pointer: Arc<KnownPointer>,
 }
 
 impl PublishedState {
-    pub(crate) const fn new(catalogs: PublishedCatalogs, pointer: Arc<Pointer>) -> Self {
+    pub(crate) const fn new(catalogs: PublishedCatalogs, pointer: Arc<KnownPointer>) -> Self {
         Self { catalogs, pointer }
     }
 

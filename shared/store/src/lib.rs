@@ -5,6 +5,7 @@ mod error;
 mod ext;
 mod folder;
 mod integrity;
+mod lines;
 mod location;
 #[cfg(feature = "s3")]
 pub mod s3;
@@ -15,6 +16,7 @@ pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
 pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
+pub use lines::{LinesError, read_lines};
 pub use location::{S3Location, S3LocationError, StorePlace, StorePlaceError};
 pub use store::{
     Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,

@@ -48,7 +48,7 @@ pub(crate) fn read_bundle_line(text: &str, package: &str, line: LineRange) -> Re
     })
 }
 
-/// What the properties of a bundle say.
+/// Facts of a bundle from its properties.
 #[derive(Default)]
 struct Found {
     version: String,

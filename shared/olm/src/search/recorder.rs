@@ -299,7 +299,12 @@ impl HeadTexts {
             match &*property.kind {
                 "olm.gvk" => texts.kinds.extend(property.value().map(|api: KindProperty| api.kind)),
                 "olm.csv.metadata" => texts.csv = property.value().unwrap_or_default(),
-                "olm.bundle.object" => texts.csv = property.value().and_then(csv_object).unwrap_or(texts.csv),
+                "olm.bundle.object" => {
+                    let csv = property
+                        .value()
+                        .and_then(|object: ObjectProperty<'_>| csv_object(&object));
+                    texts.csv = csv.unwrap_or(texts.csv);
+                }
                 _ => {}
             }
         }
@@ -308,7 +313,7 @@ impl HeadTexts {
 }
 
 /// Returns the texts of an object if it is a ClusterServiceVersion in JSON.
-fn csv_object(object: ObjectProperty<'_>) -> Option<CsvTexts> {
+fn csv_object(object: &ObjectProperty<'_>) -> Option<CsvTexts> {
     let document = STANDARD.decode(object.data.as_bytes()).ok()?;
     let csv: CsvDocument = serde_json::from_slice(&document).ok()?;
     (csv.kind == "ClusterServiceVersion").then_some(CsvTexts {

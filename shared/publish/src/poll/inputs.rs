@@ -1,14 +1,24 @@
-use std::{collections::HashMap, env, io::Read, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    env,
+    io::{Read, Seek},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use compose::{
     ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageLines, PackageSource, ReadError,
 };
 use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd};
 use render::{Renderer, Rendering};
-use store::{Store, read_stored};
+use store::{Store, read_lines, read_stored};
+use tempfile::spooled_tempfile_in;
 use tokio::runtime::Handle;
 
-use crate::{PollError, open_verified};
+use crate::PollError;
+
+/// Largest size of lines that are kept in memory, in bytes. Few packages are larger, and one of them may have hundreds of megabytes.
+const SPOOL_BYTES: usize = 8 << 20;
 
 /// Catalog whose packages are read one by one. It blocks while it reads.
 pub(crate) enum InputCatalog {
@@ -62,8 +72,11 @@ impl PackageSource for InputCatalog {
         match self {
             Self::Published(published) => {
                 let shard = published.shard(package).ok_or(ABSENT)?;
-                let lines = open_verified(&*published.store, shard, &published.temp_dir);
-                Ok(PackageLines::new(published.runtime.block_on(lines)?))
+                let file = spooled_tempfile_in(SPOOL_BYTES, &published.temp_dir);
+                let lines = read_lines(&*published.store, shard, file);
+                let mut lines = published.runtime.block_on(lines)?;
+                lines.rewind()?;
+                Ok(PackageLines::new(lines))
             }
             Self::Rendered(rendering) => {
                 let shard = rendering.shards().iter().find(|shard| shard.name == package);

@@ -4,5 +4,6 @@ mod conformance;
 mod ext;
 mod folder;
 mod integrity;
+mod lines;
 mod processes;
 mod s3;
