@@ -187,7 +187,7 @@ impl PackageRecorder {
     fn read_package(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
         let [default_channel] = texts(line, &["defaultChannel"])?;
         let before = self.package.replace((range, default_channel.into_owned()));
-        only(before, || "olm.package".to_owned())
+        only(before.as_ref(), || "olm.package".to_owned())
     }
 
     fn read_channel(&mut self, line: &str) -> Result<(), Wrong> {
@@ -214,7 +214,7 @@ impl PackageRecorder {
                 skip_range: skip_range.into_owned(),
             };
             let before = entries.insert(bundle.clone().into_owned(), entry);
-            only(before, || format!("entry {bundle:?}"))
+            only(before.as_ref(), || format!("entry {bundle:?}"))
         })?;
         let mut heads = (0..).zip(entries.keys()).filter(|(_, name)| !updated.contains(*name));
         let (Some((head, _)), None) = (heads.next(), heads.next()) else {
@@ -222,7 +222,7 @@ impl PackageRecorder {
         };
         let channel = DraftChannel { entries, head };
         let before = self.channels.insert(name.clone().into_owned(), channel);
-        only(before, || format!("channel {name:?}"))
+        only(before.as_ref(), || format!("channel {name:?}"))
     }
 
     fn read_bundle(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
@@ -231,7 +231,7 @@ impl PackageRecorder {
             .take(bundle.name.len() + bundle.version.len() + bundle.message.len())?;
         let name = bundle.name.clone();
         let before = self.bundles.insert(name.clone(), bundle);
-        only(before, || format!("bundle {name:?}"))
+        only(before.as_ref(), || format!("bundle {name:?}"))
     }
 
     fn read_deprecations(&mut self, line: &str) -> Result<(), Wrong> {
@@ -244,12 +244,14 @@ impl PackageRecorder {
             messages.insert((schema.into_owned(), name.into_owned()), message.into_owned());
             Ok(())
         })?;
-        only(self.deprecations.replace(messages), || "olm.deprecations".to_owned())
+        only(self.deprecations.replace(messages).as_ref(), || {
+            "olm.deprecations".to_owned()
+        })
     }
 }
 
 /// Fails if there was one before.
-fn only<T>(before: Option<T>, name: impl FnOnce() -> String) -> Result<(), Wrong> {
+fn only<T>(before: Option<&T>, name: impl FnOnce() -> String) -> Result<(), Wrong> {
     match before {
         None => Ok(()),
         Some(_) => Err(format!("a second {}", name())),
