@@ -39,9 +39,9 @@ impl Site {
         self.read_status().await.expect("it was polled")
     }
 
-    async fn open_pulls(&self) -> u64 {
+    async fn open_pulls(&self) -> usize {
         let open: Option<OpenPulls> = self.read_status().await.and_then(|status| status.open_pulls);
-        open.map_or(0, |open| open.begun)
+        open.map_or(0, |open| open.processes.len())
     }
 
     /// Starts a poll, and drops it in the middle of its pull together with all that its process knew.

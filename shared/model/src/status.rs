@@ -98,18 +98,18 @@ impl Status {
         self.rejected.take_if(|rejected| rejected.inputs.revision == revision);
     }
 
-    /// Returns the number of pulls of a revision that began and did not end.
-    pub fn begun(&self, inputs: &PullInputs) -> u64 {
+    /// Returns the processes whose pull of a revision began and did not end.
+    pub fn pulling(&self, inputs: &PullInputs) -> impl Iterator<Item = &String> {
         let open = self.open_pulls.as_ref().filter(|open| open.inputs == *inputs);
-        open.map_or(0, |open| open.begun)
+        open.into_iter().flat_map(|open| &open.processes)
     }
 
-    /// Counts off one pull of a revision, which has ended.
-    pub fn end_pull(&mut self, inputs: &PullInputs) {
+    /// Removes the pull of a process, which has ended.
+    pub fn end_pull(&mut self, inputs: &PullInputs, process: &str) {
         if let Some(open) = self.open_pulls.as_mut().filter(|open| open.inputs == *inputs) {
-            open.begun = open.begun.saturating_sub(1);
+            open.processes.remove(process);
         }
-        self.open_pulls.take_if(|open| open.begun == 0);
+        self.open_pulls.take_if(|open| open.processes.is_empty());
     }
 
     /// Returns true if the first poll of the catalog has not ended: it is running, or its process died.
@@ -137,8 +137,8 @@ pub struct OpenPulls {
     /// Revision that is pulled.
     #[serde(flatten)]
     pub inputs: PullInputs,
-    /// Number of pulls that began and did not end. Each counts itself off at its end.
-    pub begun: u64,
+    /// Identifiers of the processes that pull it. Each removes its own at the end of its pull.
+    pub processes: BTreeSet<String>,
 }
 
 /// Revision that cannot be published. It is not pulled again while the inputs and the published state are the same.

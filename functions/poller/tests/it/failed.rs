@@ -27,11 +27,11 @@ async fn kill(world: &mut World, event: &Value) {
     world.restart();
 }
 
-async fn open_pulls(world: &World) -> u64 {
+async fn open_pulls(world: &World) -> usize {
     let key = Key::Status("bad".parse().unwrap());
     let status = world.store.read_document::<Status>(&key).await.unwrap();
     let open = status.and_then(|(status, _)| status.open_pulls);
-    open.map_or(0, |open| open.begun)
+    open.map_or(0, |open| open.processes.len())
 }
 
 #[tokio::test(flavor = "multi_thread")]

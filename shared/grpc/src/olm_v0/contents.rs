@@ -25,7 +25,7 @@ const REASON_MAX: usize = 300;
 /// Level of the compression. The first client of a package waits for it.
 const LEVEL: i32 = 1;
 
-/// Numbers of fields of an [`ApiBundle`](super::api::ApiBundle).
+/// Numbers of fields of an [`ApiBundle`].
 const CSV_JSON_TAG: u32 = 4;
 const OBJECT_TAG: u32 = 5;
 

@@ -60,7 +60,7 @@ pub enum PollError {
         /// Version of the program and of its rendering.
         program: String,
         /// Number of pulls that began and did not end.
-        deaths: u64,
+        deaths: usize,
     },
     /// This revision was pulled before, and the same program would come to the same result.
     #[error(

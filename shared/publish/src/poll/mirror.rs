@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::{
     once::{Poll, SourceCheck},
     open_pull::OpenPull,
+    process,
 };
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
@@ -62,6 +63,8 @@ pub enum UpdateCheck {
 pub struct Mirror {
     pub(crate) images: Sources,
     pub(crate) store: Arc<dyn Store>,
+    /// Identifier under which its pulls are recorded.
+    pub(crate) process: String,
     pub(crate) settings: MirrorSettings,
     pub(crate) rendering: Semaphore,
     pub(crate) resolving: Semaphore,
@@ -100,6 +103,7 @@ impl Mirror {
             // One space for all copies, so that the limit holds for the process.
             images: images.with_download_space(settings.download_space.clone()),
             store,
+            process: process::process_id((settings.env.rng)()),
             settings,
             rendering,
             resolving,
@@ -293,7 +297,7 @@ impl Mirror {
             }
             // An ordinary error counts off this pull only: a registry that fails between two deaths proves nothing.
             if let Some(pull) = &pull {
-                next.end_pull(&pull.inputs);
+                next.end_pull(&pull.inputs, &self.process);
             }
             next
         };

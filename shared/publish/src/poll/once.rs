@@ -182,7 +182,7 @@ impl<'a> Poll<'a> {
             if let Some(status) = self.options.before.filter(|_| !self.options.force) {
                 let inputs = self.mirror.pull_inputs(self.catalog, &digest);
                 let base = snapshot_of(&transaction);
-                self.mirror.refuse_known(&self.catalog.name, status, inputs, base)?;
+                self.mirror.refuse_known(status, inputs, base)?;
             }
             return Ok(SourceCheck::New(Box::new(transaction), digest));
         };
@@ -312,7 +312,7 @@ impl<'a> Poll<'a> {
     /// Returns true if a pull of this revision has begun before and not ended.
     pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
-        let deaths = |status| self.mirror.deaths(&self.catalog.name, status, &inputs);
+        let deaths = |status| self.mirror.deaths(status, &inputs);
         self.options.before.is_some_and(|status| deaths(status) > 0)
     }
 

@@ -1,23 +1,27 @@
 //! Revisions that are not pulled again: those that cannot be published, and those under which the process died.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{collections::BTreeSet, sync::PoisonError, time::Duration};
 
 use model::text::chain;
 use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status};
 use source::Digest;
 use tokio::time::timeout;
 
+use super::process;
 use crate::{Catalog, Mirror, PollError, status::update_status};
 
 /// Number of pulls of one revision whose process died, after which the revision is not pulled any more. One death may be a
 /// deployment, a power failure or another catalog; `kill -9`, the kernel without memory and a crash all look the same from
 /// outside. A second one in a row, of a pull that ran alone, is taken for the fault of the revision.
-const DEATHS_MAX: u64 = 2;
+const DEATHS_MAX: usize = 2;
+
+/// Maximum number of recorded processes. Only forced pulls add to [`DEATHS_MAX`].
+const PROCESSES_MAX: usize = 16;
 
 /// Maximum time to count off cancelled pulls. A supervisor kills a process that does not stop soon.
 const WITHDRAW_MAX: Duration = Duration::from_secs(5);
 
-/// Pull of one revision that `status.json` counts as begun.
+/// Pull of one revision that `status.json` records.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenPull {
     pub(crate) inputs: PullInputs,
@@ -48,8 +52,9 @@ impl Mirror {
     /// Counts off a pull that has not ended and does not go on.
     pub(crate) async fn withdraw_pull(&self, catalog: &CatalogName, inputs: &PullInputs) {
         let withdrawn = update_status(&*self.store, catalog, |before| {
-            let mut next = before.filter(|before| before.begun(inputs) > 0)?.clone();
-            next.end_pull(inputs);
+            let is_recorded = |before: &&Status| before.pulling(inputs).any(|process| *process == self.process);
+            let mut next = before.filter(is_recorded)?.clone();
+            next.end_pull(inputs, &self.process);
             Some(next)
         });
         match withdrawn.await {
@@ -84,12 +89,11 @@ impl Mirror {
     /// Fails if a revision cannot be published over `base`, or if the process died under it.
     pub(crate) fn refuse_known(
         &self,
-        catalog: &CatalogName,
         status: &Status,
         inputs: PullInputs,
         base: Option<Sha256>,
     ) -> Result<(), PollError> {
-        refuse_killer(&inputs, self.deaths(catalog, status, &inputs))?;
+        refuse_killer(&inputs, self.deaths(status, &inputs))?;
         match &status.rejected {
             // Another published state may make a suspicious result a good one.
             Some(known) if known.inputs == inputs && known.base == base => Err(PollError::KnownRevision {
@@ -102,16 +106,11 @@ impl Mirror {
         }
     }
 
-    /// Returns the number of pulls of a revision that began and did not end, those of this process excepted. One that runs in
-    /// another process counts until it ends.
-    pub(crate) fn deaths(&self, catalog: &CatalogName, status: &Status, inputs: &PullInputs) -> u64 {
-        let own = self.own_pulls(catalog, inputs);
-        status.begun(inputs).saturating_sub(own)
-    }
-
-    /// Returns the number of pulls of a revision that this process has begun and not counted off, 0 or 1.
-    fn own_pulls(&self, catalog: &CatalogName, inputs: &PullInputs) -> u64 {
-        u64::from(self.known(catalog, |known| known.own_pull.as_ref() == Some(inputs)))
+    /// Returns the number of processes that died while they pulled a revision. One that runs on another machine counts until its
+    /// pull ends.
+    pub(crate) fn deaths(&self, status: &Status, inputs: &PullInputs) -> usize {
+        let lives = |process: &String| *process == self.process || process::runs_beside(process);
+        status.pulling(inputs).filter(|process| !lives(process)).count()
     }
 
     /// Counts in `status.json` that a pull of the revision begins. Without that document the pull is not counted, which is no
@@ -126,24 +125,27 @@ impl Mirror {
         is_forced: bool,
     ) -> Result<(), PollError> {
         let name = &catalog.name;
-        // Dropped by this process before its end: this pull takes its place.
-        let own = self.own_pulls(name, inputs);
         // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
-        self.known(name, |known| known.own_pull = Some(inputs.clone()));
+        let own = self.known(name, |known| known.own_pull.replace(inputs.clone()));
         let mut allowed = Ok(());
         let now = (self.settings.env.clock)();
         let written = update_status(&*self.store, name, |before| {
             // Read anew: two processes that start together must not count as one.
-            let deaths = before.map_or(0, |before| before.begun(inputs)).saturating_sub(own);
-            allowed = if is_forced {
-                Ok(())
-            } else {
-                refuse_killer(inputs, deaths)
+            allowed = match before {
+                Some(before) if !is_forced => refuse_killer(inputs, self.deaths(before, inputs)),
+                _ => Ok(()),
             };
-            allowed.is_ok().then(|| Status {
+            allowed.as_ref().ok()?;
+            let pulling = before.into_iter().flat_map(|before| before.pulling(inputs));
+            let mut processes: BTreeSet<String> = pulling.cloned().collect();
+            while processes.len() >= PROCESSES_MAX {
+                processes.pop_first();
+            }
+            processes.insert(self.process.clone());
+            Some(Status {
                 open_pulls: Some(OpenPulls {
                     inputs: inputs.clone(),
-                    begun: deaths + 1,
+                    processes,
                 }),
                 ..before.cloned().unwrap_or_else(|| Status {
                     error: Some("the first poll has not ended: it is running, or its process died".to_owned()),
@@ -154,14 +156,14 @@ impl Mirror {
         if let Err(error) = written.await {
             tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
         }
-        if allowed.is_err() && own == 0 {
-            self.known(name, |known| known.own_pull = None);
+        if allowed.is_err() {
+            self.known(name, |known| known.own_pull = own);
         }
         allowed
     }
 }
 
-fn refuse_killer(inputs: &PullInputs, deaths: u64) -> Result<(), PollError> {
+fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
     if deaths < DEATHS_MAX {
         return Ok(());
     }
