@@ -189,7 +189,7 @@ contents() {
   repository lfs
   printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 12345\n' 0 >"$WORK/lfs/configs/large.json"
   publish_repository lfs
-  refused "a file in Git LFS" 'configs/large.json with Git LFS' "lfs.git#main:configs"
+  refused "a file in Git LFS" ':configs: stores large.json with Git LFS' "lfs.git#main:configs"
   repository links
   link=$(cd "$WORK/links/configs" && find . -mindepth 2 -type f -name 'catalog.*' | sort | head -1)
   mkdir "$WORK/links/configs/linked"
