@@ -10,7 +10,8 @@ use crate::{
     world::{World, cached},
 };
 
-/// One request. `TAG` stands for the entity tag of the representation, `CODED` for that of the same lines in another coding.
+/// One request. `TAG` stands for the entity tag of the representation, `UNQUOTED` for it without quotes, `CODED` for that of the
+/// same lines in another coding.
 struct Row {
     fields: &'static [(&'static str, &'static str)],
     get: Expected,
@@ -37,6 +38,9 @@ const DATE: &str = "Mon, 21 Sep 2026 14:13:20 GMT";
 const EARLIER: &str = "Mon, 21 Sep 2026 14:13:19 GMT";
 const LATER: &str = "Monday, 21-Sep-26 14:13:21 GMT";
 
+/// Longer than any tag of this server.
+const LONG_TAG: &str = "\"0123456789012345678901234567890123456789012345678901234567890123456789\"";
+
 const fn both(fields: &'static [(&'static str, &'static str)], expected: Expected) -> Row {
     Row {
         fields,
@@ -59,6 +63,7 @@ const ROWS: &[Row] = &[
     // Section 13.1.1.
     both(&[("if-match", "TAG")], Whole),
     both(&[("if-match", "\"other\", TAG")], Whole),
+    both(&[("if-match", "\"a\", \"b,c\""), ("if-match", "TAG")], Whole),
     both(&[("if-match", "*")], Whole),
     both(&[("if-match", "W/TAG")], PreconditionFailed),
     both(&[("if-match", "CODED")], PreconditionFailed),
@@ -68,7 +73,12 @@ const ROWS: &[Row] = &[
     both(&[("if-none-match", "W/TAG")], NotModified),
     both(&[("if-none-match", "\"other\", W/TAG")], NotModified),
     both(&[("if-none-match", "\"other\""), ("if-none-match", "TAG")], NotModified),
+    both(&[("if-none-match", "W/\"x,\", , TAG")], NotModified),
     both(&[("if-none-match", "*")], NotModified),
+    both(&[("if-none-match", " * ")], NotModified),
+    both(&[("if-none-match", "\"*\"")], Whole),
+    both(&[("if-none-match", LONG_TAG)], Whole),
+    both(&[("if-none-match", "UNQUOTED")], Whole),
     both(&[("if-none-match", "CODED")], Whole),
     both(&[("if-none-match", "\"other\"")], Whole),
     // Section 13.1.3: without If-None-Match only, and never with a date that cannot be read.
@@ -76,6 +86,8 @@ const ROWS: &[Row] = &[
     both(&[("if-modified-since", LATER)], NotModified),
     both(&[("if-modified-since", EARLIER)], Whole),
     both(&[("if-modified-since", "yesterday")], Whole),
+    both(&[("if-modified-since", "1789999999")], Whole),
+    both(&[("if-modified-since", LATER), ("if-modified-since", LATER)], Whole),
     both(&[("if-none-match", "\"other\""), ("if-modified-since", LATER)], Whole),
     both(&[("if-none-match", "TAG"), ("if-modified-since", EARLIER)], NotModified),
     // Section 13.1.4: without If-Match only.
@@ -116,6 +128,7 @@ const ROWS: &[Row] = &[
     ranged(&[("range", "bytes=0-0"), ("if-range", DATE)], Whole),
     ranged(&[("range", "bytes=0-0"), ("if-range", EARLIER)], Whole),
     ranged(&[("range", "bytes=0-0"), ("if-range", LATER)], Whole),
+    ranged(&[("range", "bytes=0-0"), ("if-range", "*")], Whole),
     ranged(&[("range", "bytes=99999-"), ("if-range", "\"other\"")], Whole),
     both(&[("if-range", "\"other\"")], Whole),
     // Preconditions come before the range.
@@ -138,11 +151,10 @@ struct Plain<'a> {
 impl Plain<'_> {
     async fn check(&self, row: &Row) {
         for (method, expected) in [(Method::GET, row.get), (Method::HEAD, row.head)] {
-            let tag = self.answer.header("etag");
             let mut fields: Vec<_> = row
                 .fields
                 .iter()
-                .map(|(name, value)| (*name, value.replace("TAG", tag).replace("CODED", &self.coded)))
+                .map(|(name, value)| (*name, self.filled(value)))
                 .collect();
             fields.push(("accept-encoding", self.accept.clone()));
             let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -159,6 +171,12 @@ impl Plain<'_> {
                 assert_eq!(answer.bytes(), b"", "{place}");
             }
         }
+    }
+
+    fn filled(&self, value: &str) -> String {
+        let tag = self.answer.header("etag");
+        let value = value.replace("UNQUOTED", tag.trim_matches('"')).replace("TAG", tag);
+        value.replace("CODED", &self.coded)
     }
 
     fn compare(&self, answer: &Answer, expected: Expected, place: &str) {

@@ -40,6 +40,22 @@ impl Default for Publication<'_> {
     }
 }
 
+impl<'a> Publication<'a> {
+    pub(crate) fn of(name: &'a str) -> Self {
+        Self {
+            name,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn unavailable() -> Self {
+        Self {
+            availability: Availability::Unavailable,
+            ..Self::default()
+        }
+    }
+}
+
 #[derive(serde::Deserialize)]
 struct Fields {
     #[serde(default)]

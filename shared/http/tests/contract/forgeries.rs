@@ -5,20 +5,9 @@ use http::StatusCode;
 use model::{Encoding, Key, Kind};
 
 use crate::{
-    fixture::{LINES, Publication, gzip, put, zstd},
-    world::{World, cached, router},
+    fixture::{gzip, put, zstd},
+    world::{SITUATIONS, World, cached, router},
 };
-
-/// From memory, and streamed; with the plain `all.json` and without.
-const WORLDS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
-
-async fn world((cache_bytes, identity): (u64, bool)) -> World {
-    let publication = Publication {
-        identity,
-        ..Publication::default()
-    };
-    World::with(cached(cache_bytes), publication, LINES).await
-}
 
 /// Returns the world with empty caches.
 fn restarted(world: World, cache_bytes: u64) -> World {
@@ -36,17 +25,13 @@ fn paths(world: &World) -> Vec<String> {
     ]
     .map(|path| format!("/catalogs/demo/{path}"))
     .into();
-    for key in world.store.objects().into_keys().filter(is_forged) {
+    for key in world.store.objects().into_keys().filter(Key::is_immutable) {
         paths.push(match key {
             Key::Object(Kind::Blob, hash) => format!("/v2/demo/blobs/sha256:{hash}"),
             key => format!("/{key}"),
         });
     }
     paths
-}
-
-fn is_forged(key: &Key) -> bool {
-    key.is_immutable()
 }
 
 /// Returns the answers to every path in every coding, whole and in parts; `None` for refused or cut-off ones.
@@ -106,15 +91,15 @@ fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
 #[tokio::test]
 async fn forged_object_of_the_right_size_is_never_a_complete_answer() {
     let mut refused = 0;
-    for settings in WORLDS {
-        let honest = world(settings).await;
+    for settings in SITUATIONS {
+        let honest = World::situated(settings).await;
         let expected = answers(&honest).await;
         assert!(expected.iter().all(|(_, body)| body.is_some()));
         for (key, bytes) in honest.store.objects() {
             let Some(forged) = forge(&key, &bytes) else {
                 continue;
             };
-            let world = restarted(world(settings).await, settings.0);
+            let world = restarted(World::situated(settings).await, settings.0);
             world.store.corrupt(&key, forged);
             for ((asked, body), (_, right)) in answers(&world).await.into_iter().zip(&expected) {
                 match body {
@@ -130,7 +115,7 @@ async fn forged_object_of_the_right_size_is_never_a_complete_answer() {
 /// A verified object is hashed again when its stored version has changed.
 #[tokio::test]
 async fn part_of_a_replaced_object_is_refused() {
-    let world = world((0, true)).await;
+    let world = World::situated((0, true)).await;
     let part = [("range", "bytes=0-9")];
     let path = format!("/{}", world.demo.current.all.identity.unwrap().key());
     assert_eq!(world.get(&path, &part).await.status, StatusCode::PARTIAL_CONTENT);

@@ -150,10 +150,7 @@ async fn status_fits_its_description() {
     });
     let status = Status::from_bytes(status.to_string().as_bytes()).unwrap();
     put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
-    assert_eq!(
-        world.get("/catalogs/demo/status.json", &[]).await.status,
-        StatusCode::OK
-    );
+    assert_eq!(world.status("/catalogs/demo/status.json").await, StatusCode::OK);
 }
 
 /// A mirror wants credentials for all routes or for none, but never for probes.

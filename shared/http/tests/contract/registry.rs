@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
 use http::{Method, StatusCode};
-use model::{Availability, CatalogImage, Catalogs, Document, Key, Kind, Sha256};
+use model::{CatalogImage, Catalogs, Document, Key, Kind, Sha256};
 use store::Store;
 use testkit::Answer;
 
@@ -32,10 +32,7 @@ impl Site {
         let older = publish(&world.store, Publication::default(), OLDER).await;
         let expired = publish(&world.store, Publication::default(), "{\"schema\":\"olm.expired\"}\n").await;
         world.store.delete(&expired.current.snapshot.key()).await.unwrap();
-        let other = Publication {
-            name: "other",
-            ..Publication::default()
-        };
+        let other = Publication::of("other");
         let foreign = publish(&world.store, other, "{\"schema\":\"olm.note\"}\n").await;
         world.demo = publish(&world.store, Publication::default(), LINES).await;
         let names = Catalogs::from_iter(["demo", "other"].map(|name| name.parse().unwrap()));
@@ -241,10 +238,7 @@ async fn pushes_and_deletes_are_refused() {
 
 #[tokio::test]
 async fn unavailable_catalog_is_unknown_to_registry_clients() {
-    let hidden = Publication {
-        availability: Availability::Unavailable,
-        ..Publication::default()
-    };
+    let hidden = Publication::unavailable();
     let world = World::with(HttpSettings::default(), hidden, LINES).await;
     assert_eq!(world.get("/v2/_catalog", &[]).await.text(), r#"{"repositories":[]}"#);
     for path in ["tags/list", "manifests/latest", "blobs/uploads/"] {

@@ -25,7 +25,7 @@ async fn new_state_is_served_at_once() {
         .get("/catalogs/demo/all.json", &[("if-none-match", before.header("etag"))])
         .await;
     assert_eq!(after.text(), CHANGED);
-    assert_eq!(world.get("/catalogs/demo/packages/beta", &[]).await.status, 404);
+    assert_eq!(world.status("/catalogs/demo/packages/beta").await, 404);
     assert_eq!(
         world.get("/catalogs/demo/api/v1/metas?name=alpha", &[]).await.text(),
         CHANGED
@@ -54,7 +54,7 @@ async fn listings_read_no_snapshot() {
     let world = World::new().await;
     world.store.take_log();
     for path in ["/catalogs", "/v2/_catalog"] {
-        assert_eq!(world.get(path, &[]).await.status, 200, "{path}");
+        assert_eq!(world.status(path).await, 200, "{path}");
     }
     let keys = world.store.take_log().into_iter().filter_map(|call| call.key);
     let snapshots: Vec<String> = keys

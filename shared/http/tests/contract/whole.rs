@@ -3,31 +3,12 @@
 use http::StatusCode;
 use model::Sha256;
 
-use crate::{
-    fixture::{LINES, Publication},
-    world::{World, cached},
-};
-use reader::ReaderSettings;
-
-/// Small caches make every body a stream.
-fn worlds() -> [(ReaderSettings, bool); 4] {
-    let streaming = || cached(0);
-    [
-        (ReaderSettings::default(), false),
-        (ReaderSettings::default(), true),
-        (streaming(), false),
-        (streaming(), true),
-    ]
-}
+use crate::world::{SITUATIONS, World};
 
 #[tokio::test]
 async fn each_coding_of_all_decodes_to_the_content_hash() {
-    for (settings, identity) in worlds() {
-        let publication = Publication {
-            identity,
-            ..Publication::default()
-        };
-        let world = World::with(settings, publication, LINES).await;
+    for situation in SITUATIONS {
+        let world = World::situated(situation).await;
         for path in [
             "/catalogs/demo/all.json",
             "/catalogs/demo/api/v1/all",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{Router, body::Body};
 use catalog_mirror_http::{HttpMetrics, HttpSettings, offload};
-use http::{Method, Request};
+use http::{Method, Request, StatusCode};
 use reader::{PublishedCatalogs, ReaderSettings};
 use store::Store;
 use storekit::MemoryStore;
@@ -54,6 +54,9 @@ pub(crate) fn cached(cache_bytes: u64) -> ReaderSettings {
     }
 }
 
+/// Memory for caches, so that answers come from memory or are streamed, and true if the plain `all.json` is stored too.
+pub(crate) const SITUATIONS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
+
 /// Returns a router over a store, with empty caches.
 pub(crate) fn router<S: Store + Clone>(store: &S, settings: impl Into<WorldSettings>) -> Router {
     let WorldSettings { reader, http } = settings.into();
@@ -73,6 +76,15 @@ impl World {
         Self { store, router, demo }
     }
 
+    /// Returns one of the [`SITUATIONS`].
+    pub(crate) async fn situated((cache_bytes, identity): (u64, bool)) -> Self {
+        let publication = Publication {
+            identity,
+            ..Publication::default()
+        };
+        Self::with(cached(cache_bytes), publication, LINES).await
+    }
+
     pub(crate) async fn ask(&self, method: Method, path: &str, fields: &[(&str, &str)]) -> Answer {
         let mut request = Request::builder().method(&method).uri(path);
         for (name, value) in fields {
@@ -87,8 +99,31 @@ impl World {
         self.ask(Method::GET, path, fields).await
     }
 
+    pub(crate) async fn status(&self, path: &str) -> StatusCode {
+        self.get(path, &[]).await.status
+    }
+
     /// Status, headers and the beginning of the body, as they are compared with what is promised.
     pub(crate) async fn show(&self, path: &str, fields: &[(&str, &str)]) -> String {
         self.get(path, fields).await.show()
     }
+}
+
+/// Returns how a problem is shown. `field` is the header field that not all problems have.
+pub(crate) fn problem(status: u16, kind: &str, detail: &str, field: &str) -> String {
+    let status = StatusCode::from_u16(status).unwrap();
+    let (code, title) = (status.as_u16(), status.canonical_reason().unwrap());
+    let kind = format!("urn:problem-type:catalog-mirror:{kind}");
+    let detail = serde_json::json!(detail);
+    let body = format!(r#"{{"type":"{kind}","title":"{title}","status":{code},"detail":{detail}}}"#);
+    let length = format!("content-length: {}", body.len() + 1);
+    let mut fields = vec![
+        "cache-control: no-store",
+        &length,
+        "content-type: application/problem+json",
+        field,
+    ];
+    fields.retain(|field| !field.is_empty());
+    fields.sort_unstable();
+    format!("{status}\n{}\n\n{body}", fields.join("\n"))
 }
