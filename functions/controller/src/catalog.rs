@@ -1,12 +1,11 @@
 //! `ClusterCatalog`, as its CustomResourceDefinition of olm.operatorframework.io/v1 declares it.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use k8s_openapi::{
-    ClusterResourceScope,
+    ClusterResourceScope, Metadata, Resource,
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time},
 };
-use kube::Resource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -77,30 +76,22 @@ pub(crate) struct CatalogUrls {
 }
 
 impl Resource for ClusterCatalog {
-    type DynamicType = ();
+    const API_VERSION: &'static str = "olm.operatorframework.io/v1";
+    const GROUP: &'static str = "olm.operatorframework.io";
+    const KIND: &'static str = "ClusterCatalog";
+    const VERSION: &'static str = "v1";
+    const URL_PATH_SEGMENT: &'static str = "clustercatalogs";
     type Scope = ClusterResourceScope;
+}
 
-    fn kind((): &()) -> Cow<'_, str> {
-        "ClusterCatalog".into()
-    }
+impl Metadata for ClusterCatalog {
+    type Ty = ObjectMeta;
 
-    fn group((): &()) -> Cow<'_, str> {
-        "olm.operatorframework.io".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "clustercatalogs".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
+    fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
 
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
     }
 }

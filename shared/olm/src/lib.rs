@@ -32,5 +32,6 @@ pub use search::{
 };
 pub use validate::{
     FINDINGS, FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator, ValidationSummary,
+    decode_base64,
 };
 pub use version::{VersionRange, VersionRangeError};

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use model::{CatalogName, Current, Previous, Snapshot};
+use model::{CatalogName, Current, Previous, ShardRef, Snapshot};
 use olm::{
     BundleSummary, Changes, ChannelSummary, DeprecationSummary, PackageChange, PackageSummary, TextChange,
     changed_shards,
@@ -91,44 +91,31 @@ async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> an
 
 /// Returns the publication that a text names, of those in the pointer.
 fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
-    let newest = Previous {
-        serial: current.serial,
-        content_hash: current.content_hash,
-        snapshot: current.snapshot,
-        published_at: current.published_at,
-        verified: None,
-    };
-    let mut states = current.previous.clone();
-    states.insert(0, newest.clone());
+    let newest = current.as_previous().into_iter().take(1);
+    let mut states: Vec<Previous> = newest.chain(current.previous.iter().cloned()).collect();
     match text {
-        "current" => Ok(newest),
-        "previous" => states.get(1).cloned().context("only one state has been published"),
-        _ if text.len() < HASH_DIGITS_MIN => by_serial(&states, text),
-        _ => by_hash(&states, text),
+        "current" => states.truncate(1),
+        "previous" => states = states.into_iter().skip(1).take(1).collect(),
+        _ if text.len() < HASH_DIGITS_MIN => {
+            let serial: u64 = text.parse().with_context(|| {
+                format!("{text:?} is neither `previous`, `current`, a serial, nor the start of a hash")
+            })?;
+            states.retain(|state| state.serial == serial);
+        }
+        _ => states.retain(|state| state.content_hash.to_string().starts_with(text)),
     }
-}
-
-fn by_serial(states: &[Previous], text: &str) -> anyhow::Result<Previous> {
-    let serial: u64 = text
-        .parse()
-        .with_context(|| format!("{text:?} is neither `previous`, `current`, a serial, nor the start of a hash"))?;
-    let state = states.iter().find(|state| state.serial == serial);
-    state
-        .cloned()
-        .with_context(|| format!("current.json names no publication with the serial {serial}"))
-}
-
-fn by_hash(states: &[Previous], text: &str) -> anyhow::Result<Previous> {
-    let mut found: Vec<Previous> = states.to_vec();
-    found.retain(|state| state.content_hash.to_string().starts_with(text));
     // The newest publication of each content: they are in this order.
-    found.sort_by_key(|state| state.content_hash);
-    found.dedup_by_key(|state| state.content_hash);
-    match found.as_slice() {
-        [state] => Ok(state.clone()),
-        [] => anyhow::bail!("current.json names no publication whose content hash starts with {text:?}"),
-        _ => anyhow::bail!("several publications have content hashes that start with {text:?}"),
-    }
+    states.sort_by_key(|state| state.content_hash);
+    states.dedup_by_key(|state| state.content_hash);
+    anyhow::ensure!(
+        states.len() < 2,
+        "several publications have content hashes that start with {text:?}"
+    );
+    states.pop().with_context(|| match text {
+        "previous" => "only one state has been published".to_owned(),
+        _ if text.len() < HASH_DIGITS_MIN => format!("current.json names no publication with the serial {text}"),
+        _ => format!("current.json names no publication whose content hash starts with {text:?}"),
+    })
 }
 
 /// Publishes both sources to a temporary store and compares them there.
@@ -160,16 +147,13 @@ fn catalog(name: &str, source: Source) -> anyhow::Result<Catalog> {
 }
 
 async fn compare(store: &dyn Store, old: &Snapshot, new: &Snapshot) -> anyhow::Result<Changes> {
+    let read = async |shard: Option<&ShardRef>| match shard {
+        Some(shard) => published::package(store, shard).await.map(Some),
+        None => Ok(None),
+    };
     let mut changes = Changes::new(old.content_hash, new.content_hash);
     for package in changed_shards(old, new) {
-        let older = match package.old {
-            Some(shard) => Some(published::package(store, shard).await?),
-            None => None,
-        };
-        let newer = match package.new {
-            Some(shard) => Some(published::package(store, shard).await?),
-            None => None,
-        };
+        let (older, newer) = (read(package.old).await?, read(package.new).await?);
         changes.add(package.name, older.as_ref(), newer.as_ref());
     }
     Ok(changes)

@@ -169,17 +169,18 @@ pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) ->
     hits.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
     hits.truncate(limit);
     let rows = hits.iter().map(|(catalog, hit)| {
-        let mut row = vec![catalog.to_string()];
-        let texts = [
-            &hit.package,
-            &hit.display_name,
-            &hit.version,
+        let summary = cut(&hit.summary);
+        let (package, name, version) = (&hit.package, &hit.display_name, &hit.version);
+        let cells = [
+            catalog.as_str(),
+            package,
+            name,
+            version,
             &hit.channel,
             &hit.provider,
+            &summary,
         ];
-        row.extend(texts.map(String::clone));
-        row.push(cut(&hit.summary));
-        row
+        cells.map(str::to_owned).to_vec()
     });
     let headers = [
         "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",

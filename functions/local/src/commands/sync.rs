@@ -158,9 +158,22 @@ async fn round(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Vec<SyncRepor
     }
 }
 
-/// Prints the reports of a sync or an import, and returns the exit code for them.
+/// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns the exit code for them.
 pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
-    print_copies(reports, args.json)?;
+    output::print(reports, args.json)?;
+    for report in reports.iter().filter(|_| !args.json) {
+        let name = &report.catalog;
+        for key in &report.not_rebuilt {
+            eprintln!("{name}: {key} was fetched: the compressor of this program produces other bytes");
+        }
+        for key in &report.repaired {
+            eprintln!("{name}: {key} was replaced");
+        }
+        if report.not_served {
+            eprintln!("{name}: the origin lists it and does not serve it");
+        }
+        print_error(name, report.error_text());
+    }
     let outcomes = reports.iter().map(|report| report.outcome);
     Ok(Exit::of(outcomes, args.detailed_exitcode))
 }
@@ -215,25 +228,6 @@ impl Table for SyncReport {
             millis(self.duration),
         ]
     }
-}
-
-/// Prints the reports of copies, then rebuilt and repaired objects and errors.
-fn print_copies(reports: &[SyncReport], json: bool) -> anyhow::Result<()> {
-    output::print(reports, json)?;
-    for report in reports.iter().filter(|_| !json) {
-        let name = &report.catalog;
-        for key in &report.not_rebuilt {
-            eprintln!("{name}: {key} was fetched: the compressor of this program produces other bytes");
-        }
-        for key in &report.repaired {
-            eprintln!("{name}: {key} was replaced");
-        }
-        if report.not_served {
-            eprintln!("{name}: the origin lists it and does not serve it");
-        }
-        print_error(name, report.error_text());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -29,26 +29,41 @@ use CsvType::{Bool, Int32, List, Raw, Struct, Text, TextMap};
 /// Field of a structure.
 struct CsvField {
     name: &'static str,
+    /// Name of the field that is read.
+    source: &'static str,
     kind: CsvType,
     /// True if the field is absent when it is empty, as `omitempty` says. A structure never is.
     omit_empty: bool,
 }
 
+impl CsvField {
+    /// Reads a field of another name.
+    const fn of(self, source: &'static str) -> Self {
+        Self { source, ..self }
+    }
+}
+
 const fn always(name: &'static str, kind: CsvType) -> CsvField {
-    let omit_empty = false;
-    CsvField { name, kind, omit_empty }
+    CsvField {
+        name,
+        source: name,
+        kind,
+        omit_empty: false,
+    }
 }
 
 const fn optional(name: &'static str, kind: CsvType) -> CsvField {
-    let omit_empty = true;
-    CsvField { name, kind, omit_empty }
+    CsvField {
+        omit_empty: true,
+        ..always(name, kind)
+    }
 }
 
 const TEXTS: CsvType = List(&Text);
 const LINK: CsvType = Struct(&[optional("name", Text), optional("url", Text)]);
 const LINKS: CsvType = List(&LINK);
 const MAINTAINERS: CsvType = List(&Struct(&[optional("name", Text), optional("email", Text)]));
-const INSTALL_MODES: CsvType = List(&Struct(&[always("type", Text), always("supported", Bool)]));
+const INSTALL_MODE_LIST: CsvType = List(&Struct(&[always("type", Text), always("supported", Bool)]));
 const NATIVE_APIS: CsvType = List(&Struct(&[
     always("group", Text),
     always("version", Text),
@@ -96,6 +111,26 @@ const API_SERVICES: CsvType = List(&Struct(&[
 const OWNED_CRDS: CsvType = Struct(&[optional("owned", CRDS), optional("required", CRDS)]);
 const OWNED_API_SERVICES: CsvType = Struct(&[optional("owned", API_SERVICES), optional("required", API_SERVICES)]);
 
+/// Fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion.
+const METADATA: &[CsvField] = &[optional("labels", TextMap), optional("annotations", TextMap)];
+/// Fields of `olm.csv.metadata` in its spec.
+const SPEC: &[CsvField] = &[
+    optional("maturity", Text),
+    always("customresourcedefinitions", OWNED_CRDS).of("crdDescriptions"),
+    always("apiservicedefinitions", OWNED_API_SERVICES).of("apiServiceDefinitions"),
+    optional("nativeAPIs", NATIVE_APIS),
+    optional("minKubeVersion", Text),
+    always("displayName", Text),
+    optional(DESCRIPTION, Text),
+    optional("keywords", TEXTS),
+    optional("maintainers", MAINTAINERS),
+    always("provider", LINK),
+    optional("links", LINKS),
+    optional(INSTALL_MODES, INSTALL_MODE_LIST),
+];
+const DESCRIPTION: &str = "description";
+const INSTALL_MODES: &str = "installModes";
+
 /// Values of a bundle and its package that are part of its ClusterServiceVersion.
 #[derive(Clone, Copy)]
 pub(crate) struct CsvSource<'a> {
@@ -137,26 +172,10 @@ impl CsvPackage {
 impl CsvSource<'_> {
     /// Makes the ClusterServiceVersion.
     pub(crate) fn csv(&self) -> Result<MadeCsv, Wrong> {
-        let names = [
-            "labels",
-            "annotations",
-            "maturity",
-            "crdDescriptions",
-            "apiServiceDefinitions",
-            "nativeAPIs",
-            "minKubeVersion",
-            "displayName",
-            "description",
-            "keywords",
-            "maintainers",
-            "provider",
-            "links",
-            "installModes",
-        ];
-        let read = go::fields(self.metadata, &names)?;
-        let field = |name| read[names.iter().position(|known| *known == name)?];
-        let own = field("description").filter(|own| !is_empty(Text, Some(own)));
-        let description = own.or(self.package.description.as_deref());
+        let names: Vec<&str> = METADATA.iter().chain(SPEC).map(|field| field.source).collect();
+        let mut values = vec![None; names.len()];
+        go::find_fields(self.metadata, &names, &mut values)?;
+        let (of_metadata, of_spec) = values.split_at(METADATA.len());
 
         let mut out = String::with_capacity(self.metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
@@ -164,8 +183,9 @@ impl CsvSource<'_> {
         if !self.name.is_empty() {
             json::string(self.name, metadata.field("name"));
         }
-        metadata.optional("labels", TextMap, field("labels"))?;
-        metadata.optional("annotations", TextMap, field("annotations"))?;
+        for (field, value) in METADATA.iter().zip(of_metadata) {
+            metadata.write(field, *value)?;
+        }
         metadata.end();
         out.push_str(r#","spec":"#);
         let mut spec = StructWriter::new(&mut out);
@@ -173,26 +193,19 @@ impl CsvSource<'_> {
         let install = r#"{"strategy":"deployment","spec":{"deployments":null}}"#;
         spec.field("install").push_str(install);
         json::string(self.version, spec.field("version"));
-        spec.optional("maturity", Text, field("maturity"))?;
-        write(
-            OWNED_CRDS,
-            field("crdDescriptions"),
-            spec.field("customresourcedefinitions"),
-        )?;
-        let services = field("apiServiceDefinitions");
-        write(OWNED_API_SERVICES, services, spec.field("apiservicedefinitions"))?;
-        spec.optional("nativeAPIs", NATIVE_APIS, field("nativeAPIs"))?;
-        spec.optional("minKubeVersion", Text, field("minKubeVersion"))?;
-        write(Text, field("displayName"), spec.field("displayName"))?;
-        spec.optional("description", Text, description)?;
-        spec.optional("keywords", TEXTS, field("keywords"))?;
-        spec.optional("maintainers", MAINTAINERS, field("maintainers"))?;
-        write(LINK, field("provider"), spec.field("provider"))?;
-        spec.optional("links", LINKS, field("links"))?;
-        let icon_at = self.package.icon.as_ref().map(|_| spec.field("icon").len());
-        spec.optional("installModes", INSTALL_MODES, field("installModes"))?;
+        let mut icon_at = None;
+        for (field, value) in SPEC.iter().zip(of_spec) {
+            let value = match field.name {
+                DESCRIPTION if is_empty(Text, *value) => self.package.description.as_deref(),
+                _ => *value,
+            };
+            if field.name == INSTALL_MODES && self.package.icon.is_some() {
+                icon_at = Some(spec.field("icon").len());
+            }
+            spec.write(field, value)?;
+        }
         spec.field("cleanup").push_str(r#"{"enabled":false}"#);
-        spec.optional("relatedImages", RELATED_IMAGES, self.related_images)?;
+        spec.write(&optional("relatedImages", RELATED_IMAGES), self.related_images)?;
         spec.end();
         out.push_str(r#","status":{"cleanup":{}}}"#);
         Ok(MadeCsv { json: out, icon_at })
@@ -232,11 +245,11 @@ impl<'o> StructWriter<'o> {
         self.out
     }
 
-    fn optional(&mut self, name: &str, kind: CsvType, value: Option<&RawValue>) -> Result<(), Wrong> {
-        if is_empty(kind, value) {
+    fn write(&mut self, field: &CsvField, value: Option<&RawValue>) -> Result<(), Wrong> {
+        if field.omit_empty && is_empty(field.kind, value) {
             return Ok(());
         }
-        write(kind, value, self.field(name))
+        write(field.kind, value, self.field(field.name))
     }
 
     fn end(self) {
@@ -295,16 +308,12 @@ fn write(kind: CsvType, value: Option<&RawValue>, out: &mut String) -> Result<()
             out.push(']');
         }
         Struct(fields) => {
-            let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            let names: Vec<&str> = fields.iter().map(|field| field.source).collect();
             let mut values = vec![None; names.len()];
             go::find_fields(raw, &names, &mut values)?;
             let mut writer = StructWriter::new(out);
             for (field, value) in fields.iter().zip(values) {
-                if field.omit_empty {
-                    writer.optional(field.name, field.kind, value)?;
-                } else {
-                    write(field.kind, value, writer.field(field.name))?;
-                }
+                writer.write(field, value)?;
             }
             writer.end();
         }

@@ -4,11 +4,6 @@
 
 use std::{borrow::Cow, fmt};
 
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{GeneralPurpose, GeneralPurposeConfig},
-};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -110,25 +105,14 @@ pub(crate) fn text<'a>(raw: Option<&'a RawValue>) -> Result<Cow<'a, str>, Wrong>
     Ok(text)
 }
 
-/// Returns bytes, which are base64 or a list of numbers; none for null. As Go does, base64 may have line ends, and the unused
-/// bits of its last character do not matter.
+/// Returns bytes, which are base64 or a list of numbers; none for null.
 pub(crate) fn bytes(raw: &RawValue) -> Result<Vec<u8>, Wrong> {
-    const ENGINE: GeneralPurpose = GeneralPurpose::new(
-        &STANDARD,
-        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-    );
     if raw.get().starts_with('[') {
         let numbers: Result<Vec<Option<u8>>, _> = serde_json::from_str(raw.get());
         let numbers = numbers.map_err(|error| error.to_string())?;
         return Ok(numbers.into_iter().map(Option::unwrap_or_default).collect());
     }
-    let text = text(Some(raw))?;
-    let decoded = if text.contains(['\r', '\n']) {
-        ENGINE.decode(text.replace(['\r', '\n'], ""))
-    } else {
-        ENGINE.decode(&*text)
-    };
-    decoded.map_err(|error| error.to_string())
+    olm::decode_base64(&text(Some(raw))?).map_err(|error| error.to_string())
 }
 
 /// Returns the value if it is not null.

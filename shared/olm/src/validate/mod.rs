@@ -19,6 +19,7 @@ use serde::Serialize;
 
 pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
 pub use rule::{Rule, Severity};
+pub use shape::decode_base64;
 
 use self::{
     package::PackageFacts,

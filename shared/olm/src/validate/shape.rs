@@ -227,18 +227,9 @@ impl Decode<'_, '_> {
         Ok(Value::Object(PROPERTY, vec![kind, value]))
     }
 
-    /// Decodes base64 as Go does: without line ends, and whatever the unused bits of the last character are.
     fn bytes<'a>(self, text: &str) -> Value<'a> {
-        const ENGINE: GeneralPurpose = GeneralPurpose::new(
-            &STANDARD,
-            GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-        );
-        let decoded = match self.shape {
-            Shape::Bytes if text.contains(['\r', '\n']) => ENGINE.decode(text.replace(['\r', '\n'], "")).ok(),
-            Shape::Bytes => ENGINE.decode(text).ok(),
-            _ => None,
-        };
-        decoded.map_or_else(|| self.wrong(), Value::Bytes)
+        let decoded = matches!(self.shape, Shape::Bytes).then(|| decode_base64(text).ok());
+        decoded.flatten().map_or_else(|| self.wrong(), Value::Bytes)
     }
 
     fn integer<'a>(self, value: Option<i64>) -> Value<'a> {
@@ -249,6 +240,21 @@ impl Decode<'_, '_> {
             value.is_some_and(|value| bits >= 64 || value.unsigned_abs() <= (1 << (bits - 1)) - u64::from(value >= 0));
         if fits { Value::Present } else { self.wrong() }
     }
+}
+
+/// Decodes base64 as Go does: without line ends, and whatever the unused bits of the last character are.
+///
+/// # Errors
+/// Fails for any other character, and for a wrong length.
+pub fn decode_base64(text: &str) -> Result<Vec<u8>, base64::DecodeError> {
+    const ENGINE: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+    );
+    if text.contains(['\r', '\n']) {
+        return ENGINE.decode(text.replace(['\r', '\n'], ""));
+    }
+    ENGINE.decode(text)
 }
 
 impl<'de> Visitor<'de> for Decode<'_, '_> {
