@@ -53,7 +53,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let importer = Importer::new(archive, store.clone(), options);
     let progress = progress::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
-    progress.finish();
+    progress.finish_and_clear();
     let exit = print(&reports?, args.report)?;
     if let Some(path) = &args.receipt {
         let bytes = receipt(&*store, &[]).await?;

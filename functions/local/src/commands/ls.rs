@@ -57,7 +57,13 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
             status: status.map(|(status, _)| status),
         });
     }
-    print_catalogs(&rows, json)
+    print(&rows, json)?;
+    for row in rows.iter().filter(|_| !json) {
+        if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
+            println!("{}: {}", row.name, printable(error));
+        }
+    }
+    Ok(())
 }
 
 async fn packages(store: &dyn Store, name: &CatalogName, json: bool) -> anyhow::Result<()> {
@@ -110,17 +116,6 @@ impl Table for ListedCatalog {
             cell(current.and_then(Current::verified).map(signers)),
         ]
     }
-}
-
-/// Prints the catalogs of a store, then the errors of the last polls.
-pub(crate) fn print_catalogs(catalogs: &[ListedCatalog], json: bool) -> anyhow::Result<()> {
-    print(catalogs, json)?;
-    for catalog in catalogs.iter().filter(|_| !json) {
-        if let Some(error) = catalog.status.as_ref().and_then(|status| status.error.as_ref()) {
-            println!("{}: {}", catalog.name, printable(error));
-        }
-    }
-    Ok(())
 }
 
 /// Returns the method of each signature and the first 12 characters of its key.

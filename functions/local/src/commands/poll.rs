@@ -49,7 +49,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let stop = server::stop_on_signals()?;
     let polling = mirror.poll_all(&catalogs, args.force);
     let reports = stop.run_until_cancelled(polling).await;
-    progress.finish();
+    progress.finish_and_clear();
     let Some(reports) = reports else {
         // Ctrl-C is no death of the process.
         mirror.withdraw_pulls().await;

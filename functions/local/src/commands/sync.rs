@@ -143,7 +143,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
 async fn once(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Exit> {
     let progress = progress::show_copy(copier.progress(), args.report.json);
     let reports = round(args, copier).await;
-    progress.finish();
+    progress.finish_and_clear();
     print(&reports?, args.report)
 }
 

@@ -42,9 +42,17 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         Some(from) => repair(&args, from).await?,
         None => verify(&args).await?,
     };
-    print_verified(&results, args.json)?;
-    let sound = results.iter().all(|catalog| catalog.found.findings.is_empty());
-    Ok(if sound { Exit::Success } else { Exit::Failed })
+    print(&results, args.json)?;
+    let mut findings = results.iter().flat_map(|catalog| &catalog.found.findings).peekable();
+    let exit = if findings.peek().is_none() {
+        Exit::Success
+    } else {
+        Exit::Failed
+    };
+    for finding in findings.filter(|_| !args.json) {
+        println!("{} {}", finding.key, finding.problem);
+    }
+    Ok(exit)
 }
 
 async fn verify(args: &VerifyArgs) -> anyhow::Result<Vec<VerifiedCatalog>> {
@@ -102,17 +110,4 @@ impl Table for VerifiedCatalog {
             self.found.findings.len().to_string(),
         ]
     }
-}
-
-/// Prints the catalogs that were verified, then every finding.
-pub(crate) fn print_verified(catalogs: &[VerifiedCatalog], json: bool) -> anyhow::Result<()> {
-    print(catalogs, json)?;
-    for finding in catalogs
-        .iter()
-        .filter(|_| !json)
-        .flat_map(|catalog| &catalog.found.findings)
-    {
-        println!("{} {}", finding.key, finding.problem);
-    }
-    Ok(())
 }
