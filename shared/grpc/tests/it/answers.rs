@@ -8,7 +8,7 @@ use catalog_mirror_grpc::{
     olm_v0::api::{ApiBundle, GetReplacementRequest},
 };
 use fbc::{Chunks, FbcLimits};
-use prometheus_client::{encoding::text, registry::Registry};
+use prometheus_client::registry::Registry;
 use prost::Message;
 use rstest::rstest;
 use server::{Server, ServerLimits, ServerMetrics};
@@ -16,7 +16,7 @@ use tonic::Code;
 
 use crate::{
     client::Client,
-    fixture::{CRAFTED, MemoryCatalogs, TestServer},
+    fixture::{CRAFTED, MemoryCatalogs, TestServer, shown},
 };
 
 /// Returns the canonical lines of a catalog of the workspace.
@@ -48,8 +48,7 @@ fn lines_of(name: &str) -> Vec<u8> {
 #[tokio::test]
 async fn answers_are_those_of_opm(#[case] lines: Vec<u8>, #[case] recorded: &str) {
     let catalogs = MemoryCatalogs::new().with("crafted", lines).await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "localhost").await;
+    let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
     for line in recorded.lines() {
         let expected: serde_json::Value = serde_json::from_str(line).unwrap();
         let method = expected["method"].as_str().unwrap();
@@ -94,8 +93,7 @@ async fn replacement_is_the_highest_version(
     #[case] expected: &str,
 ) {
     let catalogs = MemoryCatalogs::new().with("crafted", CRAFTED).await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "localhost").await;
+    let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
     let request = GetReplacementRequest {
         csv_name: replaced.to_owned(),
         pkg_name: package.to_owned(),
@@ -109,8 +107,7 @@ async fn replacement_is_the_highest_version(
 #[tokio::test]
 async fn unknown_method_and_service_are_unimplemented() {
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "localhost").await;
+    let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
     for path in ["/api.Registry/Absent", "/api.Absent/GetPackage", "/x"] {
         assert_eq!(client.code(path, b"").await, Code::Unimplemented, "{path}");
     }
@@ -119,8 +116,7 @@ async fn unknown_method_and_service_are_unimplemented() {
 #[tokio::test]
 async fn request_that_is_no_message_or_too_large_is_refused() {
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "localhost").await;
+    let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
     assert_eq!(
         client.code("/api.Registry/GetPackage", b"\x0a\xff").await,
         Code::Internal
@@ -150,8 +146,7 @@ async fn calls_are_counted_by_method_catalog_and_code() {
     // Names of catalogs are known for a second.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::NotFound);
-    let mut found = String::new();
-    text::encode(&mut found, &registry).unwrap();
+    let found = shown(&registry);
     for line in [
         r#"calls_total{method="ListBundles",catalog="a",code="OK"} 1"#,
         r#"calls_total{method="GetPackage",catalog="a",code="UNKNOWN"} 1"#,

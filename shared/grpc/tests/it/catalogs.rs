@@ -87,8 +87,7 @@ async fn damaged_catalog_is_unavailable_until_it_is_repaired() {
     let is_shard = |key: &&Key| matches!(key, Key::Object(Kind::Package, _));
     let shard = keys.iter().find(is_shard).unwrap();
     catalogs.put(shard, b"damaged".to_vec()).await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "a.lab").await;
+    let (_server, client) = TestServer::connected(&catalogs, "a.lab").await;
     let method = "/api.Registry/ListPackages";
     let status = client.call(method, b"").await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use catalog_mirror_grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
 use model::{CatalogName, Catalogs, Current, Document, Facts, Key};
 use olm::FINDINGS;
+use prometheus_client::{encoding::text, registry::Registry};
 use reader::{PublishedCatalogs, ReaderSettings};
 use server::{Server, ServerLimits, ServerMetrics};
 use store::{Condition, Store, StoreExt};
@@ -12,6 +13,8 @@ use storekit::MemoryStore;
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::client::Client;
 
 /// Packages with every kind of bundle, for which the answers of opm are recorded.
 pub(crate) const CRAFTED: &[u8] = include_bytes!("../recorded/crafted.jsonl");
@@ -45,6 +48,13 @@ pub(crate) fn shards(lines: &[u8]) -> BTreeMap<String, Vec<u8>> {
         shard.or_default().extend_from_slice(line);
     }
     shards
+}
+
+/// Returns the page of the metrics.
+pub(crate) fn shown(registry: &Registry) -> String {
+    let mut page = String::new();
+    text::encode(&mut page, registry).unwrap();
+    page
 }
 
 /// Catalogs in memory, which tests change.
@@ -119,6 +129,13 @@ impl TestServer {
     pub(crate) async fn start(catalogs: &MemoryCatalogs, default: Option<&str>) -> Self {
         let metrics = (GrpcMetrics::default(), ServerMetrics::default());
         Self::start_with(catalogs, default, ServerLimits::grpc(), metrics).await
+    }
+
+    /// Starts a server, and connects a client that asks this host.
+    pub(crate) async fn connected(catalogs: &MemoryCatalogs, host: &str) -> (Self, Client) {
+        let server = Self::start(catalogs, None).await;
+        let client = Client::connect(server.port, host).await;
+        (server, client)
     }
 
     pub(crate) async fn start_with(

@@ -42,8 +42,7 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
     let catalogs = catalogs
         .with("b", "{\"schema\":\"olm.channel\",\"name\":\"c\"}\n")
         .await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "a.lab").await;
+    let (server, client) = TestServer::connected(&catalogs, "a.lab").await;
     for (service, expected) in [
         ("", Ok(ServingStatus::Serving)),
         ("api.Registry", Ok(ServingStatus::Serving)),
@@ -61,16 +60,14 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
     let client = Client::connect(server.port, "mirror.lab").await;
     assert_eq!(check(&client, "").await, Ok(ServingStatus::Serving));
     // Without any catalog there is nothing to serve.
-    let server = TestServer::start(&MemoryCatalogs::new(), None).await;
-    let client = Client::connect(server.port, "mirror.lab").await;
+    let (_server, client) = TestServer::connected(&MemoryCatalogs::new(), "mirror.lab").await;
     assert_eq!(check(&client, "").await, Ok(ServingStatus::NotServing));
 }
 
 #[tokio::test]
 async fn watch_reports_the_status_and_each_change() {
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "lab").await;
+    let (_server, client) = TestServer::connected(&catalogs, "lab").await;
     let mut stream = watch(&client, "a").await;
     assert_eq!(next(&mut stream).await, ServingStatus::Serving);
     // Nothing comes while nothing changes.
@@ -87,8 +84,7 @@ async fn watch_reports_the_status_and_each_change() {
 #[tokio::test]
 async fn watch_ends_when_the_server_stops() {
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = TestServer::start(&catalogs, None).await;
-    let client = Client::connect(server.port, "lab").await;
+    let (server, client) = TestServer::connected(&catalogs, "lab").await;
     let mut stream = watch(&client, "a").await;
     assert_eq!(next(&mut stream).await, ServingStatus::Serving);
     drop(server.stop);

@@ -6,10 +6,7 @@ use tonic_reflection::pb::v1::{
     server_reflection_response::MessageResponse,
 };
 
-use crate::{
-    client::Client,
-    fixture::{MemoryCatalogs, TestServer},
-};
+use crate::fixture::{MemoryCatalogs, TestServer};
 
 #[test]
 fn descriptors_are_those_of_the_proto_file() {
@@ -29,8 +26,7 @@ fn descriptors_are_those_of_the_proto_file() {
 
 #[tokio::test]
 async fn both_versions_list_the_services_and_describe_the_api() {
-    let server = TestServer::start(&MemoryCatalogs::new(), None).await;
-    let client = Client::connect(server.port, "lab").await;
+    let (_server, client) = TestServer::connected(&MemoryCatalogs::new(), "lab").await;
     for version in ["v1", "v1alpha"] {
         let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
         let ask = async |request: MessageRequest| {

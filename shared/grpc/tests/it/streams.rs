@@ -1,7 +1,7 @@
 use std::{fmt::Write, time::Duration};
 
 use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::CustomSchemasRequest};
-use prometheus_client::{encoding::text, registry::Registry};
+use prometheus_client::registry::Registry;
 use prost::Message;
 use server::{ServerLimits, ServerMetrics};
 use tokio::{
@@ -13,7 +13,7 @@ use tonic::Code;
 
 use crate::{
     client::Client,
-    fixture::{MemoryCatalogs, TestServer, package},
+    fixture::{MemoryCatalogs, TestServer, package, shown},
 };
 
 /// Number of bundles or other Metas of a catalog that does not fit into the buffers of a connection.
@@ -72,8 +72,7 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
     let mut stream = client.start(method, &request.encode_to_vec()).await.unwrap();
     stream.message().await.unwrap().unwrap();
     sleep(Duration::from_millis(300)).await;
-    let mut found = String::new();
-    text::encode(&mut found, &registry).unwrap();
+    let found = shown(&registry);
     // It would have ended if the messages were made ahead of the client.
     assert!(found.contains("calls_running 1"), "{found}");
 
@@ -98,9 +97,7 @@ async fn stream_that_is_given_up_ends() {
     drop(stream);
     let cancelled = r#"calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
     for _ in 0..100 {
-        let mut found = String::new();
-        text::encode(&mut found, &registry).unwrap();
-        if found.contains(cancelled) {
+        if shown(&registry).contains(cancelled) {
             return;
         }
         sleep(Duration::from_millis(20)).await;
@@ -128,8 +125,7 @@ async fn connection_that_is_old_is_closed_without_a_failed_call() {
         answer.unwrap();
         sleep(Duration::from_millis(30)).await;
     }
-    let mut found = String::new();
-    text::encode(&mut found, &registry).unwrap();
+    let found = shown(&registry);
     assert!(found.contains(r#"connections_closed_total{reason="aged"}"#), "{found}");
 }
 

@@ -170,10 +170,6 @@ mod tests {
         };
         assert_eq!(query.filter, filter);
         assert_eq!(search("").unwrap().limit, SEARCH_LIMIT);
-        for (text, status) in [("query=a", 400), ("limit=-1", 400), ("offset=a", 400)] {
-            let error = search(text).unwrap_err();
-            assert_eq!(error.kind().status, status, "{text}: {error}");
-        }
     }
 
     proptest::proptest! {

@@ -78,6 +78,14 @@ impl Cluster {
         }
     }
 
+    /// Starts with a published catalog of these packages.
+    pub(super) async fn settled(packages: &[&str]) -> Self {
+        let cluster = Self::start(":v1").await;
+        cluster.push("v1", packages);
+        cluster.settle().await;
+        cluster
+    }
+
     /// Replaces the controller by another one on the same store, as after a restart.
     pub(super) fn restart(&mut self) {
         let (known, context) = controller(&self.objects, &self.registry, &self.store);
@@ -167,6 +175,18 @@ impl Cluster {
         for _ in 0..2 {
             self.reconcile().await.unwrap();
         }
+    }
+
+    /// Reconciles an object that needs nothing.
+    pub(super) async fn reconcile_idly(&self) {
+        self.reconcile().await.unwrap();
+        assert_eq!(self.writes(), Vec::<String>::new());
+    }
+
+    /// Changes the image of the object.
+    pub(super) fn name_image(&self, tag: &str) {
+        let reference = self.registry.reference("cat", tag);
+        self.change(&json!({"spec": {"source": {"image": {"ref": reference}}}}));
     }
 
     /// Returns the names of the served packages; `None` if nothing is served.
