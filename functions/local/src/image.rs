@@ -10,11 +10,8 @@ use ::render::{Rendering, Sinks};
 use anyhow::Context;
 use oci::{Digest, Documents, media_type};
 use serde_json::{Value, json};
-use source::{Source, Sources};
+use source::{REF_NAME, Source, Sources};
 use tempfile::NamedTempFile;
-
-/// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
-const TAG: &str = "org.opencontainers.image.ref.name";
 
 /// Writes or pushes the image, and returns its digest. It has the bytes that the mirror serves for the same content.
 pub(crate) async fn write(images: &Sources, target: &Source, rendering: Rendering) -> anyhow::Result<Digest> {
@@ -81,7 +78,7 @@ impl ImageLayer {
         write_file(&dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#).with_context(place)?;
         let mut entry = json!({"mediaType": media_type::INDEX, "digest": digest, "size": size});
         if let Some(tag) = tag {
-            entry["annotations"] = json!({TAG: tag});
+            entry["annotations"] = json!({REF_NAME: tag});
         }
         let path = dir.join("index.json");
         let index = add_image(&path, entry, tag).with_context(|| format!("cannot add to {}", path.display()))?;
@@ -101,7 +98,7 @@ fn add_image(path: &Path, entry: Value, tag: Option<&str>) -> anyhow::Result<Val
     };
     let manifests = index.get_mut("manifests").and_then(Value::as_array_mut);
     let manifests = manifests.context("it has no list of manifests")?;
-    manifests.retain(|known| known["annotations"][TAG].as_str() != tag);
+    manifests.retain(|known| known["annotations"][REF_NAME].as_str() != tag);
     manifests.push(entry);
     Ok(index)
 }

@@ -12,7 +12,8 @@ use crate::blob_source::{BlobCheck, NamedLimit, StreamEnd, verify};
 use crate::error::Error;
 use crate::stream::blocking;
 
-const REF_NAME: &str = "org.opencontainers.image.ref.name";
+/// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
+pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
 const CHUNK_BYTES: usize = 128 * 1024;

@@ -24,6 +24,7 @@ mod web;
 
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::Error;
+pub use crate::layout::REF_NAME;
 pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror, RegistryRule, RegistryRules};

@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions, Report};
 use reader::{PublishedCatalogs, ReaderSettings};
 use serde_json::Value;
-use source::{Source, Sources};
+use source::{REF_NAME, Source, Sources};
 use store::{FolderStore, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -16,8 +16,6 @@ use crate::{exit::Exit, wiring};
 
 /// Files of the example catalog, an OCI layout: path and bytes. `build.rs` writes the table.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/example.rs"));
-
-const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// Tag that the demo mirrors. A demo update moves it to the next version.
 const TAG: &str = "latest";
