@@ -23,9 +23,6 @@ mod rules;
 mod signatures;
 mod token;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -218,3 +215,6 @@ impl Session {
         hosts.unwrap_or_else(PoisonError::into_inner).insert(self.host.clone());
     }
 }
+
+#[cfg(test)]
+mod tests;

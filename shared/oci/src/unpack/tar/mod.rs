@@ -7,8 +7,6 @@
 
 mod header;
 mod pax;
-#[cfg(test)]
-mod tests;
 
 use std::io::{self, Read};
 
@@ -266,3 +264,6 @@ impl<R: Read> Read for EntryContent<'_, R> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests;
