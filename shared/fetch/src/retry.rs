@@ -72,15 +72,13 @@ impl RetryWaits {
         (delay <= self.deadline.saturating_duration_since(Instant::now())).then_some(delay)
     }
 
-    /// Returns the wait before the next attempt after `error`.
-    ///
-    /// # Errors
-    /// Returns `error` if it is permanent or if no attempt is left.
-    pub fn wait_after(&mut self, error: FetchError) -> Result<Duration, FetchError> {
-        if !error.is_transient() {
-            return Err(error);
+    /// Returns the wait before the next attempt after `error`, or `None` if it is permanent or no attempt is left.
+    pub fn wait_after(&mut self, error: &FetchError) -> Option<Duration> {
+        if error.is_transient() {
+            self.next_wait(error.retry_after())
+        } else {
+            None
         }
-        self.next_wait(error.retry_after()).ok_or(error)
     }
 }
 
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_after_permanent_error_returns_the_error() {
+    fn wait_after_permanent_error_is_none() {
         let rate_limited = |seconds: Option<u64>| FetchError::RateLimited {
             retry_after: seconds.map(Duration::from_secs),
         };
@@ -188,17 +186,13 @@ mod tests {
             ..RetrySchedule::default()
         };
         let mut waits = RetryWaits::new(&schedule);
-        assert!(waits.wait_after(rate_limited(None)).unwrap() < SECOND);
-        let asked = waits.wait_after(rate_limited(Some(5))).unwrap();
+        assert!(waits.wait_after(&rate_limited(None)).unwrap() < SECOND);
+        let asked = waits.wait_after(&rate_limited(Some(5))).unwrap();
         assert!(asked >= 5 * SECOND && asked < 9 * SECOND, "{asked:?}");
-        assert!(waits.wait_after(rate_limited(None)).is_err());
-        assert!(RetryWaits::new(&schedule).wait_after(rate_limited(Some(61))).is_err());
-        assert!(
-            RetryWaits::new(&schedule)
-                .wait_after(rate_limited(Some(u64::MAX)))
-                .is_err()
-        );
-        assert!(RetryWaits::new(&schedule).wait_after(FetchError::NotTls).is_err());
+        assert_eq!(waits.wait_after(&rate_limited(None)), None);
+        for error in [rate_limited(Some(61)), rate_limited(Some(u64::MAX)), FetchError::NotTls] {
+            assert_eq!(RetryWaits::new(&schedule).wait_after(&error), None, "{error}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::Error;
 use crate::location::ArchiveLocation;
+use crate::retries::Retries;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
 use crate::stream::blocking;
@@ -133,11 +134,11 @@ impl ArchiveRequest<'_> {
 
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
     async fn ask(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
-        let mut waits = session.retry_waits();
+        let mut retries = Retries::new(session.fetcher());
         loop {
             match self.attempt(session, known).await {
                 Ok(digest) => return Ok(digest),
-                Err(error) => session.pause(&mut waits, error).await?,
+                Err(error) => retries.pause(error).await?,
             }
         }
     }

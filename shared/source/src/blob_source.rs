@@ -124,9 +124,13 @@ impl NamedLimit {
 pub(crate) fn verify(expected: &Digest, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
     let mut hasher = expected.hasher();
     hasher.update(&bytes);
+    finish(hasher, expected, what).map(|()| bytes)
+}
+
+fn finish(hasher: DigestHasher, expected: &Digest, what: &'static str) -> Result<(), Error> {
     let actual = hasher.finish();
     if actual == *expected {
-        return Ok(bytes);
+        return Ok(());
     }
     Err(Error::Digest {
         what,
@@ -175,16 +179,7 @@ impl<'a> BlobCheck<'a> {
         if !self.is_complete() {
             return Err(self.wrong_size());
         }
-        let (expected, actual) = (self.blob.digest.clone(), self.hasher.finish());
-        if actual == expected {
-            Ok(())
-        } else {
-            Err(Error::Digest {
-                what: self.what,
-                expected,
-                actual,
-            })
-        }
+        finish(self.hasher, &self.blob.digest, self.what)
     }
 
     fn wrong_size(&self) -> Error {

@@ -49,10 +49,10 @@ struct FolderWalk {
 
 impl FolderWalk {
     fn new(dir: &Path, limits: &ImageLimits) -> Result<Self, Error> {
-        let root = dir.canonicalize().map_err(|source| io_error(dir, source))?;
+        let root = dir.canonicalize().map_err(Error::reading(dir))?;
         // A walk over a file finds nothing in it, and an empty catalog would replace the published one.
         if !root.is_dir() {
-            return Err(io_error(dir, io::Error::from(io::ErrorKind::NotADirectory)));
+            return Err(Error::reading(dir)(io::ErrorKind::NotADirectory.into()));
         }
         Ok(Self {
             root,
@@ -84,10 +84,7 @@ impl FolderWalk {
 
     fn walk_error(&self, error: walkdir::Error) -> Error {
         let path = error.path().unwrap_or(&self.root).to_owned();
-        Error::Io {
-            path,
-            source: error.into(),
-        }
+        Error::reading(&path)(error.into())
     }
 
     fn entry(&mut self, entry: &DirEntry, sink: &mut impl FileSink) -> Result<(), Error> {
@@ -100,14 +97,14 @@ impl FolderWalk {
         self.budget.check_path(path.as_bytes(), || self.place())?;
         if kind.is_symlink() {
             let target = entry.path().read_link();
-            let target = target.map_err(|source| io_error(entry.path(), source))?;
+            let target = target.map_err(Error::reading(entry.path()))?;
             self.hash_entry(b'l', &path, &Digest::of(target.as_os_str().as_encoded_bytes()));
             self.links.push(path);
             return Ok(());
         }
         if !kind.is_file() {
             let source = io::Error::other("not a file, directory or link");
-            return Err(io_error(entry.path(), source));
+            return Err(Error::reading(entry.path())(source));
         }
         let content = self.feed(entry.path(), &path, sink)?;
         self.hash_entry(b'f', &path, &content);
@@ -116,7 +113,7 @@ impl FolderWalk {
 
     /// Reads one file through the hash into the sink. Also hashes what the sink leaves unread.
     fn feed(&self, file: &Path, path: &str, sink: &mut impl FileSink) -> Result<Digest, Error> {
-        let failed = |source| io_error(file, source);
+        let failed = Error::reading(file);
         let opened = File::open(file).map_err(failed)?;
         let size = opened.metadata().map_err(failed)?.len();
         self.budget.check_file(path, size)?;
@@ -165,15 +162,8 @@ impl FolderWalk {
 
     fn relative(&self, path: &Path) -> Result<String, Error> {
         let inside = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
-        let inside = inside.ok_or_else(|| io_error(path, io::Error::other("the path is not UTF-8")))?;
+        let inside = inside.ok_or_else(|| Error::reading(path)(io::Error::other("the path is not UTF-8")))?;
         Ok(inside.to_owned())
-    }
-}
-
-fn io_error(path: &Path, source: io::Error) -> Error {
-    Error::Io {
-        path: path.to_owned(),
-        source,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Failures between a source and its files.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fetch::{CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
@@ -10,7 +10,7 @@ use oci::{Digest, ImageError, LayerError, LimitExceeded, LinkError, UnpackError}
 
 use crate::registry::{RegistryFailure, RegistryFault};
 use crate::tree::TreeFault;
-use crate::web::WebFailure;
+use crate::web::{WebFailure, WebFault};
 
 /// Error of resolving or reading a source.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +144,37 @@ impl Error {
                 matches!(failure.fault, RegistryFault::Fetch(FetchError::WaitedTooLong(_)))
             }
             _ => false,
+        }
+    }
+
+    /// Turns an error of reading `path` into one that names it.
+    pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Turns an error of writing `path` into one that names it.
+    pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Returns the failure of the exchange itself, which the next attempt may not meet.
+    pub(crate) fn exchange_mut(&mut self) -> Option<&mut FetchError> {
+        match self {
+            Self::Registry(failure) => match &mut failure.fault {
+                RegistryFault::Fetch(error) => Some(error),
+                _ => None,
+            },
+            Self::Web(failure) => match &mut failure.fault {
+                WebFault::Fetch(error) => Some(error),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

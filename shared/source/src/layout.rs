@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oci::{BlobRef, Digest, ImageError, ImageIndex, ImageLimits, LimitExceeded, manifest_of, parse_document, shown};
+use oci::{BlobRef, Digest, ImageError, ImageIndex, ImageLimits, manifest_of, parse_document, shown};
 use tokio::sync::mpsc::Sender;
 
 use crate::blob_source::{BlobCheck, NamedLimit, StreamEnd, verify};
@@ -71,29 +71,17 @@ impl Layout {
 
 /// Reads a small file into memory.
 pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> {
-    let failed = |source| Error::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::reading(path);
     let mut body = Vec::new();
     let file = open_file(path).map_err(failed)?;
     let mut file = file.take(limit.bytes.saturating_add(1));
     file.read_to_end(&mut body).map_err(failed)?;
-    if body.len() as u64 > limit.bytes {
-        return Err(Error::Limit(LimitExceeded {
-            name: limit.name,
-            limit: limit.bytes,
-            place: path.display().to_string(),
-        }));
-    }
+    limit.check(body.len() as u64, &path.display().to_string())?;
     Ok(body.into())
 }
 
 fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<StreamEnd, Error> {
-    let failed = |source| Error::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::reading(path);
     let mut file = open_file(path).map_err(failed)?;
     let mut check = BlobCheck::new("layer", blob);
     loop {

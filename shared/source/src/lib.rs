@@ -14,6 +14,7 @@ mod location;
 mod lookaside;
 mod places;
 mod registry;
+mod retries;
 mod settings;
 mod signatures;
 mod source;

@@ -22,6 +22,7 @@ use crate::download::{give_back, temporary_folder};
 use crate::error::Error;
 use crate::git::GitRequest;
 use crate::location::GitLocation;
+use crate::retries::retried;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
 use crate::stream::blocking;
@@ -121,10 +122,7 @@ impl<'a> GitProgram<'a> {
                 .fetcher
                 .ca_bundle()
                 .and_then(|bundle| fs::write(&ca_file, bundle));
-            written.map_err(|source| Error::Write {
-                path: ca_file.clone(),
-                source,
-            })?;
+            written.map_err(Error::writing(&ca_file))?;
         }
         let program = Self {
             settings,
@@ -328,8 +326,8 @@ async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error
     let (mut info, mut url) = (location.url().clone(), location.url().clone());
     info.set_path(&format!("{}{INFO}", url.path()));
     info.set_query(Some("service=git-upload-pack"));
-    let asking = session.with_retries(|| session.send(&info, RequestSpec::default()));
-    let response = asking.await?;
+    let asking = || session.send(&info, RequestSpec::default());
+    let response = retried(session.fetcher(), asking).await?;
     if !response.is_home {
         let to = shown(authority(response.url()).as_bytes());
         return Err(location.error(TreeFault::Redirected(to)));

@@ -10,12 +10,13 @@ use crate::blob_source::{BlobCheck, StreamEnd};
 use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::exchange::ApiRequest;
+use crate::retries::Retries;
 
 impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
         let mut check = BlobCheck::new("layer", blob);
-        let mut waits = self.retry_waits();
+        let mut retries = Retries::new(&self.fetcher);
         if check.is_complete() {
             return check.finish().map(|()| StreamEnd::Verified);
         }
@@ -27,9 +28,9 @@ impl Session {
                 Err(error) => {
                     // Progress renews the retries: a layer of gigabytes may break more often than a small one.
                     if body.earns_retries() {
-                        waits = self.retry_waits();
+                        retries = Retries::new(&self.fetcher);
                     }
-                    self.pause(&mut waits, error).await?;
+                    retries.pause(error).await?;
                 }
             }
             // `send` has its own retries. Those here are for bodies that break.

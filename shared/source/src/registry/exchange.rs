@@ -1,15 +1,17 @@
 //! One request with credentials, redirects and retries.
 
 use bytes::Bytes;
-use fetch::{FetchError, FetchResponse, RequestSpec, RetryWaits};
+use fetch::{FetchError, FetchResponse, RequestSpec};
 use oci::LimitExceeded;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, StatusCode, Url};
 
 use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::registry::auth_state::RequestAuth;
-use crate::registry::{RegistryFailure, RegistryFault, Session};
+use crate::registry::{RegistryFault, Session};
+use crate::retries::retried;
+use crate::web::is_web_page;
 
 /// A request to the registry's API.
 pub(crate) struct ApiRequest<'a> {
@@ -59,38 +61,7 @@ impl<'a> ApiRequest<'a> {
 impl Session {
     /// Sends until a 2xx answer, a permanent failure or the end of the retries.
     pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
-        let mut waits = self.retry_waits();
-        loop {
-            match self.attempt(request).await {
-                Ok(response) => return Ok(response),
-                Err(error) => self.pause(&mut waits, error).await?,
-            }
-        }
-    }
-
-    pub(crate) fn retry_waits(&self) -> RetryWaits {
-        RetryWaits::new(&self.settings().http.retry)
-    }
-
-    /// Waits before the next attempt. Returns the error if there is no next attempt.
-    pub(crate) async fn pause(&self, waits: &mut RetryWaits, error: Error) -> Result<(), Error> {
-        let Error::Registry(error) = error else {
-            return Err(error);
-        };
-        let RegistryFailure { at, fault, .. } = *error;
-        let RegistryFault::Fetch(fault) = fault else {
-            return Err(self.failed_by(at, fault));
-        };
-        let delay = waits.wait_after(fault);
-        let delay = delay.map_err(|fault| self.failed_by(at.clone(), fault.into()))?;
-        tracing::debug!(
-            registry = self.registry,
-            repository = self.repository,
-            delay_ms = delay.as_millis(),
-            "retrying the request to the registry"
-        );
-        let paused = self.fetcher.pause(delay).await;
-        paused.map_err(|fault| self.failed_by(at, fault.into()))
+        retried(&self.fetcher, || self.attempt(request)).await
     }
 
     /// Makes one attempt. A 401 makes it two requests: the second one answers the challenge.
@@ -105,7 +76,8 @@ impl Session {
             response = self.follow(request, &auth).await?;
         }
         match response.status() {
-            status if status.is_success() && is_web_page(&response, request) => {
+            // The type of a blob does not matter, because its digest is checked.
+            status if status.is_success() && request.accept.is_some() && is_web_page(&response) => {
                 Err(self.failed_at(response.url(), RegistryFault::WebPage))
             }
             status if status.is_success() => Ok(response),
@@ -170,9 +142,18 @@ impl Session {
     }
 }
 
-/// Returns true for HTML in place of a manifest. A blob's type does not matter, because its digest is checked.
-fn is_web_page(response: &FetchResponse, request: &ApiRequest<'_>) -> bool {
-    let media_type = response.headers().get(CONTENT_TYPE);
-    let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
-    request.accept.is_some() && media_type.is_some_and(|value| value.starts_with(b"text/html"))
+/// Turns the answer that there is no such manifest, tag or blob into `None`.
+pub(super) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn path_and_query(url: &Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
 }

@@ -11,6 +11,7 @@ use crate::blob_source::{BlobCheck, NamedLimit, verify};
 use crate::error::Error;
 use crate::registry::exchange::ApiRequest;
 use crate::registry::{RegistryFault, Session};
+use crate::retries::Retries;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -123,13 +124,13 @@ impl Session {
         request: &ApiRequest<'_>,
         limit: NamedLimit,
     ) -> Result<FetchedDocument, Error> {
-        let mut waits = self.retry_waits();
+        let mut retries = Retries::new(&self.fetcher);
         loop {
             let response = self.send(request).await?;
             let (url, headers) = (response.url().clone(), response.headers().clone());
             match self.body(response, limit, request.what).await {
                 Ok(body) => return Ok(FetchedDocument { url, headers, body }),
-                Err(error) => self.pause(&mut waits, error).await?,
+                Err(error) => retries.pause(error).await?,
             }
         }
     }

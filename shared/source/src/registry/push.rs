@@ -4,12 +4,13 @@
 use bytes::Bytes;
 use oci::{Digest, Documents, media_type};
 use oci_client::Reference;
+use reqwest::Method;
 use reqwest::header::LOCATION;
-use reqwest::{Method, Url};
 
 use crate::error::Error;
-use crate::registry::exchange::{ApiRequest, RequestBody};
+use crate::registry::exchange::{ApiRequest, RequestBody, if_found, path_and_query};
 use crate::registry::{RegistryFault, Session};
+use crate::retries::retried;
 use crate::sources::Sources;
 
 /// Media type of a blob that is uploaded.
@@ -61,12 +62,8 @@ impl Session {
             let found = self.exists(version).await?;
             return Ok(found.then(|| version.parse().expect("the version is a digest")));
         }
-        match self.resolve(reference).await {
-            Ok(digest) => Ok(Some(digest)),
-            // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
-            Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
+        if_found(self.resolve(reference).await)
     }
 
     /// Uploads a blob in one piece, unless the registry has it.
@@ -77,23 +74,15 @@ impl Session {
             method: Method::HEAD,
             ..ApiRequest::get(format!("blobs/{digest}"), &what)
         };
-        match self.send(&request).await {
-            Ok(_) => return Ok(()),
-            Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => {}
-            Err(error) => return Err(error),
+        if if_found(self.send(&request).await)?.is_some() {
+            return Ok(());
         }
-        let mut waits = self.retry_waits();
-        loop {
+        let upload = || async {
             // Begun anew for each attempt: an upload whose connection broke may be half written.
-            let ended = match self.begin_upload(&digest, &what).await {
-                Ok(path) => self.attempt(&put(path, BLOB, blob.clone(), &what)).await.map(drop),
-                Err(error) => Err(error),
-            };
-            match ended {
-                Ok(()) => return Ok(()),
-                Err(error) => self.pause(&mut waits, error).await?,
-            }
-        }
+            let path = self.begin_upload(&digest, &what).await?;
+            self.attempt(&put(path, BLOB, blob.clone(), &what)).await.map(drop)
+        };
+        retried(&self.fetcher, upload).await
     }
 
     /// Returns the path and query to which the blob is put.
@@ -126,12 +115,5 @@ fn put<'a>(path: String, media_type: &'static str, bytes: Bytes, what: &'a str) 
         method: Method::PUT,
         body: Some(RequestBody { media_type, bytes }),
         ..ApiRequest::get(path, what)
-    }
-}
-
-fn path_and_query(url: &Url) -> String {
-    match url.query() {
-        Some(query) => format!("{}?{query}", url.path()),
-        None => url.path().to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use crate::error::Error;
-use crate::registry::exchange::ApiRequest;
+use crate::registry::exchange::{ApiRequest, path_and_query};
 use crate::registry::{RegistryFault, Session};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -71,9 +71,7 @@ impl Session {
         let Ok(to) = from.join(&target) else {
             return Err(self.failed(RedirectRefusal::NotUrl.error(from)));
         };
-        let path = to
-            .query()
-            .map_or_else(|| to.path().to_owned(), |query| format!("{}?{query}", to.path()));
+        let path = path_and_query(&to);
         let reason = match fetch::unusable(&to) {
             Some(reason) => reason,
             None if !fetch::same_origin(&self.home("")?.url, &to) => RedirectRefusal::OtherServer,

@@ -7,8 +7,9 @@ use reqwest::{StatusCode, Url};
 
 use crate::blob_source::NamedLimit;
 use crate::error::Error;
-use crate::registry::exchange::ApiRequest;
-use crate::registry::{RegistryFault, Session};
+use crate::registry::Session;
+use crate::registry::exchange::{ApiRequest, if_found};
+use crate::retries::retried;
 
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
@@ -22,11 +23,8 @@ impl Session {
             accept: Some(MANIFESTS),
             ..ApiRequest::get(format!("manifests/{tag}"), &what)
         };
-        match self.whole_document(&request, self.manifest_limit()).await {
-            Ok(document) => Ok(Some(document.body)),
-            Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let document = if_found(self.whole_document(&request, self.manifest_limit()).await)?;
+        Ok(document.map(|document| document.body))
     }
 
     /// Returns a signed payload or a whole signature, verified against its digest only.
@@ -39,13 +37,7 @@ impl Session {
         if url.scheme() == "http" && !self.settings().http.allows_plain_http(&fetch::authority(url)) {
             return Err(self.failed(RedirectRefusal::PlainHttp.error(url)));
         }
-        let mut waits = self.retry_waits();
-        loop {
-            match self.try_file_at(url).await {
-                Ok(found) => return Ok(found),
-                Err(error) => self.pause(&mut waits, error).await?,
-            }
-        }
+        retried(&self.fetcher, || self.try_file_at(url)).await
     }
 
     async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {

@@ -1,5 +1,6 @@
 //! A copy of a body in a temporary file.
 
+use std::env::temp_dir;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 
@@ -41,10 +42,7 @@ pub(crate) struct BodyWriter {
 impl BodyCopy {
     /// Opens the copy at its start.
     pub(crate) fn open(&self) -> Result<BufReader<File>, Error> {
-        let file = self.file.reopen().map_err(|source| Error::Io {
-            path: self.file.path().to_owned(),
-            source,
-        })?;
+        let file = self.file.reopen().map_err(Error::reading(self.file.path()))?;
         Ok(BufReader::with_capacity(BUFFER_BYTES, file))
     }
 }
@@ -57,10 +55,7 @@ impl BodyWriter {
         let most = declared.unwrap_or(max.bytes);
         max.check(most, &place)?;
         let space = settings.download_space.take(most, || place.clone()).await?;
-        let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(|source| Error::Write {
-            path: std::env::temp_dir(),
-            source,
-        })?;
+        let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
         let writing = spawn_blocking(move || write(file, from));
         Ok(Self {
@@ -115,14 +110,7 @@ fn write(mut file: NamedTempFile, mut from: Receiver<Bytes>) -> Result<(NamedTem
         }
         file.flush()
     };
-    match write() {
-        Ok(()) => {
-            let digest = hasher.finish();
-            Ok((file, BlobRef { digest, size }))
-        }
-        Err(source) => Err(Error::Write {
-            path: file.path().to_owned(),
-            source,
-        }),
-    }
+    write().map_err(Error::writing(file.path()))?;
+    let digest = hasher.finish();
+    Ok((file, BlobRef { digest, size }))
 }

@@ -10,11 +10,9 @@
 mod copy;
 mod error;
 
-use std::sync::Arc;
-
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, RetryWaits, Secret,
-    SentSecrets, Traffic, authority, find_login,
+    FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Secret, SentSecrets, Traffic,
+    authority, find_login,
 };
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
@@ -28,7 +26,6 @@ pub use error::{WebFailure, WebFault};
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession {
     fetcher: Fetcher,
-    settings: Arc<SourceSettings>,
     /// URL as it is configured, for errors. It holds no secrets.
     shown: String,
     login: Option<Login>,
@@ -38,13 +35,12 @@ pub(crate) struct WebSession {
 
 impl WebSession {
     /// Reads the credentials for the host and path of `url`. Sends nothing.
-    pub(crate) async fn open(fetcher: &Fetcher, settings: &Arc<SourceSettings>, url: &Url) -> Result<Self, Error> {
+    pub(crate) async fn open(fetcher: &Fetcher, settings: &SourceSettings, url: &Url) -> Result<Self, Error> {
         let host = authority(url);
         let path = url.path().trim_matches('/');
         let login = find_login(&settings.logins, &settings.auth_files, &host, path).await?;
         let session = Self {
             fetcher: fetcher.with_own_traffic(None),
-            settings: Arc::clone(settings),
             shown: url.to_string(),
             login,
             fields: settings.header_files.read(&host)?,
@@ -109,43 +105,9 @@ impl WebSession {
         self.authorize(RequestSpec::default()).credentials
     }
 
-    /// Repeats `attempt` until it succeeds, fails for good or has no attempt left.
-    pub(crate) async fn with_retries<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, Error>
-    where
-        F: Future<Output = Result<T, Error>>,
-    {
-        let mut waits = self.retry_waits();
-        loop {
-            match attempt().await {
-                Ok(done) => return Ok(done),
-                Err(error) => self.pause(&mut waits, error).await?,
-            }
-        }
-    }
-
-    /// Returns the waits between the attempts of one request.
-    pub(crate) fn retry_waits(&self) -> RetryWaits {
-        RetryWaits::new(&self.settings.http.retry)
-    }
-
-    /// Waits before the next attempt. Returns the error if there is no next attempt.
-    pub(crate) async fn pause(&self, waits: &mut RetryWaits, error: Error) -> Result<(), Error> {
-        let Error::Web(failure) = error else {
-            return Err(error);
-        };
-        let WebFailure { at, fault, .. } = *failure;
-        let WebFault::Fetch(fault) = fault else {
-            return Err(self.failed_by(at, fault));
-        };
-        let delay = waits.wait_after(fault);
-        let delay = delay.map_err(|fault| self.failed_by(at.clone(), fault))?;
-        tracing::debug!(
-            url = self.shown,
-            delay_ms = delay.as_millis(),
-            "retrying the request to the server"
-        );
-        let paused = self.fetcher.pause(delay).await;
-        paused.map_err(|fault| self.failed_by(at, fault))
+    /// Returns the connections, for retries.
+    pub(crate) fn fetcher(&self) -> &Fetcher {
+        &self.fetcher
     }
 
     /// Returns the URL as it is configured.
@@ -215,7 +177,7 @@ impl WebSession {
 }
 
 /// Returns true for HTML, which no source is made of.
-fn is_web_page(response: &FetchResponse) -> bool {
+pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
     let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
     media_type.is_some_and(|value| value.starts_with(b"text/html"))

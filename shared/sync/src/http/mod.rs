@@ -99,12 +99,13 @@ impl HttpOrigin {
 
     /// Waits before the next attempt. Returns the error if there is no next attempt.
     async fn pause(&self, waits: &mut RetryWaits, key: &Key, error: HttpError) -> Result<(), OriginError> {
-        let HttpError::Fetch(error) = error else {
+        let delay = match &error {
+            HttpError::Fetch(failure) => waits.wait_after(failure),
+            _ => None,
+        };
+        let Some(delay) = delay else {
             return Err(error.at(key));
         };
-        let delay = waits
-            .wait_after(error)
-            .map_err(|error| HttpError::Fetch(error).at(key))?;
         tracing::debug!(%key, delay_ms = delay.as_millis(), "retrying the request to the mirror");
         tokio::time::sleep(delay).await;
         Ok(())
