@@ -218,12 +218,21 @@ impl Document for Status {
     const NAME: &'static str = "status.json";
 }
 
-/// Layers of the catalog's image that are known to hold no file of the FBC, so that they are not fetched again.
+/// Layers of the catalog's image that are known to hold no file of the FBC, so that they are not fetched again. They may hold
+/// files below another root.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmptyLayers {
-    /// FBC root that the layers were searched for, such as `/configs`.
+    /// FBC root that the layers were searched for, without a leading slash, such as `configs`.
     pub root: String,
     /// Digests of the compressed layers, `sha256:<hex>`.
     pub empty: BTreeSet<String>,
+}
+
+impl EmptyLayers {
+    /// Returns the layers that need not be fetched for files below `root`.
+    pub fn below(&self, root: &str) -> &BTreeSet<String> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        if self.root == root { &self.empty } else { &NONE }
+    }
 }

@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .read(
             &source,
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             Count::default(),
         )
         .await?;

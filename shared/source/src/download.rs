@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use model::EmptyLayers;
 use oci::{BlobRef, Digest, LimitExceeded};
 use oci_client::Reference;
 use tempfile::TempDir;
@@ -19,7 +20,7 @@ use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::layers::from_the_top;
 use crate::source::Source;
-use crate::sources::{Pull, SkippableLayers, Sources};
+use crate::sources::{Pull, Sources};
 use crate::stream::{CHUNKS_AHEAD, blocking};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
@@ -138,7 +139,7 @@ impl Sources {
         &self,
         reference: &Reference,
         digest: &Digest,
-        empty: &SkippableLayers,
+        empty: &EmptyLayers,
         space: &DownloadSpace,
     ) -> Result<Download, Error> {
         let limit = self.settings().pull_timeout;
@@ -153,7 +154,7 @@ impl Sources {
         &self,
         blobs: &BlobSource,
         digest: &Digest,
-        empty: &SkippableLayers,
+        empty: &EmptyLayers,
         space: &DownloadSpace,
     ) -> Result<Download, Error> {
         let image = self.image(blobs, digest).await?;
@@ -161,7 +162,7 @@ impl Sources {
         let root = self.root(&image.manifest, &config)?;
         let empty = empty.below(&root.path());
         let mut layers = from_the_top(&image.manifest);
-        layers.retain(|layer| !empty.contains(&layer.digest));
+        layers.retain(|layer| !empty.contains(layer.digest.as_str()));
         let place = || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
         let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
         let dir = temporary_folder()?;
@@ -188,7 +189,7 @@ impl Sources {
 /// Creates a folder for temporary files, which is removed when it is dropped.
 pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
     let path = std::env::temp_dir();
-    TempDir::with_prefix_in("catalog-mirror-", &path).map_err(|source| Error::Write { path, source })
+    TempDir::with_prefix_in("catalog-mirror-", &path).map_err(Error::writing(&path))
 }
 
 async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Result<(), Error> {
@@ -212,8 +213,5 @@ fn write_file(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>)
     let written = written
         .and_then(|()| File::create(path))
         .and_then(|mut file| write(&mut file));
-    written.map_err(|source| Error::Write {
-        path: path.to_owned(),
-        source,
-    })
+    written.map_err(Error::writing(path))
 }

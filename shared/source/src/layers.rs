@@ -33,7 +33,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     blobs: &BlobSource,
     image: &ImageManifest,
     root: Root,
-    empty: &BTreeSet<Digest>,
+    empty: &BTreeSet<String>,
     sink: S,
     settings: &SourceSettings,
 ) -> Result<(S, Pull), Error> {
@@ -42,7 +42,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     let mut pull = Pull::default();
     let mut turns = Vec::new();
     for (depth, layer) in from_the_top(image).into_iter().enumerate() {
-        if empty.contains(&layer.digest) {
+        if empty.contains(layer.digest.as_str()) {
             pull.skip(&layer.digest);
             continue;
         }

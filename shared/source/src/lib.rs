@@ -32,7 +32,7 @@ pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror
 pub use crate::settings::SourceSettings;
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
-pub use crate::sources::{Pull, SkippableLayers, Sources};
+pub use crate::sources::{Pull, Sources};
 pub use crate::tree::TreeFault;
 pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
@@ -40,6 +40,7 @@ pub use fetch::{
     CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,
     MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule, read_header_file,
 };
+pub use model::EmptyLayers;
 pub use oci::{
     Digest, DigestError, FileSink, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError, TargetPlatform,
 };

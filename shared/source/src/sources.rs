@@ -1,12 +1,12 @@
 //! The entry point: a source to its digest, and a digest to its files.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fetch::Traffic;
+use model::EmptyLayers;
 use oci::{
     Digest, FileSink, ImageDocument, ImageError, ImageLimits, ImageManifest, Root, catalog_root, choose_platform,
     parse_manifest,
@@ -59,16 +59,7 @@ pub struct Pull {
     /// Layers that were not read: they are known to be empty, or upper layers hide them.
     pub layers_skipped: usize,
     /// Layers of this image without files below the FBC root, known before or found now.
-    pub empty_layers: SkippableLayers,
-}
-
-/// Layers without files below one FBC root. They may hold files below another root.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct SkippableLayers {
-    /// The root, without a leading slash.
-    pub root: String,
-    /// Digests of the compressed layers, as manifests name them.
-    pub digests: BTreeSet<Digest>,
+    pub empty_layers: EmptyLayers,
 }
 
 /// The image of an index that fits the platform.
@@ -117,22 +108,15 @@ impl Sources {
     /// Replaces the space on disk for archives.
     #[must_use]
     pub fn with_download_space(self, space: DownloadSpace) -> Self {
-        let mut settings = SourceSettings::clone(&self.settings);
-        settings.download_space = space;
-        Self {
-            settings: Arc::new(settings),
-            ..self
-        }
+        self.with_settings(|settings| settings.download_space = space)
     }
 
     fn with_settings(&self, change: impl FnOnce(&mut SourceSettings)) -> Self {
         let mut settings = SourceSettings::clone(&self.settings);
         change(&mut settings);
         Self {
-            client: self.client.clone(),
-            archives: self.archives.clone(),
-            commits: self.commits.clone(),
             settings: Arc::new(settings),
+            ..self.clone()
         }
     }
 
@@ -207,7 +191,7 @@ impl Sources {
         &self,
         source: &Source,
         digest: &Digest,
-        empty: &SkippableLayers,
+        empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let limit = self.settings.pull_timeout;
@@ -240,7 +224,7 @@ impl Sources {
         &self,
         source: &Source,
         digest: &Digest,
-        empty: &SkippableLayers,
+        empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let blobs = match source {
@@ -263,7 +247,7 @@ impl Sources {
         &self,
         blobs: &BlobSource,
         digest: &Digest,
-        empty: &SkippableLayers,
+        empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let image = self.image(blobs, digest).await?.manifest;
@@ -354,15 +338,6 @@ impl Sources {
     }
 }
 
-impl SkippableLayers {
-    /// Returns the layers that need not be fetched for files below `root`. Those without files below another root may have
-    /// some there.
-    pub(crate) fn below(&self, root: &str) -> &BTreeSet<Digest> {
-        static NONE: BTreeSet<Digest> = BTreeSet::new();
-        if self.root == root { &self.digests } else { &NONE }
-    }
-}
-
 impl From<Traffic> for Pull {
     fn from(traffic: Traffic) -> Self {
         Self {
@@ -376,13 +351,13 @@ impl From<Traffic> for Pull {
 impl Pull {
     pub(crate) fn skip(&mut self, layer: &Digest) {
         self.layers_skipped += 1;
-        self.empty_layers.digests.insert(layer.clone());
+        self.empty_layers.empty.insert(layer.to_string());
     }
 
     pub(crate) fn note(&mut self, layer: &Digest, is_empty: bool) {
         self.layers_fetched += 1;
         if is_empty {
-            self.empty_layers.digests.insert(layer.clone());
+            self.empty_layers.empty.insert(layer.to_string());
         }
     }
 }

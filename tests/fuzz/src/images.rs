@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use source::{Error, FileSink, ImageLimits, SkippableLayers, Source, SourceSettings, Sources};
+use source::{EmptyLayers, Error, FileSink, ImageLimits, Source, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::Image;
 
@@ -65,7 +65,7 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
     };
     let digest = image.digest.parse().expect("a digest");
     let images = IMAGES.with(Sources::clone);
-    let read = run(images.read(&source, &digest, &SkippableLayers::default(), Seen::default()));
+    let read = run(images.read(&source, &digest, &EmptyLayers::default(), Seen::default()));
     match read {
         Ok((seen, _)) => Ok(seen),
         Err(Error::Task(panic)) => panic!("{panic}"),

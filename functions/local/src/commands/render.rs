@@ -7,7 +7,7 @@ use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Render
 use anyhow::Context;
 use clap::Args;
 use publish::{RenderSink, SourceLimits};
-use source::{SkippableLayers, Source, Sources};
+use source::{EmptyLayers, Source, Sources};
 
 use crate::{
     args::{self, RegistryArgs},
@@ -56,7 +56,7 @@ impl SourceReader {
             ..RenderSettings::default()
         };
         let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
-        let none = SkippableLayers::default();
+        let none = EmptyLayers::default();
         let (sink, _) = self.images.read(source, &digest, &none, sink).await?;
         Ok(sink)
     }

@@ -29,19 +29,13 @@ pub(crate) async fn pull(
 ) -> Result<(Rendering, EmptyLayers), PollError> {
     let renderer = Renderer::start(mirror.render_settings(catalog, work.stop), published);
     let sink = RenderSink::new(renderer, mirror.progress());
-    let known = skippable_layers(work.known);
-    let (sink, pull) = work.images.read(&work.from, digest, &known, sink).await?;
+    let (sink, pull) = work.images.read(&work.from, digest, work.known, sink).await?;
     work.report.bytes_pulled += pull.bytes;
     work.report.layers_fetched += pull.layers_fetched;
     work.report.layers_skipped += pull.layers_skipped;
-    // Layers of earlier images are forgotten, so the list never grows beyond one image's.
-    let empty = pull.empty_layers.digests.iter().map(ToString::to_string);
-    let empty_layers = EmptyLayers {
-        root: pull.empty_layers.root.clone(),
-        empty: empty.collect(),
-    };
     let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;
-    Ok((rendering, empty_layers))
+    // Layers of earlier images are forgotten, so the list never grows beyond one image's.
+    Ok((rendering, pull.empty_layers))
 }
 
 /// Pulls or composes the content. Shards of `usable` are used again. `None` if the registry is too slow.
@@ -167,15 +161,6 @@ fn abort_on_marker(path: &str) {
     }
 }
 
-pub(crate) fn skippable_layers(known: &EmptyLayers) -> source::SkippableLayers {
-    // A digest that cannot be parsed is left out: at worst its layer is fetched again.
-    let digests = known.empty.iter().filter_map(|digest| digest.parse().ok()).collect();
-    source::SkippableLayers {
-        root: known.root.clone(),
-        digests,
-    }
-}
-
 /// Copies of images on disk, for one poll.
 #[derive(Debug, Default)]
 pub(crate) struct ImageCopies(Vec<(Digest, Download)>);
@@ -197,9 +182,7 @@ impl ImageCopies {
         }
         tracing::info!(%digest, "the image is copied to disk first");
         let space = &images.settings().download_space;
-        let download = images
-            .download(reference, digest, &skippable_layers(known), space)
-            .await?;
+        let download = images.download(reference, digest, known, space).await?;
         let bytes = download.pull.bytes;
         self.0.push((digest.clone(), download));
         Ok(bytes)

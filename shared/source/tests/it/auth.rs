@@ -102,7 +102,7 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     let digest = client.images.resolve(&source(&registry)).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(50));
     registry.revoke_tokens();
-    let (source, none) = (source(&registry), catalog_mirror_source::SkippableLayers::default());
+    let (source, none) = (source(&registry), catalog_mirror_source::EmptyLayers::default());
     let read = client
         .images
         .read(&source, &digest, &none, crate::kit::Collect::default());

@@ -17,7 +17,7 @@ async fn read(source: &str) -> Result<Vec<String>, Error> {
         .read(
             &source,
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             Collect::default(),
         )
         .await?;
@@ -134,7 +134,7 @@ async fn folder_digest_depends_on_paths_and_contents() {
         .read(
             &source(&two),
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             Collect::default(),
         )
         .await;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use catalog_mirror_source::{Download, DownloadSpace, Error, SkippableLayers, Source, Sources};
+use catalog_mirror_source::{Download, DownloadSpace, EmptyLayers, Error, Source, Sources};
 use testkit::{Fault, Image, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, client, pull, push, source};
@@ -27,7 +27,7 @@ async fn download(images: &Sources, registry: &Registry, space: &DownloadSpace) 
         panic!("{source} is in no registry");
     };
     images
-        .download(reference, &digest, &SkippableLayers::default(), space)
+        .download(reference, &digest, &EmptyLayers::default(), space)
         .await
 }
 
@@ -49,7 +49,7 @@ async fn copy_is_read_as_the_registry_is() {
         let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
         let requests = registry.requests().len();
         let digest = images.resolve(&source(&registry)).await.unwrap();
-        let (from, none) = (copy.source(), SkippableLayers::default());
+        let (from, none) = (copy.source(), EmptyLayers::default());
         let (found, copied) = images.read(&from, &digest, &none, Collect::default()).await.unwrap();
         assert_eq!(found.list(), expected.list());
         assert_eq!(copied.empty_layers, direct.empty_layers);

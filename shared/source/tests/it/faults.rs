@@ -165,7 +165,7 @@ async fn silent_and_slow_registries_time_out() {
         .read(
             &source(&registry),
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             sink,
         )
         .await;

@@ -31,7 +31,7 @@ async fn pinned_digest_sends_no_request() {
         .read(
             &source,
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             Collect::default(),
         )
         .await

@@ -116,13 +116,13 @@ pub(crate) fn small() -> Image {
 
 /// Resolves and reads `ns/cat:v1`.
 pub(crate) async fn pull(images: &Sources, registry: &Registry) -> Result<(Collect, Pull), Error> {
-    pull_but(images, registry, &catalog_mirror_source::SkippableLayers::default()).await
+    pull_but(images, registry, &catalog_mirror_source::EmptyLayers::default()).await
 }
 
 pub(crate) async fn pull_but(
     images: &Sources,
     registry: &Registry,
-    empty: &catalog_mirror_source::SkippableLayers,
+    empty: &catalog_mirror_source::EmptyLayers,
 ) -> Result<(Collect, Pull), Error> {
     let source = source(registry);
     let digest = images.resolve(&source).await?;

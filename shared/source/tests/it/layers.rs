@@ -113,7 +113,7 @@ async fn broken_link_is_an_error_unless_excluded() {
         .read(
             &source(&registry),
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             sink,
         )
         .await
@@ -212,7 +212,7 @@ async fn layer_known_as_empty_is_skipped() {
         (
             first.layers_fetched,
             first.layers_skipped,
-            first.empty_layers.digests.len()
+            first.empty_layers.empty.len()
         ),
         (2, 0, 1)
     );
@@ -291,7 +291,7 @@ async fn error_of_sink_is_returned_unchanged() {
         .read(
             &source(&registry),
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             Refuses,
         )
         .await;
@@ -317,7 +317,7 @@ async fn pull_of_broken_blob_reports_digest_not_tar_error() {
         .read(
             &source(&registry),
             &digest,
-            &catalog_mirror_source::SkippableLayers::default(),
+            &catalog_mirror_source::EmptyLayers::default(),
             Refuses,
         )
         .await;
@@ -349,7 +349,7 @@ async fn layer_empty_below_one_root_is_fetched_for_another() {
     registry.push("ns/cat", "v1", &build("/configs"));
     let (_, first) = pull(&images, &registry).await.unwrap();
     assert_eq!(
-        (first.empty_layers.root.as_str(), first.empty_layers.digests.len()),
+        (first.empty_layers.root.as_str(), first.empty_layers.empty.len()),
         ("configs", 1)
     );
     registry.push("ns/cat", "v1", &build("/other"));

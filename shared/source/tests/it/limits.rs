@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, ImageLimits, SkippableLayers, Source, SourceSettings, Sources};
+use catalog_mirror_source::{EmptyLayers, Error, ImageLimits, Source, SourceSettings, Sources};
 use testkit::{Image, ImageBuilder, Layer, Registry, gzip};
 
 use crate::kit::{Collect, catalog, pull, push, settings};
@@ -214,7 +214,7 @@ async fn folder_at_exact_limits_is_read() {
             let images = Sources::new(settings)?;
             let digest = images.resolve(&source).await?;
             images
-                .read(&source, &digest, &SkippableLayers::default(), Collect::default())
+                .read(&source, &digest, &EmptyLayers::default(), Collect::default())
                 .await
         };
         assert_eq!(read(exact).await.unwrap().0.list(), ["d/file=four", "x=two"], "{name}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_source::{Error, SkippableLayers, TreeFault};
+use catalog_mirror_source::{EmptyLayers, Error, TreeFault};
 use testkit::{FileAnswer, FileServer};
 
 use super::{PATH, images, pull, source, two_folders};
@@ -49,7 +49,7 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
     let digest = images(&server).await.resolve(&source).await.unwrap();
     server.put(PATH, two_folders().file("c", "c").archive());
     let images = images(&server).await;
-    let none = SkippableLayers::default();
+    let none = EmptyLayers::default();
     let error = images
         .read(&source, &digest, &none, Collect::default())
         .await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog_mirror_source::{DownloadSpace, Error, ImageLimits, SkippableLayers};
+use catalog_mirror_source::{DownloadSpace, EmptyLayers, Error, ImageLimits};
 use testkit::{FileAnswer, FileServer, Layer};
 use tokio::task::yield_now;
 
@@ -84,7 +84,7 @@ async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back
     assert_eq!(space.taken(), 1 << 20, "what was held for an unknown length");
     let sink = Collect::default();
     images
-        .read(&source, &digest, &SkippableLayers::default(), sink)
+        .read(&source, &digest, &EmptyLayers::default(), sink)
         .await
         .unwrap();
     assert_eq!(space.taken(), 0);

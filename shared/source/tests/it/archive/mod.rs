@@ -5,7 +5,7 @@ mod content;
 mod limits;
 mod server;
 
-use catalog_mirror_source::{Error, Pull, SkippableLayers, Source, SourceSettings, Sources};
+use catalog_mirror_source::{EmptyLayers, Error, Pull, Source, SourceSettings, Sources};
 use testkit::{FileServer, Layer, Registry};
 
 use crate::kit::{Collect, plain, settings};
@@ -36,7 +36,7 @@ fn source(server: &FileServer, folder: &str) -> Source {
 async fn pull(images: &Sources, source: &Source) -> Result<(Collect, Pull), Error> {
     let digest = images.resolve(source).await?;
     images
-        .read(source, &digest, &SkippableLayers::default(), Collect::default())
+        .read(source, &digest, &EmptyLayers::default(), Collect::default())
         .await
 }
 

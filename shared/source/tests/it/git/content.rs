@@ -1,6 +1,6 @@
 //! The files of a commit.
 
-use catalog_mirror_source::{Error, SkippableLayers, TreeFault};
+use catalog_mirror_source::{EmptyLayers, Error, TreeFault};
 use testkit::{GitKind, object_name, tree};
 
 use super::GitHost;
@@ -83,10 +83,7 @@ async fn links_follow_the_rules_of_archives() {
         excluded: ["l.yaml".to_owned()].into(),
         ..Collect::default()
     };
-    let read = host
-        .images
-        .read(&source, &digest, &SkippableLayers::default(), sink)
-        .await;
+    let read = host.images.read(&source, &digest, &EmptyLayers::default(), sink).await;
     assert_eq!(read.unwrap().0.list(), ["x.yaml=x"], "a broken link that is excluded");
 }
 

@@ -6,7 +6,7 @@ mod limits;
 mod refs;
 mod server;
 
-use catalog_mirror_source::{Error, Pull, SkippableLayers, Source, SourceSettings, Sources, TreeFault};
+use catalog_mirror_source::{EmptyLayers, Error, Pull, Source, SourceSettings, Sources, TreeFault};
 use testkit::{FileServer, GitRepo, Registry};
 
 use crate::kit::{Collect, chain, plain, settings};
@@ -59,7 +59,7 @@ impl GitHost {
     async fn pull(&self, end: &str) -> Result<(Collect, Pull), Error> {
         let source = self.source(end);
         let digest = self.images.resolve(&source).await?;
-        let none = SkippableLayers::default();
+        let none = EmptyLayers::default();
         self.images.read(&source, &digest, &none, Collect::default()).await
     }
 

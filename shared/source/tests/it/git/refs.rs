@@ -1,6 +1,6 @@
 //! Branches, tags and commits, and how they move.
 
-use catalog_mirror_source::{SkippableLayers, TreeFault};
+use catalog_mirror_source::{EmptyLayers, TreeFault};
 
 use super::GitHost;
 use crate::kit::Collect;
@@ -40,7 +40,7 @@ async fn moved_branch_has_another_revision_and_the_old_one_is_still_read() {
     assert_eq!(host.images.resolve(&source).await.unwrap(), first);
     assert_ne!(host.images.resolve(&host.source("#main:a")).await.unwrap(), first);
     host.commit(&[("x", "2")]);
-    let none = SkippableLayers::default();
+    let none = EmptyLayers::default();
     let read = host.images.read(&source, &first, &none, Collect::default()).await;
     assert_eq!(read.unwrap().0.list(), ["x=1"], "the commit that was resolved");
     assert_ne!(host.images.resolve(&source).await.unwrap(), first);

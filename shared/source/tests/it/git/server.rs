@@ -197,7 +197,7 @@ async fn error_of_repository_repeats_no_password() {
     let source = host.source("");
     let digest = images.resolve(&source).await.unwrap();
     host.repo.send_answer(packet(b"ERR hunter22 is wrong"));
-    let none = catalog_mirror_source::SkippableLayers::default();
+    let none = catalog_mirror_source::EmptyLayers::default();
     let read = images
         .read(&source, &digest, &none, crate::kit::Collect::default())
         .await;

@@ -16,8 +16,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{
-    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault,
-    SkippableLayers, Source, SourceSettings, Sources,
+    EmptyLayers, Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault,
+    Source, SourceSettings, Sources,
 };
 use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request};
 
@@ -104,7 +104,7 @@ impl Lab {
     pub(crate) async fn pull(&self) -> Result<(Collect, Pull), Error> {
         let source = self.source();
         let digest = self.images.resolve(&source).await?;
-        let none = SkippableLayers::default();
+        let none = EmptyLayers::default();
         self.images.read(&source, &digest, &none, Collect::default()).await
     }
 
