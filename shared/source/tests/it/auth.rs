@@ -7,7 +7,7 @@ use catalog_mirror_source::{CredentialsError, Error, Logins, RegistryFault, Sour
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
-use crate::kit::{catalog, client_with, fault, plain, pull, push, settings, small, source};
+use crate::kit::{Collect, catalog, client_with, fault, plain, pull, push, read, settings, small, source};
 
 /// A client whose only credentials are in `auth.json`, with HOST for the registry's host.
 struct Client {
@@ -102,10 +102,8 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     let digest = client.images.resolve(&source(&registry)).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(50));
     registry.revoke_tokens();
-    let (source, none) = (source(&registry), catalog_mirror_source::EmptyLayers::default());
-    let read = client
-        .images
-        .read(&source, &digest, &none, crate::kit::Collect::default());
+    let source = source(&registry);
+    let read = read(&client.images, &source, &digest, Collect::default());
     let revoke = async {
         tokio::time::sleep(Duration::from_millis(75)).await;
         registry.revoke_tokens();

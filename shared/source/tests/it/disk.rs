@@ -7,20 +7,12 @@ use catalog_mirror_source::{Error, ImageError, LinkError, Source, SourceSettings
 use tempfile::TempDir;
 use testkit::{Layer, index};
 
-use crate::kit::{Collect, catalog, chain, small};
+use crate::kit::{self, Collect, catalog, chain, pull_source, small};
 
 async fn read(source: &str) -> Result<Vec<String>, Error> {
     let images = Sources::new(SourceSettings::default())?;
     let source: Source = source.parse().unwrap();
-    let digest = images.resolve(&source).await?;
-    let (sink, pull) = images
-        .read(
-            &source,
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            Collect::default(),
-        )
-        .await?;
+    let (sink, pull) = pull_source(&images, &source).await?;
     assert_eq!((pull.bytes, pull.requests), (0, 0), "a disk is no wire");
     Ok(sink.list())
 }
@@ -130,14 +122,7 @@ async fn folder_digest_depends_on_paths_and_contents() {
     assert_eq!(digest, images.resolve(&source(&two)).await.unwrap());
     fs::rename(two.path().join("a/b/c.yaml"), two.path().join("a/c.yaml")).unwrap();
     assert_ne!(digest, images.resolve(&source(&two)).await.unwrap());
-    let result = images
-        .read(
-            &source(&two),
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            Collect::default(),
-        )
-        .await;
+    let result = kit::read(&images, &source(&two), &digest, Collect::default()).await;
     assert!(matches!(result, Err(Error::Image(ImageError::Changed(_)))));
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use catalog_mirror_source::{Error, FetchError, RegistryFault};
 use testkit::{Fault, Kind, Layer, Registry};
 
-use crate::kit::{catalog, client, client_with, fault, plain, pull, push, small, source};
+use crate::kit::{Collect, catalog, client, client_with, fault, plain, pull, push, read, small, source};
 
 #[tokio::test]
 async fn error_names_missing_tag() {
@@ -160,15 +160,7 @@ async fn silent_and_slow_registries_time_out() {
     registry.delay(Kind::Blob, Duration::from_secs(9));
     let images = client_with(&registry, |settings| settings.pull_timeout = Duration::from_millis(200));
     let digest = small().digest.parse().unwrap();
-    let sink = crate::kit::Collect::default();
-    let result = images
-        .read(
-            &source(&registry),
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            sink,
-        )
-        .await;
+    let result = read(&images, &source(&registry), &digest, Collect::default()).await;
     assert!(matches!(result.err(), Some(Error::Timeout(_))));
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use catalog_mirror_source::{Error, ImageError, SourceSettings, Sources, TargetPlatform};
 use testkit::{Fault, Format, Image, ImageBuilder, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, chain, client, pull, push, read_image, settings, small, source};
+use crate::kit::{Collect, catalog, chain, client, pull, push, read, read_image, settings, small, source};
 
 #[tokio::test]
 async fn unchanged_poll_sends_one_head() {
@@ -27,16 +27,8 @@ async fn pinned_digest_sends_no_request() {
     let images = client(&registry);
     let digest = images.resolve(&source).await.unwrap();
     assert_eq!((digest.as_str(), registry.requests().len()), (image.digest.as_str(), 0));
-    let (sink, _) = images
-        .read(
-            &source,
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            Collect::default(),
-        )
-        .await
-        .unwrap();
-    assert_eq!(sink.list(), ["a.yaml=a"]);
+    let found = read(&images, &source, &digest, Collect::default()).await;
+    assert_eq!(found.unwrap().0.list(), ["a.yaml=a"]);
 }
 
 #[tokio::test]

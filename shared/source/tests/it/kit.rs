@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Error, FetchSettings, FileSink, PlainHttp, Proxy, Pull, RegistryFault, RetrySchedule, Source, SourceSettings,
-    Sources,
+    Digest, EmptyLayers, Error, FetchSettings, FileSink, ImageLimits, PlainHttp, Proxy, Pull, RegistryFault,
+    RetrySchedule, Source, SourceSettings, Sources,
 };
 use tempfile::TempDir;
 use testkit::{FileServer, Image, ImageBuilder, Layer, Registry};
@@ -84,6 +84,43 @@ pub(crate) fn plain(hosts: &[&str]) -> PlainHttp {
     PlainHttp::Hosts(hosts.iter().map(|host| (*host).to_owned()).collect())
 }
 
+/// Limits of which one has this value. A limit of the ratio has no floor.
+pub(crate) fn limits_at(name: &str, to: u64) -> ImageLimits {
+    let mut limits = ImageLimits::default();
+    let limit = match name {
+        "manifestBytes" => &mut limits.manifest_bytes,
+        "configBytes" => &mut limits.config_bytes,
+        "layers" => &mut limits.layers,
+        "compressedBytes" => &mut limits.compressed_bytes,
+        "decompressedBytes" => &mut limits.decompressed_bytes,
+        "ratio" => {
+            limits.ratio_floor_bytes = 0;
+            &mut limits.ratio
+        }
+        "entries" => &mut limits.entries,
+        "pathBytes" => &mut limits.path_bytes,
+        "headerBytes" => &mut limits.header_bytes,
+        "fileBytes" => &mut limits.file_bytes,
+        "treeBytes" => &mut limits.tree_bytes,
+        "linkSteps" => &mut limits.link_steps,
+        other => panic!("{other}"),
+    };
+    *limit = to;
+    limits
+}
+
+/// Compares the name and the value of the limit that a read exceeds. Returns the place.
+#[track_caller]
+pub(crate) fn exceeded(read: Result<impl std::fmt::Debug, Error>, name: &str, value: u64) -> String {
+    match read {
+        Err(Error::Limit(limit)) => {
+            assert_eq!((limit.name, limit.limit), (name, value), "{limit}");
+            limit.place
+        }
+        other => panic!("{name} {value}: {other:?}"),
+    }
+}
+
 fn empty_auth() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")
 }
@@ -116,13 +153,29 @@ pub(crate) fn small() -> Image {
 
 /// Resolves and reads `ns/cat:v1`.
 pub(crate) async fn pull(images: &Sources, registry: &Registry) -> Result<(Collect, Pull), Error> {
-    pull_but(images, registry, &catalog_mirror_source::EmptyLayers::default()).await
+    pull_source(images, &source(registry)).await
+}
+
+/// Resolves and reads a source.
+pub(crate) async fn pull_source(images: &Sources, source: &Source) -> Result<(Collect, Pull), Error> {
+    let digest = images.resolve(source).await?;
+    read(images, source, &digest, Collect::default()).await
+}
+
+/// Reads a revision of which no layers are known.
+pub(crate) async fn read<S: FileSink + 'static>(
+    images: &Sources,
+    source: &Source,
+    digest: &Digest,
+    sink: S,
+) -> Result<(S, Pull), Error> {
+    images.read(source, digest, &EmptyLayers::default(), sink).await
 }
 
 pub(crate) async fn pull_but(
     images: &Sources,
     registry: &Registry,
-    empty: &catalog_mirror_source::EmptyLayers,
+    empty: &EmptyLayers,
 ) -> Result<(Collect, Pull), Error> {
     let source = source(registry);
     let digest = images.resolve(&source).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use catalog_mirror_source::{Error, FileSink, ImageError, LayerError, LinkError};
 use testkit::{ImageBuilder, Kind, Layer, Registry, gzip};
 
-use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, push, read_image, source};
+use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, push, read, read_image, source};
 
 #[tokio::test]
 async fn upper_layer_hides_lower_layer() {
@@ -109,16 +109,8 @@ async fn broken_link_is_an_error_unless_excluded() {
         ..Collect::default()
     };
     let digest = image.digest.parse().unwrap();
-    let (sink, _) = client(&registry)
-        .read(
-            &source(&registry),
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            sink,
-        )
-        .await
-        .unwrap();
-    assert_eq!(sink.list(), ["f=f"]);
+    let found = read(&client(&registry), &source(&registry), &digest, sink).await;
+    assert_eq!(found.unwrap().0.list(), ["f=f"]);
 }
 
 #[tokio::test]
@@ -287,14 +279,7 @@ async fn error_of_sink_is_returned_unchanged() {
     push(&registry, &catalog([Layer::new().file("configs/a", "a")]));
     let images = client(&registry);
     let digest = images.resolve(&source(&registry)).await.unwrap();
-    let result = images
-        .read(
-            &source(&registry),
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            Refuses,
-        )
-        .await;
+    let result = read(&images, &source(&registry), &digest, Refuses).await;
     let Err(Error::Sink(error)) = result else {
         panic!("not the sink's error")
     };
@@ -313,14 +298,7 @@ async fn pull_of_broken_blob_reports_digest_not_tar_error() {
     registry.replace_blob(&image.layers[0], forged);
     let images = client(&registry);
     let digest = images.resolve(&source(&registry)).await.unwrap();
-    let result = images
-        .read(
-            &source(&registry),
-            &digest,
-            &catalog_mirror_source::EmptyLayers::default(),
-            Refuses,
-        )
-        .await;
+    let result = read(&images, &source(&registry), &digest, Refuses).await;
     assert!(matches!(result.err(), Some(Error::Digest { what: "layer", .. })));
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use catalog_mirror_source::{EmptyLayers, Error, ImageLimits, Source, SourceSettings, Sources};
+use catalog_mirror_source::{Error, ImageLimits, Source, SourceSettings, Sources};
 use testkit::{Image, ImageBuilder, Layer, Registry, gzip};
 
-use crate::kit::{Collect, catalog, pull, push, settings};
+use crate::kit::{Collect, catalog, exceeded, limits_at, pull, pull_source, push, settings};
 
 async fn with(limits: ImageLimits, image: &Image) -> Result<Collect, Error> {
     let registry = Registry::start().await;
@@ -18,10 +18,8 @@ async fn with(limits: ImageLimits, image: &Image) -> Result<Collect, Error> {
     pull(&images, &registry).await.map(|(sink, _)| sink)
 }
 
-type Set = fn(&mut ImageLimits, u64);
-
-/// A limit, what exactly passes, how it is set, where it is exceeded by one, and by what image.
-type Row = (&'static str, u64, Set, &'static str, Image);
+/// A limit, what exactly passes, where it is exceeded by one, and by what image.
+type Row = (&'static str, u64, &'static str, Image);
 
 fn rows() -> Vec<Row> {
     // One header, one block of content and the end of the archive.
@@ -40,84 +38,32 @@ fn rows() -> Vec<Row> {
         (
             "manifestBytes",
             plain().manifest().len() as u64,
-            |limits, to| limits.manifest_bytes = to,
             "manifest sha256:",
             plain(),
         ),
-        (
-            "configBytes",
-            config.unwrap() as u64,
-            |limits, to| limits.config_bytes = to,
-            "config sha256:",
-            plain(),
-        ),
-        (
-            "layers",
-            2,
-            |limits, to| limits.layers = to,
-            "manifest sha256:",
-            catalog([layer(), Layer::new()]),
-        ),
-        (
-            "compressedBytes",
-            packed,
-            |limits, to| limits.compressed_bytes = to,
-            "manifest sha256:",
-            plain(),
-        ),
-        (
-            "decompressedBytes",
-            unpacked,
-            |limits, to| limits.decompressed_bytes = to,
-            "layer sha256:",
-            plain(),
-        ),
-        (
-            "ratio",
-            unpacked.div_ceil(packed),
-            |limits, to| (limits.ratio, limits.ratio_floor_bytes) = (to, 0),
-            "layer sha256:",
-            plain(),
-        ),
+        ("configBytes", config.unwrap() as u64, "config sha256:", plain()),
+        ("layers", 2, "manifest sha256:", catalog([layer(), Layer::new()])),
+        ("compressedBytes", packed, "manifest sha256:", plain()),
+        ("decompressedBytes", unpacked, "layer sha256:", plain()),
+        ("ratio", unpacked.div_ceil(packed), "layer sha256:", plain()),
+        ("entries", 2, "layer sha256:", catalog([layer().file("etc/x", "")])),
         (
             "entries",
             2,
-            |limits, to| limits.entries = to,
-            "layer sha256:",
-            catalog([layer().file("etc/x", "")]),
-        ),
-        (
-            "entries",
-            2,
-            |limits, to| limits.entries = to,
             "layer sha256:",
             catalog([layer(), Layer::new().file("configs/x", "")]),
         ),
-        (
-            "pathBytes",
-            9,
-            |limits, to| limits.path_bytes = to,
-            "path configs/f of layer sha256:",
-            plain(),
-        ),
+        ("pathBytes", 9, "path configs/f of layer sha256:", plain()),
         (
             "pathBytes",
             11,
-            |limits, to| limits.path_bytes = to,
             "path etc/ignored of layer",
             catalog([layer().file("etc/ignored", "")]),
         ),
-        (
-            "pathBytes",
-            14,
-            |limits, to| limits.path_bytes = to,
-            "path /configs/././f of",
-            symlink("/configs/././f"),
-        ),
+        ("pathBytes", 14, "path /configs/././f of", symlink("/configs/././f")),
         (
             "pathBytes",
             10,
-            |limits, to| limits.path_bytes = to,
             "the label operators",
             ImageBuilder::catalog("//configs/").layer(layer()).build(),
         ),
@@ -125,16 +71,14 @@ fn rows() -> Vec<Row> {
         (
             "headerBytes",
             512 + 151,
-            |limits, to| limits.header_bytes = to,
             "entry 2 of layer sha256:",
             catalog([layer().file(&long, "")]),
         ),
-        ("fileBytes", 4, |limits, to| limits.file_bytes = to, "file f", plain()),
+        ("fileBytes", 4, "file f", plain()),
         // Two paths and a target, each path with what a table takes.
         (
             "treeBytes",
             (1 + 64) + (1 + 64) + 1,
-            |limits, to| limits.tree_bytes = to,
             "down to layer sha256:",
             symlink("f"),
         ),
@@ -142,38 +86,21 @@ fn rows() -> Vec<Row> {
         (
             "treeBytes",
             (1 + 64) + (3 + 64) + (1 + 64),
-            |limits, to| limits.tree_bytes = to,
             "down to layer",
             catalog([layer().file("configs/d/x", "")]),
         ),
         // The link, the file it names, and that file itself.
-        (
-            "linkSteps",
-            3,
-            |limits, to| limits.link_steps = to,
-            "the links up to l",
-            symlink("f"),
-        ),
+        ("linkSteps", 3, "the links up to l", symlink("f")),
     ]
 }
 
 #[tokio::test]
 async fn image_at_exact_limits_is_read() {
-    for (name, exact, set, place, image) in rows() {
-        let at = |value| {
-            let mut limits = ImageLimits::default();
-            set(&mut limits, value);
-            limits
-        };
-        let passed = with(at(exact), &image).await;
+    for (name, exact, place, image) in rows() {
+        let passed = with(limits_at(name, exact), &image).await;
         assert!(passed.is_ok(), "{name} {exact}: {passed:?}");
-        match with(at(exact - 1), &image).await {
-            Err(Error::Limit(limit)) => {
-                assert_eq!((limit.name, limit.limit), (name, exact - 1), "{limit}");
-                assert!(limit.place.contains(place), "{limit}");
-            }
-            other => panic!("{name} {}: {other:?}", exact - 1),
-        }
+        let found = exceeded(with(limits_at(name, exact - 1), &image).await, name, exact - 1);
+        assert!(found.contains(place), "{found}");
     }
 }
 
@@ -200,28 +127,22 @@ async fn folder_at_exact_limits_is_read() {
     fs::create_dir(folder.path().join("d")).unwrap();
     fs::write(folder.path().join("d/file"), "four").unwrap();
     fs::write(folder.path().join("x"), "two").unwrap();
-    let rows: [(&str, u64, Set); 4] = [
-        ("entries", 3, |limits, to| limits.entries = to),
-        ("pathBytes", 6, |limits, to| limits.path_bytes = to),
-        ("fileBytes", 4, |limits, to| limits.file_bytes = to),
-        ("decompressedBytes", 7, |limits, to| limits.decompressed_bytes = to),
-    ];
     let source: Source = format!("dir:{}", folder.path().display()).parse().unwrap();
-    for (name, exact, set) in rows {
+    for (name, exact) in [
+        ("entries", 3),
+        ("pathBytes", 6),
+        ("fileBytes", 4),
+        ("decompressedBytes", 7),
+    ] {
         let read = async |value| {
-            let mut settings = SourceSettings::default();
-            set(&mut settings.limits, value);
-            let images = Sources::new(settings)?;
-            let digest = images.resolve(&source).await?;
-            images
-                .read(&source, &digest, &EmptyLayers::default(), Collect::default())
-                .await
+            let images = Sources::new(SourceSettings {
+                limits: limits_at(name, value),
+                ..SourceSettings::default()
+            })?;
+            pull_source(&images, &source).await
         };
         assert_eq!(read(exact).await.unwrap().0.list(), ["d/file=four", "x=two"], "{name}");
-        match read(exact - 1).await {
-            Err(Error::Limit(limit)) => assert_eq!((limit.name, limit.limit), (name, exact - 1)),
-            other => panic!("{name}: {other:?}"),
-        }
+        exceeded(read(exact - 1).await, name, exact - 1);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_source::{EmptyLayers, Error, TreeFault};
+use catalog_mirror_source::{Error, TreeFault};
 use testkit::{FileAnswer, FileServer};
 
 use super::{PATH, images, pull, source, two_folders};
-use crate::kit::{Collect, chain};
+use crate::kit::{Collect, chain, read};
 
 #[tokio::test]
 async fn unchanged_archive_costs_one_304_and_changed_one_is_downloaded_once() {
@@ -49,22 +49,9 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
     let digest = images(&server).await.resolve(&source).await.unwrap();
     server.put(PATH, two_folders().file("c", "c").archive());
     let images = images(&server).await;
-    let none = EmptyLayers::default();
-    let error = images
-        .read(&source, &digest, &none, Collect::default())
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(
-            &error,
-            Error::Tree {
-                source: TreeFault::Changed,
-                ..
-            }
-        ),
-        "{}",
-        chain(&error)
-    );
+    let error = read(&images, &source, &digest, Collect::default()).await.unwrap_err();
+    let is_changed = matches!(&error, Error::Tree { source, .. } if matches!(source, TreeFault::Changed));
+    assert!(is_changed, "{}", chain(&error));
     let (sink, _) = pull(&images, &source).await.unwrap();
     assert_eq!(sink.files.len(), 3);
 }

@@ -2,62 +2,35 @@
 
 use std::time::Duration;
 
-use catalog_mirror_source::{DownloadSpace, EmptyLayers, Error, ImageLimits};
+use catalog_mirror_source::{DownloadSpace, Error, ImageLimits};
 use testkit::{FileAnswer, FileServer, Layer};
 use tokio::task::yield_now;
 
 use super::{PATH, images_with, pull, source, two_folders};
-use crate::kit::{Collect, chain};
+use crate::kit::{Collect, chain, exceeded, limits_at, read};
 
 #[tokio::test]
 async fn limits_of_images_hold_at_their_value() {
     let archive = two_folders().plain();
     let size = archive.archive().len() as u64;
     let bomb = Layer::new().file("a/zeros", vec![0; 4 << 20]);
-    type Change = fn(&mut ImageLimits, u64);
-    let rows: [(&str, Layer, Change, u64); 5] = [
-        (
-            "compressedBytes",
-            archive.clone(),
-            |limits, at| limits.compressed_bytes = at,
-            size,
-        ),
-        (
-            "decompressedBytes",
-            archive.clone(),
-            |limits, at| limits.decompressed_bytes = at,
-            size,
-        ),
-        ("entries", archive.clone(), |limits, at| limits.entries = at, 2),
-        ("fileBytes", archive, |limits, at| limits.file_bytes = at, 1),
-        (
-            "ratio",
-            bomb,
-            |limits, at| (limits.ratio, limits.ratio_floor_bytes) = (at, 0),
-            1000,
-        ),
-    ];
-    for (name, layer, change, at) in rows {
-        let read = |at| {
-            let layer = layer.clone();
-            async move {
-                let server = FileServer::start().await;
-                server.put(PATH, layer.archive());
-                let images = images_with(&server, |settings| change(&mut settings.limits, at)).await;
-                pull(&images, &source(&server, "")).await
-            }
-        };
-        if name != "ratio" {
-            read(at)
-                .await
-                .unwrap_or_else(|error| panic!("{name}: {}", chain(&error)));
-        }
-        let less = if name == "ratio" { 2 } else { at - 1 };
-        match read(less).await.unwrap_err() {
-            Error::Limit(limit) => assert_eq!(limit.name, name),
-            other => panic!("{name}: {}", chain(&other)),
-        }
+    let read = async |layer: &Layer, limits: ImageLimits| {
+        let server = FileServer::start().await;
+        server.put(PATH, layer.archive());
+        let images = images_with(&server, |settings| settings.limits = limits.clone()).await;
+        pull(&images, &source(&server, "")).await
+    };
+    for (name, exact) in [
+        ("compressedBytes", size),
+        ("decompressedBytes", size),
+        ("entries", 2),
+        ("fileBytes", 1),
+    ] {
+        let passed = read(&archive, limits_at(name, exact)).await;
+        passed.unwrap_or_else(|error| panic!("{name}: {}", chain(&error)));
+        exceeded(read(&archive, limits_at(name, exact - 1)).await, name, exact - 1);
     }
+    exceeded(read(&bomb, limits_at("ratio", 2)).await, "ratio", 2);
 }
 
 #[tokio::test]
@@ -82,11 +55,7 @@ async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back
     let source = source(&server, "");
     let digest = images.resolve(&source).await.unwrap();
     assert_eq!(space.taken(), 1 << 20, "what was held for an unknown length");
-    let sink = Collect::default();
-    images
-        .read(&source, &digest, &EmptyLayers::default(), sink)
-        .await
-        .unwrap();
+    read(&images, &source, &digest, Collect::default()).await.unwrap();
     assert_eq!(space.taken(), 0);
 }
 

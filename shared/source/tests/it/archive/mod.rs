@@ -5,10 +5,10 @@ mod content;
 mod limits;
 mod server;
 
-use catalog_mirror_source::{EmptyLayers, Error, Pull, Source, SourceSettings, Sources};
+use catalog_mirror_source::{Error, Source, SourceSettings, Sources};
 use testkit::{FileServer, Layer, Registry};
 
-use crate::kit::{Collect, plain, settings};
+use crate::kit::{plain, pull_source as pull, settings};
 
 const PATH: &str = "/catalog.tar.gz";
 
@@ -31,13 +31,6 @@ async fn images_with(server: &FileServer, change: impl Fn(&mut SourceSettings)) 
 
 fn source(server: &FileServer, folder: &str) -> Source {
     format!("{}{folder}", server.url(PATH)).parse().unwrap()
-}
-
-async fn pull(images: &Sources, source: &Source) -> Result<(Collect, Pull), Error> {
-    let digest = images.resolve(source).await?;
-    images
-        .read(source, &digest, &EmptyLayers::default(), Collect::default())
-        .await
 }
 
 /// Reads an archive at `folder`, which is empty or starts with `#`.

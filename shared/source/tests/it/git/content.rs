@@ -1,10 +1,10 @@
 //! The files of a commit.
 
-use catalog_mirror_source::{EmptyLayers, Error, TreeFault};
+use catalog_mirror_source::{Error, TreeFault};
 use testkit::{GitKind, object_name, tree};
 
 use super::GitHost;
-use crate::kit::{Collect, chain};
+use crate::kit::{Collect, chain, read};
 
 const TWO: &[(&str, &str)] = &[("a/x.yaml", "x"), ("a/b/y.yaml", "y"), ("z.yaml", "z")];
 
@@ -83,8 +83,8 @@ async fn links_follow_the_rules_of_archives() {
         excluded: ["l.yaml".to_owned()].into(),
         ..Collect::default()
     };
-    let read = host.images.read(&source, &digest, &EmptyLayers::default(), sink).await;
-    assert_eq!(read.unwrap().0.list(), ["x.yaml=x"], "a broken link that is excluded");
+    let found = read(&host.images, &source, &digest, sink).await;
+    assert_eq!(found.unwrap().0.list(), ["x.yaml=x"], "a broken link that is excluded");
 }
 
 #[tokio::test]

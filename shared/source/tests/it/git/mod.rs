@@ -6,10 +6,11 @@ mod limits;
 mod refs;
 mod server;
 
-use catalog_mirror_source::{EmptyLayers, Error, Pull, Source, SourceSettings, Sources, TreeFault};
+use catalog_mirror_source::{Error, Pull, Source, SourceSettings, Sources, TreeFault};
+use tempfile::TempDir;
 use testkit::{FileServer, GitRepo, Registry};
 
-use crate::kit::{Collect, chain, plain, settings};
+use crate::kit::{Collect, auth_file, chain, plain, pull_source, settings};
 
 const PATH: &str = "/owner/repo.git";
 
@@ -39,6 +40,14 @@ impl GitHost {
         Self { server, repo, images }
     }
 
+    /// Makes the server want a password, and returns a client that has it in a file of this folder.
+    fn with_password(&self, dir: &TempDir) -> Sources {
+        self.server.require("robot", "hunter22");
+        let mut settings = self.images.settings().clone();
+        settings.auth_files = vec![auth_file(dir, &self.server, "hunter22")];
+        Sources::new(settings).unwrap()
+    }
+
     /// Commits these files to the main branch.
     fn commit(&self, files: &[(&str, &str)]) -> String {
         let commit = self.repo.commit(files);
@@ -57,10 +66,7 @@ impl GitHost {
     }
 
     async fn pull(&self, end: &str) -> Result<(Collect, Pull), Error> {
-        let source = self.source(end);
-        let digest = self.images.resolve(&source).await?;
-        let none = EmptyLayers::default();
-        self.images.read(&source, &digest, &none, Collect::default()).await
+        pull_source(&self.images, &self.source(end)).await
     }
 
     async fn files(&self, end: &str) -> Result<Vec<String>, Error> {

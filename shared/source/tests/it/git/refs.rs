@@ -1,9 +1,9 @@
 //! Branches, tags and commits, and how they move.
 
-use catalog_mirror_source::{EmptyLayers, TreeFault};
+use catalog_mirror_source::TreeFault;
 
 use super::GitHost;
-use crate::kit::Collect;
+use crate::kit::{Collect, read};
 
 #[tokio::test]
 async fn reference_of_each_kind_leads_to_its_commit() {
@@ -40,16 +40,12 @@ async fn moved_branch_has_another_revision_and_the_old_one_is_still_read() {
     assert_eq!(host.images.resolve(&source).await.unwrap(), first);
     assert_ne!(host.images.resolve(&host.source("#main:a")).await.unwrap(), first);
     host.commit(&[("x", "2")]);
-    let none = EmptyLayers::default();
-    let read = host.images.read(&source, &first, &none, Collect::default()).await;
-    assert_eq!(read.unwrap().0.list(), ["x=1"], "the commit that was resolved");
+    let found = read(&host.images, &source, &first, Collect::default()).await;
+    assert_eq!(found.unwrap().0.list(), ["x=1"], "the commit that was resolved");
     assert_ne!(host.images.resolve(&source).await.unwrap(), first);
     // Another process knows only the revision.
     let other = catalog_mirror_source::Sources::new(host.images.settings().clone()).unwrap();
-    let error = other
-        .read(&source, &first, &none, Collect::default())
-        .await
-        .unwrap_err();
+    let error = read(&other, &source, &first, Collect::default()).await.unwrap_err();
     let catalog_mirror_source::Error::Tree { source: fault, .. } = error else {
         panic!("{error}");
     };

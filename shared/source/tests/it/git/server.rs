@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, GitRepo, packet};
 
 use super::{GitHost, MAIN, PATH};
-use crate::kit::{auth_file, chain, plain};
+use crate::kit::{Collect, auth_file, chain, plain, read};
 
 const FILES: &[(&str, &str)] = &[("a/x.yaml", "x")];
 
@@ -91,16 +91,8 @@ async fn redirect_to_another_server_is_refused_and_gets_no_credentials() {
     assert!(before.iter().all(|request| request.authorization.is_none()));
     host.server.script(COMMANDS, FileAnswer::Redirect(other.url(COMMANDS)));
     let error = images.resolve(&source).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            Error::Tree {
-                source: TreeFault::Git(_),
-                ..
-            }
-        ),
-        "{error}"
-    );
+    let by_git = matches!(&error, Error::Tree { source, .. } if matches!(source, TreeFault::Git(_)));
+    assert!(by_git, "{error}");
     assert_eq!(other.requests().len(), before.len(), "git follows no redirect");
     images.resolve(&source).await.unwrap();
     assert!(
@@ -117,11 +109,8 @@ async fn redirect_to_another_server_is_refused_and_gets_no_credentials() {
 async fn git_ends_with_its_poll_and_shows_no_password() {
     let host = GitHost::start().await;
     host.commit(FILES);
-    host.server.require("robot", "hunter22");
     let dir = TempDir::new().unwrap();
-    let mut settings = host.images.settings().clone();
-    settings.auth_files = vec![auth_file(&dir, &host.server, "hunter22")];
-    let images = Sources::new(settings).unwrap();
+    let images = host.with_password(&dir);
     host.server.script(COMMANDS, FileAnswer::Stall);
     let source = host.source("");
     let polling = tokio::spawn(async move { images.resolve(&source).await });
@@ -189,19 +178,13 @@ async fn repository_behind_tls_and_password_is_read() {
 async fn error_of_repository_repeats_no_password() {
     let host = GitHost::start().await;
     host.commit(FILES);
-    host.server.require("robot", "hunter22");
     let dir = TempDir::new().unwrap();
-    let mut settings = host.images.settings().clone();
-    settings.auth_files = vec![auth_file(&dir, &host.server, "hunter22")];
-    let images = Sources::new(settings).unwrap();
+    let images = host.with_password(&dir);
     let source = host.source("");
     let digest = images.resolve(&source).await.unwrap();
     host.repo.send_answer(packet(b"ERR hunter22 is wrong"));
-    let none = catalog_mirror_source::EmptyLayers::default();
-    let read = images
-        .read(&source, &digest, &none, crate::kit::Collect::default())
-        .await;
-    assert!(matches!(read.unwrap_err(), Error::Withheld));
+    let found = read(&images, &source, &digest, Collect::default()).await;
+    assert!(matches!(found.unwrap_err(), Error::Withheld));
 }
 
 #[tokio::test]

@@ -190,7 +190,6 @@ async fn wrong_bytes_are_refused_by_digest() {
     ];
     for (name, faults, want) in rows {
         let lab = Lab::new().await;
-        lab.warm().await;
         lab.script(faults);
         let text = lab.expect(name, want).await;
         assert!(text.len() < 1000 && !text.contains(char::is_control), "{name}: {text}");
@@ -200,7 +199,6 @@ async fn wrong_bytes_are_refused_by_digest() {
 #[tokio::test]
 async fn error_about_manifest_that_repeats_password_withholds_it() {
     let lab = Lab::new().await;
-    lab.warm().await;
     let (_, manifest) = &lab.image.manifests[&lab.image.digest];
     let manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap();
     let mut as_type = manifest.clone();
@@ -227,7 +225,6 @@ async fn error_about_manifest_that_repeats_password_withholds_it() {
 #[tokio::test]
 async fn urls_in_manifest_are_not_requested() {
     let lab = Lab::new().await;
-    lab.warm().await;
     let layer = &lab.image.layers[0];
     let (_, manifest) = &lab.image.manifests[&lab.image.digest];
     let mut manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap();

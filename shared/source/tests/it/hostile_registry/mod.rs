@@ -16,12 +16,12 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{
-    EmptyLayers, Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault,
-    Source, SourceSettings, Sources,
+    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault, Source,
+    SourceSettings, Sources,
 };
 use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request};
 
-use crate::kit::{Collect, chain, plain, push, settings, small};
+use crate::kit::{Collect, chain, plain, pull_source, push, settings, small};
 
 pub(crate) const USER: &str = "robot";
 pub(crate) const PASSWORD: &str = "hunter2-hunter2";
@@ -36,9 +36,11 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Both on this machine; the registry wants basic credentials.
+    /// Both on this machine; the registry wants basic credentials, and the client knows that.
     pub(crate) async fn new() -> Self {
-        Self::with(wanting(), |_| {}).await
+        let lab = Self::with(wanting(), |_| {}).await;
+        lab.warm().await;
+        lab
     }
 
     pub(crate) async fn with(builder: RegistryBuilder, change: impl Fn(&mut SourceSettings)) -> Self {
@@ -102,10 +104,7 @@ impl Lab {
     }
 
     pub(crate) async fn pull(&self) -> Result<(Collect, Pull), Error> {
-        let source = self.source();
-        let digest = self.images.resolve(&source).await?;
-        let none = EmptyLayers::default();
-        self.images.read(&source, &digest, &none, Collect::default()).await
+        pull_source(&self.images, &self.source()).await
     }
 
     pub(crate) fn script(&self, faults: impl IntoIterator<Item = (Kind, Fault)>) {

@@ -76,7 +76,6 @@ fn page<'a>(entries: &[Value], next: impl Into<Option<&'a str>>) -> Fault {
 #[tokio::test]
 async fn all_pages_of_referrers_are_read() {
     let lab = Lab::new().await;
-    lab.warm().await;
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|content| lab.bundle(content));
     let absolute = format!("http://{}{}?last=2&n=1", lab.registry.host(), lab.list());
     lab.lists([
@@ -120,7 +119,6 @@ async fn next_page_on_other_server_is_refused() {
         ("/x/../LIST", "refused: read before"),
     ] {
         let lab = Lab::new().await;
-        lab.warm().await;
         let next = next.replace("OWN", lab.registry.host());
         let next = next.replace("OTHER", lab.other.host()).replace("/LIST", &lab.list());
         lab.lists([page(&[], next.as_str())]);
@@ -133,7 +131,6 @@ async fn next_page_on_other_server_is_refused() {
 #[tokio::test]
 async fn looping_list_of_referrers_ends() {
     let lab = Lab::new().await;
-    lab.warm().await;
     lab.lists(["?n=1", "?n=2", "?n=1"].map(|next| page(&[], next)));
     let text = lab.expect_of_list("a circle of two", "refused: read before").await;
     assert!(text.contains("that page of the list was read before"), "{text}");
@@ -145,7 +142,6 @@ async fn looping_list_of_referrers_ends() {
 async fn list_started_on_other_host_is_not_continued() {
     for (next, want) in [(None, "read"), (Some("?n=1"), "refused: elsewhere")] {
         let lab = Lab::new().await;
-        lab.warm().await;
         let there = format!("http://{}{}", lab.other.host(), lab.list());
         lab.lists([Fault::Redirect(there)]);
         lab.other.script(Kind::Other, page(&[], next));
@@ -187,7 +183,6 @@ async fn missing_page_of_referrers_is_an_error() {
     ] {
         for (is_first, want) in [(true, first), (false, later)] {
             let lab = Lab::new().await;
-            lab.warm().await;
             if !is_first {
                 lab.lists([page(&[], "?n=1")]);
             }
@@ -196,7 +191,6 @@ async fn missing_page_of_referrers_is_an_error() {
         }
     }
     let lab = Lab::new().await;
-    lab.warm().await;
     let index = json!({"schemaVersion": 2, "manifests": [lab.bundle("tagged")]}).to_string();
     let index = Image::of_manifest(INDEX, index.into());
     lab.registry.push("ns/cat", &lab.image.digest.replace(':', "-"), &index);
@@ -207,7 +201,6 @@ async fn missing_page_of_referrers_is_an_error() {
 #[tokio::test]
 async fn filtered_referrers_are_filtered_again() {
     let lab = Lab::new().await;
-    lab.warm().await;
     let Fault::Answer(status, mut headers, body) = page(&[sbom(), lab.bundle("a")], None) else {
         unreachable!("a page is an answer");
     };

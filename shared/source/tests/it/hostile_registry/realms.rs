@@ -196,7 +196,6 @@ async fn error_withholds_secret_in_header() {
         format!("x.{}.example.com", password.to_uppercase()),
     ] {
         let lab = Lab::new().await;
-        lab.warm().await;
         lab.script([(Kind::Head, Fault::Redirect(format!("http://{host}/")))]);
         let text = lab.expect(&host, "refused: plain http").await;
         assert!(
@@ -205,7 +204,6 @@ async fn error_withholds_secret_in_header() {
         );
     }
     let lab = Lab::new().await;
-    lab.warm().await;
     lab.script([(Kind::Head, Fault::Digest(format!("sha256:{basic}")))]);
     let text = lab.expect("in a digest", "malformed digest").await;
     assert!(!text.contains(&letters) && text.contains("withheld"), "{text}");

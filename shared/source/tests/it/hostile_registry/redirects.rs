@@ -13,7 +13,6 @@ fn to(status: u16, location: &str) -> Fault {
 async fn redirect_to_cdn_carries_no_credentials() {
     for status in [301, 302, 303, 307, 308] {
         let lab = Lab::new().await;
-        lab.warm().await;
         let layer = &lab.image.layers[0];
         let cdn = format!(
             "http://{}/v2/ns/cat/blobs/{layer}?X-Amz-Signature=1&x={status}",
@@ -30,7 +29,6 @@ async fn five_redirects_are_followed_and_sixth_is_refused() {
     let home = "/v2/ns/cat/manifests/v1";
     for (count, want) in [(5, "read"), (6, "refused: too many"), (1000, "refused: too many")] {
         let lab = Lab::new().await;
-        lab.warm().await;
         (0..count).for_each(|_| lab.registry.script(Kind::Head, to(307, home)));
         lab.expect("to itself", want).await;
         assert!(lab.registry.count(Kind::Head) <= 6);
@@ -40,7 +38,6 @@ async fn five_redirects_are_followed_and_sixth_is_refused() {
 #[tokio::test]
 async fn redirect_back_to_registry_carries_no_credentials() {
     let lab = Lab::new().await;
-    lab.warm().await;
     let path = format!("/v2/ns/cat/blobs/{}", lab.image.layers[0]);
     let (there, back) = (
         format!("http://{}{path}", lab.other.host()),
@@ -61,7 +58,6 @@ async fn challenge_of_other_host_gets_no_credentials() {
         (403, String::new()),
     ] {
         let lab = Lab::new().await;
-        lab.warm().await;
         let challenge = challenge.replace("HOST", lab.other.host());
         let cdn = format!("http://{}/v2/ns/cat/blobs/x", lab.other.host());
         lab.script([(Kind::Blob, to(307, &cdn))]);
@@ -109,14 +105,12 @@ async fn redirect_to_metadata_service_is_refused() {
     ];
     for (location, want) in rows {
         let lab = Lab::new().await;
-        lab.warm().await;
         lab.script([(Kind::Head, to(302, location))]);
         let text = lab.expect(location, want).await;
         assert!(text.len() < 1000, "{text}");
         assert_eq!(lab.registry.requests().len(), 1, "{location}: it is not tried again");
     }
     let none = Lab::new().await;
-    none.warm().await;
     none.script([(Kind::Head, Fault::Answer(302, vec![], String::new()))]);
     none.expect("no location", "refused: not a URL").await;
 }

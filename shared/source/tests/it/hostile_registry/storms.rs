@@ -39,7 +39,6 @@ async fn repeated_failures_end_after_five_attempts_or_at_once() {
     for (status, after, want, attempts) in rows {
         let name = format!("{status} {after:?}");
         let lab = Lab::new().await;
-        lab.warm().await;
         (0..50).for_each(|_| {
             lab.registry
                 .script(Kind::Head, Fault::Status(status, after.map(ToOwned::to_owned)));
@@ -98,7 +97,6 @@ async fn repeated_failures_within_pull_end() {
     for (kind, before) in [(Kind::Manifest, 0), (Kind::Blob, 0), (Kind::Blob, 1)] {
         for (status, want) in [(429, "rate limited"), (503, "unavailable")] {
             let lab = Lab::new().await;
-            lab.warm().await;
             (0..before).for_each(|_| lab.registry.script(kind, Fault::Pass));
             (0..50).for_each(|_| lab.registry.script(kind, Fault::Status(status, None)));
             lab.expect("a storm", want).await;
