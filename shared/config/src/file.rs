@@ -1,6 +1,11 @@
 //! `catalogs.yaml`: its documents, and how those of several files are merged.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use model::{Availability, CatalogName};
 use publish::{Catalog, CatalogSource, ValidationMode};
@@ -197,24 +202,21 @@ fn add_registries(settings: &mut SourceSettings, mut section: Section<'_>) {
 
 /// Checks that the files can be read, so that a mistake shows before a port is open and not at the first poll.
 pub(crate) fn check_files(settings: &SourceSettings, problems: &mut ConfigProblems) {
+    let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot be read: {error}"));
     for path in &settings.auth_files {
-        let place = format!("registries, authFiles, {}", path.display());
-        let read = fs::read(path).map_err(|error| format!("cannot be read: {error}"));
-        let json = read.and_then(|bytes| {
+        let json = read(path).and_then(|bytes| {
             // The parser's message could quote a password.
             let parsed = serde_json::from_slice::<IgnoredAny>(&bytes);
             parsed.map_err(|_| "is not JSON as `podman login --authfile` writes it".to_owned())
         });
-        problems.ok(place, json);
+        problems.ok(format!("registries, authFiles, {}", path.display()), json);
     }
     for path in settings.header_files.paths() {
-        let read = source::read_header_file(path).map_err(|error| model::text::chain(&error));
-        problems.ok("registries, headerFiles", read);
+        let fields = source::read_header_file(path).map_err(|error| model::text::chain(&error));
+        problems.ok("registries, headerFiles", fields);
     }
     for path in &settings.http.ca_files {
-        let place = format!("registries, caFiles, {}", path.display());
-        let read = fs::read(path).map_err(|error| format!("cannot be read: {error}"));
-        problems.ok(place, read);
+        problems.ok(format!("registries, caFiles, {}", path.display()), read(path));
     }
 }
 

@@ -66,16 +66,9 @@ pub fn poll_interval(text: &str) -> Result<Duration, ValueError> {
 
 /// Checks a time between two polls that was not given as a text.
 pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, ValueError> {
-    let days = |duration: Duration| format!("{}", humantime::format_duration(duration));
+    let days = humantime::format_duration(interval).to_string();
     // The minutes of a ClusterCatalog come here as a duration, not as a text.
-    if (POLL_INTERVAL_MIN..=DURATION_MAX).contains(&interval) {
-        return Ok(interval);
-    }
-    Err(ValueError::Range {
-        value: days(interval),
-        min: "1s".to_owned(),
-        max: "365d".to_owned(),
-    })
+    within(interval, &days, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
 }
 
 /// Parses a limit of time for clients, from 1 ms to 365 days.
@@ -138,19 +131,13 @@ where
     if !digits {
         return Err(ValueError::Count(text.to_owned()));
     }
-    let (min, max) = (range.start().to_string(), range.end().to_string());
-    let out_of_range = ValueError::Range {
-        value: text.to_owned(),
-        min,
-        max,
-    };
     // Digits that do not fit the type are a number that is too large.
-    let number = text.parse().map_err(|_| out_of_range.clone())?;
-    if range.contains(&number) {
-        Ok(number)
-    } else {
-        Err(out_of_range)
-    }
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| ValueError::Range {
+        value: text.to_owned(),
+        min: range.start().to_string(),
+        max: range.end().to_string(),
+    })
 }
 
 /// Checks a registry or another host, `HOST` or `HOST:PORT`, and returns it unchanged.
