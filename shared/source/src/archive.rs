@@ -99,14 +99,14 @@ impl ArchiveRequest<'_> {
             (copy, sum(take(&mut known.traffic), session.traffic()))
         };
         let archive = TreeArchive {
-            place: format!("archive {}", self.location.url()),
+            place: format!("archive {}", &self.location.url),
             blob: copy.blob.clone(),
             limits: self.settings.limits.clone(),
         };
         if self.revision(&copy.blob.digest) != *expected {
             return Err(archive.fault(TreeFault::Changed));
         }
-        let folder = self.location.folder().map(<[String]>::to_vec);
+        let folder = self.location.folder.clone();
         let unpacked = blocking(move || {
             let root = match folder {
                 Some(parts) => Root::plain(parts),
@@ -129,7 +129,7 @@ impl ArchiveRequest<'_> {
     }
 
     async fn session(&self) -> Result<WebSession, Error> {
-        WebSession::open(self.fetcher, self.settings, self.location.url()).await
+        WebSession::open(self.fetcher, self.settings, &self.location.url).await
     }
 
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
@@ -148,7 +148,7 @@ impl ArchiveRequest<'_> {
         let asked = known.last.as_ref().map_or(&none, |last| &last.conditions);
         let limit = self.settings.resolve_timeout;
         // Only until the headers: the body has its own minimum throughput.
-        let answered = timeout(limit, session.get(self.location.url(), asked));
+        let answered = timeout(limit, session.get(&self.location.url, asked));
         let response = answered.await.map_err(|_| Error::Timeout(limit))??;
         if let (StatusCode::NOT_MODIFIED, Some(last)) = (response.status(), &known.last) {
             return Ok(last.digest.clone());
@@ -186,7 +186,7 @@ impl ArchiveRequest<'_> {
     /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
     /// revision alone decides about reading it.
     fn revision(&self, archive: &Digest) -> Digest {
-        match self.location.folder() {
+        match &self.location.folder {
             None => archive.clone(),
             Some(parts) => Digest::of(format!("{archive}#{}", parts.join("/")).as_bytes()),
         }
@@ -196,7 +196,7 @@ impl ArchiveRequest<'_> {
 impl Archives {
     fn at(&self, location: &ArchiveLocation) -> SharedArchive {
         let mut archives = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(archives.entry(location.url().to_string()).or_default())
+        Arc::clone(archives.entry(location.url.to_string()).or_default())
     }
 }
 

@@ -59,9 +59,9 @@ pub enum LocationError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveLocation {
     /// Without user, query and fragment.
-    url: Url,
+    pub(crate) url: Url,
     /// Components of the folder that holds the catalog; none for the whole archive. `None` if it is to be found.
-    folder: Option<Vec<String>>,
+    pub(crate) folder: Option<Vec<String>>,
 }
 
 /// A folder in a git repository: `git:https://HOST/PATH[#REF[:PATH]]`.
@@ -75,48 +75,16 @@ pub struct ArchiveLocation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitLocation {
     /// Without user, query and fragment, and without a slash at its end.
-    url: Url,
+    pub(crate) url: Url,
     /// Branch, tag or commit. `None` for the default branch.
-    reference: Option<String>,
+    pub(crate) reference: Option<String>,
     /// Components of the folder that holds the catalog; none for the whole tree.
-    folder: Vec<String>,
+    pub(crate) folder: Vec<String>,
     /// Revision, if the reference is a commit.
-    pinned: Option<Digest>,
-}
-
-impl ArchiveLocation {
-    /// Returns the URL of the archive, without the folder.
-    pub const fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// Returns the components of the folder after `#`, or `None` if there is no `#`.
-    pub fn folder(&self) -> Option<&[String]> {
-        self.folder.as_deref()
-    }
+    pub(crate) pinned: Option<Digest>,
 }
 
 impl GitLocation {
-    /// Returns the URL of the repository.
-    pub const fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// Returns the branch, tag or commit, or `None` for the default branch.
-    pub fn reference(&self) -> Option<&str> {
-        self.reference.as_deref()
-    }
-
-    /// Returns the components of the folder that holds the catalog; none for the whole tree.
-    pub fn folder(&self) -> &[String] {
-        &self.folder
-    }
-
-    /// Returns the revision if the reference is a commit, whose content never changes.
-    pub const fn pinned(&self) -> Option<&Digest> {
-        self.pinned.as_ref()
-    }
-
     /// Returns the revision of the catalog at a commit. Another folder of the same commit is another catalog.
     pub(crate) fn revision(&self, commit: &str) -> Digest {
         Digest::of(format!("git:{commit}:{}", self.folder.join("/")).as_bytes())
@@ -227,7 +195,7 @@ impl fmt::Display for ArchiveLocation {
 impl fmt::Display for GitLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "git:{}", self.url)?;
-        match (self.reference(), self.folder.as_slice()) {
+        match (self.reference.as_deref(), self.folder.as_slice()) {
             (None, []) => Ok(()),
             (Some(reference), []) => write!(f, "#{reference}"),
             (reference, parts) => write!(f, "#{}:{}", reference.unwrap_or_default(), parts.join("/")),
@@ -340,11 +308,11 @@ mod tests {
     fn commit_is_pinned_and_revision_depends_on_folder() {
         let parse = |text: String| text.parse::<GitLocation>().unwrap();
         let upper = parse(format!("https://a.io/repo#{}", COMMIT.to_uppercase()));
-        assert_eq!(upper.reference(), Some(COMMIT));
-        assert_eq!(upper.pinned(), Some(&upper.revision(COMMIT)));
+        assert_eq!(upper.reference.as_deref(), Some(COMMIT));
+        assert_eq!(upper.pinned, Some(upper.revision(COMMIT)));
         let part = parse(format!("https://a.io/repo#{COMMIT}:a"));
-        assert_ne!(part.pinned(), upper.pinned());
-        assert_eq!(parse("https://a.io/repo#main".to_owned()).pinned(), None);
-        assert_eq!(parse(format!("https://a.io/repo#{}", &COMMIT[1..])).pinned(), None);
+        assert_ne!(part.pinned, upper.pinned);
+        assert_eq!(parse("https://a.io/repo#main".to_owned()).pinned, None);
+        assert_eq!(parse(format!("https://a.io/repo#{}", &COMMIT[1..])).pinned, None);
     }
 }

@@ -125,7 +125,7 @@ impl Source {
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
-            Self::Git(location) => location.pinned(),
+            Self::Git(location) => location.pinned.as_ref(),
             Self::OciLayout { .. } | Self::Archive(_) | Self::Dir(_) => None,
         }
     }

@@ -71,8 +71,8 @@ impl GitRequest<'_> {
 
     /// Returns the commit with the revision `expected`: the one that was resolved, even if its branch has moved since.
     async fn commit(&self, program: &GitProgram<'_>, expected: &Digest) -> Result<String, Error> {
-        let known = match self.location.pinned() {
-            Some(_) => self.location.reference().map(ToOwned::to_owned),
+        let known = match self.location.pinned {
+            Some(_) => self.location.reference.clone(),
             None => self.commits().get(&self.location.to_string()).cloned(),
         };
         let is_expected = |commit: &String| self.location.revision(commit) == *expected;

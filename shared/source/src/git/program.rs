@@ -114,7 +114,7 @@ impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
     pub(super) async fn open(request: &'a GitRequest<'a>) -> Result<Self, Error> {
         let (settings, location) = (request.settings, request.location);
-        let session = WebSession::open(request.fetcher, settings, location.url()).await?;
+        let session = WebSession::open(request.fetcher, settings, &location.url).await?;
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
         let ca_file = dir.path().join("ca.pem");
         if url.scheme() == "https" {
@@ -141,7 +141,7 @@ impl<'a> GitProgram<'a> {
 
     /// Returns the commit that the source means now.
     pub(super) async fn resolve(&self) -> Result<String, Error> {
-        let name = self.location.reference().unwrap_or("HEAD");
+        let name = self.location.reference.as_deref().unwrap_or("HEAD");
         let limit = NamedLimit::manifest(&self.settings.limits);
         // The commit of an annotated tag has the tag's name with ^{}.
         let arguments = ["ls-remote", self.url.as_str(), name, &format!("{name}^{{}}")];
@@ -182,7 +182,7 @@ impl<'a> GitProgram<'a> {
             },
             limits: self.settings.limits.clone(),
         };
-        let (pack_bytes, root) = (archive.blob.size, Root::plain(self.location.folder().to_vec()));
+        let (pack_bytes, root) = (archive.blob.size, Root::plain(self.location.folder.clone()));
         // A tree and not the commit, which would add its name to the archive.
         let (tree, path) = (format!("{commit}^{{tree}}"), root.path());
         let folder = Some(path.as_str()).filter(|path| !path.is_empty());
@@ -323,7 +323,7 @@ impl Drop for GitProcess {
 
 /// Asks the server as git does. Returns the URL after redirects.
 async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error> {
-    let (mut info, mut url) = (location.url().clone(), location.url().clone());
+    let (mut info, mut url) = (location.url.clone(), location.url.clone());
     info.set_path(&format!("{}{INFO}", url.path()));
     info.set_query(Some("service=git-upload-pack"));
     let asking = || session.send(&info, RequestSpec::default());
