@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use model::{Current, Key, Outcome};
 use publish::PollError;
-use storekit::{Action, Answer, Moment};
+use storekit::Action;
 use testkit::Kind;
 
 use crate::support::{
@@ -229,28 +229,6 @@ async fn race_of_eight_mirrors_commits_once() {
     }
     assert_eq!(published, 1);
     assert_eq!(site.current().await.serial, 1);
-    site.is_sound().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn poll_on_failing_store_keeps_old_state_and_next_poll_finishes() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
-    let mut files = ten();
-    files[7] = catalogs::package("p7", 5);
-    site.push(&files);
-    site.store
-        .set_hook(|call, moment| match (&call.action, &call.key, moment) {
-            (Action::Put(_), Some(Key::Object(model::Kind::Snapshot, _)), Moment::Before) => Answer::Fail,
-            _ => Answer::GoOn,
-        });
-    assert_eq!(site.poll().await.outcome, Outcome::Failed);
-    assert_eq!(site.current().await.serial, 1);
-    site.store.clear_hook();
-    site.is_sound().await;
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
-    assert_eq!(site.current().await.serial, 2);
     site.is_sound().await;
 }
 
