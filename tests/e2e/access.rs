@@ -11,44 +11,15 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use model::Sha256;
 use reqwest::{Client, StatusCode, Version};
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
-use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::support::{
-    binary::{Server, run},
-    catalogs, http,
-};
+use crate::support::{http, work::Work};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Beginning of a line for `alice` as `htpasswd -nbB -C 4` writes it.
 const ALICE: &str = "alice:$2y$04$";
 
-struct Site {
-    folder: TempDir,
-}
-
-impl Site {
-    fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let site = Self { folder };
-        let source = format!("demo=oci:{}:v1", catalogs::example_layout().display());
-        run(["poll", "--store", &site.path("store"), "--catalog", &source]).exits(0);
-        site
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.folder.path().join(name), text).unwrap();
-    }
-
-    fn serve(&self, options: &[&str]) -> Server {
-        let arguments = ["serve", "--no-poll", "--store", &self.path("store")];
-        Server::start(arguments.iter().chain(options))
-    }
-
+impl Work {
     /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that.
     fn certify(&self) -> Client {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
@@ -83,10 +54,9 @@ async fn until(what: &str, holds: impl AsyncFn() -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_certificate_changed_is_used_without_restart() {
-    let site = tokio::task::block_in_place(Site::new);
-    let first = site.certify();
-    let files = [site.path("tls.crt"), site.path("tls.key")];
-    let server = tokio::task::block_in_place(|| site.serve(&["--tls-cert", &files[0], "--tls-key", &files[1]]));
+    let work = Work::published();
+    let first = work.certify();
+    let server = work.serve("--tls-cert tls.crt --tls-key tls.key");
     let url = server.url.replacen("http:", "https:", 1) + "/catalogs";
     let answers = async |client: &Client| client.get(&url).send().await.is_ok();
 
@@ -99,14 +69,16 @@ async fn server_certificate_changed_is_used_without_restart() {
     let answer = first.get(&url).send().await.unwrap();
     assert_eq!((answer.status(), answer.version()), (StatusCode::OK, Version::HTTP_2));
 
+    let broken =
+        || server.wait_for(|line| (line.contains("certificate") && line.contains("cannot be used")).then_some(()));
     // A certificate without its key, or a file that is not one: the old pair stays in use.
-    let key = fs::read(&files[1]).unwrap();
-    let second = site.certify();
-    site.write("tls.key", &key);
-    server.wait_for(|line| (line.contains("certificate") && line.contains("cannot be used")).then_some(()));
+    let key = work.read("tls.key");
+    let second = work.certify();
+    work.write("tls.key", key);
+    broken();
     assert!(answers(&first).await && !answers(&second).await);
-    site.write("tls.crt", "nonsense");
-    server.wait_for(|line| (line.contains("certificate") && line.contains("cannot be used")).then_some(()));
+    work.write("tls.crt", "nonsense");
+    broken();
     let metrics = first
         .get(url.replace("/catalogs", "/metrics"))
         .send()
@@ -117,7 +89,7 @@ async fn server_certificate_changed_is_used_without_restart() {
         .unwrap();
     assert!(metrics.contains("file_broken{file=\"certificate\"} 1"), "{metrics}");
 
-    let third = site.certify();
+    let third = work.certify();
     until("the new certificate is used", async || answers(&third).await).await;
     assert!(!answers(&first).await);
     drop(silent);
@@ -125,32 +97,22 @@ async fn server_certificate_changed_is_used_without_restart() {
 
 #[test]
 fn serve_with_unusable_file_fails_before_port_is_open() {
-    let site = Site::new();
-    site.certify();
-    site.write("plain", "alice:password\n");
-    site.write("empty", "");
-    let serve = |options: &[&str]| {
-        let arguments = [
-            "serve",
-            "--no-poll",
-            "--listen",
-            "127.0.0.1:0",
-            "--store",
-            &site.path("store"),
-        ];
-        run(arguments.iter().chain(options)).exits(1).stderr
-    };
-    let (certificate, key) = (site.path("tls.crt"), site.path("tls.key"));
-    let said = serve(&["--tls-cert", &certificate]);
-    assert!(said.contains("tlsKey is missing"), "{said}");
-    let said = serve(&["--tls-cert", &key, "--tls-key", &key]);
-    assert!(said.contains("certificate"), "{said}");
-    let said = serve(&["--readers", &site.path("plain")]);
-    assert!(said.contains("line 1") && !said.contains("password"), "{said}");
-    let said = serve(&["--readers", &site.path("empty")]);
-    assert!(said.contains("names no users"), "{said}");
-    let said = serve(&["--readers", &site.path("missing")]);
-    assert!(said.contains("missing"), "{said}");
+    let work = Work::published();
+    work.certify();
+    work.write("plain", "alice:password\n");
+    work.write("empty", "");
+    for (options, error) in [
+        ("--tls-cert tls.crt", "tlsKey is missing"),
+        ("--tls-cert tls.key --tls-key tls.key", "certificate"),
+        ("--readers plain", "line 1"),
+        ("--readers empty", "names no users"),
+        ("--readers missing", "missing"),
+    ] {
+        let line = format!("serve --no-poll --listen 127.0.0.1:0 --store store {options}");
+        let failed = work.run(&line).exits(1);
+        failed.complains(error);
+        assert!(!failed.stderr.contains("password"), "{failed:#?}");
+    }
 }
 
 fn basic(login: &str) -> String {
@@ -164,16 +126,12 @@ fn robot() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_with_readers_refuses_requests_without_credentials() {
-    let site = tokio::task::block_in_place(Site::new);
-    site.write("readers", robot());
-    let server = tokio::task::block_in_place(|| site.serve(&["--readers", &site.path("readers")]));
+    let work = Work::published();
+    work.write("readers", robot());
+    let server = work.serve("--readers readers");
     let ask = async |path: &str, login: &str| {
         let fields = [("authorization", login)];
-        http::get(
-            &format!("{}{path}", server.url),
-            if login.is_empty() { &[] } else { &fields },
-        )
-        .await
+        http::get(&server.url(path), if login.is_empty() { &[] } else { &fields }).await
     };
     for path in ["/healthz", "/readyz"] {
         assert_eq!(ask(path, "").await.status(), 200, "{path}");
@@ -216,7 +174,7 @@ async fn server_with_readers_refuses_requests_without_credentials() {
 
     // A 304 must be as private as the answer that it confirms.
     let tag = http::field(&ask("/catalogs/demo/all.json", "Bearer token").await, "etag");
-    let url = format!("{}/catalogs/demo/all.json", server.url);
+    let url = server.url("/catalogs/demo/all.json");
     let same = http::get(&url, &[("authorization", "Bearer token"), ("if-none-match", &tag)]).await;
     assert_eq!(same.status(), 304);
     assert!(http::field(&same, "cache-control").starts_with("private"));
@@ -224,10 +182,10 @@ async fn server_with_readers_refuses_requests_without_credentials() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_file_changed_is_used_without_restart() {
-    let site = tokio::task::block_in_place(Site::new);
-    site.write("readers", robot());
-    let server = tokio::task::block_in_place(|| site.serve(&["--readers", &site.path("readers")]));
-    let url = format!("{}/catalogs", server.url);
+    let work = Work::published();
+    work.write("readers", robot());
+    let server = work.serve("--readers readers");
+    let url = server.url("/catalogs");
     let status = async |token: &str| {
         http::get(&url, &[("authorization", &format!("Bearer {token}"))])
             .await
@@ -235,37 +193,33 @@ async fn readers_file_changed_is_used_without_restart() {
     };
     assert_eq!(status("token").await, 200);
 
-    site.write("readers", format!("{ALICE}nonsense\n"));
-    let line = server.wait_for(|line| line.contains("cannot be used").then(|| line.to_owned()));
+    work.write("readers", format!("{ALICE}nonsense\n"));
+    let line = server.says("cannot be used");
     assert!(
         line.contains("line 1") && !line.contains("alice") && !line.contains("nonsense"),
         "{line}"
     );
     assert_eq!(status("token").await, 200);
 
-    site.write("readers", format!("robot:sha256:{}\n", Sha256::of(b"other")));
+    work.write("readers", format!("robot:sha256:{}\n", Sha256::of(b"other")));
     until("the new list is used", async || status("other").await == 200).await;
     assert_eq!(status("token").await, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sync_from_protected_mirror_needs_credentials() {
-    let site = tokio::task::block_in_place(Site::new);
-    site.write("readers", robot());
-    site.write("fields", "Authorization: Bearer token\n");
-    let server = tokio::task::block_in_place(|| site.serve(&["--readers", &site.path("readers")]));
-    let with_login = server.url.replacen("http://", "http://robot:token@", 1);
-    let fields = site.path("fields");
-    tokio::task::block_in_place(|| {
-        let refused = run(["sync", &server.url, &site.path("refused")]).exits(1);
-        assert!(refused.stderr.contains("credentials"), "{refused:?}");
-        let copied = run(["sync", "-vv", &with_login, &site.path("one")]).exits(0);
-        assert!(!format!("{copied:?}").contains("robot:token"), "{copied:?}");
-        run(["sync", &server.url, &site.path("two"), "--header-file", &fields]).exits(0);
-        let wrong = server.url.replacen("http://", "http://robot:secret@", 1);
-        let refused = run(["sync", "-vv", &wrong, &site.path("refused")]).exits(1);
-        assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
-    });
+    let work = Work::published();
+    work.write("readers", robot());
+    work.write("fields", "Authorization: Bearer token\n");
+    let server = work.serve("--readers readers");
+    let as_user = |login: &str| server.url.replacen("http://", &format!("http://{login}@"), 1);
+    let sync = |from: &str, options: &str| work.run(&format!("sync {from} {options}"));
+    sync(&server.url, "refused").exits(1).complains("credentials");
+    let copied = sync(&as_user("robot:token"), "one -vv").exits(0);
+    assert!(!format!("{copied:?}").contains("robot:token"), "{copied:?}");
+    sync(&server.url, "two --header-file fields").exits(0);
+    let refused = sync(&as_user("robot:secret"), "refused -vv").exits(1);
+    assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
 }
 
 /// Returns all files and folders with their modification times.
@@ -295,11 +249,11 @@ fn read_only(folder: &Path, mode: u32) {
 /// Compares modification times, because root may write into a read-only folder.
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_on_read_only_store_writes_nothing() {
-    let site = tokio::task::block_in_place(Site::new);
-    let store = site.folder.path().join("store");
+    let work = Work::published();
+    let store = work.path("store");
     read_only(&store, 0o555);
-    let before = listing(site.folder.path());
-    let server = tokio::task::block_in_place(|| site.serve(&[]));
+    let before = listing(work.root());
+    let server = work.serve("");
     for path in [
         "/readyz",
         "/catalogs",
@@ -308,13 +262,9 @@ async fn serve_on_read_only_store_writes_nothing() {
         "/v2/demo/tags/list",
         "/metrics",
     ] {
-        assert_eq!(
-            http::get(&format!("{}{path}", server.url), &[]).await.status(),
-            200,
-            "{path}"
-        );
+        assert_eq!(server.status(path).await, 200, "{path}");
     }
-    assert_eq!(tokio::task::block_in_place(|| server.terminate()), Some(0));
-    assert_eq!(listing(site.folder.path()), before);
+    assert_eq!(server.terminate(), Some(0));
+    assert_eq!(listing(work.root()), before);
     read_only(&store, 0o755);
 }

@@ -3,160 +3,133 @@
 use std::fs;
 
 use model::Sha256;
-use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::support::{binary::run, catalogs};
+use crate::support::{
+    binary::{Ran, run},
+    catalogs,
+    work::Work,
+};
 
-fn source(version: &str) -> String {
-    format!("demo=oci:{}:{version}", catalogs::example_layout().display())
-}
-
-/// Polls into a store. The caller checks the exit code.
-fn poll(store: &TempDir, version: &str, more: &[&str]) -> crate::support::binary::Ran {
-    let store = store.path().display().to_string();
-    let mut arguments = vec!["poll", "--store", &store, "--json", "--detailed-exitcode", "--catalog"];
-    let source = source(version);
-    arguments.push(&source);
-    arguments.extend(more);
-    run(arguments)
+/// Polls a version of the example as `demo`. The caller checks the exit code, which tells a publication.
+fn poll(work: &Work, version: &str, more: &str) -> Ran {
+    let line = format!("poll --store store --json --detailed-exitcode --catalog demo=oci:example:{version} {more}");
+    work.run(&line)
 }
 
 #[test]
 fn poll_exit_code_tells_published_only_if_asked() {
-    let store = TempDir::new().unwrap();
-    let first: Value = serde_json::from_str(&poll(&store, "v1", &[]).exits(10).stdout).unwrap();
+    let work = Work::new();
+    let first = poll(&work, "v1", "").exits(10).json();
     assert_eq!(first[0]["outcome"], "published");
     assert_eq!(first[0]["changes"]["added"].as_array().unwrap().len(), 4);
-    poll(&store, "v1", &[]).exits(0);
-    let update: Value = serde_json::from_str(&poll(&store, "v2", &[]).exits(10).stdout).unwrap();
+    poll(&work, "v1", "").exits(0);
+    let update = poll(&work, "v2", "").exits(10).json();
     assert_eq!(update[0]["changes"]["changed"][0], "demo-database");
     assert_eq!(update[0]["changes"]["removed"][0], "demo-search");
-    let failed = poll(&store, "v9", &[]).exits(1);
-    assert!(failed.stdout.contains("v9"), "{failed:#?}");
+    poll(&work, "v9", "").exits(1).prints("v9");
 
-    let path = store.path().display().to_string();
-    let plain = |version: &str| run(["poll", "--store", &path, "--catalog", &source(version)]);
-    assert!(plain("v1").exits(0).stdout.contains("published"));
-    assert!(plain("v1").exits(0).stdout.contains("unchanged"));
-    plain("v9").exits(1);
-    let back = ["rollback", "--store", &path, "demo", "--previous"];
-    run(back).exits(0);
-    run(back.iter().chain(&["--detailed-exitcode"])).exits(10);
-    let copy = TempDir::new().unwrap();
-    let sync = ["sync", &path, &copy.path().display().to_string(), "--detailed-exitcode"];
-    run(sync).exits(10);
-    run(sync).exits(0);
+    work.poll("v1").exits(0).prints("published");
+    work.poll("v1").exits(0).prints("unchanged");
+    work.poll("v9").exits(1);
+    for (line, code) in [
+        ("rollback --store store demo --previous", 0),
+        ("rollback --store store demo --previous --detailed-exitcode", 10),
+        ("sync store copy --detailed-exitcode", 10),
+        ("sync store copy --detailed-exitcode", 0),
+    ] {
+        work.run(line).exits(code);
+    }
 }
 
 /// The log at `-v` tells the error, and the text does otherwise.
 #[test]
 fn poll_error_is_printed_once() {
-    let store = TempDir::new().unwrap();
-    let path = store.path().display().to_string();
-    let poll = ["poll", "--store", &path, "--catalog", &source("v9")];
-    let copy = ["sync", "/nonexistent/store", &path, "demo"];
-    for command in [&poll[..], &copy[..]] {
-        for verbose in [&[][..], &["-v"]] {
-            let failed = run(command.iter().chain(verbose)).exits(1);
-            let lines = failed
-                .stderr
-                .lines()
-                .filter(|line| line.contains("demo") || line.contains("nonexistent"));
+    let work = Work::new();
+    for command in [
+        "poll --store store --catalog demo=oci:example:v9",
+        "sync /nonexistent/store store demo",
+    ] {
+        for verbose in ["", "-v"] {
+            let failed = work.run(&format!("{command} {verbose}")).exits(1);
+            let lines = failed.stderr.lines();
+            let lines = lines.filter(|line| line.contains("demo") || line.contains("nonexistent"));
             assert_eq!(lines.count(), 1, "{failed:#?}");
         }
     }
-    let rolled_back = run(["rollback", "--store", &path, "demo", "--previous"]).exits(1);
+    let rolled_back = work.run("rollback --store store demo --previous").exits(1);
     assert_eq!(rolled_back.stderr.lines().count(), 1, "{rolled_back:#?}");
 }
 
 #[test]
 fn poll_forced_with_equal_content_changes_nothing() {
-    let store = TempDir::new().unwrap();
-    poll(&store, "v1", &[]).exits(10);
-    let current = store.path().join("catalogs/demo/current.json");
-    let before = fs::read(&current).unwrap();
-    poll(&store, "v1", &["--force"]).exits(0);
-    assert_eq!(fs::read(&current).unwrap(), before);
+    let work = Work::published();
+    let before = work.read("store/catalogs/demo/current.json");
+    poll(&work, "v1", "--force").exits(0);
+    assert_eq!(work.read("store/catalogs/demo/current.json"), before);
 }
 
 #[test]
 fn render_prints_bytes_with_published_content_hash() {
-    let layout = run(["render", &format!("oci:{}:v1", catalogs::example_layout().display())]).exits(0);
-    let folder = run(["render", &format!("dir:{}", catalogs::folder("v1").display())]).exits(0);
-    assert_eq!(layout.stdout, folder.stdout);
-    let store = TempDir::new().unwrap();
-    let polled: Value = serde_json::from_str(&poll(&store, "v1", &[]).exits(10).stdout).unwrap();
-    assert_eq!(
-        polled[0]["contentHash"],
-        Sha256::of(layout.stdout.as_bytes()).to_string()
-    );
+    let work = Work::new();
+    let layout = work.run("render oci:example:v1").exits(0).stdout;
+    let folder = format!("render dir:{}", catalogs::folder("v1").display());
+    assert_eq!(layout, work.run(&folder).exits(0).stdout);
+    let polled = poll(&work, "v1", "").exits(10).json();
+    assert_eq!(polled[0]["contentHash"], Sha256::of(layout.as_bytes()).to_string());
 }
 
 #[test]
 fn render_error_names_file_document_and_problem() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("good.yaml"), "schema: a\n").unwrap();
-    fs::write(
-        folder.path().join("bad.yaml"),
-        "schema: a\n---\nschema: b\nname: 1.10\n",
-    )
-    .unwrap();
-    let failed = run(["render", &folder.path().display().to_string()]).exits(1);
+    let work = Work::new();
+    work.write("bad/good.yaml", "schema: a\n");
+    work.write("bad/bad.yaml", "schema: a\n---\nschema: b\nname: 1.10\n");
+    let failed = work.run("render bad").exits(1);
     assert!(failed.stdout.is_empty());
     for part in ["bad.yaml", "document 2", "name"] {
-        assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
+        failed.complains(part);
     }
 }
 
 #[test]
-fn ls_and_verify_describe_store() {
-    let store = TempDir::new().unwrap();
-    poll(&store, "v1", &[]).exits(10);
-    let path = store.path().display().to_string();
-    let table = run(["ls", "--store", &path]).exits(0).stdout;
+fn ls_describes_store() {
+    let work = Work::published();
+    let table = work.run("ls --store store").exits(0).stdout;
     assert!(table.contains("demo") && table.contains("published"), "{table}");
-    let packages: Value =
-        serde_json::from_str(&run(["ls", "--store", &path, "--json", "demo"]).exits(0).stdout).unwrap();
+    let packages = work.run("ls --store store --json demo").exits(0).json();
     assert_eq!(packages.as_array().unwrap().len(), 4);
-    run(["ls", "--store", &path, "other"]).exits(1);
-    run(["verify", "--store", &path]).exits(0);
+    work.run("ls --store store other").exits(1);
 }
 
 #[test]
 fn verify_names_damaged_and_missing_shard() {
-    let store = TempDir::new().unwrap();
-    poll(&store, "v1", &[]).exits(10);
-    let path = store.path().display().to_string();
-    let shards = store.path().join("packages/sha256");
+    let work = Work::published();
+    work.run("verify --store store").exits(0);
+    let shards = work.path("store/packages/sha256");
     let shard = fs::read_dir(&shards).unwrap().next().unwrap().unwrap().path();
     fs::write(&shard, b"not what it was").unwrap();
     let name = shard.file_name().unwrap().to_str().unwrap();
-    let found = run(["verify", "--store", &path]).exits(1);
-    assert!(found.stdout.contains(name), "{found:#?}");
+    work.run("verify --store store").exits(1).prints(name);
     fs::remove_file(&shard).unwrap();
-    assert!(run(["verify", "--store", &path]).exits(1).stdout.contains("missing"));
+    work.run("verify --store store").exits(1).prints("missing");
 }
 
 #[test]
 fn rm_removes_catalog() {
-    let store = TempDir::new().unwrap();
-    poll(&store, "v1", &[]).exits(10);
-    let path = store.path().display().to_string();
-    run(["rm", "--store", &path, "demo"]).exits(0);
-    assert!(!store.path().join("catalogs/demo").exists());
-    assert!(!run(["ls", "--store", &path]).exits(0).stdout.contains("demo"));
-    run(["rm", "--store", &path, "demo"]).exits(1);
+    let work = Work::published();
+    work.run("rm --store store demo").exits(0);
+    assert!(!work.exists("store/catalogs/demo"));
+    assert!(!work.run("ls --store store").exits(0).stdout.contains("demo"));
+    work.run("rm --store store demo").exits(1);
 }
 
 #[test]
 fn help_version_and_completions_are_printed() {
-    let help = run(["--help"]).exits(0).stdout;
+    let help = run(["--help"]).exits(0);
     for command in ["serve", "poll", "render", "ls", "verify", "rm", "demo", "Exit codes"] {
-        assert!(help.contains(command), "{command}");
+        help.prints(command);
     }
     let version = run(["--version"]).exits(0).stdout;
     assert!(version.contains("commit") && version.contains("rustc"), "{version}");
-    assert!(run(["completions", "bash"]).exits(0).stdout.contains("catalog-mirror"));
+    run(["completions", "bash"]).exits(0).prints("catalog-mirror");
     run(["no-such-command"]).exits(2);
 }

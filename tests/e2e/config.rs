@@ -1,15 +1,6 @@
 //! Configuration files, read by the binary.
 
-use std::{fs, path::Path};
-
-use serde_json::Value;
-use tempfile::TempDir;
-
-use crate::support::{
-    binary::{Server, run},
-    catalogs::{self, write},
-    http,
-};
+use crate::support::{catalogs, work::Work};
 
 const BAD: &str = "
 interval: soon
@@ -39,10 +30,9 @@ metadata: {name: other}
 
 #[test]
 fn config_problems_are_reported_together() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("catalogs.yaml");
-    fs::write(&file, BAD).unwrap();
-    let failed = run(["poll", "--config", &file.display().to_string()]).exits(1);
+    let work = Work::new();
+    work.write("catalogs.yaml", BAD);
+    let failed = work.run("poll --config catalogs.yaml").exits(1);
     for part in [
         "soon",
         "linux/amd64",
@@ -54,7 +44,7 @@ fn config_problems_are_reported_together() {
         "pollIntervalMinutes",
         "ConfigMap",
     ] {
-        assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
+        failed.complains(part);
     }
 }
 
@@ -83,63 +73,36 @@ fn manifests(visible: &str, hidden: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn config_accepts_cluster_catalogs_and_hides_unavailable_ones() {
     let registry = testkit::Registry::builder().start().await;
-    let image = catalogs::image(&catalogs::files(&catalogs::folder("v1")));
-    registry.push("demo", "latest", &image);
+    registry.push("demo", "latest", &catalogs::image(&catalogs::example("v1")));
     let reference = registry.reference("demo", "latest");
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("clustercatalogs.yaml");
-    fs::write(&file, manifests(&reference, &reference)).unwrap();
-    let store = folder.path().join("store").display().to_string();
-    let arguments = [
-        "--config",
-        &file.display().to_string(),
-        "--store",
-        &store,
-        "--plain-http",
-        registry.host(),
-    ];
-    let polled = tokio::task::block_in_place(|| run(["poll", "--json"].iter().chain(&arguments)).exits(0));
-    let reports: Value = serde_json::from_str(&polled.stdout).unwrap();
-    assert!(
-        reports
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|report| report["outcome"] == "published")
+    let work = Work::new();
+    let manifests = manifests(&reference, &reference);
+    work.write("catalogs.yaml", &manifests);
+    let poll = format!(
+        "poll --json --config catalogs.yaml --store store --plain-http {}",
+        registry.host()
     );
+    let polled = work.run(&poll).exits(0).json();
+    let mut reports = polled.as_array().unwrap().iter();
+    assert!(reports.all(|report| report["outcome"] == "published"));
 
-    let server = Server::start(["serve", "--no-poll", "--store", &store]);
-    let all = |name: &str| format!("{}/catalogs/{name}/api/v1/all", server.url);
-    assert_eq!(http::get(&all("visible"), &[]).await.status(), 200);
-    assert_eq!(http::get(&all("hidden"), &[]).await.status(), 404);
+    let server = work.serve("");
+    assert_eq!(server.status("/catalogs/visible/api/v1/all").await, 200);
+    assert_eq!(server.status("/catalogs/hidden/api/v1/all").await, 404);
 
     // A catalog that is made available again is served without another pull.
-    fs::write(
-        &file,
-        manifests(&reference, &reference).replace("Unavailable", "Available"),
-    )
-    .unwrap();
-    tokio::task::block_in_place(|| run(["poll"].iter().chain(&arguments)).exits(0));
-    assert_eq!(http::get(&all("hidden"), &[]).await.status(), 200);
+    work.write("catalogs.yaml", manifests.replace("Unavailable", "Available"));
+    work.run(&poll).exits(0);
+    assert_eq!(server.status("/catalogs/hidden/api/v1/all").await, 200);
 }
 
 #[test]
 fn catalog_removed_from_config_is_served_until_rm() {
-    let folder = TempDir::new().unwrap();
-    let store = folder.path().display().to_string();
-    let source = |name: &str| format!("{name}=oci:{}:v1", catalogs::example_layout().display());
-    run([
-        "poll",
-        "--store",
-        &store,
-        "--catalog",
-        &source("a"),
-        "--catalog",
-        &source("b"),
-    ])
-    .exits(0);
-    run(["poll", "--store", &store, "--catalog", &source("b")]).exits(0);
-    let listed = run(["ls", "--store", &store]).exits(0).stdout;
+    let work = Work::new();
+    work.run("poll --store store --catalog a=oci:example:v1 --catalog b=oci:example:v1")
+        .exits(0);
+    work.run("poll --store store --catalog b=oci:example:v1").exits(0);
+    let listed = work.run("ls --store store").exits(0).stdout;
     assert!(
         listed.lines().any(|line| line.trim_start().starts_with("a ")),
         "{listed}"
@@ -148,208 +111,159 @@ fn catalog_removed_from_config_is_served_until_rm() {
 
 #[test]
 fn limits_in_config_bound_image_and_catalog() {
-    let folder = TempDir::new().unwrap();
-    let (file, store) = (folder.path().join("catalogs.yaml"), folder.path().join("store"));
-    let source = format!("oci:{}:v1", catalogs::example_layout().display());
     // One limit of the image and one of its content.
     for limit in ["pathBytes", "documents"] {
+        let work = Work::new();
         // The second catalog has a limit of its own.
         let text = format!(
-            "limits: {{{limit}: 1}}\ncatalogs: [{{name: a, source: '{source}'}}, \
-             {{name: b, source: '{source}', limits: {{{limit}: 4096}}}}]\n"
+            "limits: {{{limit}: 1}}\ncatalogs: [{{name: a, source: 'oci:example:v1'}}, \
+             {{name: b, source: 'oci:example:v1', limits: {{{limit}: 4096}}}}]\n"
         );
-        fs::write(&file, text).unwrap();
-        let (file, store) = (file.display().to_string(), store.display().to_string());
-        let polled = run(["poll", "--json", "--config", &file, "--store", &store]).exits(1);
-        assert!(
-            polled.stdout.contains(&format!("the limit {limit} of 1")),
-            "{polled:#?}"
-        );
-        assert!(
-            polled
-                .stdout
-                .contains(&format!("a larger limits.{limit} of the catalog")),
-            "{polled:#?}"
-        );
-        let published = |name: &str| {
-            Path::new(&store)
-                .join("catalogs")
-                .join(name)
-                .join("current.json")
-                .exists()
-        };
-        assert!(published("b") && !published("a"));
-        fs::remove_dir_all(&store).unwrap();
+        work.write("catalogs.yaml", text);
+        let polled = work.run("poll --json --config catalogs.yaml --store store").exits(1);
+        polled.prints(&format!("the limit {limit} of 1"));
+        polled.prints(&format!("a larger limits.{limit} of the catalog"));
+        assert!(work.exists("store/catalogs/b/current.json") && !work.exists("store/catalogs/a/current.json"));
     }
 }
 
 #[test]
 fn poll_without_catalog_names_what_is_missing() {
-    assert!(run(["poll"]).exits(1).stderr.contains("--catalog"));
+    Work::new().run("poll").exits(1).complains("--catalog");
 }
 
 /// Flags and the file share their parsers: a value is valid in both or in neither.
 #[test]
 fn flag_values_are_those_of_the_file() {
-    let folder = TempDir::new().unwrap();
-    let store = folder.path().join("store").display().to_string();
-    let file = folder.path().join("catalogs.yaml");
-    let source = format!("a=oci:{}:v1", catalogs::example_layout().display());
+    let work = Work::new();
+    let poll = "poll --store store --catalog a=oci:example:v1 --interval";
     for interval in ["0s", "999ms", "400d", "soon"] {
-        run(["poll", "--store", &store, "--catalog", &source, "--interval", interval]).exits(2);
-        run(["sync", &store, &store, &format!("--watch={interval}")]).exits(2);
-        fs::write(&file, format!("interval: {interval}\n")).unwrap();
-        let failed = run(["poll", "--store", &store, "--config", &file.display().to_string()]).exits(1);
-        assert!(failed.stderr.contains("catalogs.yaml, interval: "), "{failed:#?}");
+        work.run(&format!("{poll} {interval}")).exits(2);
+        work.run(&format!("sync store store --watch={interval}")).exits(2);
+        work.write("catalogs.yaml", format!("interval: {interval}\n"));
+        let failed = work.run("poll --store store --config catalogs.yaml").exits(1);
+        failed.complains("catalogs.yaml, interval: ");
     }
-    run(["poll", "--store", &store, "--catalog", &source, "--interval", "1s"]).exits(0);
-    let to = folder.path().join("a.tar").display().to_string();
-    run(["export", "--store", &store, "--to", &to, "--volume-size", "700MB"]).exits(0);
-    run([
-        "export",
-        "--store",
-        &store,
-        "--to",
-        &to,
-        "--volume-size",
-        "99999999999GiB",
-    ])
-    .exits(2);
-    fs::write(&file, "limits: {compressedBytes: 700MB}\n").unwrap();
-    run([
-        "gc",
-        "--store",
-        &store,
-        "--config",
-        &file.display().to_string(),
-        "--dry-run",
-    ])
-    .exits(0);
-    run(["gc", "--store", &store, "--keep-generations", "17"]).exits(2);
-    run([
-        "serve",
-        "--no-poll",
-        "--store",
-        &store,
-        "--cache-size",
-        "99999999999999999",
-    ])
-    .exits(2);
+    work.run(&format!("{poll} 1s")).exits(0);
+    work.write("catalogs.yaml", "limits: {compressedBytes: 700MB}\n");
+    for (line, code) in [
+        ("export --store store --to a.tar --volume-size 700MB", 0),
+        ("export --store store --to a.tar --volume-size 99999999999GiB", 2),
+        ("gc --store store --config catalogs.yaml --dry-run", 0),
+        ("gc --store store --keep-generations 17", 2),
+        ("serve --no-poll --store store --cache-size 99999999999999999", 2),
+    ] {
+        work.run(line).exits(code);
+    }
 }
 
 /// An unmounted volume must not look like an empty store that is fine.
 #[test]
 fn maintenance_does_not_create_a_store() {
-    let folder = TempDir::new().unwrap();
-    let store = folder.path().join("missing");
-    let path = store.display().to_string();
-    for arguments in [
-        &["gc"][..],
-        &["gc", "--dry-run"],
-        &["rm", "a"],
-        &["rollback", "a", "--previous"],
-        &["verify"],
-        &["verify", "--repair-from", "/nonexistent"],
-        &["ls"],
+    let work = Work::new();
+    for line in [
+        "gc",
+        "gc --dry-run",
+        "rm a",
+        "rollback a --previous",
+        "verify",
+        "verify --repair-from /nonexistent",
+        "ls",
     ] {
-        let failed = run(arguments.iter().chain(&["--store", &path])).exits(1);
-        assert!(failed.stderr.contains(&path), "{arguments:?}: {failed:#?}");
-        assert!(!store.exists(), "{arguments:?}");
+        work.run(&format!("{line} --store some/missing"))
+            .exits(1)
+            .complains("some/missing");
+        assert!(!work.exists("some"), "{line}");
     }
 }
 
 #[test]
 fn store_of_the_configuration_is_used_by_every_command() {
-    let folder = TempDir::new().unwrap();
-    let store = folder.path().join("store").display().to_string();
-    let file = folder.path().join("catalogs.yaml");
-    let source = format!("oci:{}:v1", catalogs::example_layout().display());
-    fs::write(
-        &file,
-        format!("store: {store}\ncatalogs: [{{name: a, source: '{source}'}}]\n"),
-    )
-    .unwrap();
-    let config = file.display().to_string();
-    run(["poll", "--config", &config]).exits(0);
-    assert!(run(["ls", "--config", &config]).exits(0).stdout.contains(&source));
-    run(["verify", "--config", &config]).exits(0);
-    run(["images", "--config", &config]).exits(0);
-    run(["rm", "--config", &config, "a"]).exits(0);
+    let work = Work::new();
+    work.write(
+        "catalogs.yaml",
+        "store: store\ncatalogs: [{name: a, source: 'oci:example:v1'}]\n",
+    );
+    work.run("poll --config catalogs.yaml").exits(0);
+    work.run("ls --config catalogs.yaml").exits(0).prints("example:v1");
+    for line in ["verify", "images", "rm a"] {
+        work.run(&format!("{line} --config catalogs.yaml")).exits(0);
+    }
     // A mistake in a file does not matter where the command line names the store.
-    fs::write(&file, "interval: soon\n").unwrap();
-    run(["ls", "--config", &config, "--store", &store]).exits(0);
-    assert!(run(["ls", "--config", &config]).exits(1).stderr.contains("interval"));
+    work.write("catalogs.yaml", "interval: soon\n");
+    work.run("ls --config catalogs.yaml --store store").exits(0);
+    work.run("ls --config catalogs.yaml").exits(1).complains("interval");
 }
 
 /// Nothing listens before everything is checked, and each message names its field.
 #[test]
 fn serve_reports_unusable_files_before_it_listens() {
-    let folder = TempDir::new().unwrap();
-    let store = folder.path().join("store").display().to_string();
-    let file = folder.path().join("catalogs.yaml");
-    let source = format!("oci:{}:v1", catalogs::example_layout().display());
-    for (text, part) in [
-        ("registries: {authFiles: [/none]}", "authFiles, /none: cannot be read"),
-        ("registries: {caFiles: [/none]}", "caFiles, /none: cannot be read"),
-        ("trust: {keys: []}", "trust: keys is empty"),
-        ("store: ''", "store"),
+    let work = Work::new();
+    for (text, store, part) in [
+        (
+            "registries: {authFiles: [/none]}",
+            "--store store",
+            "authFiles, /none: cannot be read",
+        ),
+        (
+            "registries: {caFiles: [/none]}",
+            "--store store",
+            "caFiles, /none: cannot be read",
+        ),
+        ("trust: {keys: []}", "--store store", "trust: keys is empty"),
+        ("store: ''", "", "store"),
     ] {
-        fs::write(&file, format!("{text}\ncatalogs: [{{name: a, source: '{source}'}}]\n")).unwrap();
-        let config = file.display().to_string();
-        let serve = ["-v", "serve", "--listen", "127.0.0.1:0", "--config", &config];
-        let store = if text.starts_with("store") {
-            vec![]
-        } else {
-            vec!["--store", &store]
-        };
-        let failed = run(serve.iter().chain(&store)).exits(1);
-        assert!(failed.stderr.contains(part), "{part}: {failed:#?}");
+        work.write(
+            "catalogs.yaml",
+            format!("{text}\ncatalogs: [{{name: a, source: 'oci:example:v1'}}]\n"),
+        );
+        let line = format!("-v serve --listen 127.0.0.1:0 --config catalogs.yaml {store}");
+        let failed = work.run(&line).exits(1);
+        failed.complains(part);
         assert!(!failed.stderr.contains("listening"), "{failed:#?}");
     }
 }
 
 #[test]
 fn configured_compositions_are_polled_listed_and_protected() {
-    let folder = TempDir::new().unwrap();
-    let layout = catalogs::example_layout().display().to_string();
-    let isc = "kind: ImageSetConfiguration
+    let work = Work::new();
+    work.write(
+        "isc.yaml",
+        "kind: ImageSetConfiguration
 apiVersion: mirror.openshift.io/v2alpha1
 mirror:
   operators:
   - catalog: demo
     targetCatalog: caches
     packages: [{name: demo-cache}]
-";
-    let isc = write(&folder, "isc.yaml", isc);
-    let bundle = r#"{"schema":"olm.package","name":"mine","defaultChannel":"c"}
+",
+    );
+    work.write(
+        "mine/catalog.json",
+        r#"{"schema":"olm.package","name":"mine","defaultChannel":"c"}
 {"schema":"olm.channel","package":"mine","name":"c","entries":[{"name":"mine.v1.0.0"}]}
 {"schema":"olm.bundle","package":"mine","name":"mine.v1.0.0","image":"r.example/mine:1","properties":[{"type":"olm.package","value":{"packageName":"mine","version":"1.0.0"}}]}
-"#;
-    write(&folder, "mine/catalog.json", bundle);
-    let mine = folder.path().join("mine").display().to_string();
-    let text = format!(
+"#,
+    );
+    work.write(
+        "catalogs.yaml",
         "catalogs:
-- {{name: demo, source: 'oci:{layout}:v1'}}
+- {name: demo, source: 'oci:example:v1'}
 - name: team
   compose:
-    inputs: [{{catalog: demo, select: {{packages: [{{name: demo-queue}}]}}}}]
-    add: [{{source: 'dir:{mine}'}}]
-- {{compose: {{imageSet: '{isc}'}}}}
-"
+    inputs: [{catalog: demo, select: {packages: [{name: demo-queue}]}}]
+    add: [{source: 'dir:mine'}]
+- {compose: {imageSet: 'isc.yaml'}}
+",
     );
-    let config = write(&folder, "catalogs.yaml", &text);
-    let store = folder.path().join("store").display().to_string();
-    run(["poll", "--store", &store, "--config", &config]).exits(0);
-    let list = run(["ls", "--store", &store, "team"]).exits(0).stdout;
+    work.run("poll --store store --config catalogs.yaml").exits(0);
+    let list = work.run("ls --store store team").exits(0).stdout;
     assert!(list.contains("demo-queue") && list.contains("mine"), "{list}");
-    let list = run(["ls", "--store", &store]).exits(0).stdout;
+    let list = work.run("ls --store store").exits(0).stdout;
     assert!(list.contains("caches") && list.contains("compose:demo"), "{list}");
 
-    let refused = run(["rm", "--store", &store, "demo"]).exits(1);
-    assert!(
-        refused.stderr.contains("compositions are made of it: caches, team"),
-        "{refused:#?}"
-    );
-    run(["rm", "--store", &store, "--force", "demo"]).exits(0);
-    run(["rm", "--store", &store, "caches"]).exits(0);
+    let refused = work.run("rm --store store demo").exits(1);
+    refused.complains("compositions are made of it: caches, team");
+    work.run("rm --store store --force demo").exits(0);
+    work.run("rm --store store caches").exits(0);
 }

@@ -2,29 +2,26 @@
 
 use std::{
     fs,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    thread,
     time::{Duration, Instant, SystemTime},
 };
 
 use model::{Key, OpenPulls, Outcome, Status};
 use publish::{Env, MirrorSettings, PollError, PollOptions};
 use render::{RenderLimits, RenderSettings};
-use serde_json::Value;
 use store::StoreExt;
 use storekit::{Action, Call, MemoryStore};
-use tempfile::TempDir;
 use testkit::{Kind, Registry};
 use tokio::time::sleep;
 
 use crate::support::{
-    binary::{Ran, Server, command},
+    binary::{Ran, Server},
     catalogs,
     site::{Site, ten},
+    work::Work,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -73,37 +70,19 @@ impl Site {
     }
 }
 
-fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
-    for (path, bytes) in files {
-        let path = folder.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    }
-}
-
 #[test]
 fn catalog_that_kills_the_process_twice_does_not_stop_the_others() {
-    let folder = TempDir::new().unwrap();
-    let (bad, good) = (folder.path().join("bad"), folder.path().join("good"));
-    write(&bad, &[catalogs::package("killer", 1)]);
-    write(&good, &[catalogs::package("harmless", 1)]);
-    let store = folder.path().join("store");
-    let poll = |more: &[&str], marker: &str| {
-        let sources = [
-            format!("bad=dir:{}", bad.display()),
-            format!("good=dir:{}", good.display()),
-        ];
-        let mut command = command(["poll", "--json", "--store", store.to_str().unwrap()]);
-        command
-            .args(["--catalog", &sources[0], "--catalog", &sources[1]])
-            .args(more);
-        Ran::of(&command.env("CATALOG_MIRROR_TEST_ABORT", marker).output().unwrap())
+    let work = Work::new();
+    work.write_all("bad", &vec![catalogs::package("killer", 1)]);
+    work.write_all("good", &vec![catalogs::package("harmless", 1)]);
+    let poll = |options: &str, marker: &str| {
+        let line = format!("poll --json --store store --catalog bad=dir:bad --catalog good=dir:good {options}");
+        Ran::of(work.command(&line).env("CATALOG_MIRROR_TEST_ABORT", marker))
     };
     for start in 1..=2 {
-        assert_eq!(poll(&[], "killer").code, None, "start {start} dies of a signal");
+        assert_eq!(poll("", "killer").code, None, "start {start} dies of a signal");
     }
-    let third = poll(&[], "killer").exits(1);
-    let reports: Vec<Value> = serde_json::from_str(&third.stdout).unwrap();
+    let reports = poll("", "killer").exits(1).json();
     let error = reports[0]["error"].as_str().unwrap();
     assert_eq!(
         (&reports[0]["catalog"], &reports[0]["outcome"]),
@@ -118,18 +97,15 @@ fn catalog_that_kills_the_process_twice_does_not_stop_the_others() {
         ["published", "unchanged"].contains(&reports[1]["outcome"].as_str().unwrap()),
         "{reports:?}"
     );
-    assert!(store.join("catalogs/good/current.json").exists());
-    let status = fs::read_to_string(store.join("catalogs/bad/status.json")).unwrap();
+    assert!(work.exists("store/catalogs/good/current.json"));
+    let status = work.read("store/catalogs/bad/status.json");
     assert!(status.contains("failed for good"), "{status}");
 
-    assert_eq!(
-        poll(&["--force", "bad"], "killer").code,
-        None,
-        "a forced poll tries again"
-    );
-    poll(&[], "killer").exits(1);
-    poll(&["--force", "bad"], "another marker").exits(0);
-    poll(&[], "another marker").exits(0);
+    let forced = poll("--force bad", "killer");
+    assert_eq!(forced.code, None, "a forced poll tries again");
+    poll("", "killer").exits(1);
+    poll("--force bad", "another marker").exits(0);
+    poll("", "another marker").exits(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,33 +113,22 @@ async fn serve_that_is_stopped_in_a_pull_has_not_died() {
     let registry = Registry::builder().start().await;
     registry.push("ns/catalog", "latest", &catalogs::image(&ten()));
     registry.delay(Kind::Blob, MINUTE);
-    let folder = TempDir::new().unwrap();
-    let config = folder.path().join("catalogs.yaml");
-    let host = registry.host();
-    let text = format!(
-        "registries: {{plainHttp: ['{host}']}}\ncatalogs: [{{name: site, source: '{host}/ns/catalog:latest', interval: 1h}}]\n"
+    let (work, host) = (Work::new(), registry.host());
+    work.write(
+        "catalogs.yaml",
+        format!(
+            "registries: {{plainHttp: ['{host}']}}\ncatalogs: [{{name: site, source: '{host}/ns/catalog:latest', interval: 1h}}]\n"
+        ),
     );
-    fs::write(&config, text).unwrap();
-    let store = folder.path().join("store");
-    let stopped = tokio::task::spawn_blocking(move || {
-        let server = Server::start([
-            "serve",
-            "--store",
-            store.to_str().unwrap(),
-            "--config",
-            config.to_str().unwrap(),
-        ]);
-        let status = store.join("catalogs/site/status.json");
-        let read = || fs::read_to_string(&status).unwrap_or_default();
-        let begin = Instant::now();
-        while !read().contains("openPulls") {
-            assert!(begin.elapsed() < MINUTE, "no pull was recorded: {}", read());
-            thread::sleep(Duration::from_millis(20));
-        }
-        assert_eq!(server.terminate(), Some(0));
-        read()
-    });
-    let status = stopped.await.unwrap();
+    let server = Server::of(work.command("serve --store store --config catalogs.yaml"));
+    let read = || fs::read_to_string(work.path("store/catalogs/site/status.json")).unwrap_or_default();
+    let begin = Instant::now();
+    while !read().contains("openPulls") {
+        assert!(begin.elapsed() < MINUTE, "no pull was recorded: {}", read());
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(server.terminate(), Some(0));
+    let status = read();
     assert!(
         !status.contains("openPulls") && status.contains("has not ended"),
         "{status}"
@@ -234,9 +199,7 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         files
     };
     for (files, outcome) in [(bad(), Outcome::Failed), (ten()[..6].to_vec(), Outcome::Refused)] {
-        let mut site = Site::start().await;
-        site.push(&ten());
-        site.poll().await;
+        let mut site = Site::published().await;
         site.push(&files);
         let (first, requests) = site.poll_counted().await;
         assert!(first == outcome && requests > 1, "the first poll pulls");
@@ -276,9 +239,7 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn suspicious_revision_is_pulled_again_when_another_state_is_published() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     let few = catalogs::image(&ten()[..6]);
     site.push_image(&few);
     assert_eq!(site.poll().await.outcome, Outcome::Refused);

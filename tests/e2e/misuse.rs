@@ -2,124 +2,83 @@
 
 use std::fs;
 
-use tempfile::TempDir;
-
-use crate::support::{
-    binary::{Ran, Server, command, run},
-    catalogs::{self, write},
-    http,
-};
-
-/// Returns a store with the example catalog as `demo`.
-fn published(folder: &TempDir) -> String {
-    let store = folder.path().join("store").display().to_string();
-    let source = format!("demo=oci:{}:v1", catalogs::example_layout().display());
-    run(["poll", "--store", &store, "--catalog", &source]).exits(0);
-    store
-}
+use crate::support::{binary::Ran, http, work::Work};
 
 /// A folder that is a file is no empty catalog.
 #[test]
 fn file_in_place_of_a_folder_fails_every_command() {
-    let folder = TempDir::new().unwrap();
-    let store = published(&folder);
-    let before = run(["ls", "--store", &store, "--json"]).exits(0).stdout;
-    let file = write(&folder, "catalog.yaml", "schema: olm.package\nname: p\n");
-    let source = format!("dir:{file}");
-    run(["render", &source]).exits(1);
-    run(["diff", &source, &source]).exits(1);
-    run(["validate", &source]).exits(1);
-    run([
-        "poll",
-        "--force",
-        "--store",
-        &store,
-        "--catalog",
-        &format!("demo={source}"),
-    ])
-    .exits(1);
-    let after = run(["ls", "--store", &store, "--json"]).exits(0).stdout;
-    let serial = |text: &str| text.split("\"serial\"").nth(1).map(|rest| rest[..4].to_owned());
-    assert_eq!(serial(&before), serial(&after), "{after}");
+    let work = Work::published();
+    work.write("catalog.yaml", "schema: olm.package\nname: p\n");
+    for line in [
+        "render dir:catalog.yaml",
+        "diff dir:catalog.yaml dir:catalog.yaml",
+        "validate dir:catalog.yaml",
+        "poll --force --store store --catalog demo=dir:catalog.yaml",
+    ] {
+        work.run(line).exits(1);
+    }
+    assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 1);
 }
 
 /// Names, versions and images of a catalog may hold anything. On a terminal, control characters move the cursor or more.
 #[test]
 fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
-    let folder = TempDir::new().unwrap();
+    let work = Work::new();
     let evil = r"\u001b[2J\u0007\nevil\u009b";
-    let catalog = |bundle: &str| {
-        format!(
+    for (folder, bundle) in [("old", "a"), ("new", "b")] {
+        let text = format!(
             r#"{{"schema":"olm.package","name":"p{evil}","defaultChannel":"c{evil}"}}
 {{"schema":"olm.channel","package":"p{evil}","name":"c{evil}","entries":[{{"name":"{bundle}{evil}"}}]}}
 {{"schema":"olm.bundle","package":"p{evil}","name":"{bundle}{evil}","image":"r.example/i{evil}","properties":[{{"type":"olm.package","value":{{"packageName":"p{evil}","version":"1.0.0{evil}"}}}}]}}
 "#
-        )
-    };
-    let old = write(&folder, "old/catalog.json", &catalog("a"));
-    let new = write(&folder, "new/catalog.json", &catalog("b"));
-    let [old, new] = [old, new].map(|file| format!("dir:{}", file.trim_end_matches("/catalog.json")));
-    let store = folder.path().join("store").display().to_string();
-    for source in [&old, &new] {
-        run(["poll", "--store", &store, "--catalog", &format!("c={source}")]).exits(0);
-    }
-    let compose = write(&folder, "compose.yaml", "inputs: [{catalog: c}]");
-    let outputs: [Ran; 6] = [
-        run(["ls", "--store", &store, "c"]).exits(0),
-        run(["images", "--store", &store]).exits(0),
-        run(["images", "--store", &store, "--format", "skopeo-sync"]).exits(0),
-        run(["validate", &new]).exits(1),
-        run(["diff", &old, &new]).exits(10),
-        run(["compose", "--store", &store, "--explain", &compose]).exits(0),
-    ];
-    for output in outputs {
-        let texts = [&output.stdout, &output.stderr];
-        let control = texts
-            .iter()
-            .flat_map(|text| text.chars())
-            .find(|c| c.is_control() && *c != '\n');
-        assert_eq!(control, None, "{output:?}");
-        // A line feed of the catalog would begin a line of its own.
-        assert!(
-            texts
-                .iter()
-                .all(|text| !text.lines().any(|line| line.starts_with("evil"))),
-            "{output:?}"
         );
+        work.write(&format!("{folder}/catalog.json"), text);
+        work.run(&format!("poll --store store --catalog c=dir:{folder}"))
+            .exits(0);
+    }
+    work.write("compose.yaml", "inputs: [{catalog: c}]");
+    for (line, code) in [
+        ("ls --store store c", 0),
+        ("images --store store", 0),
+        ("images --store store --format skopeo-sync", 0),
+        ("validate dir:new", 1),
+        ("diff dir:old dir:new", 10),
+        ("compose --store store --explain compose.yaml", 0),
+    ] {
+        let output: Ran = work.run(line).exits(code);
+        for text in [&output.stdout, &output.stderr] {
+            let control = text.chars().find(|c| c.is_control() && *c != '\n');
+            assert_eq!(control, None, "{output:?}");
+            // A line feed of the catalog would begin a line of its own.
+            assert!(!text.lines().any(|line| line.starts_with("evil")), "{output:?}");
+        }
     }
 }
 
 /// `serve` lists an Unavailable catalog and answers 404 for it. The others are copied all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_from_a_server_passes_over_its_unavailable_catalog() {
-    let folder = TempDir::new().unwrap();
-    let layout = catalogs::example_layout().display().to_string();
-    let config = format!(
-        "catalogs:\n- {{name: hidden, source: 'oci:{layout}:v1', availabilityMode: Unavailable}}\n- {{name: open, source: 'oci:{layout}:v1'}}\n"
+    let work = Work::new();
+    work.write(
+        "catalogs.yaml",
+        "catalogs:\n- {name: hidden, source: 'oci:example:v1', availabilityMode: Unavailable}\n- {name: open, source: 'oci:example:v1'}\n",
     );
-    let config = write(&folder, "catalogs.yaml", &config);
-    let [store, copy] = ["store", "copy"].map(|name| folder.path().join(name).display().to_string());
-    run(["poll", "--store", &store, "--config", &config]).exits(0);
-    let server = Server::start(["serve", "--no-poll", "--store", &store]);
-    run(["sync", &server.url, &copy]).exits(0);
-    let listed = run(["ls", "--store", &copy]).exits(0).stdout;
+    work.run("poll --store store --config catalogs.yaml").exits(0);
+    let server = work.serve("");
+    work.run(&format!("sync {} copy", server.url)).exits(0);
+    let listed = work.run("ls --store copy").exits(0).stdout;
     assert!(listed.contains("open") && !listed.contains("hidden"), "{listed}");
 }
 
 #[test]
 fn variable_names_the_configuration_of_every_command() {
-    let folder = TempDir::new().unwrap();
-    let store = published(&folder);
-    let config = write(&folder, "catalogs.yaml", &format!("store: {store}\n"));
-    for arguments in [&["ls"][..], &["verify"], &["images"], &["validate", "demo"]] {
-        let output = command(arguments)
-            .env("CATALOG_MIRROR_CONFIG", &config)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    let work = Work::published();
+    work.write("catalogs.yaml", "store: store\n");
+    for line in ["ls", "verify", "images", "validate demo"] {
+        Ran::of(work.command(line).env("CATALOG_MIRROR_CONFIG", "catalogs.yaml")).exits(0);
     }
     // There is no earlier state to compare with, which the store says and not a missing store.
-    let diff = run(["diff", "--config", &config, "demo"]).exits(1);
+    let diff = work.run("diff --config catalogs.yaml demo").exits(1);
     assert!(!diff.stderr.contains("store is not"), "{diff:#?}");
 }
 
@@ -127,9 +86,7 @@ fn variable_names_the_configuration_of_every_command() {
 #[cfg(target_os = "linux")]
 #[test]
 fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
-    let folder = TempDir::new().unwrap();
-    let store = published(&folder);
-    let server = Server::start(["serve", "--no-poll", "--store", &store]);
+    let server = Work::published().serve("");
     let environment = fs::read(format!("/proc/{}/environ", server.id())).unwrap();
     let variables = environment.split(|byte| *byte == 0);
     let mut settings: Vec<String> = variables
@@ -142,10 +99,9 @@ fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_allow_only_reads() {
-    let folder = TempDir::new().unwrap();
-    let store = published(&folder);
-    let server = Server::start(["serve", "--no-poll", "--store", &store]);
-    let answer = http::request(reqwest::Method::POST, &format!("{}/metrics", server.url), &[]).await;
+    let work = Work::published();
+    let server = work.serve("");
+    let answer = http::request(reqwest::Method::POST, &server.url("/metrics"), &[]).await;
     assert_eq!(answer.status(), 405);
     assert!(http::field(&answer, "allow").contains("GET"), "{answer:?}");
 }

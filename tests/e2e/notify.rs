@@ -1,67 +1,54 @@
 //! Webhooks, sent by the binary.
 
-use std::{fs, path::PathBuf};
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::support::{
-    binary::{Ran, Server, run},
-    catalogs, http,
+    binary::{Ran, Server},
     receiver::{Receiver, SECRET},
+    work::Work,
 };
 
 /// A folder with a configuration, a secret and a store, and a receiver of events.
 struct Site {
-    folder: TempDir,
+    work: Work,
     receiver: Receiver,
 }
 
 impl Site {
     async fn start() -> Self {
-        let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("secret"), SECRET).unwrap();
+        let work = Work::new();
+        work.write("secret", SECRET);
         Self {
-            folder,
+            work,
             receiver: Receiver::start().await,
         }
     }
 
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
-    fn configure(&self, version: &str) -> PathBuf {
-        let file = self.folder.path().join("catalogs.yaml");
+    fn configure(&self, version: &str) {
         let config = json!({
-            "store": self.path("store"),
+            "store": "store",
             "interval": "1s",
-            "catalogs": [{
-                "name": "demo",
-                "source": format!("oci:{}:{version}", catalogs::example_layout().display()),
-            }],
+            "catalogs": [{"name": "demo", "source": format!("oci:example:{version}")}],
             "notify": {
                 "source": "https://mirror.example/catalogs",
                 "webhooks": [{
                     "name": "deploys",
                     "url": self.receiver.url,
-                    "secretFile": self.path("secret"),
+                    "secretFile": self.work.path("secret"),
                     "catalogs": ["demo"],
                 }],
             },
         });
-        fs::write(&file, config.to_string()).unwrap();
-        file
+        self.work.write("catalogs.yaml", config.to_string());
     }
 
     fn poll(&self, version: &str) -> Ran {
-        let file = self.configure(version);
-        tokio::task::block_in_place(|| run(["poll", "--config", &file.display().to_string()]))
+        self.configure(version);
+        self.work.run("poll --config catalogs.yaml")
     }
 
     fn rollback(&self, to: &str) -> Ran {
-        let file = self.path("catalogs.yaml");
-        tokio::task::block_in_place(|| run(["rollback", "--config", &file, "demo", to]))
+        self.work.run(&format!("rollback --config catalogs.yaml demo {to}"))
     }
 }
 
@@ -119,7 +106,7 @@ async fn rollback_with_receiver_down_succeeds_and_next_poll_delivers() {
     site.receiver.take();
     site.receiver.break_down(true);
     let done = site.rollback("--previous").exits(0);
-    assert!(done.stderr.contains("deploys"), "{done:#?}");
+    done.complains("deploys");
     site.receiver.break_down(false);
     site.poll("v2").exits(0);
     let serials: Vec<_> = site
@@ -136,7 +123,7 @@ async fn poll_with_receiver_down_succeeds_and_delivers_later() {
     let mut site = Site::start().await;
     site.receiver.break_down(true);
     let published = site.poll("v1").exits(0);
-    assert!(published.stderr.contains("deploys"), "{published:#?}");
+    published.complains("deploys");
     site.poll("v2").exits(0);
     site.poll("v2").exits(0);
     assert_eq!(site.receiver.take(), Vec::<Value>::new());
@@ -154,20 +141,16 @@ async fn poll_with_receiver_down_succeeds_and_delivers_later() {
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_delivers_events_and_counts_them() {
     let mut site = Site::start().await;
-    let file = site.configure("v1").display().to_string();
-    let server = Server::start(["serve", "--config", &file]);
+    site.configure("v1");
+    let server = Server::of(site.work.command("serve --config catalogs.yaml"));
     assert_eq!(site.receiver.next().await["data"]["serial"], 1);
-    server.wait_for(|line| line.contains("delivered an event").then_some(()));
-    let metrics = http::text(&format!("{}/metrics", server.url)).await;
+    server.says("delivered an event");
+    let metrics = server.text("/metrics").await;
     let expected = r#"catalog_mirror_notifications_total{receiver="deploys",outcome="delivered"} 1"#;
     assert!(metrics.contains(expected), "{metrics}");
-    let marks = format!("{}/catalogs/demo/notified.json", server.url);
-    assert_eq!(
-        http::get(&marks, &[]).await.status(),
-        404,
-        "the list of receivers is private"
-    );
-    tokio::task::block_in_place(|| assert_eq!(server.terminate(), Some(0)));
+    let marks = server.status("/catalogs/demo/notified.json").await;
+    assert_eq!(marks, 404, "the list of receivers is private");
+    assert_eq!(server.terminate(), Some(0));
 }
 
 const BAD: &str = "
@@ -188,13 +171,14 @@ notify:
 
 #[test]
 fn webhook_problems_are_reported_together_without_secrets() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().display().to_string();
-    fs::write(folder.path().join("secret"), SECRET).unwrap();
-    fs::write(folder.path().join("malformed"), "whsec_hunter2").unwrap();
-    let file = folder.path().join("catalogs.yaml");
-    fs::write(&file, BAD.replace("FOLDER", &path)).unwrap();
-    let failed = run(["poll", "--config", &file.display().to_string()]).exits(1);
+    let work = Work::new();
+    work.write("secret", SECRET);
+    work.write("malformed", "whsec_hunter2");
+    work.write(
+        "catalogs.yaml",
+        BAD.replace("FOLDER", &work.root().display().to_string()),
+    );
+    let failed = work.run("poll --config catalogs.yaml").exits(1);
     for part in [
         "webhook twice: another webhook has the same name",
         "webhook bad-url: url is not",
@@ -205,7 +189,7 @@ fn webhook_problems_are_reported_together_without_secrets() {
         "webhook elsewhere: the catalog other is not configured",
         "ulr",
     ] {
-        assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
+        failed.complains(part);
     }
     assert!(!failed.stderr.contains("hunter2"), "{}", failed.stderr);
 }

@@ -9,7 +9,7 @@ use testkit::Kind;
 
 use crate::support::{
     catalogs,
-    site::{Site, ten},
+    site::{Site, ten, ten_but},
 };
 
 fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
@@ -35,9 +35,7 @@ fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_of_unchanged_source_sends_one_head_reads_three_documents_and_writes_none() {
-    let site = Site::start().await;
-    site.push(&ten());
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    let site = Site::published().await;
     // The first of them writes that nothing is new.
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
     site.registry.reset();
@@ -67,13 +65,9 @@ async fn poll_of_unchanged_source_sends_one_head_reads_three_documents_and_write
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_of_one_changed_package_writes_only_its_objects() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     site.store.take_log();
-    let mut files = ten();
-    files[4] = catalogs::package("p4", 4);
-    site.push(&files);
+    site.push(&ten_but(4, 4));
     let report = site.poll().await;
     assert_eq!(report.changes.changed, ["p4"]);
     // The shard, all.json.zst, all.json.gz, the index, the findings and the snapshot; then the pointer and the status.
@@ -92,9 +86,7 @@ async fn poll_of_one_changed_package_writes_only_its_objects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_of_rebuilt_image_with_equal_fbc_updates_only_source_digest() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     let before = site.current().await;
     let mut backwards = ten();
     backwards.reverse();
@@ -117,9 +109,7 @@ async fn poll_of_rebuilt_image_with_equal_fbc_updates_only_source_digest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_with_bad_file_publishes_nothing_and_names_it() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     let before = site.store.objects();
     let mut files = ten();
     files.push(("p9/extra.yaml".to_owned(), b"schema: [\n".to_vec()));
@@ -143,9 +133,7 @@ async fn poll_with_bad_file_publishes_nothing_and_names_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_of_suspicious_result_is_refused_unless_forced() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     site.push(&ten()[..6].to_vec());
     let report = site.poll().await;
     assert_eq!(report.outcome, Outcome::Refused);
@@ -160,9 +148,7 @@ async fn poll_of_suspicious_result_is_refused_unless_forced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_of_earlier_content_reuses_objects_under_new_serial() {
     let site = Site::start().await;
-    let mut other = ten();
-    other[0] = catalogs::package("p0", 9);
-    for (serial, files) in [ten(), other, ten()].iter().enumerate() {
+    for (serial, files) in [ten(), ten_but(0, 9), ten()].iter().enumerate() {
         site.push(files);
         let report = site.poll().await;
         assert_eq!(
@@ -192,9 +178,7 @@ async fn poll_of_pinned_digest_asks_registry_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_replaces_damaged_objects() {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     for key in site
         .store
         .objects()
@@ -203,9 +187,7 @@ async fn poll_replaces_damaged_objects() {
     {
         site.store.corrupt(&key, "damaged");
     }
-    let mut files = ten();
-    files[4] = catalogs::package("p4", 4);
-    site.push(&files);
+    site.push(&ten_but(4, 4));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     site.is_sound_now().await;
 }

@@ -7,12 +7,10 @@ use publish::{PollError, Report, RollbackError, RollbackOptions, RollbackTarget,
 use serde_json::Value;
 use store::Store;
 use storekit::{Action, Answer, MemoryStore, Moment};
-use tempfile::TempDir;
 
 use crate::support::{
-    binary::run,
-    catalogs,
-    site::{Site, ten},
+    site::{Site, ten, ten_but},
+    work::Work,
 };
 
 async fn rollback(store: &MemoryStore, name: &CatalogName, target: RollbackTarget) -> Report {
@@ -22,12 +20,8 @@ async fn rollback(store: &MemoryStore, name: &CatalogName, target: RollbackTarge
 
 /// Publishes ten packages, and then one of them with more bundles.
 async fn published_twice() -> Site {
-    let site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
-    let mut files = ten();
-    files[4] = catalogs::package("p4", 4);
-    site.push(&files);
+    let site = Site::published().await;
+    site.push(&ten_but(4, 4));
     site.poll().await;
     site
 }
@@ -47,9 +41,7 @@ async fn rollback_is_kept_by_polls_until_source_changes() {
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
     assert_eq!(site.current().await, after);
 
-    let mut files = ten();
-    files[5] = catalogs::package("p5", 7);
-    site.push(&files);
+    site.push(&ten_but(5, 7));
     assert_eq!(site.poll().await.serial, Some(4));
     site.is_sound().await;
 }
@@ -153,23 +145,23 @@ async fn update_check_pulls_nothing() {
 
 #[test]
 fn rollback_command_goes_back_and_forth() {
-    let store = TempDir::new().unwrap();
-    let path = store.path().display().to_string();
-    let report = |arguments: &[&str], code| -> Value {
-        let fixed = [arguments, &["--json", "--store", &path]].concat();
-        serde_json::from_str(&run(fixed).exits(code).stdout).unwrap()
+    let work = Work::new();
+    let report = |line: &str, code| -> Value {
+        let reports = work.run(&format!("{line} --json --store store")).exits(code).json();
+        reports[0].clone()
     };
-    let poll = |version| {
-        let source = format!("demo=oci:{}:{version}", catalogs::example_layout().display());
-        report(&["poll", "--catalog", &source], 0)
+    let poll = |version: &str| -> String {
+        let report = report(&format!("poll --catalog demo=oci:example:{version}"), 0);
+        report["contentHash"].as_str().unwrap().to_owned()
     };
-    let first = poll("v1")[0]["contentHash"].as_str().unwrap().to_owned();
-    let second = poll("v2")[0]["contentHash"].as_str().unwrap().to_owned();
-    assert_eq!(report(&["rollback", "demo", &first[..8]], 0)[0]["contentHash"], first);
-    assert_eq!(report(&["rollback", "demo", "--previous"], 0)[0]["contentHash"], second);
-    assert_eq!(report(&["rollback", "demo", &second], 0)[0]["outcome"], "unchanged");
-    assert_eq!(report(&["rollback", "demo", "0000"], 1)[0]["outcome"], "failed");
-    run(["verify", "--store", &path]).exits(0);
-    run(["rollback", "--store", &path, "demo"]).exits(2);
-    run(["rollback", "--store", &path, "demo", &first, "--previous"]).exits(2);
+    let (first, second) = (poll("v1"), poll("v2"));
+    let back = |to: &str, code| report(&format!("rollback demo {to}"), code);
+    assert_eq!(back(&first[..8], 0)["contentHash"], first);
+    assert_eq!(back("--previous", 0)["contentHash"], second);
+    assert_eq!(back(&second, 0)["outcome"], "unchanged");
+    assert_eq!(back("0000", 1)["outcome"], "failed");
+    work.run("verify --store store").exits(0);
+    work.run("rollback --store store demo").exits(2);
+    work.run(&format!("rollback --store store demo {first} --previous"))
+        .exits(2);
 }

@@ -1,14 +1,10 @@
 //! Credentials go to their registry and its token service only. They are not in the output of a poll at the highest log level,
 //! not in its errors, and not in the store.
 
-use std::{fs, path::Path};
-
 use base64::{Engine, engine::general_purpose::STANDARD};
-use tempfile::TempDir;
 use testkit::{Fault, Kind, Registry, RegistryBuilder};
-use tokio::task::block_in_place;
 
-use crate::support::{binary::command, catalogs};
+use crate::support::{binary::Ran, catalogs, work::Work};
 
 const USER: &str = "robot-of-the-mirror";
 const PASSWORD: &str = "hunter2-hunter2-hunter2";
@@ -65,33 +61,18 @@ fn secrets() -> Vec<String> {
 
 /// Polls once at the highest log level. Returns the exit code, and the output together with all files of the store.
 fn poll(registry: &Registry, auth: &str) -> (Option<i32>, String) {
-    let dir = TempDir::new().unwrap();
-    let (store, file) = (dir.path().join("store"), dir.path().join("auth.json"));
-    fs::write(&file, auth).unwrap();
-    let catalog = format!("site={}", registry.reference("ns/catalog", "latest"));
-    let mut command = command(["poll", "-vv", "--log-format", "json", "--plain-http", "127.0.0.1"]);
-    command
-        .arg("--store")
-        .arg(&store)
-        .arg("--auth-file")
-        .arg(&file)
-        .args(["--catalog", &catalog]);
-    let output = command.env("RUST_LOG", "trace").output().unwrap();
-    fs::remove_file(file).unwrap();
-    assert!(store.join("catalogs/site/status.json").exists());
-    let mut read = [output.stdout, output.stderr].concat();
-    collect(dir.path(), &mut read);
-    (output.status.code(), String::from_utf8_lossy(&read).into_owned())
-}
-
-fn collect(dir: &Path, read: &mut Vec<u8>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => collect(&path, read),
-            false => read.extend(fs::read(path).unwrap()),
-        }
-    }
+    let work = Work::new();
+    work.write("auth.json", auth);
+    let source = registry.reference("ns/catalog", "latest");
+    let line = format!(
+        "poll -vv --log-format json --plain-http 127.0.0.1 --store store --auth-file auth.json --catalog site={source}"
+    );
+    let ran = Ran::of(work.command(&line).env("RUST_LOG", "trace"));
+    assert!(work.exists("store/catalogs/site/status.json"));
+    let files = catalogs::files(&work.path("store")).into_iter();
+    let files = files.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned());
+    let read = [ran.stdout, ran.stderr].into_iter().chain(files).collect();
+    (ran.code, read)
 }
 
 /// Returns failures of the registry, most of them after it has received the secret.
@@ -143,7 +124,7 @@ async fn poll_leaves_no_secret_in_output_or_store() {
             let fails = !faults.is_empty();
             faults.into_iter().for_each(|fault| registry.script(kind, fault));
             let auth = format!(r#"{{"auths": {{"{}": {}}}}}"#, registry.host(), login.entry());
-            let (code, read) = block_in_place(|| poll(&registry, &auth));
+            let (code, read) = poll(&registry, &auth);
             let skipped = kind == Kind::Token && matches!(login, Login::Basic);
             assert_eq!(code == Some(1), fails && !skipped, "{login:?}, {name}: {read}");
             assert!(fails || read.contains("DEBUG"), "everything was logged");

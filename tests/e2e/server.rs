@@ -1,42 +1,30 @@
 //! Attacks on the server over real sockets, with short limits.
 
-use std::{fs, net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
-use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
     time::{Instant, sleep, timeout},
 };
 
-use crate::support::{
-    binary::{Server, run},
-    catalogs, http,
-};
+use crate::support::{binary::Server, work::Work};
 
 /// Longer than every limit in this file, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Site {
     server: Server,
-    _folder: TempDir,
+    _work: Work,
 }
 
 impl Site {
     /// Starts a server of the small catalog. `limits` is written as in `catalogs.yaml`.
     fn start(limits: &str) -> Self {
-        let folder = TempDir::new().unwrap();
-        let store = folder.path().join("store").display().to_string();
-        let source = format!("demo=oci:{}:v1", catalogs::example_layout().display());
-        run(["poll", "--store", &store, "--catalog", &source]).exits(0);
-        let file = folder.path().join("catalogs.yaml");
-        fs::write(&file, format!("server: {{limits: {{{limits}}}}}")).unwrap();
-        let config = file.display().to_string();
-        let server = Server::start(["serve", "--no-poll", "--store", &store, "--config", &config]);
-        Self {
-            server,
-            _folder: folder,
-        }
+        let work = Work::published();
+        work.write("catalogs.yaml", format!("server: {{limits: {{{limits}}}}}"));
+        let server = work.serve("--config catalogs.yaml");
+        Self { server, _work: work }
     }
 
     fn address(&self) -> SocketAddr {
@@ -55,7 +43,7 @@ impl Site {
     }
 
     async fn metric(&self, line: &str) -> bool {
-        http::text(&format!("{}/metrics", self.server.url)).await.contains(line)
+        self.server.text("/metrics").await.contains(line)
     }
 
     /// Waits until the metrics contain a line.
@@ -68,10 +56,7 @@ impl Site {
     }
 
     async fn is_fine(&self) {
-        assert_eq!(
-            http::get(&format!("{}/catalogs", self.server.url), &[]).await.status(),
-            200
-        );
+        assert_eq!(self.server.status("/catalogs").await, 200);
     }
 }
 
@@ -89,7 +74,7 @@ async fn rest(stream: &mut TcpStream) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_request_head_is_closed_and_blocks_no_other_client() {
-    let site = tokio::task::block_in_place(|| Site::start("firstRequest: 1s"));
+    let site = Site::start("firstRequest: 1s");
     let mut drips = Vec::new();
     for begin in [
         "",
@@ -118,7 +103,7 @@ async fn slow_request_head_is_closed_and_blocks_no_other_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connection_is_closed() {
-    let site = tokio::task::block_in_place(|| Site::start("idle: 500ms"));
+    let site = Site::start("idle: 500ms");
     let answer = site.exchange(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     site.counts("connections_closed_total{reason=\"idle\"}").await;
@@ -137,7 +122,7 @@ async fn reads_nothing(site: &Site, buffer: u32) -> TcpStream {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_reader_is_closed_and_slow_reader_is_served() {
-    let site = tokio::task::block_in_place(|| Site::start("stalled: 2s, idle: 2s"));
+    let site = Site::start("stalled: 2s, idle: 2s");
     let stream = reads_nothing(&site, 4096).await;
     site.counts("connections_closed_total{reason=\"stalled\"} 1").await;
     drop(stream);
@@ -163,7 +148,7 @@ async fn ask(stream: &mut TcpStream) -> std::io::Result<[u8; 12]> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connection_above_limit_replaces_the_one_idle_for_longest() {
-    let site = tokio::task::block_in_place(|| Site::start("connections: 3"));
+    let site = Site::start("connections: 3");
     let mut held = Vec::new();
     for _ in 0..3 {
         let mut stream = site.connect().await;
@@ -191,7 +176,7 @@ async fn connection_above_limit_replaces_the_one_idle_for_longest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connection_above_limit_of_busy_ones_gets_503() {
-    let site = tokio::task::block_in_place(|| Site::start("connections: 3"));
+    let site = Site::start("connections: 3");
     let mut held = Vec::new();
     // Connections before their first request are not idle: they have ten seconds for it.
     for _ in 0..3 {
@@ -205,7 +190,7 @@ async fn connection_above_limit_of_busy_ones_gets_503() {
     held.clear();
     let mut count = 1;
     // The server may not have noticed yet that connections were closed.
-    while http::get(&format!("{}/healthz", site.server.url), &[]).await.status() == 503 {
+    while site.server.status("/healthz").await == 503 {
         count += 1;
         assert!(count < 100, "no connection becomes free");
         sleep(Duration::from_millis(50)).await;
@@ -217,7 +202,7 @@ async fn connection_above_limit_of_busy_ones_gets_503() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn request_head_and_content_above_limit_are_refused() {
-    let site = tokio::task::block_in_place(|| Site::start(""));
+    let site = Site::start("");
     let get = |path: &str, fields: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n");
     let many: String = (0..120).map(|number| format!("x-{number}: a\r\n")).collect();
     for (request, status, word) in [
@@ -278,7 +263,7 @@ async fn request_head_and_content_above_limit_are_refused() {
 /// A request behind content may come from another client of a proxy, so it is not answered (request smuggling).
 #[tokio::test(flavor = "multi_thread")]
 async fn request_behind_content_is_not_answered() {
-    let site = tokio::task::block_in_place(|| Site::start(""));
+    let site = Site::start("");
     for method in ["GET", "POST", "PUT"] {
         let first = format!("{method} /catalogs HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
         let request = format!("{first}GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -290,20 +275,19 @@ async fn request_behind_content_is_not_answered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_with_stalled_client_ends_after_drain() {
-    let site = tokio::task::block_in_place(|| Site::start("drain: 1s"));
+    let site = Site::start("drain: 1s");
     let _stuck = reads_nothing(&site, 4096).await;
-    let Site { server, _folder } = site;
+    let Site { server, _work } = site;
     let begun = Instant::now();
-    assert_eq!(tokio::task::block_in_place(|| server.terminate()), Some(0));
+    assert_eq!(server.terminate(), Some(0));
     assert!(begun.elapsed() < PATIENCE);
 }
 
 /// `nc -N` closes its side after the request. The answer must still be whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn half_closed_connection_gets_the_whole_answer() {
-    let site = tokio::task::block_in_place(|| Site::start(""));
-    let url = format!("{}/catalogs/demo/api/v1/all", site.server.url);
-    let length = http::text(&url).await.len();
+    let site = Site::start("");
+    let length = site.server.body("/catalogs/demo/api/v1/all").await.len();
     for _ in 0..20 {
         let mut stream = site.connect().await;
         let request = b"GET /catalogs/demo/api/v1/all HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";

@@ -1,23 +1,17 @@
 //! Signatures of published states: made by `poll` and `rollback`, verified by `serve`, `sync` and `import`.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
-use model::{CatalogName, Current, Document, Key, Outcome};
+use model::{Current, Document, Key, Outcome};
 use publish::{MirrorSettings, PollError, PublishError, RollbackError, RollbackOptions, RollbackTarget};
-use serde_json::Value;
 use store::{Condition, DOCUMENT_MAX, Store, StoreExt};
-use tempfile::TempDir;
 use trust::{Signer, SigningKey, Trust};
 
 use crate::support::{
-    binary::{Server, run},
-    catalogs, http,
-    site::{Site, ten},
+    binary::{Ran, Server},
+    catalogs::{self, Files},
+    site::{Site, ten, ten_but},
+    work::Work,
 };
 
 fn key() -> SigningKey {
@@ -58,9 +52,7 @@ impl Site {
 #[tokio::test(flavor = "multi_thread")]
 async fn publication_is_signed_and_unchanged_poll_writes_nothing() {
     let key = key();
-    let site = Site::start_with(signing(&[&key])).await;
-    site.push(&ten());
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    let site = Site::published_with(signing(&[&key])).await;
     assert!(site.is_signed_by(&key).await);
     let before = site.current().await;
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
@@ -71,9 +63,7 @@ async fn publication_is_signed_and_unchanged_poll_writes_nothing() {
     site.push(&backwards);
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
     assert!(site.is_signed_by(&key).await);
-    let mut files = ten();
-    files[4] = catalogs::package("p4", 4);
-    site.push(&files);
+    site.push(&ten_but(4, 4));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     assert!(site.is_signed_by(&key).await);
     assert_eq!(site.current().await.previous.len(), 1);
@@ -82,9 +72,7 @@ async fn publication_is_signed_and_unchanged_poll_writes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn signing_with_both_keys_replaces_a_key() {
     let (old, new) = (key(), key());
-    let mut site = Site::start_with(signing(&[&old])).await;
-    site.push(&ten());
-    site.poll().await;
+    let mut site = Site::published_with(signing(&[&old])).await;
     site.restart_with(signing(&[&old, &new]));
     assert_eq!(
         site.poll().await.outcome,
@@ -101,9 +89,7 @@ async fn signing_with_both_keys_replaces_a_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_publishes_forged_pointer_anew() {
     let key = key();
-    let site = Site::start_with(signing(&[&key])).await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published_with(signing(&[&key])).await;
     let honest = site.current().await;
     site.forge(|current| {
         current.content_hash = model::Sha256::of(b"another content");
@@ -123,9 +109,7 @@ async fn poll_publishes_forged_pointer_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_with_new_key_publishes_unsigned_state_anew_once() {
     let key = key();
-    let mut site = Site::start().await;
-    site.push(&ten());
-    site.poll().await;
+    let mut site = Site::published().await;
     site.restart_with(signing(&[&key]));
     let report = site.poll().await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(2)));
@@ -136,9 +120,7 @@ async fn poll_with_new_key_publishes_unsigned_state_anew_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_without_key_does_not_replace_signed_pointer() {
     let key = key();
-    let mut site = Site::start_with(signing(&[&key])).await;
-    site.push(&ten());
-    site.poll().await;
+    let mut site = Site::published_with(signing(&[&key])).await;
     let signed = site.current().await;
     site.restart_with(MirrorSettings::default());
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
@@ -159,9 +141,7 @@ async fn poll_without_key_does_not_replace_signed_pointer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rollback_signs_only_verified_states() {
     let (key, other) = (key(), key());
-    let site = Site::start_with(signing(&[&key])).await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published_with(signing(&[&key])).await;
     let first = site.current().await;
     site.push(&ten()[..9].to_vec());
     site.poll().await;
@@ -212,185 +192,152 @@ impl PutAlways for storekit::MemoryStore {
     }
 }
 
-/// A folder with two keys and the stores that are signed with them.
-struct Work {
-    folder: TempDir,
+/// Returns a folder with the keys `a` and `b`.
+fn with_keys() -> Work {
+    let work = Work::new();
+    for name in ["a", "b"] {
+        work.run(&format!("keygen {name}")).exits(0);
+    }
+    work
 }
 
 impl Work {
-    fn new() -> Self {
-        let work = Self {
-            folder: TempDir::new().unwrap(),
-        };
-        for name in ["a", "b"] {
-            run(["keygen", &work.text(name)]).exits(0);
-        }
-        work
+    fn poll_with(&self, version: &str, option: &str) -> Ran {
+        self.run(&format!(
+            "poll --store store --catalog demo=oci:example:{version} {option}"
+        ))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).display().to_string()
-    }
-
-    fn poll(&self, version: &str, more: &[&str]) -> crate::support::binary::Ran {
-        let source = format!("demo=oci:{}:{version}", catalogs::example_layout().display());
-        let store = self.text("store");
-        let fixed = ["poll", "--store", &store, "--catalog", &source];
-        run([&fixed[..], more].concat())
-    }
-
+    /// Publishes a version, signed by the key `a`.
     fn signed(&self, version: &str) {
-        self.poll(version, &["--signing-key", &self.text("a")]).exits(0);
+        self.poll_with(version, "--signing-key a").exits(0);
     }
-}
 
-/// Returns all files of a folder except `status.json`, which records refusals too.
-fn published(folder: &Path) -> catalogs::Files {
-    if !folder.exists() {
-        return Vec::new();
+    /// Returns all published files of a store except `status.json`, which records refusals too.
+    fn published_files(&self, store: &str) -> Files {
+        if !self.exists(store) {
+            return Vec::new();
+        }
+        let mut files = catalogs::files(&self.path(store));
+        files.retain(|(path, _)| path.starts_with("catalogs") && !path.ends_with("status.json"));
+        files
     }
-    let mut files = catalogs::files(folder);
-    files.retain(|(path, _)| path.starts_with("catalogs") && !path.ends_with("status.json"));
-    files
 }
 
 #[test]
 fn keygen_writes_private_file_and_never_overwrites() {
-    let work = Work::new();
+    let work = with_keys();
     let mode = |name: &str| fs::metadata(work.path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("a"), mode("a.pub") & 0o600), (0o600, 0o600));
-    let before = fs::read(work.path("a")).unwrap();
-    run(["keygen", &work.text("a")]).exits(1);
+    let before = work.read("a");
+    work.run("keygen a").exits(1);
     fs::remove_file(work.path("a")).unwrap();
-    run(["keygen", &work.text("a")]).exits(1);
-    assert!(!work.path("a").exists(), "the public key of another one is beside it");
-    fs::write(work.path("a"), before).unwrap();
+    work.run("keygen a").exits(1);
+    assert!(!work.exists("a"), "the public key of another one is beside it");
+    work.write("a", before);
     work.signed("v1");
-    let swapped = work.poll("v1", &["--signing-key", &work.text("a.pub")]).exits(1);
-    assert!(swapped.stderr.contains("no PRIVATE KEY"), "{swapped:?}");
-    let swapped = work.poll("v1", &["--verify-key", &work.text("a")]).exits(1);
-    assert!(swapped.stderr.contains("private key"), "{swapped:?}");
+    let swapped = work.poll_with("v1", "--signing-key a.pub").exits(1);
+    swapped.complains("no PRIVATE KEY");
+    let swapped = work.poll_with("v1", "--verify-key a").exits(1);
+    swapped.complains("private key");
     assert!(!swapped.stderr.contains("BEGIN"), "{swapped:?}");
 }
 
 #[test]
 fn sync_with_verify_key_copies_only_signed_states() {
-    let work = Work::new();
+    let work = with_keys();
     work.signed("v1");
-    let sync = |more: &[&str]| {
-        let (from, to) = (work.text("store"), work.text("copy"));
-        run([&["sync", &from, &to, "--json"][..], more].concat())
-    };
-    let (a, b) = (work.text("a.pub"), work.text("b.pub"));
-    let refused = sync(&["--verify-key", &b]).exits(1);
-    assert!(refused.stdout.contains("none of these keys is trusted"), "{refused:?}");
-    assert!(published(&work.path("copy")).is_empty());
-    sync(&["--verify-key", &b, "--verify-key", &a]).exits(0);
-    sync(&["--verify-key", &a]).exits(0);
-    sync(&["--verify-key", &b]).exits(1);
-    let pointer = |store: &str| fs::read(work.path(store).join("catalogs/demo/current.json")).unwrap();
-    assert_eq!(pointer("copy"), pointer("store"), "the signature is copied untouched");
+    let sync = |keys: &str| work.run(&format!("sync store copy --json {keys}"));
+    sync("--verify-key b.pub")
+        .exits(1)
+        .prints("none of these keys is trusted");
+    assert!(work.published_files("copy").is_empty());
+    sync("--verify-key b.pub --verify-key a.pub").exits(0);
+    sync("--verify-key a.pub").exits(0);
+    sync("--verify-key b.pub").exits(1);
+    let pointer = work.read("store/catalogs/demo/current.json");
+    let copied = work.read("copy/catalogs/demo/current.json");
+    assert_eq!(copied, pointer, "the signature is copied untouched");
 
-    let altered = String::from_utf8(pointer("store"))
-        .unwrap()
-        .replace("\"serial\": 1", "\"serial\": 2");
-    fs::write(work.path("store/catalogs/demo/current.json"), altered).unwrap();
-    let before = published(&work.path("copy"));
-    let refused = sync(&["--verify-key", &a]).exits(1);
-    assert!(refused.stdout.contains("was altered after the key"), "{refused:?}");
-    assert_eq!(published(&work.path("copy")), before);
+    let altered = pointer.replace("\"serial\": 1", "\"serial\": 2");
+    work.write("store/catalogs/demo/current.json", altered);
+    let before = work.published_files("copy");
+    sync("--verify-key a.pub").exits(1).prints("was altered after the key");
+    assert_eq!(work.published_files("copy"), before);
 }
 
 #[test]
 fn import_with_verify_key_accepts_only_signed_states() {
-    let work = Work::new();
+    let work = with_keys();
     work.signed("v1");
-    let (store, archive) = (work.text("store"), work.text("a.tar"));
-    run(["export", "--store", &store, "--to", &archive]).exits(0);
-    let import = |key: &str| {
-        let (to, key) = (work.text("high"), work.text(key));
-        run(["import", "--store", &to, "--verify-key", &key, &archive])
-    };
-    let refused = import("b.pub").exits(1);
-    assert!(refused.stderr.contains("none of these keys is trusted"), "{refused:?}");
-    assert!(published(&work.path("high")).is_empty());
+    work.run("export --store store --to a.tar").exits(0);
+    let import = |key: &str| work.run(&format!("import --store high --verify-key {key} a.tar"));
+    import("b.pub").exits(1).complains("none of these keys is trusted");
+    assert!(work.published_files("high").is_empty());
     import("a.pub").exits(0);
 }
 
 #[test]
 fn signature_of_one_catalog_is_invalid_for_another() {
-    let work = Work::new();
+    let work = with_keys();
     work.signed("v1");
-    let demo = work.path("store/catalogs/demo");
-    let other = work.path("store/catalogs/other");
-    fs::create_dir(&other).unwrap();
-    fs::copy(demo.join("current.json"), other.join("current.json")).unwrap();
-    let (from, to, key) = (work.text("store"), work.text("copy"), work.text("a.pub"));
-    let refused = run(["sync", &from, &to, "other", "--json", "--verify-key", &key]).exits(1);
-    assert!(refused.stdout.contains("signed for another catalog"), "{refused:?}");
+    let signed = work.read("store/catalogs/demo/current.json");
+    work.write("store/catalogs/other/current.json", signed);
+    let refused = work.run("sync store copy other --json --verify-key a.pub").exits(1);
+    refused.prints("signed for another catalog");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_with_verify_key_keeps_last_verified_state() {
-    let work = Work::new();
+    const HASH: &str = "/catalogs/demo/content-hash";
+    let work = with_keys();
     work.signed("v1");
-    let start = |key: &str| {
-        let (store, key) = (work.text("store"), work.text(key));
-        Server::start(["serve", "--no-poll", "--store", &store, "--verify-key", &key])
-    };
+    let start = |key: &str| -> Server { work.serve(&format!("--verify-key {key}")) };
     let server = start("a.pub");
-    let hash = |server: &Server| format!("{}/catalogs/demo/content-hash", server.url);
-    let first = http::text(&hash(&server)).await;
+    let first = server.text(HASH).await;
 
-    let pointer = work.path("store/catalogs/demo/current.json");
-    let signed = fs::read(&pointer).unwrap();
-    let mut unsigned = Current::from_bytes(&signed).unwrap();
+    let signed = work.read("store/catalogs/demo/current.json");
+    let mut unsigned = Current::from_bytes(signed.as_bytes()).unwrap();
     unsigned.signatures.clear();
     unsigned.content_hash = model::Sha256::of(b"another content");
-    fs::write(&pointer, unsigned.to_bytes()).unwrap();
+    work.write("store/catalogs/demo/current.json", unsigned.to_bytes());
     for _ in 0..3 {
-        assert_eq!(http::text(&hash(&server)).await, first);
+        assert_eq!(server.text(HASH).await, first);
     }
-    server.wait_for(|line| line.contains("serving the last verified one").then_some(()));
-    assert_eq!(http::get(&hash(&start("a.pub")), &[]).await.status(), 503);
-    assert_eq!(http::get(&hash(&start("b.pub")), &[]).await.status(), 503);
+    server.says("serving the last verified one");
+    for key in ["a.pub", "b.pub"] {
+        assert_eq!(start(key).status(HASH).await, 503);
+    }
 
-    fs::write(&pointer, signed).unwrap();
+    work.write("store/catalogs/demo/current.json", signed);
     work.signed("v2");
-    assert_ne!(http::text(&hash(&server)).await, first);
+    assert_ne!(server.text(HASH).await, first);
 }
 
 #[test]
 fn config_keys_sign_and_verify() {
-    let work = Work::new();
-    let name: CatalogName = "demo".parse().unwrap();
-    let config = work.path("catalogs.yaml");
-    let inline = fs::read_to_string(work.path("b.pub")).unwrap();
+    let work = with_keys();
+    let inline = work.read("b.pub");
     let text = serde_json::json!({
-        "store": work.text("store"),
-        "signing": {"keys": [work.text("a")]},
+        "store": "store",
+        "signing": {"keys": ["a"]},
         "trust": {"keys": [inline]},
-        "catalogs": [{"name": name.as_str(), "source": format!("oci:{}:v1", catalogs::example_layout().display())}],
+        "catalogs": [{"name": "demo", "source": "oci:example:v1"}],
     });
-    fs::write(&config, text.to_string()).unwrap();
-    run(["poll", "--config", &work.text("catalogs.yaml")]).exits(0);
-    let listed = run(["ls", "--store", &work.text("store"), "--json"]).exits(0);
-    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    work.write("catalogs.yaml", text.to_string());
+    work.run("poll --config catalogs.yaml").exits(0);
+    let listed = work.run("ls --store store --json").exits(0).json();
     assert_eq!(listed[0]["current"]["signatures"].as_array().unwrap().len(), 1);
 
-    let wrong = serde_json::json!({"signing": {"keys": [work.text("none"), inline]}, "trust": {"keys": ["/none"]}});
-    fs::write(&config, wrong.to_string()).unwrap();
-    let stderr = run(["poll", "--config", &work.text("catalogs.yaml")]).exits(1).stderr;
+    let wrong = serde_json::json!({"signing": {"keys": ["none", inline]}, "trust": {"keys": ["/none"]}});
+    work.write("catalogs.yaml", wrong.to_string());
+    let failed = work.run("poll --config catalogs.yaml").exits(1);
     for part in [
         "signing: ",
         "none cannot be read",
         "name its file",
         "trust: /none cannot be read",
     ] {
-        assert!(stderr.contains(part), "{stderr}");
+        failed.complains(part);
     }
 }

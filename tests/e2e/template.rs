@@ -5,7 +5,7 @@ use std::fs;
 use model::Kind;
 use serde_json::Value;
 
-use crate::support::{binary::Server, cargo, http};
+use crate::support::{binary::Server, cargo};
 
 /// One cache behaviour of the CDN.
 #[derive(Debug, Default)]
@@ -75,27 +75,19 @@ fn cdn_serves_each_public_kind_of_object_from_bucket() {
 /// A route with query parameters needs a cache key with the query: the default behaviour drops it.
 #[tokio::test(flavor = "multi_thread")]
 async fn cdn_keeps_query_of_routes_that_take_one() {
-    let server = tokio::task::block_in_place(|| Server::start(["demo", "--update-after", "1h"]));
-    let document = http::body(&format!("{}/openapi.json", server.url)).await;
-    let document: Value = serde_json::from_slice(&document).unwrap();
+    let server = Server::start(["demo", "--update-after", "1h"]);
+    let document = server.json("/openapi.json").await;
     let behaviors = behaviors();
     let mut count = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         if !takes_query(item) {
             continue;
         }
-        let sample: String = path
+        let parts = path
             .split('/')
-            .map(|part| {
-                if part.starts_with('{') {
-                    "/x".to_owned()
-                } else {
-                    format!("/{part}")
-                }
-            })
-            .collect();
-        let sample = &sample[1..];
-        let first = behaviors.iter().find(|behavior| behavior.matches(sample));
+            .map(|part| if part.starts_with('{') { "x" } else { part });
+        let sample = parts.collect::<Vec<_>>().join("/");
+        let first = behaviors.iter().find(|behavior| behavior.matches(&sample));
         let policy = first.map(|behavior| &*behavior.cache_policy);
         assert_eq!(policy, Some("QueriedCache"), "{path} takes a query");
         count += 1;

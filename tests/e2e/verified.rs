@@ -11,9 +11,9 @@ use trust::PublicKey;
 use trust::policy::{ImageName, KeySources, Policy, VerifyError};
 
 use crate::support::{
-    binary::run,
     catalogs,
-    site::{Site, ten},
+    site::{Site, ten, ten_but},
+    work::Work,
 };
 
 /// Repository that the signatures name.
@@ -70,9 +70,7 @@ async fn rollback(site: &Site, target: &RollbackTarget, unverified: bool) -> Rep
 }
 
 fn changed() -> Image {
-    let mut files = ten();
-    files[4] = catalogs::package("p4", 4);
-    catalogs::image(&files)
+    catalogs::image(&ten_but(4, 4))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,20 +220,11 @@ async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
 
 #[test]
 fn config_with_bad_signature_policy_is_refused() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let file = folder.path().join("catalogs.yaml");
+    let work = Work::new();
     let pem = public(&Cosign::new()).to_pem();
     let wrong = |text: serde_json::Value| {
-        std::fs::write(&file, text.to_string()).unwrap();
-        let store = folder.path().join("store");
-        let arguments = [
-            "poll",
-            "--config",
-            file.to_str().unwrap(),
-            "--store",
-            store.to_str().unwrap(),
-        ];
-        run(arguments).exits(1).stderr
+        work.write("catalogs.yaml", text.to_string());
+        work.run("poll --config catalogs.yaml --store store").exits(1).stderr
     };
     let catalog =
         |source: &str, signature: serde_json::Value| json!({"name": "a", "source": source, "signature": signature});
@@ -288,9 +277,7 @@ async fn rollback_needs_verification_under_present_policy() {
     let (key, new) = (Cosign::new(), Cosign::new());
     let mut site = Site::start().await;
     let publish = async |site: &Site, bundles, signer: Option<&Cosign>| {
-        let mut files = ten();
-        files[4] = catalogs::package("p4", bundles);
-        let image = catalogs::image(&files);
+        let image = catalogs::image(&ten_but(4, bundles));
         site.push_image(&image);
         signer.iter().for_each(|signer| site.sign(signer, &image));
         let report = site.poll().await;

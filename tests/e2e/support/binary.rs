@@ -2,13 +2,13 @@ use std::{
     ffi::OsStr,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     sync::{OnceLock, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use tempfile::TempDir;
+use serde_json::Value;
 use tokio::task::block_in_place;
 
 use super::cargo;
@@ -30,7 +30,7 @@ pub(crate) fn path() -> &'static Path {
         let messages = cargo::said(cargo::command().args(selection.split(' ')));
         let messages = messages
             .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
         let binary = executables.find(|path| path.ends_with("catalog-mirror"));
         binary.expect("the build names the binary")
@@ -55,24 +55,7 @@ pub(crate) fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -
 
 /// Runs the binary and waits for its end.
 pub(crate) fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Ran {
-    Ran::of(&command(arguments).output().expect("the binary runs"))
-}
-
-/// Polls `source` as the catalog `demo` into a store, from a server without TLS. For tests with several threads.
-pub(crate) fn poll_plain(store: &TempDir, host: &str, source: &str) -> Ran {
-    let store = store.path().display().to_string();
-    let catalog = format!("demo={source}");
-    let arguments = [
-        "poll",
-        "--detailed-exitcode",
-        "--store",
-        &store,
-        "--plain-http",
-        host,
-        "--catalog",
-        &catalog,
-    ];
-    block_in_place(|| run(arguments))
+    Ran::of(&mut command(arguments))
 }
 
 /// Exit code and output of a run.
@@ -84,7 +67,9 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn of(output: &Output) -> Self {
+    /// Runs a command to its end. A test with several threads serves it meanwhile.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let output = block_in_place(|| command.output()).expect("the binary runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             code: output.status.code(),
@@ -99,6 +84,24 @@ impl Ran {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
+
+    /// Asserts that the errors contain a text.
+    #[track_caller]
+    pub(crate) fn complains(&self, part: &str) {
+        assert!(self.stderr.contains(part), "{part}: {self:#?}");
+    }
+
+    /// Asserts that the standard output contains a text.
+    #[track_caller]
+    pub(crate) fn prints(&self, part: &str) {
+        assert!(self.stdout.contains(part), "{part}: {self:#?}");
+    }
+
+    /// Returns the standard output, which is JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
 }
 
 /// A running `serve` or `demo`; it is killed when dropped.
@@ -112,7 +115,11 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the binary with `--listen 127.0.0.1:0` and waits until it says where it listens.
     pub(crate) fn start<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Self {
-        let mut command = command(arguments);
+        Self::of(command(arguments))
+    }
+
+    /// Starts a command of the binary like [`Server::start`].
+    pub(crate) fn of(mut command: Command) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--log-format", "text", "-v"]);
         let mut child = command
             .stdout(Stdio::piped())
@@ -137,8 +144,17 @@ impl Server {
         server
     }
 
+    /// Waits for a line of output with this text, and returns it.
+    pub(crate) fn says(&self, part: &str) -> String {
+        self.wait_for(|line| line.contains(part).then(|| line.to_owned()))
+    }
+
     /// Waits for a line of output that `find` accepts.
     pub(crate) fn wait_for<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
+        block_in_place(|| self.find_line(find))
+    }
+
+    fn find_line<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -167,7 +183,7 @@ impl Server {
                 .expect("kill can be run")
                 .success()
         );
-        let status = self.child.wait().expect("the server can be waited for");
+        let status = block_in_place(|| self.child.wait()).expect("the server can be waited for");
         status.code()
     }
 }

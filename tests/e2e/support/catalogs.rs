@@ -4,7 +4,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use testkit::{Image, ImageBuilder, Layer};
 
 use super::cargo;
@@ -49,11 +48,21 @@ fn list(root: &Path, folder: &Path, found: &mut Files) {
     }
 }
 
+/// Returns the files of a version of the example.
+pub(crate) fn example(version: &str) -> Files {
+    files(&folder(version))
+}
+
+/// Adds these files to a layer, below a folder.
+pub(crate) fn add(layer: Layer, folder: &str, files: &[(String, Vec<u8>)]) -> Layer {
+    files.iter().fold(layer.dir(folder), |layer, (path, bytes)| {
+        layer.file(&format!("{folder}/{path}"), bytes)
+    })
+}
+
 /// Builds an image with these files under `/configs`.
 pub(crate) fn image(files: &[(String, Vec<u8>)]) -> Image {
-    let layer = files.iter().fold(Layer::new().dir("configs"), |layer, (path, bytes)| {
-        layer.file(&format!("configs/{path}"), bytes)
-    });
+    let layer = add(Layer::new(), "configs", files);
     ImageBuilder::catalog("/configs").layer(layer).build()
 }
 
@@ -89,10 +98,9 @@ pub(crate) fn connected_package(name: &str, bundles: usize) -> (String, Vec<u8>)
     (format!("{name}/catalog.json"), lines.into_bytes())
 }
 
-/// Writes a file of the folder, and the folders above it. Returns its path.
-pub(crate) fn write(folder: &TempDir, path: &str, text: &str) -> String {
-    let path = folder.path().join(path);
+/// Writes a file of the folder, and the folders above it.
+pub(crate) fn write(folder: &Path, path: &str, content: &[u8]) {
+    let path = folder.join(path);
     fs::create_dir_all(path.parent().expect("the path is below the folder")).expect("the folder can be written");
-    fs::write(&path, text).expect("the file can be written");
-    path.display().to_string()
+    fs::write(&path, content).expect("the file can be written");
 }

@@ -1,6 +1,9 @@
 use std::sync::OnceLock;
 
 use reqwest::{Client, Method, Response};
+use serde_json::Value;
+
+use super::binary::Server;
 
 fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
@@ -29,16 +32,35 @@ pub(crate) async fn get(url: &str, fields: &[(&str, &str)]) -> Response {
     request(Method::GET, url, fields).await
 }
 
-/// Returns the body of a GET request, whose status must be 200.
-pub(crate) async fn body(url: &str) -> Vec<u8> {
-    let response = get(url, &[]).await;
-    assert_eq!(response.status(), 200, "{url}");
-    response.bytes().await.expect("the body is whole").to_vec()
-}
+impl Server {
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
 
-/// Returns the body of a GET request as text; the status must be 200.
-pub(crate) async fn text(url: &str) -> String {
-    String::from_utf8(body(url).await).expect("the body is text")
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        get(&self.url(path), &[]).await
+    }
+
+    pub(crate) async fn status(&self, path: &str) -> u16 {
+        self.get(path).await.status().as_u16()
+    }
+
+    /// Returns the body of a GET request, whose status must be 200.
+    pub(crate) async fn body(&self, path: &str) -> Vec<u8> {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), 200, "{path}");
+        response.bytes().await.expect("the body is whole").to_vec()
+    }
+
+    /// Returns the body of a GET request as text; the status must be 200.
+    pub(crate) async fn text(&self, path: &str) -> String {
+        String::from_utf8(self.body(path).await).expect("the body is text")
+    }
+
+    /// Returns the body of a GET request as JSON; the status must be 200.
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        serde_json::from_slice(&self.body(path).await).expect("the body is JSON")
+    }
 }
 
 /// Returns a header field, which must be present.

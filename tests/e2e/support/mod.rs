@@ -6,3 +6,4 @@ pub(crate) mod catalogs;
 pub(crate) mod http;
 pub(crate) mod receiver;
 pub(crate) mod site;
+pub(crate) mod work;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use model::{CatalogName, Current, Key, Snapshot};
+use model::{CatalogName, Current, Key, Outcome, Snapshot};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use source::{PlainHttp, Source, SourceSettings, Sources};
 use store::{ObjectState, Store, StoreExt, check_object, read_stored};
@@ -44,6 +44,18 @@ impl Site {
         }
     }
 
+    /// Starts a mirror that has published ten packages.
+    pub(crate) async fn published() -> Self {
+        Self::published_with(MirrorSettings::default()).await
+    }
+
+    pub(crate) async fn published_with(settings: MirrorSettings) -> Self {
+        let site = Self::start_with(settings).await;
+        site.push(&ten());
+        assert_eq!(site.poll().await.outcome, Outcome::Published);
+        site
+    }
+
     /// Replaces the mirror by one with other settings over the same store.
     pub(crate) fn restart_with(&mut self, settings: MirrorSettings) {
         self.mirror = mirror(&self.registry, &self.store, settings);
@@ -74,12 +86,6 @@ impl Site {
         self.mirror.poll(&self.catalog, options).await
     }
 
-    /// Returns the published snapshot.
-    pub(crate) async fn snapshot(&self) -> Snapshot {
-        let object = self.current().await.snapshot;
-        read_stored(&self.store, &object.digest).await.unwrap()
-    }
-
     pub(crate) async fn current(&self) -> Current {
         let key = Key::Current(self.catalog.name.clone());
         self.store
@@ -92,7 +98,9 @@ impl Site {
 
     /// Checks every object that the published snapshot names, but no earlier publication.
     pub(crate) async fn is_sound_now(&self) {
-        for entry in self.snapshot().await.objects() {
+        let object = self.current().await.snapshot;
+        let snapshot: Snapshot = read_stored(&self.store, &object.digest).await.unwrap();
+        for entry in snapshot.objects() {
             let digest = entry.object.digest;
             let state = check_object(&self.store, entry.object.kind, digest.sha256)
                 .await
@@ -119,4 +127,11 @@ fn mirror(registry: &Registry, store: &MemoryStore, settings: MirrorSettings) ->
 /// Returns ten packages, so that one can be removed without a refusal.
 pub(crate) fn ten() -> Files {
     (0..10).map(|at| catalogs::package(&format!("p{at}"), 3)).collect()
+}
+
+/// Returns the ten packages, of which one has another number of bundles.
+pub(crate) fn ten_but(package: usize, bundles: usize) -> Files {
+    let mut files = ten();
+    files[package] = catalogs::package(&format!("p{package}"), bundles);
+    files
 }

@@ -1,0 +1,94 @@
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{
+    binary::{self, Ran, Server},
+    catalogs::{self, Files},
+};
+
+/// A folder in which the binary runs. Its store is `store`, and `example` is the layout of the example catalog.
+pub(crate) struct Work {
+    folder: TempDir,
+}
+
+impl Work {
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().expect("there is room for a folder");
+        symlink(catalogs::example_layout(), folder.path().join("example")).expect("the folder is empty");
+        Self { folder }
+    }
+
+    /// Returns a folder whose store has the first version of the example as `demo`.
+    pub(crate) fn published() -> Self {
+        let work = Self::new();
+        work.poll("v1").exits(0);
+        work
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Writes a file, and the folders above it.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        catalogs::write(self.root(), name, content.as_ref());
+    }
+
+    pub(crate) fn write_all(&self, folder: &str, files: &Files) {
+        for (path, content) in files {
+            self.write(&format!("{folder}/{path}"), content);
+        }
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).expect("the file is JSON")
+    }
+
+    /// Returns the command of a line such as `ls --store store`. Spaces part its words.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = binary::command(line.split_whitespace());
+        command.current_dir(self.root());
+        command
+    }
+
+    /// Runs a line such as `ls --store store` to its end.
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        Ran::of(&mut self.command(line))
+    }
+
+    /// Polls a version of the example as `demo`.
+    pub(crate) fn poll(&self, version: &str) -> Ran {
+        self.run(&format!("poll --store store --catalog demo=oci:example:{version}"))
+    }
+
+    /// Polls `source` as `demo`, from a host without TLS. The exit code tells a publication.
+    pub(crate) fn poll_plain(&self, host: &str, source: &str) -> Ran {
+        self.run(&format!(
+            "poll --detailed-exitcode --store store --plain-http {host} --catalog demo={source}"
+        ))
+    }
+
+    /// Serves the store without polls.
+    pub(crate) fn serve(&self, options: &str) -> Server {
+        Server::of(self.command(&format!("serve --no-poll --store store {options}")))
+    }
+}
