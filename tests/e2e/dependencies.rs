@@ -9,20 +9,21 @@ use crate::support::cargo;
 /// Allowed direct dependencies of each crate on our own crates, in the order of the data flow.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
-    ("fbc", &[]),
+    ("work", &[]),
+    ("fbc", &["work"]),
     ("olm", &["model"]),
     ("compose", &["fbc", "model", "olm"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
     ("trust", &["model"]),
     ("source", &["fetch", "model", "oci"]),
-    ("render", &["fbc", "model", "oci"]),
+    ("render", &["fbc", "model", "oci", "work"]),
     ("store", &["model"]),
     (
         "publish",
         // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
         &[
-            "compose", "fbc", "model", "oci", "olm", "render", "source", "store", "trust",
+            "compose", "fbc", "model", "oci", "olm", "render", "source", "store", "trust", "work",
         ],
     ),
     // Of `publish`, only the names of the catalogs, clocks and counts.
@@ -32,7 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "sync",
         &[
-            "fetch", "model", "oci", "olm", "publish", "render", "store", "trust", "upkeep",
+            "fetch", "model", "oci", "olm", "publish", "render", "store", "trust", "upkeep", "work",
         ],
     ),
     // A state is written by `publish` and read here; all below are fronts.

@@ -73,9 +73,5 @@ fn ignore_file_whose_comparisons_take_too_long_is_refused() {
     let ignore = (".indexignore", "*a*a*a*a*b\n".repeat(900));
     let bad = [(&*deep, "{\"a\":1}".into()), ignore];
     // The path before it is shortened.
-    is_refused(
-        &bad,
-        "{ignoreSteps: 1000000}",
-        " exceeds the limit ignoreSteps of 1000000",
-    );
+    is_refused(&bad, "{steps: 1000000}", " exceeds the limit steps of 1000000");
 }

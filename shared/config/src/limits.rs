@@ -44,9 +44,9 @@ const LIMITS: &[(&str, SetLimit)] = &[
     ("nameBytes", |limits, to| limits.catalog.name_bytes = to),
     ("ignoreBytes", |limits, to| limits.catalog.ignore_bytes = to),
     ("ignorePatterns", |limits, to| {
-        limits.catalog.ignore.patterns = to_usize(to);
+        limits.catalog.ignore_patterns = to_usize(to);
     }),
-    ("ignoreSteps", |limits, to| limits.catalog.ignore.steps = to),
+    ("steps", |limits, to| limits.catalog.steps = to),
 ];
 
 /// Limits of the process and not of a catalog.

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use catalog_mirror_fbc::{Chunks, FbcLimits, IgnoreLimits, IndexIgnore, walk_order};
+use catalog_mirror_fbc::{Chunks, FbcLimits, IndexIgnore, walk_order};
+use work::Budget;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = std::env::args().nth(1).ok_or("usage: canonicalise FOLDER")?;
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ignore = ignore(root, &paths)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for path in &paths {
-        if ignore.excludes(path)? {
+        if ignore.excludes(path, &Budget::default())? {
             continue;
         }
         print(&root.join(path), &mut out).map_err(|error| format!("{path}: {error}"))?;
@@ -49,7 +50,7 @@ fn ignore(root: &Path, paths: &[String]) -> Result<IndexIgnore, Box<dyn Error>> 
             files.push((path.clone(), fs::read(root.join(path))?));
         }
     }
-    Ok(IndexIgnore::new(files, IgnoreLimits::default())?)
+    Ok(IndexIgnore::new(files, 1000)?)
 }
 
 fn print(path: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {

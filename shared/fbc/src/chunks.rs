@@ -1,10 +1,12 @@
 use std::io::{self, Read};
 
+use work::Budget;
+
+use crate::FbcLimits;
 use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
 use crate::meta::Meta;
 use crate::stream::{self, CountedLines, Decoder, Mode, PEEK, newlines};
-use crate::{FbcLimits, StopFlag};
 use crate::{json, yaml};
 
 /// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
@@ -36,7 +38,7 @@ pub struct Chunks<R> {
     lines: usize,
     /// True if the start of the buffer is known to be JSON, as far as a chunk goes.
     is_json: bool,
-    stop: StopFlag,
+    budget: Budget,
 }
 
 /// Result of the search for a place to cut the buffer.
@@ -66,14 +68,14 @@ impl<R: Read> Chunks<R> {
             documents: 0,
             lines: 0,
             is_json: false,
-            stop: StopFlag::default(),
+            budget: Budget::default(),
         }
     }
 
-    /// Makes the iterator and its chunks fail once `stop` is set.
+    /// Makes the iterator and its chunks fail once the work of `budget` is stopped.
     #[must_use]
-    pub fn stop_with(mut self, stop: StopFlag) -> Self {
-        self.stop = stop;
+    pub fn within(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -133,7 +135,7 @@ impl<R: Read> Chunks<R> {
             mode: self.mode,
             documents: self.documents,
             lines: self.lines,
-            stop: self.stop.clone(),
+            budget: self.budget.clone(),
         };
         self.documents += documents;
         self.lines += newlines(&chunk.bytes);
@@ -259,7 +261,7 @@ pub struct Chunk {
     pub(crate) documents: usize,
     /// Number of lines in the file before this chunk.
     pub(crate) lines: usize,
-    stop: StopFlag,
+    budget: Budget,
 }
 
 impl Chunk {
@@ -281,7 +283,7 @@ impl Chunk {
     /// Stops at the first document that is malformed or exceeds a limit.
     pub fn metas(&self, limits: &FbcLimits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcError> {
         let mut builder = LineBuilder::new(limits, self.bytes.len());
-        builder.memory().stop_with(&self.stop);
+        builder.memory().within(&self.budget);
         let mut decoder = Decoder {
             limits,
             builder,

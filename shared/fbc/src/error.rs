@@ -1,5 +1,7 @@
 use std::fmt;
 
+use work::OverBudget;
+
 /// Error in one FBC file: the document, the line and, as its source, the kind. The caller knows the path.
 #[derive(Debug)]
 pub struct FbcError {
@@ -64,7 +66,7 @@ pub enum FbcErrorKind {
         /// Largest value that the limit allows.
         limit: usize,
     },
-    /// The caller's [`crate::StopFlag`] was set.
+    /// The work of the caller's [`work::Budget`] was stopped.
     #[error("was not read to its end: the result is not wanted any more")]
     Stopped,
     /// A line of an `.indexignore` file is longer than Go's `bufio.Scanner` accepts.
@@ -145,5 +147,17 @@ impl FbcErrorKind {
     pub(crate) fn is_final(&self) -> bool {
         // YAML would read such a number as a string, which is not what was written, and its limits are the same.
         matches!(self, Self::NumberRange(_) | Self::Limit { .. } | Self::Stopped)
+    }
+}
+
+impl From<OverBudget> for FbcErrorKind {
+    fn from(error: OverBudget) -> Self {
+        match error {
+            OverBudget::Stopped => Self::Stopped,
+            OverBudget::Steps(steps) => Self::Limit {
+                name: "steps",
+                limit: usize::try_from(steps).unwrap_or(usize::MAX),
+            },
+        }
     }
 }

@@ -7,15 +7,13 @@ mod folded;
 mod index_ignore;
 mod json;
 mod meta;
-mod stop;
 mod stream;
 mod yaml;
 
 pub use chunks::{Chunk, Chunks};
 pub use error::{FbcError, FbcErrorKind};
-pub use index_ignore::{IgnoreLimits, IndexIgnore};
+pub use index_ignore::IndexIgnore;
 pub use meta::{DocumentPosition, Meta, walk_order};
-pub use stop::StopFlag;
 pub use yaml::{is_yaml, yaml_to_json};
 
 /// Limits on the input. A value equal to its limit passes; one more gives [`FbcErrorKind::Limit`].

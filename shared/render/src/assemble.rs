@@ -105,7 +105,7 @@ impl IgnoredPaths<'_> {
         }
         // The comparison of one path is short, because its steps are limited.
         self.context.check_stop()?;
-        let excluded = self.ignore.excludes(path);
+        let excluded = self.ignore.excludes(path, &self.context.settings.budget);
         let excluded = excluded.map_err(|error| ignore_error(self.context, path, &error))?;
         self.known.insert(path.clone(), excluded);
         Ok(excluded)

@@ -5,13 +5,13 @@ use std::{
 
 use model::Content;
 use model::text::chain;
+use work::{MemoryShare, OverBudget};
 use zstd::bulk::Compressor;
 
 use crate::{
-    RenderError, RenderSettings, StoredShards,
+    ExceededLimit, RenderError, RenderSettings, StoredShards,
     error::shown,
     fragment::{Fragment, FragmentBody, Lines, LinesByPackage, Scratch, ScratchBuffer},
-    memory::MemoryShare,
     usage::Usage,
 };
 
@@ -77,12 +77,16 @@ impl RenderContext {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails if the caller has stopped the work.
+    /// Fails if the caller has stopped the work, or if it has taken too many steps.
     pub(crate) fn check_stop(&self) -> Result<(), RenderError> {
-        match self.settings.stop.is_stopped() {
-            true => Err(RenderError::Stopped),
-            false => Ok(()),
-        }
+        self.settings.budget.charge(0).map_err(|error| match error {
+            OverBudget::Stopped => RenderError::Stopped,
+            OverBudget::Steps(limit) => RenderError::Limit(ExceededLimit {
+                name: "steps",
+                limit,
+                place: "the catalog".to_owned(),
+            }),
+        })
     }
 
     /// Records the problem of a file, which counts as one document.
@@ -104,7 +108,7 @@ impl RenderContext {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
         compressor.include_checksum(true)?;
         while let Some(job) = next(jobs) {
-            if self.usage.is_exceeded() || self.settings.stop.is_stopped() {
+            if self.usage.is_exceeded() || self.settings.budget.is_stopped() {
                 continue;
             }
             let (path, part) = (job.path.clone(), job.part);

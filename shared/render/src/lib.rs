@@ -6,7 +6,6 @@ mod deflate;
 mod error;
 mod fragment;
 mod gzip;
-mod memory;
 mod of_snapshot;
 mod renderer;
 mod rendering;
@@ -15,11 +14,10 @@ mod shard;
 mod usage;
 mod write_all;
 
-pub use fbc::{DocumentPosition, IgnoreLimits, StopFlag};
+pub use fbc::DocumentPosition;
 
 pub use error::{FileProblem, RenderError};
 pub use gzip::LayerFacts;
-pub use memory::MemoryBudget;
 pub use of_snapshot::index_lines;
 pub use renderer::Renderer;
 pub use rendering::{IndexFile, Rendering};

@@ -37,7 +37,7 @@ impl Renderer {
     pub fn start(mut settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
         let workers = settings.workers.max(1);
         // No document can take more than all the memory there is.
-        settings.limits.document.memory_bytes = settings.documents.capacity();
+        settings.limits.document.memory_bytes = settings.budget.memory().capacity();
         let context = Arc::new(RenderContext::new(settings, stored));
         // One chunk waits while the next is being read: more would only cost memory.
         let (jobs, queue) = sync_channel(1);
@@ -85,7 +85,7 @@ impl Renderer {
         let settings = &self.context.settings;
         let mut source = FileSource { content, error: None };
         let mut chunks = Chunks::new(&mut source, settings.limits.document, settings.chunk_bytes)
-            .stop_with(settings.stop.clone())
+            .within(settings.budget.clone())
             .enumerate()
             .peekable();
         while let Some((part, chunk)) = chunks.next() {
@@ -94,7 +94,7 @@ impl Renderer {
                     let sole = part == 0 && chunks.peek().is_none();
                     // Taken after reading: what waits for a slow registry must not hold memory that others need.
                     let bytes = settings.limits.document.memory_of(chunk.len());
-                    let memory = settings.documents.take(bytes, &settings.stop);
+                    let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
                     self.send(ChunkJob {
                         path: path.clone(),
@@ -129,22 +129,24 @@ impl Renderer {
     /// Returns true if the `.indexignore` files so far exclude a path. Also if that cannot be told: [`Self::finish`] then
     /// says why.
     pub fn excludes(&self, path: &str) -> bool {
-        if self.context.usage.is_exceeded() || self.context.settings.stop.is_stopped() {
+        if self.context.usage.is_exceeded() || self.context.settings.budget.is_stopped() {
             return true;
         }
         match self.compiled_ignore() {
-            Ok(ignore) => ignore.excludes(path).unwrap_or_else(|error| {
-                self.context.usage.ignore_limit(path, &error);
-                true
-            }),
+            Ok(ignore) => ignore
+                .excludes(path, &self.context.settings.budget)
+                .unwrap_or_else(|error| {
+                    self.context.usage.ignore_limit(path, &error);
+                    true
+                }),
             Err(_) => true,
         }
     }
 
     fn compiled_ignore(&self) -> &Result<IndexIgnore, FbcError> {
-        let limits = self.context.settings.limits.ignore;
+        let limit = self.context.settings.limits.ignore_patterns;
         self.ignore
-            .get_or_init(|| IndexIgnore::new(self.ignore_files.clone(), limits))
+            .get_or_init(|| IndexIgnore::new(self.ignore_files.clone(), limit))
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {
@@ -159,7 +161,6 @@ impl Renderer {
     /// storage errors.
     pub fn finish(mut self) -> Result<Rendering, RenderError> {
         self.stop().map_err(RenderError::Scratch)?;
-        self.context.check_stop()?;
         let WorkerResults {
             fragments,
             failures,
@@ -171,6 +172,7 @@ impl Renderer {
         if let Some(limit) = self.context.usage.exceeded() {
             return Err(RenderError::Limit(limit));
         }
+        self.context.check_stop()?;
         self.compiled_ignore();
         let ignore = self.ignore.take().unwrap_or_else(|| Ok(IndexIgnore::default()));
         let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, &error))?;

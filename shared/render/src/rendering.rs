@@ -3,6 +3,7 @@ use std::{borrow::Cow, collections::BTreeMap, io, mem, sync::Arc};
 use model::{
     AllFormats, CatalogImage, Document, Index, IndexedShard, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot,
 };
+use work::Budget;
 
 use crate::{AllFacts, RenderError, Shard, context::RenderContext, shard::copy_lines};
 
@@ -16,6 +17,19 @@ impl Rendering {
     /// Returns the Shards: the global group first if there is one, then the Packages in byte order of their names.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
+    }
+
+    /// Returns the budget of the work on the catalog.
+    pub fn budget(&self) -> &Budget {
+        &self.context.settings.budget
+    }
+
+    /// Fails if the work was stopped, or has taken too many steps.
+    ///
+    /// # Errors
+    /// [`RenderError::Stopped`] and [`RenderError::Limit`].
+    pub fn check_budget(&self) -> Result<(), RenderError> {
+        self.context.check_stop()
     }
 
     /// Returns the names of the Packages, in byte order.

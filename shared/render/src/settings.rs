@@ -1,8 +1,6 @@
 use std::{fmt, num::NonZero, path::PathBuf, thread};
 
-use fbc::StopFlag;
-
-use crate::MemoryBudget;
+use work::{Budget, DEFAULT_STEPS};
 
 /// Memory and work that rendering may take. Only the levels change the bytes that are written.
 #[derive(Debug, Clone)]
@@ -24,13 +22,11 @@ pub struct RenderSettings {
     pub gzip_level: u32,
     /// Limits of one catalog.
     pub limits: RenderLimits,
-    /// Memory for the documents that are parsed. Default: 256 MiB of its own; a process that renders several catalogs shares
-    /// one among them.
-    pub documents: MemoryBudget,
+    /// Bound of the work. Its memory is that for the documents that are parsed. Default: steps for any real catalog, and 256 MiB
+    /// of its own; a process that renders several catalogs shares one pool among them.
+    pub budget: Budget,
     /// Keeps the position of each document in its file, for [`crate::Shard::places`]. Default: false.
     pub positions: bool,
-    /// Ends the work early. Default: never set.
-    pub stop: StopFlag,
 }
 
 impl Default for RenderSettings {
@@ -44,9 +40,8 @@ impl Default for RenderSettings {
             zstd_level: 9,
             gzip_level: 6,
             limits: RenderLimits::default(),
-            documents: MemoryBudget::default(),
+            budget: Budget::default(),
             positions: false,
-            stop: StopFlag::default(),
         }
     }
 }
@@ -74,8 +69,11 @@ pub struct RenderLimits {
     /// Maximum number of bytes of all `.indexignore` files. Default 64 KiB: each holds a few patterns, and every pattern is
     /// tried on every path.
     pub ignore_bytes: u64,
-    /// Limits of the patterns in these files.
-    pub ignore: fbc::IgnoreLimits,
+    /// Maximum number of patterns in these files. Default 1,000: real catalogs have a few.
+    pub ignore_patterns: usize,
+    /// Maximum number of steps of all work on the catalog, such as the comparison of a path with a pattern: see
+    /// [`Budget::charge`]. Default: [`DEFAULT_STEPS`].
+    pub steps: u64,
 }
 
 /// A limit that a catalog exceeds.
@@ -98,7 +96,8 @@ impl Default for RenderLimits {
             content_bytes: 8 << 30,
             name_bytes: 128 << 20,
             ignore_bytes: 64 << 10,
-            ignore: fbc::IgnoreLimits::default(),
+            ignore_patterns: 1_000,
+            steps: DEFAULT_STEPS,
         }
     }
 }

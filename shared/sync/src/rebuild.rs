@@ -13,10 +13,11 @@ use model::{
 };
 use olm::FACT_KINDS;
 use publish::{FactReader, KnownFacts, Transaction};
-use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StopFlag, StoredShards};
+use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StoredShards};
 use store::{Store, StoreExt, bridge};
-use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio::runtime::Handle;
 use upkeep::ObjectProblem;
+use work::run;
 
 use crate::{Copier, SyncError, SyncReport, plan::Plan};
 
@@ -63,7 +64,8 @@ impl Copier {
         }
         rebuild.documents(documents).await?;
         if index.is_some() || !described.is_empty() {
-            rendering = spawn_blocking(move || rendering.read_metas().map(|()| rendering)).await??;
+            let budget = rendering.budget().clone();
+            rendering = run(&budget, move |_| rendering.read_metas().map(|()| rendering)).await??;
         }
         if !described.is_empty() {
             rendering = rebuild.described(rendering, described).await?;
@@ -104,7 +106,7 @@ impl Rebuild<'_> {
             *sink(&mut sinks, entry.object.kind) = Some(Box::new(writer));
             stagings.push((entry, staging));
         }
-        let (rendering, facts) = spawn_blocking(move || {
+        let (rendering, facts) = run(&rendering.budget().clone(), move |_| {
             let facts = rendering.write_all(sinks);
             (rendering, facts)
         })
@@ -162,9 +164,8 @@ impl Rebuild<'_> {
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
             // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
             workers: 1,
-            stop: StopFlag::default(),
         };
-        let (rendering, facts) = spawn_blocking(move || {
+        let (rendering, facts) = run(&reader.rendering.budget().clone(), move |_| {
             let facts = reader.read();
             (reader.rendering, facts)
         })
@@ -201,7 +202,7 @@ impl Rebuild<'_> {
         mut rendering: Rendering,
         mut entry: ManifestEntry,
     ) -> Result<(), SyncError> {
-        let (found, file) = spawn_blocking(move || {
+        let (found, file) = run(&rendering.budget().clone(), move |_| {
             let shards = rendering.shards().iter();
             let found: Vec<_> = shards
                 .map(|shard| {

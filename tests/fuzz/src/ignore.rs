@@ -1,5 +1,6 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
-use fbc::{IgnoreLimits, IndexIgnore};
+use fbc::IndexIgnore;
+use work::{Budget, MemoryPool};
 
 use crate::memory;
 
@@ -38,29 +39,30 @@ pub fn indexignore(input: &[u8]) {
         .iter()
         .map(|(path, lines)| path.len() + lines.len() + 1)
         .sum();
-    let limits = IgnoreLimits {
-        patterns: usize::MAX,
-        steps: STEPS,
-    };
+    let budget = Budget::new(STEPS, MemoryPool::default());
     let ignore = memory::within(RATIO * bytes + (4 << 10), "patterns", || {
-        IndexIgnore::new(tree.files.clone(), limits)
+        IndexIgnore::new(tree.files.clone(), usize::MAX)
     });
     // The only other error is a line of 64 KiB.
     let Ok(ignore) = ignore else { return };
     let mut reversed = tree.files.clone();
     reversed.reverse();
-    let reversed = IndexIgnore::new(reversed, limits).expect("it was accepted in another order");
+    let reversed = IndexIgnore::new(reversed, usize::MAX).expect("it was accepted in another order");
     for path in &tree.paths {
-        let before = ignore.steps();
-        let excluded = memory::within(32 * path.len() + 1024, path, || ignore.excludes(path));
-        let steps = (ignore.steps() - before) as usize;
+        let before = budget.used();
+        let excluded = memory::within(32 * path.len() + 1024, path, || ignore.excludes(path, &budget));
+        let steps = (budget.used() - before) as usize;
         let most = 4 * (bytes + 1) * (path.len() + 1);
         assert!(steps <= most, "{steps} steps, more than {most}: {path} in {tree:?}");
         let Ok(excluded) = excluded else {
-            assert!(ignore.steps() > STEPS, "{path} in {tree:?}");
+            assert!(budget.used() > STEPS, "{path} in {tree:?}");
             return;
         };
-        assert_eq!(reversed.excludes(path).ok(), Some(excluded), "{path} in {tree:?}");
+        assert_eq!(
+            reversed.excludes(path, &Budget::default()).ok(),
+            Some(excluded),
+            "{path} in {tree:?}"
+        );
         if let [(file, lines)] = &*tree.files
             && file == IndexIgnore::FILE_NAME
             && let Some(expected) = simple(&String::from_utf8_lossy(lines), path)

@@ -3,11 +3,12 @@ use std::{
     sync::Arc,
 };
 
-use ::render::{MemoryBudget, NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
+use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
 use anyhow::Context;
 use clap::Args;
 use publish::{RenderSink, SourceLimits};
 use source::{EmptyLayers, Source, Sources};
+use work::{Budget, MemoryPool};
 
 use crate::{
     args::{self, RegistryArgs},
@@ -52,7 +53,7 @@ impl SourceReader {
             positions,
             shard_level: SHARD_LEVEL,
             limits: self.limits.catalog,
-            documents: MemoryBudget::new(self.limits.memory_bytes),
+            budget: Budget::new(self.limits.catalog.steps, MemoryPool::new(self.limits.memory_bytes)),
             ..RenderSettings::default()
         };
         let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());

@@ -3,8 +3,10 @@
 use std::io;
 use std::ops::Deref;
 
+use work::Budget;
+
+use crate::FbcLimits;
 use crate::error::FbcErrorKind;
-use crate::{FbcLimits, StopFlag};
 
 /// Chunks below this size may take as much memory as one of this size, in bytes. The stacks of a document of the greatest
 /// depth, 3 MB, fit into it, and the aliases of a small document.
@@ -21,7 +23,7 @@ pub(crate) struct MemoryMeter {
     ratio: usize,
     used: usize,
     exceeded: bool,
-    stop: StopFlag,
+    budget: Budget,
 }
 
 impl MemoryMeter {
@@ -32,13 +34,13 @@ impl MemoryMeter {
             ratio: limits.memory_ratio,
             used: chunk,
             exceeded: false,
-            stop: StopFlag::default(),
+            budget: Budget::default(),
         }
     }
 
-    /// Makes [`Self::check`] fail once `stop` is set.
-    pub(crate) fn stop_with(&mut self, stop: &StopFlag) {
-        self.stop = stop.clone();
+    /// Makes [`Self::check`] fail once the work of `budget` is stopped.
+    pub(crate) fn within(&mut self, budget: &Budget) {
+        self.budget = budget.clone();
     }
 
     /// Counts bytes that are about to be taken. Returns false if they do not fit.
@@ -63,7 +65,7 @@ impl MemoryMeter {
     /// Fails if something did not fit, or if the caller has stopped the work.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), FbcErrorKind> {
-        if self.exceeded || self.stop.is_stopped() {
+        if self.exceeded || self.budget.is_stopped() {
             Err(self.error())
         } else {
             Ok(())
@@ -72,7 +74,7 @@ impl MemoryMeter {
 
     #[cold]
     pub(crate) fn error(&self) -> FbcErrorKind {
-        if self.stop.is_stopped() {
+        if self.budget.is_stopped() {
             return FbcErrorKind::Stopped;
         }
         FbcErrorKind::Limit {

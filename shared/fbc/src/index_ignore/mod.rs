@@ -1,32 +1,12 @@
 mod pattern;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use work::{Budget, OverBudget};
 
 use crate::error::{FbcError, FbcErrorKind};
 use pattern::{Pattern, PatternMatch};
 
 /// Shortest line that Go's `bufio.Scanner` refuses, in bytes (`bufio.MaxScanTokenSize`).
 const LINE_LIMIT: usize = 64 * 1024;
-
-/// Limits on the `.indexignore` files of a catalog. A value equal to its limit passes; one more gives
-/// [`FbcErrorKind::Limit`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IgnoreLimits {
-    /// Maximum number of patterns of all files. Default 1,000: real catalogs have a few.
-    pub patterns: usize,
-    /// Maximum number of comparisons of a character or folder with a pattern, for all paths together. Default 1,000 million,
-    /// some seconds: ten patterns take 20 million for 20,000 files.
-    pub steps: u64,
-}
-
-impl Default for IgnoreLimits {
-    fn default() -> Self {
-        Self {
-            patterns: 1_000,
-            steps: 1_000_000_000,
-        }
-    }
-}
 
 /// Patterns of all `.indexignore` files of a catalog.
 ///
@@ -35,20 +15,18 @@ impl Default for IgnoreLimits {
 /// its folder is excluded.
 ///
 /// ```
-/// use catalog_mirror_fbc::{IgnoreLimits, IndexIgnore};
+/// use catalog_mirror_fbc::IndexIgnore;
+/// use catalog_mirror_work::Budget;
 ///
 /// let files = [(".indexignore".into(), b"*.md\n".to_vec())];
-/// let ignore = IndexIgnore::new(files, IgnoreLimits::default())?;
-/// assert!(ignore.excludes("db/README.md")?);
-/// assert!(!ignore.excludes("db/catalog.yaml")?);
+/// let ignore = IndexIgnore::new(files, 1000)?;
+/// assert!(ignore.excludes("db/README.md", &Budget::default())?);
+/// assert!(!ignore.excludes("db/catalog.yaml", &Budget::default())?);
 /// # Ok::<(), catalog_mirror_fbc::FbcError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct IndexIgnore {
     files: Vec<IgnoreFile>,
-    limits: IgnoreLimits,
-    /// Number of steps that all paths have taken.
-    steps: AtomicU64,
 }
 
 /// Patterns of one file.
@@ -63,19 +41,18 @@ impl IndexIgnore {
     /// Name of the files that hold patterns, in any folder.
     pub const FILE_NAME: &str = ".indexignore";
 
-    /// Reads the patterns from the path and content of every `.indexignore` file, in any order.
+    /// Reads the patterns from the path and content of every `.indexignore` file, in any order: at most `limit` patterns.
     ///
     /// # Errors
     /// Fails if a line is longer than 64 KiB, or if there are too many patterns.
-    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>, limits: IgnoreLimits) -> Result<Self, FbcError> {
+    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>, limit: usize) -> Result<Self, FbcError> {
         let mut files: Vec<_> = files.into_iter().collect();
         // The Go library reads the files in the order of its walk, and later patterns beat earlier ones.
         files.sort_by(|a, b| crate::walk_order(&a.0, &b.0));
-        let mut left = limits.patterns;
+        let mut left = limit;
         let files = files.iter().map(|(path, contents)| {
             let folder = path.rsplit_once('/').map(|(folder, _)| folder);
             let patterns = patterns(contents, &mut left).map_err(|(line, kind)| {
-                let limit = limits.patterns;
                 let kind = kind.unwrap_or(FbcErrorKind::Limit { name: PATTERNS, limit });
                 FbcError::new(0, Some(line), kind)
             })?;
@@ -86,16 +63,16 @@ impl IndexIgnore {
         });
         Ok(Self {
             files: files.collect::<Result<_, _>>()?,
-            limits,
-            steps: AtomicU64::new(0),
         })
     }
 
     /// Returns true if the file at `path` is not part of the catalog. This includes every `.indexignore` file.
     ///
+    /// A step is the comparison of a character or folder with a pattern.
+    ///
     /// # Errors
-    /// Fails if all paths together have taken too many steps.
-    pub fn excludes(&self, path: &str) -> Result<bool, FbcError> {
+    /// Fails if `budget` has too few steps.
+    pub fn excludes(&self, path: &str, budget: &Budget) -> Result<bool, FbcError> {
         let path: Vec<_> = path.split('/').collect();
         if path.last() == Some(&Self::FILE_NAME) {
             return Ok(true);
@@ -106,32 +83,17 @@ impl IndexIgnore {
                 Some((folder, rest)) if folder == file.folder => file.matches(rest, &mut steps),
                 _ => PatternMatch::None,
             };
-            self.count(steps)?;
+            budget.charge(steps).map_err(over_budget)?;
             if decided != PatternMatch::None {
                 return Ok(decided == PatternMatch::Exclude);
             }
         }
         Ok(false)
     }
+}
 
-    /// Returns the number of steps that all paths have taken.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        self.steps.load(Ordering::Relaxed)
-    }
-
-    fn count(&self, steps: u64) -> Result<(), FbcError> {
-        // Relaxed: a sum, on which no other memory depends.
-        let used = self.steps.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
-        if used <= self.limits.steps {
-            return Ok(());
-        }
-        let kind = FbcErrorKind::Limit {
-            name: "ignoreSteps",
-            limit: usize::try_from(self.limits.steps).unwrap_or(usize::MAX),
-        };
-        Err(FbcError::new(0, None, kind))
-    }
+fn over_budget(error: OverBudget) -> FbcError {
+    FbcError::new(0, None, error.into())
 }
 
 impl IgnoreFile {
@@ -167,12 +129,15 @@ fn patterns(contents: &[u8], left: &mut usize) -> Result<Vec<Pattern>, (usize, O
 
 #[cfg(test)]
 mod tests {
-    use super::{IgnoreLimits, IndexIgnore};
+    use work::{Budget, MemoryPool};
+
+    use super::IndexIgnore;
 
     /// Returns the files of a small catalog that the patterns do not exclude.
     fn left(patterns: &[(&str, &str)]) -> String {
         let files = patterns.iter().map(|(path, lines)| ((*path).into(), (*lines).into()));
-        let ignore = IndexIgnore::new(files, IgnoreLimits::default()).expect("no line is too long");
+        let ignore = IndexIgnore::new(files, 1000).expect("no line is too long");
+        let budget = Budget::default();
         let paths = [
             "README.md",
             "a.yaml",
@@ -181,7 +146,9 @@ mod tests {
             "d/keep.yaml",
             "skip/a.yaml",
         ];
-        let left = paths.into_iter().filter(|path| !ignore.excludes(path).unwrap());
+        let left = paths
+            .into_iter()
+            .filter(|path| !ignore.excludes(path, &budget).unwrap());
         left.collect::<Vec<_>>().join(" ")
     }
 
@@ -213,30 +180,31 @@ mod tests {
     fn patterns_apply_only_to_the_folder_of_their_file() {
         let patterns = [("d/.indexignore", "/a.yaml\n!keep.yaml"), (".indexignore", "keep.yaml")];
         assert_eq!(left(&patterns), "README.md a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml");
-        assert!(IndexIgnore::default().excludes("d/.indexignore").unwrap());
+        assert!(
+            IndexIgnore::default()
+                .excludes("d/.indexignore", &Budget::default())
+                .unwrap()
+        );
     }
 
-    fn limited(lines: &str, limits: IgnoreLimits) -> Result<IndexIgnore, String> {
+    fn limited(lines: &str, patterns: usize) -> Result<IndexIgnore, String> {
         let files = [(".indexignore".to_owned(), lines.as_bytes().to_vec())];
-        IndexIgnore::new(files, limits).map_err(|error| format!("{error}: {}", error.kind()))
+        IndexIgnore::new(files, patterns).map_err(|error| format!("{error}: {}", error.kind()))
     }
 
     #[test]
     fn limits_accept_their_exact_value_and_name_themselves_when_exceeded() {
-        let limits = |patterns, steps| IgnoreLimits { patterns, steps };
-        let error = limited("a\n# c\nb\n", limits(1, 1)).unwrap_err();
+        let error = limited("a\n# c\nb\n", 1).unwrap_err();
         assert_eq!(error, "line 3: exceeds the limit ignorePatterns of 1");
-        let ignore = limited("a\n# c\nb\n", limits(2, u64::MAX)).unwrap();
-        assert!(!ignore.excludes("c/d").unwrap());
-        let steps = ignore.steps();
-        assert!(!limited("a\nb\n", limits(2, steps)).unwrap().excludes("c/d").unwrap());
-        let error = limited("a\nb\n", limits(2, steps - 1))
-            .unwrap()
-            .excludes("c/d")
-            .unwrap_err();
+        let ignore = limited("a\n# c\nb\n", 2).unwrap();
+        let budget = Budget::default();
+        assert!(!ignore.excludes("c/d", &budget).unwrap());
+        let within = |steps| ignore.excludes("c/d", &Budget::new(steps, MemoryPool::default()));
+        assert!(!within(budget.used()).unwrap());
+        let error = within(budget.used() - 1).unwrap_err();
         assert_eq!(
             error.kind().to_string(),
-            format!("exceeds the limit ignoreSteps of {}", steps - 1)
+            format!("exceeds the limit steps of {}", budget.used() - 1)
         );
     }
 
@@ -254,13 +222,9 @@ mod tests {
         for (name, make) in families {
             let cost = |n| {
                 let (lines, path) = make(n);
-                let limits = IgnoreLimits {
-                    patterns: usize::MAX,
-                    ..IgnoreLimits::default()
-                };
-                let ignore = limited(&lines, limits).unwrap();
-                ignore.excludes(&path).unwrap();
-                ignore.steps()
+                let budget = Budget::default();
+                limited(&lines, usize::MAX).unwrap().excludes(&path, &budget).unwrap();
+                budget.used()
             };
             for n in [500, 2000] {
                 assert!(

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::lines;
-use catalog_mirror_fbc::{IgnoreLimits, IndexIgnore, walk_order};
+use catalog_mirror_fbc::{IndexIgnore, walk_order};
+use work::Budget;
 
 /// Cases in which this crate keeps what catalogd loses, or accepts what it need not refuse; see `deviations.md`.
 const DEVIATIONS: [&str; 3] = ["bigints", "json-numbers2", "quoted-slash"];
@@ -38,8 +39,10 @@ fn catalog(root: &Path) -> Result<String, String> {
     for path in paths.iter().filter(|path| path.ends_with(IndexIgnore::FILE_NAME)) {
         patterns.push((path.clone(), read(path)?));
     }
-    let ignore = IndexIgnore::new(patterns, IgnoreLimits::default()).map_err(|error| error.to_string())?;
-    let kept = paths.iter().filter(|path| !ignore.excludes(path).unwrap());
+    let ignore = IndexIgnore::new(patterns, 1000).map_err(|error| error.to_string())?;
+    let kept = paths
+        .iter()
+        .filter(|path| !ignore.excludes(path, &Budget::default()).unwrap());
     kept.map(|path| lines(&read(path)?)).collect()
 }
 

@@ -1,7 +1,8 @@
 //! Limits: a value equal to the limit passes, one more is an error, and deep or repeated input does no harm.
 
 use crate::common::{lines, lines_with};
-use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits, StopFlag};
+use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits};
+use work::Budget;
 
 type Set = fn(&mut FbcLimits, usize);
 
@@ -124,13 +125,13 @@ fn memory_ratio_admits_what_a_lower_one_refuses() {
 }
 
 #[test]
-fn stop_flag_ends_the_parsing() {
-    let stop = StopFlag::default();
+fn budget_that_is_stopped_ends_the_parsing() {
+    let budget = Budget::default();
     let file = b"v: [1, 2]\n";
-    let chunks = || Chunks::new(&file[..], FbcLimits::default(), 1).stop_with(stop.clone());
+    let chunks = || Chunks::new(&file[..], FbcLimits::default(), 1).within(budget.clone());
     let chunk = chunks().next().unwrap().unwrap();
     assert!(chunk.metas(&FbcLimits::default(), &mut |_| {}).is_ok());
-    stop.stop();
+    budget.stop();
     let error = chunk.metas(&FbcLimits::default(), &mut |_| {}).unwrap_err();
     assert!(matches!(error.kind(), FbcErrorKind::Stopped), "{error:?}");
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use compose::Explanation;
 use model::{CatalogName, Current, EmptyLayers, Outcome, Sha256, Snapshot, SourceInput, text::chain};
-use render::{Renderer, Rendering, StopFlag};
+use render::{Renderer, Rendering};
 use serde::Serialize;
 use source::{Digest, Source};
 use store::{Store, read_stored};
+use work::{Budget, StopOnDrop, run};
 
 use super::{
     catalog_source::{ComposedSource, InputPlace},
@@ -247,6 +248,8 @@ impl Mirror {
         render: bool,
     ) -> Result<(Option<Rendering>, Explanation), PollError> {
         let composed = catalog.source.composed().expect("the catalog is a composition");
+        let budget = self.budget(catalog);
+        let _stop = StopOnDrop::new(&budget);
         let mut composing = Composing {
             mirror: self,
             catalog,
@@ -254,7 +257,7 @@ impl Mirror {
             copies: &ImageCopies::default(),
             transaction: None,
             previous: None,
-            stop: &StopFlag::default(),
+            budget: &budget,
             report: &mut Report::new(catalog.name.clone()),
         };
         if render {
@@ -263,8 +266,8 @@ impl Mirror {
         }
         let (_, mut catalogs) = composing.read_inputs().await?;
         let composition = composed.composition.clone();
-        let work = move || compose::compose(&composition, &mut catalogs, &mut |_| Ok(()));
-        Ok((None, tokio::task::spawn_blocking(work).await??))
+        let work = move |_: &Budget| compose::compose(&composition, &mut catalogs, &mut |_| Ok(()));
+        Ok((None, run(&budget, work).await??))
     }
 }
 
@@ -278,7 +281,7 @@ pub(crate) struct Composing<'a> {
     pub(crate) transaction: Option<&'a Transaction>,
     /// Snapshot whose shards may be used again; `None` if one of them may be damaged.
     pub(crate) previous: Option<&'a Snapshot>,
-    pub(crate) stop: &'a StopFlag,
+    pub(crate) budget: &'a Budget,
     pub(crate) report: &'a mut Report,
 }
 
@@ -292,10 +295,10 @@ impl Composing<'_> {
         let (snapshots, mut catalogs) = self.read_inputs().await?;
         let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
         let stored = PublishedShards::new(self.mirror.store.clone(), known);
-        let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.stop), Arc::new(stored));
+        let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.budget), Arc::new(stored));
         let composition = composed.composition.clone();
-        let work = move || render_composition(&composition, &mut catalogs, renderer);
-        let (rendering, explanation) = tokio::task::spawn_blocking(work).await??;
+        let work = move |_: &Budget| render_composition(&composition, &mut catalogs, renderer);
+        let (rendering, explanation) = run(self.budget, work).await??;
         let content = NewContent {
             rendering,
             inputs: snapshots,
@@ -346,7 +349,7 @@ impl Composing<'_> {
             images: self.mirror.images(self.catalog),
             from: self.copies.source(pulled_source(pulled), digest),
             known: &EmptyLayers::default(),
-            stop: self.stop,
+            budget: self.budget,
             report: self.report,
         };
         let stored = PublishedShards::new(self.mirror.store.clone(), []);

@@ -11,9 +11,10 @@ use std::{
 
 use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
-use render::{RenderError, Rendering, Shard, StopFlag};
+use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
+use work::{Budget, run};
 
 use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
@@ -43,7 +44,6 @@ impl Poll<'_> {
         transaction: &Transaction,
         content: NewContent,
         recheck: bool,
-        stop: &StopFlag,
     ) -> Result<DescribedContent, PollError> {
         let NewContent { rendering, inputs } = content;
         // A recheck relies on nothing that is stored.
@@ -60,14 +60,14 @@ impl Poll<'_> {
                 .collect(),
             known: KnownFacts::load(&*self.mirror.store, trusted).await,
             workers: self.mirror.settings.render.workers.max(1),
-            stop: stop.clone(),
             rendering,
         };
-        let work = move || {
+        let budget = reader.rendering.budget().clone();
+        let work = move |_: &Budget| {
             let found = reader.read();
             (reader.rendering, found)
         };
-        let (rendering, found) = tokio::task::spawn_blocking(work).await?;
+        let (rendering, found) = run(&budget, work).await?;
         let facts = found?;
         self.report.packages_validated += facts.validated;
         let validation = match facts.documents.get(FINDINGS.name) {
@@ -100,15 +100,13 @@ pub struct FactReader {
     pub known: KnownFacts,
     /// Number of threads that read, at least one.
     pub workers: usize,
-    /// Flag that ends the reading.
-    pub stop: StopFlag,
 }
 
 impl FactReader {
     /// Returns the facts of the content, which are the same whatever is known. Blocks.
     ///
     /// # Errors
-    /// [`RenderError::Damaged`] for a Shard that does not decompress, and [`RenderError::Stopped`].
+    /// [`RenderError::Damaged`] for a Shard that does not decompress, and the errors of the budget.
     pub fn read(&self) -> Result<CatalogFacts, RenderError> {
         let shards = self.rendering.shards();
         let is_validated = self.kinds.iter().any(|kind| kind.name == FINDINGS.name);
@@ -195,8 +193,9 @@ impl FactReader {
     }
 
     fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
+        let budget = self.rendering.budget();
         let read = self.rendering.read_lines(shard, |lines| {
-            if !self.stop.is_stopped() {
+            if budget.charge_line(lines.len()).is_ok() {
                 each(lines);
             }
         });
@@ -207,10 +206,7 @@ impl FactReader {
             },
             error => error,
         })?;
-        if self.stop.is_stopped() {
-            return Err(RenderError::Stopped);
-        }
-        Ok(())
+        self.rendering.check_budget()
     }
 }
 

@@ -8,8 +8,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use render::MemoryBudget;
 use source::DownloadSpace;
+use work::MemoryPool;
 
 use crate::{PollError, Report};
 
@@ -39,7 +39,7 @@ pub struct PollMetrics {
     downloads_taken: Gauge,
     downloads_capacity: Gauge,
     /// The budgets whose use is exported.
-    budgets: Arc<OnceLock<(MemoryBudget, DownloadSpace)>>,
+    budgets: Arc<OnceLock<(MemoryPool, DownloadSpace)>>,
 }
 
 impl PollMetrics {
@@ -110,7 +110,7 @@ impl PollMetrics {
         this
     }
 
-    pub(crate) fn set_budgets(&self, documents: &MemoryBudget, downloads: &DownloadSpace) {
+    pub(crate) fn set_budgets(&self, documents: &MemoryPool, downloads: &DownloadSpace) {
         self.budgets.get_or_init(|| (documents.clone(), downloads.clone()));
     }
 

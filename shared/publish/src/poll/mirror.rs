@@ -7,11 +7,12 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, EmptyLayers, Outcome, PullInputs, Status};
-use render::{RenderLimits, RenderSettings, StopFlag};
+use render::{RenderLimits, RenderSettings};
 use source::{Digest, Source, Sources};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
+use work::Budget;
 
 use super::{
     once::{Poll, SourceCheck},
@@ -66,7 +67,7 @@ pub struct Mirror {
     /// Identifier under which its pulls are recorded.
     pub(crate) process: String,
     pub(crate) settings: MirrorSettings,
-    pub(crate) rendering: Semaphore,
+    pub(crate) rendering: Arc<Semaphore>,
     pub(crate) resolving: Semaphore,
     progress: Arc<PollProgress>,
     metrics: PollMetrics,
@@ -96,9 +97,9 @@ pub(crate) struct KnownCatalog {
 impl Mirror {
     /// Reads with `images` and publishes to `store`. The limits of `images` and `settings` are for catalogs without their own.
     pub fn new(images: Sources, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
-        let rendering = Semaphore::new(settings.side_by_side.max(1));
+        let rendering = Arc::new(Semaphore::new(settings.side_by_side.max(1)));
         let resolving = Semaphore::new(settings.resolves.max(1));
-        metrics.set_budgets(&settings.render.documents, &settings.download_space);
+        metrics.set_budgets(settings.render.budget.memory(), &settings.download_space);
         Self {
             // One space for all copies, so that the limit holds for the process.
             images: images.with_download_space(settings.download_space.clone()),
@@ -135,10 +136,16 @@ impl Mirror {
         own.unwrap_or(self.settings.render.limits)
     }
 
-    /// Returns the settings for rendering a catalog, whose work `stop` ends.
-    pub(crate) fn render_settings(&self, catalog: &Catalog, stop: &StopFlag) -> RenderSettings {
+    /// Returns a budget for one pull of a catalog. Its memory is that of all catalogs.
+    pub(crate) fn budget(&self, catalog: &Catalog) -> Budget {
+        let memory = self.settings.render.budget.memory();
+        Budget::new(self.render_limits(catalog).steps, memory.clone())
+    }
+
+    /// Returns the settings for rendering a catalog within `budget`.
+    pub(crate) fn render_settings(&self, catalog: &Catalog, budget: &Budget) -> RenderSettings {
         RenderSettings {
-            stop: stop.clone(),
+            budget: budget.clone(),
             limits: self.render_limits(catalog),
             ..self.settings.render.clone()
         }

@@ -4,6 +4,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument};
 use render::{AllFacts, LayerFacts, RenderError, Rendering, Shard, Sinks};
 use store::{Staged, StagedWriter, Staging, Store, bridge};
+use work::run;
 
 use super::facts::DescribedContent;
 use crate::{PollError, PublishError, Transaction};
@@ -88,8 +89,8 @@ impl ObjectWriter<'_> {
             identity: identity.map(|writer| Box::new(writer) as Box<dyn Write + Send>),
             layer: Some(Box::new(layer)),
         };
-        let writing = tokio::task::spawn_blocking(move || rendering.write_all(sinks));
-        let facts = writing.await?;
+        let budget = rendering.budget().clone();
+        let facts = run(&budget, move |_| rendering.write_all(sinks)).await?;
         // A store that failed made the writing fail: its error is the cause.
         let zstd = zstd_staging.await??;
         let gzip = gzip_staging.await??;

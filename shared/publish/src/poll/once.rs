@@ -3,16 +3,16 @@
 use std::time::UNIX_EPOCH;
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
-use render::StopFlag;
 use source::Digest;
 use tokio::time::timeout;
+use work::{Budget, StopOnDrop};
 
 use super::{
     composing::{ResolvedInputs, refused_input},
     facts::DescribedContent,
     objects::ObjectWriter,
     open_pull::OpenPull,
-    pull::{ImageCopies, StopOnDrop, copy_first, copy_image, read_content},
+    pull::{ImageCopies, copy_first, copy_image, read_content},
     signatures::verified_source,
     validation::check_packages,
 };
@@ -254,12 +254,19 @@ impl<'a> Poll<'a> {
             copy_first(self, digest).await?;
         }
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
-        let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
-        let _permit = permit.expect("the semaphore is never closed");
-        let stop = StopOnDrop::default();
+        let permit = self
+            .mirror
+            .rendering
+            .clone()
+            .acquire_many_owned(self.permits(digest))
+            .await;
+        let budget = self.mirror.budget(self.catalog);
+        // Threads that go on after a time-out keep it until they have ended.
+        budget.hold(permit.expect("the semaphore is never closed"));
+        let _stop = StopOnDrop::new(&budget);
         let limit = self.mirror.pull_time(self.catalog);
         // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
-        let work = self.pull_with_permit(transaction, digest, source, recheck, &stop.0);
+        let work = self.pull_with_permit(transaction, digest, source, recheck, &budget);
         timeout(limit, work).await.unwrap_or(Err(PollError::PullTime(limit)))
     }
 
@@ -269,14 +276,14 @@ impl<'a> Poll<'a> {
         digest: &Digest,
         source: SourceRef,
         recheck: bool,
-        stop: &StopFlag,
+        budget: &Budget,
     ) -> Result<PullEnd, PollError> {
         let previous = transaction.base_snapshot().await?;
         // After the wait for the permit: a catalog that only waited has not killed the process.
         self.begin_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let usable = previous.filter(|_| !recheck);
-        let Some(content) = read_content(self, transaction, digest, usable, stop).await? else {
+        let Some(content) = read_content(self, transaction, digest, usable, budget).await? else {
             return Ok(PullEnd::TooSlow);
         };
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
@@ -292,7 +299,7 @@ impl<'a> Poll<'a> {
             let before = previous.filter(|_| !self.is_edited(transaction));
             check_packages(&content.rendering, before)?;
         }
-        let described = self.describe(transaction, content, recheck, stop).await?;
+        let described = self.describe(transaction, content, recheck).await?;
         Ok(PullEnd::Ended(self.publish(transaction, described, source).await?))
     }
 

@@ -74,7 +74,7 @@ impl Mirror {
             "{} {:?} {} {:?} {:?} {policy:?} {:?}",
             catalog.source,
             self.render_limits(catalog),
-            self.settings.render.documents.capacity(),
+            self.settings.render.budget.memory().capacity(),
             images.limits,
             images.platform,
             catalog.validation

@@ -7,10 +7,11 @@ use std::{
 };
 
 use model::{EmptyLayers, Kind, ObjectDigest, Sha256, Snapshot};
-use render::{RenderError, Renderer, Rendering, StopFlag, StoredShards};
+use render::{RenderError, Renderer, Rendering, StoredShards};
 use source::{Digest, Download, FileSink, Source, Sources};
 use store::{Store, read_object};
 use tokio::runtime::Handle;
+use work::{Budget, run};
 
 use super::{
     composing::{Composing, log_notices},
@@ -27,13 +28,13 @@ pub(crate) async fn pull(
     published: Arc<PublishedShards>,
     work: PullWork<'_>,
 ) -> Result<(Rendering, EmptyLayers), PollError> {
-    let renderer = Renderer::start(mirror.render_settings(catalog, work.stop), published);
+    let renderer = Renderer::start(mirror.render_settings(catalog, work.budget), published);
     let sink = RenderSink::new(renderer, mirror.progress());
     let (sink, pull) = work.images.read(&work.from, digest, work.known, sink).await?;
     work.report.bytes_pulled += pull.bytes;
     work.report.layers_fetched += pull.layers_fetched;
     work.report.layers_skipped += pull.layers_skipped;
-    let rendering = tokio::task::spawn_blocking(move || sink.finish()).await??;
+    let rendering = run(work.budget, move |_| sink.finish()).await??;
     // Layers of earlier images are forgotten, so the list never grows beyond one image's.
     Ok((rendering, pull.empty_layers))
 }
@@ -44,7 +45,7 @@ pub(crate) async fn read_content(
     transaction: &Transaction,
     digest: &Digest,
     usable: Option<&Snapshot>,
-    stop: &StopFlag,
+    budget: &Budget,
 ) -> Result<Option<NewContent>, PollError> {
     let source = match &poll.catalog.source {
         CatalogSource::Pulled(source) => source,
@@ -56,7 +57,7 @@ pub(crate) async fn read_content(
                 copies: &poll.copies,
                 transaction: Some(transaction),
                 previous: usable,
-                stop,
+                budget,
                 report: poll.report,
             };
             let (content, explanation) = composing.run(composed).await?;
@@ -74,7 +75,7 @@ pub(crate) async fn read_content(
         },
         from: poll.copies.source(source, digest),
         known: &known,
-        stop,
+        budget,
         report: poll.report,
     };
     let (rendering, empty_layers) = match pull(poll.mirror, poll.catalog, digest, Arc::new(published), work).await {
@@ -88,26 +89,15 @@ pub(crate) async fn read_content(
     }))
 }
 
-/// The place to pull an image from, the report of the pull and the flag that ends its work.
+/// The place to pull an image from, the report of the pull and the budget of its work.
 pub(crate) struct PullWork<'a> {
     pub(crate) images: Sources,
     /// Source of the catalog, or a copy of its image.
     pub(crate) from: Source,
     /// Layers that need not be fetched.
     pub(crate) known: &'a EmptyLayers,
-    pub(crate) stop: &'a StopFlag,
+    pub(crate) budget: &'a Budget,
     pub(crate) report: &'a mut Report,
-}
-
-/// Ends work on other threads when it is dropped, as a future is whose time is over. Threads would go on without it, and hold
-/// memory that the next poll needs.
-#[derive(Debug, Default)]
-pub(crate) struct StopOnDrop(pub(crate) StopFlag);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
 }
 
 /// Renders the files of an image as they stream by.

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use source::DownloadSpace;
 use trust::Signer;
+use work::{Budget, MemoryPool};
 
 use crate::Env;
 
@@ -54,7 +55,7 @@ impl MirrorSettings {
         Self {
             render: render::RenderSettings {
                 limits: limits.catalog,
-                documents: render::MemoryBudget::new(limits.memory_bytes),
+                budget: Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes)),
                 ..render::RenderSettings::default()
             },
             pull_time: limits.pull_time,
@@ -78,7 +79,7 @@ pub struct SourceLimits {
     /// 10 minutes; the largest real catalogs take seconds. The commit must come within the hour that a transaction has.
     pub pull_time: Duration,
     /// Memory for the documents of all catalogs that a process parses at a time, in bytes: the capacity of
-    /// [`render::MemoryBudget`]. Default: 256 MiB.
+    /// [`MemoryPool`]. Default: 256 MiB.
     pub memory_bytes: usize,
     /// Space for copies of images that come slowly, of all catalogs together, in bytes: the capacity of
     /// [`source::DownloadSpace`]. Default: 4 GiB.
@@ -91,7 +92,7 @@ impl Default for SourceLimits {
             image: source::ImageLimits::default(),
             catalog: render::RenderLimits::default(),
             pull_time: Duration::from_secs(10 * 60),
-            memory_bytes: render::MemoryBudget::DEFAULT_BYTES,
+            memory_bytes: MemoryPool::DEFAULT_BYTES,
             download_bytes: source::DownloadSpace::DEFAULT_BYTES,
         }
     }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_render::{MemoryBudget, NoStoredShards, RenderError, RenderLimits, RenderSettings, Renderer};
+use catalog_mirror_render::{NoStoredShards, RenderError, RenderLimits, RenderSettings, Renderer};
+use work::{Budget, DEFAULT_STEPS, MemoryPool};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
 fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> {
     // With one worker the files come in order, so it is the last one that exceeds a limit.
     let settings = RenderSettings {
+        budget: Budget::new(limits.steps, MemoryPool::default()),
         limits,
         workers: 1,
         ..RenderSettings::default()
@@ -129,12 +131,13 @@ fn errors_repeat_little_of_what_is_wrong() {
 #[test]
 fn ignore_limits_are_errors_of_the_catalog() {
     let limits = |patterns, steps| RenderLimits {
-        ignore: catalog_mirror_render::IgnoreLimits { patterns, steps },
+        ignore_patterns: patterns,
+        steps,
         ..RenderLimits::default()
     };
     let files: Files<'_> = &[("a", A), ("b", B), (".indexignore", "c\nd\n")];
     assert_eq!(render(files, limits(2, 1000)).unwrap(), 2);
-    for (limits, name) in [(limits(1, 1000), "ignorePatterns"), (limits(2, 3), "ignoreSteps")] {
+    for (limits, name) in [(limits(1, 1000), "ignorePatterns"), (limits(2, 3), "steps")] {
         let error = render(files, limits).unwrap_err();
         assert!(
             matches!(&error, RenderError::Limit(limit) if limit.name == name),
@@ -148,12 +151,10 @@ fn ignore_limits_are_errors_of_the_catalog() {
 fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
     let settings = RenderSettings {
         limits: RenderLimits {
-            ignore: catalog_mirror_render::IgnoreLimits {
-                patterns: 9,
-                steps: 100,
-            },
+            ignore_patterns: 9,
             ..RenderLimits::default()
         },
+        budget: Budget::new(100, MemoryPool::default()),
         ..RenderSettings::default()
     };
     let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
@@ -164,7 +165,7 @@ fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
     assert!((900..1000).contains(&excluded), "{excluded}");
     let error = renderer.finish().err().unwrap();
     assert!(
-        matches!(&error, RenderError::Limit(limit) if limit.name == "ignoreSteps"),
+        matches!(&error, RenderError::Limit(limit) if limit.name == "steps"),
         "{error}"
     );
 }
@@ -172,10 +173,10 @@ fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
 #[test]
 fn stopped_work_ends_without_waiting_for_memory() {
     let settings = RenderSettings::default();
-    let stop = settings.stop.clone();
+    let budget = settings.budget.clone();
     let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
     renderer.file("a", &mut A.as_bytes()).unwrap();
-    stop.stop();
+    budget.stop();
     assert!(renderer.file("b", &mut B.as_bytes()).is_err());
     assert!(matches!(renderer.finish(), Err(RenderError::Stopped)));
 }
@@ -183,7 +184,7 @@ fn stopped_work_ends_without_waiting_for_memory() {
 #[test]
 fn memory_is_given_back_when_the_files_are_parsed() {
     let settings = RenderSettings::default();
-    let memory = settings.documents.clone();
+    let memory = settings.budget.memory().clone();
     let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
     for name in ["a", "b"] {
         renderer.file(name, &mut A.as_bytes()).unwrap();
@@ -195,7 +196,7 @@ fn memory_is_given_back_when_the_files_are_parsed() {
 #[test]
 fn document_that_never_fits_into_the_budget_is_refused() {
     let settings = RenderSettings {
-        documents: MemoryBudget::new(8000),
+        budget: Budget::new(DEFAULT_STEPS, MemoryPool::new(8000)),
         ..RenderSettings::default()
     };
     let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));

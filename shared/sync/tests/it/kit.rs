@@ -14,7 +14,7 @@ use model::{
 use oci::Documents;
 use olm::{FINDINGS, ValidationSummary};
 use publish::{FactReader, KnownFacts};
-use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks, StopFlag};
+use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::CurrentBuilder;
@@ -177,7 +177,6 @@ pub(crate) async fn add_recorded_findings(store: &Arc<dyn Store>) -> (Key, Valid
         kinds: vec![FINDINGS],
         known: KnownFacts::default(),
         workers: 1,
-        stop: StopFlag::default(),
     };
     let facts = reader.read().unwrap().documents.remove(FINDINGS.name).unwrap();
     let summary = ValidationSummary::of(&facts).unwrap();

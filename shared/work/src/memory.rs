@@ -4,48 +4,46 @@ use std::{
     time::Duration,
 };
 
-use fbc::StopFlag;
-
-/// Time between two looks at the flag of a request that waits. A catalog that ran out of time ends that much later.
+/// Time between two looks at the flag of a request that waits. Work that ran out of time ends that much later.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Memory for all documents that a process parses at a time.
+/// Memory for all foreign data that a process holds at a time.
 ///
-/// Memory is taken for a chunk when it has been read, and given back when it has been parsed. So what holds memory needs
+/// Memory is taken for what has been read, and given back when it has been parsed or written. So what holds memory needs
 /// nothing but the processor, and every wait ends. Requests are served in their order: a large one is not passed by small
 /// ones for ever. Copies share the same memory.
 #[derive(Clone, Debug)]
-pub struct MemoryBudget(Arc<SharedBudget>);
+pub struct MemoryPool(Arc<SharedPool>);
 
 #[derive(Debug)]
-struct SharedBudget {
+struct SharedPool {
     capacity: usize,
-    state: Mutex<BudgetState>,
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct BudgetState {
+struct PoolState {
     taken: usize,
     next_ticket: u64,
     /// Tickets of the requests that wait, in order.
     waiting: VecDeque<u64>,
 }
 
-/// Part of a [`MemoryBudget`], given back when it is dropped.
+/// Part of a [`MemoryPool`], given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct MemoryShare {
-    budget: MemoryBudget,
+pub struct MemoryShare {
+    pool: MemoryPool,
     bytes: usize,
 }
 
-impl MemoryBudget {
+impl MemoryPool {
     /// Default capacity in bytes: four of the largest documents of real catalogs, 10 MB, at eight times their size.
     pub const DEFAULT_BYTES: usize = 256 << 20;
 
-    /// Creates a budget of this many bytes.
+    /// Creates a pool of this many bytes.
     pub fn new(capacity: usize) -> Self {
-        Self(Arc::new(SharedBudget {
+        Self(Arc::new(SharedPool {
             capacity,
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -62,8 +60,8 @@ impl MemoryBudget {
         self.lock().taken
     }
 
-    /// Waits for memory and takes it: at most all there is. Returns `None` if `stop` is set first.
-    pub(crate) fn take(&self, bytes: usize, stop: &StopFlag) -> Option<MemoryShare> {
+    /// Waits for memory and takes it: at most all there is. Returns `None` if `is_stopped` is true first.
+    pub(crate) fn take(&self, bytes: usize, is_stopped: impl Fn() -> bool) -> Option<MemoryShare> {
         // Only a chunk of many documents asks for more, and each of them fits.
         let bytes = bytes.min(self.0.capacity);
         let mut state = self.lock();
@@ -71,7 +69,7 @@ impl MemoryBudget {
         state.next_ticket += 1;
         state.waiting.push_back(ticket);
         while state.waiting.front() != Some(&ticket) || bytes > self.0.capacity - state.taken {
-            if stop.is_stopped() {
+            if is_stopped() {
                 state.waiting.retain(|waiting| *waiting != ticket);
                 drop(state);
                 self.0.changed.notify_all();
@@ -86,17 +84,17 @@ impl MemoryBudget {
         // The next one may fit too.
         self.0.changed.notify_all();
         Some(MemoryShare {
-            budget: self.clone(),
+            pool: self.clone(),
             bytes,
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BudgetState> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PoolState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for MemoryBudget {
+impl Default for MemoryPool {
     fn default() -> Self {
         Self::new(Self::DEFAULT_BYTES)
     }
@@ -104,8 +102,8 @@ impl Default for MemoryBudget {
 
 impl Drop for MemoryShare {
     fn drop(&mut self) {
-        self.budget.lock().taken -= self.bytes;
-        self.budget.0.changed.notify_all();
+        self.pool.lock().taken -= self.bytes;
+        self.pool.0.changed.notify_all();
     }
 }
 
@@ -115,30 +113,30 @@ mod tests {
 
     use super::*;
 
-    fn take(budget: &MemoryBudget, bytes: usize) -> MemoryShare {
-        budget.take(bytes, &StopFlag::default()).unwrap()
+    fn take(pool: &MemoryPool, bytes: usize) -> MemoryShare {
+        pool.take(bytes, || false).unwrap()
     }
 
     #[test]
     fn take_beyond_the_capacity_takes_all() {
-        let budget = MemoryBudget::new(10);
-        let share = take(&budget, 11);
-        assert_eq!(budget.taken(), 10);
+        let pool = MemoryPool::new(10);
+        let share = take(&pool, 11);
+        assert_eq!(pool.taken(), 10);
         drop(share);
-        assert_eq!(budget.taken(), 0);
+        assert_eq!(pool.taken(), 0);
     }
 
     #[test]
     fn take_serves_requests_in_their_order() {
-        let budget = MemoryBudget::new(10);
-        let first = take(&budget, 6);
+        let pool = MemoryPool::new(10);
+        let first = take(&pool, 6);
         let (done, order) = mpsc::channel();
         let mut waiting = Vec::new();
         for (count, bytes) in [(1, 8), (2, 3)] {
-            let (budget, done) = (budget.clone(), done.clone());
-            let threads = budget.clone();
+            let (pool, done) = (pool.clone(), done.clone());
+            let threads = pool.clone();
             waiting.push(thread::spawn(move || {
-                let share = take(&budget, bytes);
+                let share = take(&pool, bytes);
                 done.send(bytes).unwrap();
                 drop(share);
             }));
@@ -157,12 +155,10 @@ mod tests {
 
     #[test]
     fn take_that_is_stopped_leaves_the_queue() {
-        let budget = MemoryBudget::new(10);
-        let share = take(&budget, 10);
-        let stop = StopFlag::default();
-        stop.stop();
-        assert!(budget.take(1, &stop).is_none());
+        let pool = MemoryPool::new(10);
+        let share = take(&pool, 10);
+        assert!(pool.take(1, || true).is_none());
         drop(share);
-        take(&budget, 10);
+        take(&pool, 10);
     }
 }
