@@ -39,7 +39,6 @@ pub async fn run<T: Send + 'static>(
 ) -> Result<T, JoinError> {
     let guard = StopOnDrop::new(budget);
     let own = budget.clone();
-    #[expect(clippy::disallowed_methods, reason = "the one place for work on foreign data")]
     let result = spawn_blocking(move || work(&own)).await;
     guard.disarm();
     result
