@@ -19,6 +19,6 @@ pub use manifest::{
 };
 pub use path::{clean_path, shown};
 pub use unpack::{
-    Budget, ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, OverlayState,
-    Root, RootState, UnpackError, decompress,
+    ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, OverlayState, Root,
+    RootState, UnpackBudget, UnpackError, decompress,
 };

@@ -24,7 +24,7 @@ pub enum RenderError {
     /// The catalog exceeds a limit.
     #[error("{0}")]
     Limit(ExceededLimit),
-    /// The stop flag of the settings was set.
+    /// The work of the budget was stopped.
     #[error("was not rendered to its end: the result is not wanted any more")]
     Stopped,
     /// A stored Shard does not have the bytes that its name promises.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
-use oci::{Budget, ContentReader, Digest, DigestHasher, FileSink, ImageError, ImageLimits, LinkError};
+use oci::{ContentReader, Digest, DigestHasher, FileSink, ImageError, ImageLimits, LinkError, UnpackBudget};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::error::Error;
@@ -44,7 +44,7 @@ struct FolderWalk {
     root: PathBuf,
     links: Vec<String>,
     hasher: DigestHasher,
-    budget: Budget,
+    budget: UnpackBudget,
 }
 
 impl FolderWalk {
@@ -58,7 +58,7 @@ impl FolderWalk {
             root,
             links: Vec::new(),
             hasher: DigestHasher::default(),
-            budget: Budget::new(limits),
+            budget: UnpackBudget::new(limits),
         })
     }
 

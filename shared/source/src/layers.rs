@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use oci::{
-    BlobRef, Budget, Depth, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, RootState,
-    UnpackError, shown,
+    BlobRef, Depth, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, RootState,
+    UnpackBudget, UnpackError, shown,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
@@ -37,7 +37,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     sink: S,
     settings: &SourceSettings,
 ) -> Result<(S, Pull), Error> {
-    let budget = Arc::new(Budget::new(&settings.limits));
+    let budget = Arc::new(UnpackBudget::new(&settings.limits));
     let (first, mut above) = oneshot::channel();
     let mut pull = Pull::default();
     let mut turns = Vec::new();

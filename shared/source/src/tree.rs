@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 use oci::{
-    BlobRef, Budget, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, RootState,
+    BlobRef, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, RootState, UnpackBudget,
     UnpackError, shown,
 };
 
@@ -124,7 +124,7 @@ impl TreeArchive {
             layer: self.blob.clone(),
             root,
             // One for each pass: two passes over an archive do not make it larger.
-            budget: Arc::new(Budget::new(&self.limits)),
+            budget: Arc::new(UnpackBudget::new(&self.limits)),
         }
     }
 

@@ -8,8 +8,8 @@ use std::{
 
 use crate::{MemoryPool, MemoryShare};
 
-/// Default number of steps: some minutes of comparisons. The largest real catalog takes a hundredth.
-pub const DEFAULT_STEPS: u64 = 10_000_000_000;
+/// Default number of steps: some seconds of comparisons. The largest real catalog takes a hundredth.
+pub const DEFAULT_STEPS: u64 = 1_000_000_000;
 
 /// Bound of the work for one purpose. Copies share it: what stops one stops all.
 #[derive(Clone)]

@@ -57,7 +57,7 @@ pub struct LimitExceeded {
 }
 
 /// Counters that all layers of one image share.
-pub struct Budget {
+pub struct UnpackBudget {
     pub(crate) limits: ImageLimits,
     bytes: AtomicU64,
     entries: AtomicU64,
@@ -65,7 +65,7 @@ pub struct Budget {
 
 /// Counts the decompressed bytes of one layer.
 pub(crate) struct LayerMeter<'a> {
-    budget: &'a Budget,
+    budget: &'a UnpackBudget,
     layer: &'a BlobRef,
     bytes: u64,
 }
@@ -108,7 +108,7 @@ impl fmt::Display for LimitExceeded {
 /// An error, so that a reader can end a stream with it.
 impl std::error::Error for LimitExceeded {}
 
-impl Budget {
+impl UnpackBudget {
     /// Creates the counters of one image, all at zero.
     pub fn new(limits: &ImageLimits) -> Self {
         Self {

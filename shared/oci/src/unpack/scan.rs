@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::decompress::{MeteredReader, decompress};
 use super::error::{LayerError, UnpackError};
-use super::limits::{Budget, LimitExceeded};
+use super::limits::{LimitExceeded, UnpackBudget};
 use super::overlay::{Depth, NodeKind, Root, Touch};
 use super::sink::FileSink;
 use super::state::{EntryKind, LayerEntry, OverlayState};
@@ -25,7 +25,7 @@ pub struct LayerScan {
     /// FBC root of the image; entries outside of it are skipped.
     pub root: Root,
     /// Counters that all layers of the image share.
-    pub budget: Arc<Budget>,
+    pub budget: Arc<UnpackBudget>,
 }
 
 impl LayerScan {

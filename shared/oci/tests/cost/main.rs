@@ -8,7 +8,9 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use allocation_counter::AllocationInfo;
-use catalog_mirror_oci::{BlobRef, Budget, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackError};
+use catalog_mirror_oci::{
+    BlobRef, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackBudget, UnpackError,
+};
 use layers::{FAMILIES, Family};
 use testkit::grew_more_than_fourfold;
 
@@ -35,7 +37,7 @@ impl FileSink for Forget {
 /// Reads a layer twice, as the upper and the lower layer of an image, so that the lower one is compared with all of the upper.
 fn read(layer: &[u8]) -> Result<(), UnpackError> {
     let limits = ImageLimits::default();
-    let budget = Arc::new(Budget::new(&limits));
+    let budget = Arc::new(UnpackBudget::new(&limits));
     let root = Root::new(vec!["configs".to_owned()]);
     let mut state = OverlayState::new(Forget);
     for depth in 0..2 {
