@@ -16,7 +16,7 @@ const LINE_LIMIT: usize = 64 * 1024;
 ///
 /// ```
 /// use catalog_mirror_fbc::IndexIgnore;
-/// use catalog_mirror_work::Budget;
+/// use work::Budget;
 ///
 /// let files = [(".indexignore".into(), b"*.md\n".to_vec())];
 /// let ignore = IndexIgnore::new(files, 1000)?;

@@ -8,7 +8,7 @@ use render::{Renderer, Rendering};
 use serde::Serialize;
 use source::{Digest, Source};
 use store::{Store, read_stored};
-use work::{Budget, StopOnDrop, run};
+use work::{Budget, run};
 
 use super::{
     catalog_source::{ComposedSource, InputPlace},
@@ -249,7 +249,6 @@ impl Mirror {
     ) -> Result<(Option<Rendering>, Explanation), PollError> {
         let composed = catalog.source.composed().expect("the catalog is a composition");
         let budget = self.budget(catalog);
-        let _stop = StopOnDrop::new(&budget);
         let mut composing = Composing {
             mirror: self,
             catalog,
