@@ -66,7 +66,7 @@ impl Assembly {
         let fragments = by_path(mem::take(&mut self.fragments), |fragment| &fragment.path);
         let failures = by_path(mem::take(&mut self.failures), |failure| &failure.path);
         for (path, target) in links {
-            context.check_stop()?;
+            context.check_budget()?;
             // An ignore file was not read as FBC, and FBC was not read as an ignore file.
             if is_ignore_file(&path) || is_ignore_file(&target) {
                 return Err(linked_ignore_file(path, &target));
@@ -104,7 +104,7 @@ impl IgnoredPaths<'_> {
             return Ok(*known);
         }
         // The comparison of one path is short, because its steps are limited.
-        self.context.check_stop()?;
+        self.context.check_budget()?;
         let excluded = self.ignore.excludes(path, &self.context.settings.budget);
         let excluded = excluded.map_err(|error| ignore_error(self.context, path, &error))?;
         self.known.insert(path.clone(), excluded);
@@ -170,7 +170,7 @@ fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<S
         packages += u64::from(!group.is_empty());
         context.usage.packages(packages, &group);
         within_limits(context)?;
-        context.check_stop()?;
+        context.check_budget()?;
         shards.push(Shard::join(&members, context)?);
     }
     Ok(shards)

@@ -78,7 +78,7 @@ impl RenderContext {
     }
 
     /// Fails if the caller has stopped the work, or if it has taken too many steps.
-    pub(crate) fn check_stop(&self) -> Result<(), RenderError> {
+    pub(crate) fn check_budget(&self) -> Result<(), RenderError> {
         self.settings.budget.charge(0).map_err(|error| match error {
             OverBudget::Stopped => RenderError::Stopped,
             OverBudget::Steps(limit) => RenderError::Limit(ExceededLimit {

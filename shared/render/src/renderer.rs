@@ -64,7 +64,7 @@ impl Renderer {
         if self.context.usage.is_exceeded() {
             return Ok(());
         }
-        self.context.check_stop().map_err(io::Error::other)?;
+        self.context.check_budget().map_err(io::Error::other)?;
         if is_ignore_file(path) {
             return self.ignore_file(path, content);
         }
@@ -172,7 +172,7 @@ impl Renderer {
         if let Some(limit) = self.context.usage.exceeded() {
             return Err(RenderError::Limit(limit));
         }
-        self.context.check_stop()?;
+        self.context.check_budget()?;
         self.compiled_ignore();
         let ignore = self.ignore.take().unwrap_or_else(|| Ok(IndexIgnore::default()));
         let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, &error))?;

@@ -29,7 +29,7 @@ impl Rendering {
     /// # Errors
     /// [`RenderError::Stopped`] and [`RenderError::Limit`].
     pub fn check_budget(&self) -> Result<(), RenderError> {
-        self.context.check_stop()
+        self.context.check_budget()
     }
 
     /// Returns the names of the Packages, in byte order.

@@ -71,7 +71,7 @@ pub struct RenderLimits {
     pub ignore_bytes: u64,
     /// Maximum number of patterns in these files. Default 1,000: real catalogs have a few.
     pub ignore_patterns: usize,
-    /// Maximum number of steps of all work on the catalog, such as the comparison of a path with a pattern: see
+    /// Maximum number of steps to compare paths with patterns and to read lines for facts: see
     /// [`Budget::charge`]. Default: [`DEFAULT_STEPS`].
     pub steps: u64,
 }

@@ -113,7 +113,7 @@ impl Rendering {
             fan_out,
         };
         for shard in &self.shards {
-            self.context.check_stop()?;
+            self.context.check_budget()?;
             blocks.begin(shard);
             self.feed_shard(shard, &mut blocks)?;
             blocks.send().map_err(RenderError::Scratch)?;

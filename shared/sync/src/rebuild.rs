@@ -64,8 +64,10 @@ impl Copier {
         }
         rebuild.documents(documents).await?;
         if index.is_some() || !described.is_empty() {
-            let budget = rendering.budget().clone();
-            rendering = run(&budget, move |_| rendering.read_metas().map(|()| rendering)).await??;
+            rendering = run(rendering.budget().clone(), move || {
+                rendering.read_metas().map(|()| rendering)
+            })
+            .await??;
         }
         if !described.is_empty() {
             rendering = rebuild.described(rendering, described).await?;
@@ -106,7 +108,7 @@ impl Rebuild<'_> {
             *sink(&mut sinks, entry.object.kind) = Some(Box::new(writer));
             stagings.push((entry, staging));
         }
-        let (rendering, facts) = run(&rendering.budget().clone(), move |_| {
+        let (rendering, facts) = run(rendering.budget().clone(), move || {
             let facts = rendering.write_all(sinks);
             (rendering, facts)
         })
@@ -165,7 +167,7 @@ impl Rebuild<'_> {
             // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
             workers: 1,
         };
-        let (rendering, facts) = run(&reader.rendering.budget().clone(), move |_| {
+        let (rendering, facts) = run(reader.rendering.budget().clone(), move || {
             let facts = reader.read();
             (reader.rendering, facts)
         })
@@ -202,7 +204,7 @@ impl Rebuild<'_> {
         mut rendering: Rendering,
         mut entry: ManifestEntry,
     ) -> Result<(), SyncError> {
-        let (found, file) = run(&rendering.budget().clone(), move |_| {
+        let (found, file) = run(rendering.budget().clone(), move || {
             let shards = rendering.shards().iter();
             let found: Vec<_> = shards
                 .map(|shard| {

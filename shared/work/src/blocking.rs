@@ -10,8 +10,8 @@ pub struct StopOnDrop(Option<Budget>);
 impl StopOnDrop {
     /// Guards the work of this budget.
     #[must_use]
-    pub fn new(budget: &Budget) -> Self {
-        Self(Some(budget.clone()))
+    pub const fn new(budget: Budget) -> Self {
+        Self(Some(budget))
     }
 
     /// Lets the work go on.
@@ -28,54 +28,46 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs work on foreign data on a blocking thread. If the future is dropped before its end, the work is stopped; the thread
-/// keeps the places of the budget until it has ended.
+/// Runs work on foreign data on a blocking thread. If the future is dropped before its end, the work of the budget is stopped.
 ///
 /// # Errors
 /// Fails if the work panics or the runtime ends.
-pub async fn run<T: Send + 'static>(
-    budget: &Budget,
-    work: impl FnOnce(&Budget) -> T + Send + 'static,
-) -> Result<T, JoinError> {
+pub async fn run<T: Send + 'static>(budget: Budget, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     let guard = StopOnDrop::new(budget);
-    let own = budget.clone();
-    let result = spawn_blocking(move || work(&own)).await;
+    let result = spawn_blocking(work).await;
     guard.disarm();
     result
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::Duration};
+    use std::time::Duration;
 
-    use tokio::time::{sleep, timeout};
+    use tokio::{sync::oneshot, time::timeout};
 
     use super::*;
 
     #[tokio::test]
-    async fn run_that_is_dropped_stops_its_thread_which_keeps_its_place_to_its_end() {
-        let place = Arc::new(());
-        let budget = Budget::default();
-        budget.hold(place.clone());
-        let work = run(&budget, |budget| {
-            while budget.charge(1).is_ok() {
+    async fn run_that_is_dropped_stops_its_thread() {
+        let (budget, (done, ended)) = (Budget::default(), oneshot::channel());
+        let own = budget.clone();
+        let work = run(budget, move || {
+            while own.charge(1).is_ok() {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            std::thread::sleep(Duration::from_millis(50));
+            done.send(()).unwrap();
         });
         assert!(timeout(Duration::from_millis(10), work).await.is_err());
-        drop(budget);
-        assert_eq!(Arc::strong_count(&place), 2, "the thread has not ended");
-        while Arc::strong_count(&place) > 1 {
-            sleep(Duration::from_millis(1)).await;
-        }
+        ended.await.unwrap();
     }
 
     #[tokio::test]
     async fn run_that_ends_leaves_the_budget_to_the_next_work() {
         let budget = Budget::default();
-        assert_eq!(run(&budget, |budget| budget.charge(2)).await.unwrap(), Ok(()));
-        assert_eq!(run(&budget, |budget| budget.charge(3)).await.unwrap(), Ok(()));
-        assert_eq!(budget.used(), 5);
+        for _ in 0..2 {
+            let own = budget.clone();
+            assert_eq!(run(budget.clone(), move || own.charge(2)).await.unwrap(), Ok(()));
+        }
+        assert_eq!(budget.used(), 4);
     }
 }

@@ -1,9 +1,6 @@
-use std::{
-    fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use crate::{MemoryPool, MemoryShare};
@@ -12,16 +9,15 @@ use crate::{MemoryPool, MemoryShare};
 pub const DEFAULT_STEPS: u64 = 1_000_000_000;
 
 /// Bound of the work for one purpose. Copies share it: what stops one stops all.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Budget(Arc<SharedBudget>);
 
+#[derive(Debug)]
 struct SharedBudget {
     stopped: AtomicBool,
     steps: u64,
     used: AtomicU64,
     memory: MemoryPool,
-    /// Dropped with the last copy, so after the last thread.
-    places: Mutex<Vec<Box<dyn Send>>>,
 }
 
 /// Reason why work ends before its result.
@@ -44,7 +40,6 @@ impl Budget {
             steps,
             used: AtomicU64::new(0),
             memory,
-            places: Mutex::default(),
         }))
     }
 
@@ -78,12 +73,12 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts the reading of a line of this many bytes.
+    /// Counts the reading of this many bytes.
     ///
     /// # Errors
     /// As [`Self::charge`].
     #[inline]
-    pub fn charge_line(&self, bytes: usize) -> Result<(), OverBudget> {
+    pub fn charge_bytes(&self, bytes: usize) -> Result<(), OverBudget> {
         self.charge(1 + bytes as u64 / 64)
     }
 
@@ -113,25 +108,11 @@ impl Budget {
     pub fn memory(&self) -> &MemoryPool {
         &self.0.memory
     }
-
-    /// Keeps a place, such as a permit, until the last thread that has a copy of this budget has ended.
-    pub fn hold(&self, place: impl Send + 'static) {
-        let mut places = self.0.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.push(Box::new(place));
-    }
 }
 
 impl Default for Budget {
     fn default() -> Self {
         Self::new(DEFAULT_STEPS, MemoryPool::default())
-    }
-}
-
-impl fmt::Debug for Budget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = f.debug_struct("Budget");
-        text.field("steps", &self.0.steps).field("used", &self.used());
-        text.field("stopped", &self.is_stopped()).finish_non_exhaustive()
     }
 }
 
@@ -153,18 +134,6 @@ mod tests {
     fn stop_ends_the_work_of_all_copies() {
         let budget = Budget::default();
         budget.clone().stop();
-        assert_eq!(budget.charge_line(1), Err(OverBudget::Stopped));
-    }
-
-    #[test]
-    fn place_is_given_back_with_the_last_copy() {
-        let place = Arc::new(());
-        let budget = Budget::default();
-        budget.hold(place.clone());
-        let thread = budget.clone();
-        drop(budget);
-        assert_eq!(Arc::strong_count(&place), 2);
-        drop(thread);
-        assert_eq!(Arc::strong_count(&place), 1);
+        assert_eq!(budget.charge_bytes(1), Err(OverBudget::Stopped));
     }
 }

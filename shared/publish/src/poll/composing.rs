@@ -265,8 +265,8 @@ impl Mirror {
         }
         let (_, mut catalogs) = composing.read_inputs().await?;
         let composition = composed.composition.clone();
-        let work = move |_: &Budget| compose::compose(&composition, &mut catalogs, &mut |_| Ok(()));
-        Ok((None, run(&budget, work).await??))
+        let work = move || compose::compose(&composition, &mut catalogs, &mut |_| Ok(()));
+        Ok((None, run(budget.clone(), work).await??))
     }
 }
 
@@ -296,8 +296,8 @@ impl Composing<'_> {
         let stored = PublishedShards::new(self.mirror.store.clone(), known);
         let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.budget), Arc::new(stored));
         let composition = composed.composition.clone();
-        let work = move |_: &Budget| render_composition(&composition, &mut catalogs, renderer);
-        let (rendering, explanation) = run(self.budget, work).await??;
+        let work = move || render_composition(&composition, &mut catalogs, renderer);
+        let (rendering, explanation) = run(self.budget.clone(), work).await??;
         let content = NewContent {
             rendering,
             inputs: snapshots,

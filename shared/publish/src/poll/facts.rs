@@ -14,7 +14,7 @@ use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
-use work::{Budget, run};
+use work::run;
 
 use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
@@ -62,12 +62,11 @@ impl Poll<'_> {
             workers: self.mirror.settings.render.workers.max(1),
             rendering,
         };
-        let budget = reader.rendering.budget().clone();
-        let work = move |_: &Budget| {
+        let work = run(reader.rendering.budget().clone(), move || {
             let found = reader.read();
             (reader.rendering, found)
-        };
-        let (rendering, found) = run(&budget, work).await?;
+        });
+        let (rendering, found) = work.await?;
         let facts = found?;
         self.report.packages_validated += facts.validated;
         let validation = match facts.documents.get(FINDINGS.name) {
@@ -195,7 +194,7 @@ impl FactReader {
     fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
         let budget = self.rendering.budget();
         let read = self.rendering.read_lines(shard, |lines| {
-            if budget.charge_line(lines.len()).is_ok() {
+            if budget.charge_bytes(lines.len()).is_ok() {
                 each(lines);
             }
         });

@@ -89,8 +89,7 @@ impl ObjectWriter<'_> {
             identity: identity.map(|writer| Box::new(writer) as Box<dyn Write + Send>),
             layer: Some(Box::new(layer)),
         };
-        let budget = rendering.budget().clone();
-        let facts = run(&budget, move |_| rendering.write_all(sinks)).await?;
+        let facts = run(rendering.budget().clone(), move || rendering.write_all(sinks)).await?;
         // A store that failed made the writing fail: its error is the cause.
         let zstd = zstd_staging.await??;
         let gzip = gzip_staging.await??;

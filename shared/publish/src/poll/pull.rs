@@ -34,7 +34,7 @@ pub(crate) async fn pull(
     work.report.bytes_pulled += pull.bytes;
     work.report.layers_fetched += pull.layers_fetched;
     work.report.layers_skipped += pull.layers_skipped;
-    let rendering = run(work.budget, move |_| sink.finish()).await??;
+    let rendering = run(work.budget.clone(), move || sink.finish()).await??;
     // Layers of earlier images are forgotten, so the list never grows beyond one image's.
     Ok((rendering, pull.empty_layers))
 }
