@@ -41,6 +41,9 @@ pub struct Chunks<R> {
     budget: Budget,
 }
 
+/// End of a document in YAML.
+const SEPARATOR: &[u8] = b"\n---";
+
 /// Result of the search for a place to cut the buffer.
 #[derive(Debug)]
 enum Cut {
@@ -100,7 +103,13 @@ impl<R: Read> Chunks<R> {
                     self.check_size(start)?;
                     // Growth in proportion keeps the work linear: every byte is searched a constant number of times. By the
                     // root of two, so that documents of four times the size end at the same point of a step.
-                    size = self.buffer.len() + self.buffer.len() / 128 * 53;
+                    let grown = self.buffer.len() + self.buffer.len() / 128 * 53;
+                    // No more than shows that the document is too large.
+                    let most = self
+                        .limits
+                        .largest_document()
+                        .saturating_add(start + SEPARATOR.len() + 1);
+                    size = grown.min(most);
                 }
             }
         }
@@ -148,7 +157,7 @@ impl<R: Read> Chunks<R> {
     /// Refuses a document that is too large before it is read to its end.
     fn check_size(&self, start: usize) -> Result<(), FbcError> {
         // The last bytes of the buffer may belong to the next separator.
-        let size = self.buffer.len().saturating_sub(start + b"\n---".len());
+        let size = self.buffer.len().saturating_sub(start + SEPARATOR.len());
         self.limits.check_document(size).map_err(|kind| {
             let line = self.lines + newlines(&self.buffer[..start]) + 1;
             FbcError::new(self.documents + 1, Some(line), kind)

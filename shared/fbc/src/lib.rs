@@ -37,13 +37,23 @@ pub struct FbcLimits {
 }
 
 impl FbcLimits {
+    /// Returns the size of the largest document, in bytes.
+    pub(crate) fn largest_document(&self) -> usize {
+        self.document_bytes.min(self.memory_document_bytes())
+    }
+
+    /// Returns the size of the largest document that fits into the memory for one, in bytes.
+    fn memory_document_bytes(&self) -> usize {
+        self.memory_bytes / self.memory_ratio.max(1)
+    }
+
     /// Checks the size of a document in bytes.
     pub(crate) fn check_document(&self, size: usize) -> Result<(), FbcErrorKind> {
         let limit = |name, limit| Err(FbcErrorKind::Limit { name, limit });
         if size > self.document_bytes {
             return limit("documentBytes", self.document_bytes);
         }
-        if size > self.memory_bytes / self.memory_ratio.max(1) {
+        if size > self.memory_document_bytes() {
             return limit("memoryBytes", self.memory_bytes);
         }
         Ok(())

@@ -1,8 +1,11 @@
 //! Limits: a value equal to the limit passes, one more is an error, and deep or repeated input does no harm.
 
-use crate::common::{lines, lines_with};
+use std::io::Read;
+
 use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits};
 use work::Budget;
+
+use crate::common::{lines, lines_with};
 
 type Set = fn(&mut FbcLimits, usize);
 
@@ -134,4 +137,21 @@ fn budget_that_is_stopped_ends_the_parsing() {
     budget.stop();
     let error = chunk.metas(&FbcLimits::default(), &mut |_| {}).unwrap_err();
     assert!(matches!(error.kind(), FbcErrorKind::Stopped), "{error:?}");
+}
+
+#[test]
+fn document_that_is_too_large_is_read_just_beyond_its_limit() {
+    let limits = FbcLimits {
+        document_bytes: 100_000,
+        ..FbcLimits::default()
+    };
+    for start in [&b"{\"v\":\""[..], b"v: "] {
+        let mut rest = std::io::repeat(b'a').take(1 << 20);
+        let mut chunks = Chunks::new(start.chain(&mut rest), limits, 4096);
+        let error = chunks.next().unwrap().unwrap_err();
+        assert!(error.kind().to_string().contains("documentBytes"), "{error:?}");
+        drop(chunks);
+        let read = start.len() as u64 + (1 << 20) - rest.limit();
+        assert!((100_001..=100_005).contains(&read), "{read}");
+    }
 }
