@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tokio::time::{sleep, timeout};
 
 use crate::error::{FailedFetch, FetchError};
@@ -21,7 +20,7 @@ use crate::request::RequestSpec;
 use crate::response::FetchResponse;
 use crate::scope::AddressScope;
 use crate::settings::{FetchSettings, FetchSettingsError, Proxy};
-use crate::tls;
+use crate::tls::TrustedCertificates;
 
 /// Maximum number of redirects of one request. A CDN in front of a CDN takes two; more is a loop.
 const MAX_REDIRECTS: usize = 5;
@@ -61,10 +60,9 @@ struct SharedClients {
 
 /// The CA certificates in use, and the connections that trust them.
 struct Pools {
-    ca_files: Vec<PathBuf>,
-    own_roots: RootCertStore,
+    own: TrustedCertificates,
     /// With the system's. Made on first use: loading those takes longer than an unchanged poll, and plain HTTP needs none.
-    roots: Option<RootCertStore>,
+    all: Option<TrustedCertificates>,
     /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
     clients: BTreeMap<ClientKind, Client>,
 }
@@ -89,7 +87,7 @@ impl Fetcher {
             environment: Matcher::from_system(),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
-        let tls = tls::config(RootCertStore::empty())?;
+        let tls = TrustedCertificates::none().config()?;
         shared.build(tls, AddressScope::Machine)?;
         Ok(Self {
             shared: Arc::new(shared),
@@ -115,12 +113,8 @@ impl Fetcher {
     }
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
-    ///
-    /// # Errors
-    /// CA files that cannot be read any more.
-    pub fn ca_bundle(&self) -> io::Result<Vec<u8>> {
-        let ca_files = self.shared.pools().ca_files.clone();
-        tls::bundle(&ca_files)
+    pub fn ca_bundle(&self) -> Vec<u8> {
+        self.shared.pools().all().pem()
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -247,11 +241,15 @@ impl TrafficCounter {
 impl Pools {
     fn new(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
         Ok(Self {
-            ca_files: ca_files.to_vec(),
-            own_roots: tls::roots(ca_files)?,
-            roots: None,
+            own: TrustedCertificates::read(ca_files)?,
+            all: None,
             clients: BTreeMap::new(),
         })
+    }
+
+    /// Returns the operator's own and the system's certificates.
+    fn all(&mut self) -> &TrustedCertificates {
+        self.all.get_or_insert_with(|| self.own.clone().with_system())
     }
 }
 
@@ -266,24 +264,19 @@ impl SharedClients {
         };
         let is_plain = url.scheme() == "http";
         let kind = ClientKind { is_plain, nearest };
-        let Pools {
-            own_roots,
-            roots,
-            clients,
-            ..
-        } = &mut *self.pools();
-        let client = clients.entry(kind).or_insert_with(|| {
-            let roots = if is_plain {
-                RootCertStore::empty()
-            } else {
-                let with_system = || tls::with_system_roots(own_roots.clone());
-                roots.get_or_insert_with(with_system).clone()
-            };
-            let tls = tls::config(roots);
-            tls.and_then(|tls| self.build(tls, nearest))
-                .expect("`new` has built a client from these settings")
-        });
-        client.clone()
+        let mut pools = self.pools();
+        if let Some(client) = pools.clients.get(&kind) {
+            return client.clone();
+        }
+        let trusted = if is_plain {
+            TrustedCertificates::none()
+        } else {
+            pools.all().clone()
+        };
+        let client = trusted.config().and_then(|tls| self.build(tls, nearest));
+        let client = client.expect("`new` has built a client from these settings");
+        pools.clients.insert(kind, client.clone());
+        client
     }
 
     /// Returns the scope that an answer came from. Behind a proxy only the URL tells, and an unknown name counts as far.

@@ -174,6 +174,9 @@ fn tls_advice(error: &reqwest::Error) -> &'static str {
         Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
             "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
         }
+        Some(rustls::Error::InvalidCertificate(Certificate::NotValidYet | Certificate::NotValidYetContext { .. })) => {
+            "its certificate is not valid yet: this machine's clock may be wrong"
+        }
         Some(rustls::Error::InvalidCertificate(
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
         )) => "its certificate is for another name: use the name in the certificate",

@@ -66,15 +66,15 @@ pub enum Proxy {
 /// Error of a setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchSettingsError {
-    /// The CA bundle cannot be read or parsed.
+    /// The CA bundle cannot be read.
     #[error("cannot read the CA bundle {path}", path = .path.display())]
     CaFile {
         /// Path of the file on this machine.
         path: PathBuf,
         /// The underlying error, which the chain prints after this one.
-        source: rustls::pki_types::pem::Error,
+        source: std::io::Error,
     },
-    /// The CA bundle has no certificate.
+    /// The CA bundle has no certificate, or none that can be used.
     #[error("the CA bundle {path} holds no usable certificate", path = .0.display())]
     NoCertificate(PathBuf),
     /// The proxy's URL cannot be parsed.

@@ -1,79 +1,203 @@
-//! TLS with rustls and ring: the system's roots and the operator's own.
+//! TLS with rustls and ring: the system's certificates and the operator's own.
 
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, fs};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, OtherError, RootCertStore,
+    SignatureScheme,
+};
 
 use crate::settings::FetchSettingsError;
 
-/// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
-pub(crate) fn config(roots: RootCertStore) -> Result<ClientConfig, FetchSettingsError> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions()?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+/// First line of a certificate in PEM.
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----\n";
+
+/// Certificates that are trusted: of authorities, and of servers that present one of them themselves.
+#[derive(Clone)]
+pub(crate) struct TrustedCertificates {
+    roots: RootCertStore,
+    all: Vec<CertificateDer<'static>>,
 }
 
-/// Reads the operator's own CA certificates.
-pub(crate) fn roots(ca_files: &[PathBuf]) -> Result<RootCertStore, FetchSettingsError> {
-    let mut roots = RootCertStore::empty();
-    for path in ca_files {
-        add_bundle(&mut roots, path)?;
-    }
-    Ok(roots)
+/// Verification of a server's certificate.
+struct CertificateVerifier {
+    trusted: TrustedCertificates,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Adds the system's CA certificates. A certificate that cannot be loaded is logged and skipped: the server may be
-/// trusted by another one, and a private CA needs none of them.
-pub(crate) fn with_system_roots(mut roots: RootCertStore) -> RootCertStore {
-    let found = rustls_native_certs::load_native_certs();
-    for error in &found.errors {
-        tracing::warn!(error = %error, "cannot load a CA certificate of the system");
-    }
-    let (added, ignored) = roots.add_parsable_certificates(found.certs);
-    tracing::debug!(added, ignored, "loaded the CA certificates of the system");
-    roots
-}
-
-/// Returns the operator's own and the system's CA certificates as one bundle.
-pub(crate) fn bundle(ca_files: &[PathBuf]) -> io::Result<Vec<u8>> {
-    let mut bundle = Vec::new();
-    for path in ca_files {
-        bundle.extend(fs::read(path)?);
-        bundle.push(b'\n');
-    }
-    for certificate in rustls_native_certs::load_native_certs().certs {
-        bundle.extend_from_slice(b"\n-----BEGIN CERTIFICATE-----\n");
-        // Lines of the length that RFC 7468 asks for.
-        for line in STANDARD.encode(&certificate).as_bytes().chunks(64) {
-            bundle.extend_from_slice(line);
-            bundle.push(b'\n');
+impl TrustedCertificates {
+    /// Reads the operator's own certificates. One that cannot be used is logged and skipped, as other programs do.
+    ///
+    /// # Errors
+    /// A file that cannot be read or has no certificate that can be used.
+    pub(crate) fn read(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
+        let mut trusted = Self::none();
+        for path in ca_files {
+            trusted.add_file(path)?;
         }
-        bundle.extend_from_slice(b"-----END CERTIFICATE-----\n");
+        Ok(trusted)
     }
-    Ok(bundle)
+
+    pub(crate) fn none() -> Self {
+        Self {
+            roots: RootCertStore::empty(),
+            all: Vec::new(),
+        }
+    }
+
+    /// Adds the system's certificates. One that cannot be loaded is logged and skipped: the server may be trusted by another
+    /// one, and a private CA needs none of them.
+    pub(crate) fn with_system(mut self) -> Self {
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            tracing::warn!(error = %error, "cannot load a CA certificate of the system");
+        }
+        let count = found.certs.len();
+        let added = found.certs.into_iter().filter_map(|found| self.add(found).ok()).count();
+        tracing::debug!(
+            added,
+            ignored = count - added,
+            "loaded the CA certificates of the system"
+        );
+        self
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), FetchSettingsError> {
+        let bytes = fs::read(path).map_err(|source| FetchSettingsError::CaFile {
+            path: path.to_owned(),
+            source,
+        })?;
+        let before = self.all.len();
+        // Split before they are parsed, so that one that is cut off does not hide the next one.
+        let text = String::from_utf8_lossy(&bytes);
+        for (rest, number) in text.split(BEGIN.trim_end()).skip(1).zip(1_usize..) {
+            let parsed = CertificateDer::from_pem_slice([BEGIN, rest].concat().as_bytes());
+            let added = match parsed {
+                Ok(certificate) => self.add(certificate).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(error) = added {
+                tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
+            }
+        }
+        if self.all.len() == before {
+            return Err(FetchSettingsError::NoCertificate(path.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), TlsError> {
+        self.roots.add(certificate.clone())?;
+        self.all.push(certificate);
+        Ok(())
+    }
+
+    /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
+    pub(crate) fn config(self) -> Result<ClientConfig, FetchSettingsError> {
+        let provider = ring::default_provider();
+        let verifier = CertificateVerifier {
+            trusted: self,
+            algorithms: provider.signature_verification_algorithms,
+        };
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider));
+        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
+        let builder = builder.with_custom_certificate_verifier(Arc::new(verifier));
+        Ok(builder.with_no_client_auth())
+    }
+
+    /// Returns all certificates in PEM.
+    pub(crate) fn pem(&self) -> Vec<u8> {
+        let mut pem = Vec::new();
+        for certificate in &self.all {
+            pem.extend_from_slice(BEGIN.as_bytes());
+            // Lines of the length that RFC 7468 asks for.
+            for line in STANDARD.encode(certificate).as_bytes().chunks(64) {
+                pem.extend_from_slice(line);
+                pem.push(b'\n');
+            }
+            pem.extend_from_slice(b"-----END CERTIFICATE-----\n");
+        }
+        pem
+    }
 }
 
-fn add_bundle(roots: &mut RootCertStore, path: &PathBuf) -> Result<(), FetchSettingsError> {
-    let broken = |source| FetchSettingsError::CaFile {
-        path: path.clone(),
-        source,
-    };
-    let mut found = false;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(broken)? {
-        roots.add(certificate.map_err(broken)?)?;
-        found = true;
+impl CertificateVerifier {
+    fn verify_chain(
+        &self,
+        certificate: &ParsedCertificate<'_>,
+        roots: &RootCertStore,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), TlsError> {
+        verify_server_cert_signed_by_trust_anchor(certificate, roots, intermediates, now, self.algorithms.all)
     }
-    if found {
-        Ok(())
-    } else {
-        Err(FetchSettingsError::NoCertificate(path.clone()))
+}
+
+impl ServerCertVerifier for CertificateVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        if self.trusted.all.contains(end_entity) {
+            // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
+            // call themselves authorities, and a server presents such a one as its own.
+            match self.verify_chain(&certificate, &RootCertStore::empty(), &[], now) {
+                Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
+                Err(TlsError::InvalidCertificate(CertificateError::Other(other))) if is_authority(&other) => {}
+                checked => checked?,
+            }
+        } else {
+            self.verify_chain(&certificate, &self.trusted.roots, intermediates, now)?;
+        }
+        verify_server_name(&certificate, server_name)?;
+        Ok(ServerCertVerified::assertion())
     }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl fmt::Debug for CertificateVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CertificateVerifier")
+    }
+}
+
+/// Returns true for the certificate of an authority that a server presents as its own.
+fn is_authority(error: &OtherError) -> bool {
+    matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }

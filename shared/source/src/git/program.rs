@@ -118,11 +118,7 @@ impl<'a> GitProgram<'a> {
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
         let ca_file = dir.path().join("ca.pem");
         if url.scheme() == "https" {
-            let written = request
-                .fetcher
-                .ca_bundle()
-                .and_then(|bundle| fs::write(&ca_file, bundle));
-            written.map_err(Error::writing(&ca_file))?;
+            fs::write(&ca_file, request.fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
         }
         let program = Self {
             settings,

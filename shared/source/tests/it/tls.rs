@@ -77,6 +77,30 @@ async fn ca_file_without_certificates_is_refused_at_start() {
 }
 
 #[tokio::test]
+async fn broken_certificate_in_ca_file_is_skipped() {
+    let registry = Registry::builder().tls().start().await;
+    push(&registry, &small());
+    let good = registry.ca_pem();
+    let (begin, end) = ("-----BEGIN CERTIFICATE-----\n", "-----END CERTIFICATE-----\n");
+    for (broken, name) in [
+        (format!("{begin}AAAA\n{end}"), "no certificate"),
+        (format!("{begin}***\n{end}"), "no base64"),
+        (format!("{begin}{end}"), "empty"),
+        (good.replace(end.trim_end(), ""), "cut off"),
+    ] {
+        for pem in [format!("{broken}{good}"), format!("{good}{broken}")] {
+            let (images, _dir) = with_ca(&registry, &pem);
+            assert!(
+                images.unwrap().resolve(&source(&registry)).await.is_ok(),
+                "{name}: {pem}"
+            );
+        }
+        let error = with_ca(&registry, &broken).0.err().unwrap().to_string();
+        assert!(error.contains("ca.pem holds no usable certificate"), "{name}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn plain_http_is_refused_unless_listed() {
     let registry = Registry::start().await;
     push(&registry, &small());

@@ -22,6 +22,10 @@ pub enum CertificateFault {
     Expired,
     /// No CA has signed the certificate.
     SelfSigned,
+    /// The certificate calls itself a CA and is to be trusted itself, as `openssl req -x509` makes it.
+    OwnAuthority,
+    /// As [`Self::OwnAuthority`], and valid until 2001.
+    ExpiredAuthority,
 }
 
 pub(crate) struct Tls {
@@ -38,13 +42,25 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String], certificate_fault: Ce
     let issuer = Issuer::new(ca, ca_key);
     let key = KeyPair::generate().expect("a key can be made");
     let mut params = CertificateParams::new(names).expect("the names are names");
-    if certificate_fault == CertificateFault::Expired {
+    let is_authority = matches!(
+        certificate_fault,
+        CertificateFault::OwnAuthority | CertificateFault::ExpiredAuthority
+    );
+    if is_authority {
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    }
+    if matches!(
+        certificate_fault,
+        CertificateFault::Expired | CertificateFault::ExpiredAuthority
+    ) {
         (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
     }
     let certificate = match certificate_fault {
+        _ if is_authority => params.self_signed(&key).expect("a key can sign for itself"),
         CertificateFault::SelfSigned => params.self_signed(&key).expect("a key can sign for itself"),
-        CertificateFault::None | CertificateFault::Expired => params.signed_by(&key, &issuer).expect("a CA can sign"),
+        _ => params.signed_by(&key, &issuer).expect("a CA can sign"),
     };
+    let ca_pem = if is_authority { certificate.pem() } else { ca_pem };
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a made key is a key");
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -48,6 +48,36 @@ async fn certificate_with_any_fault_is_refused() {
             "--ca-file",
         ),
         ("an unknown authority", wanting().tls(), false, "tls", "--ca-file"),
+        (
+            "an authority that is trusted itself",
+            wanting().tls_with_fault(CertificateFault::OwnAuthority),
+            true,
+            "read",
+            "",
+        ),
+        (
+            "such an authority that is not trusted",
+            wanting().tls_with_fault(CertificateFault::OwnAuthority),
+            false,
+            "tls",
+            "--ca-file",
+        ),
+        (
+            "such an authority for another name",
+            wanting()
+                .tls_with_fault(CertificateFault::OwnAuthority)
+                .tls_for(&["example.com"]),
+            true,
+            "tls",
+            "is for another name",
+        ),
+        (
+            "such an authority that has expired",
+            wanting().tls_with_fault(CertificateFault::ExpiredAuthority),
+            true,
+            "tls",
+            "has expired",
+        ),
     ];
     for (name, builder, trusts, want, says) in rows {
         let (lab, _ca) = lab(builder, Registry::start().await, trusts).await;
