@@ -148,7 +148,10 @@ impl ConfigLoader {
         };
         self.files.signatures.apply(&mut catalogs, keys, problems);
         let event_source = self.files.notify.source.take();
-        let webhooks = self.files.notify.finish(&catalogs, problems);
+        let webhooks = self
+            .files
+            .notify
+            .finish(&catalogs, &self.files.sources.http.ca_files, problems);
         self.files.server.extend(self.server);
         self.files.server.check(problems);
         let keys = self.files.keys.read(self.registries_only, problems);

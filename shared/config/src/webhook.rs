@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use model::CatalogName;
 use notify::{Receiver, SecretLocation, Webhook};
@@ -34,8 +34,13 @@ impl NotifySettings {
         section.finish();
     }
 
-    /// Checks names and catalogs, once all files have been read, and returns the receivers.
-    pub(crate) fn finish(self, catalogs: &[Catalog], problems: &mut ConfigProblems) -> Vec<Webhook> {
+    /// Checks names and catalogs, once all files have been read, and returns the receivers, which trust `ca_files`.
+    pub(crate) fn finish(
+        self,
+        catalogs: &[Catalog],
+        ca_files: &[PathBuf],
+        problems: &mut ConfigProblems,
+    ) -> Vec<Webhook> {
         let known: BTreeSet<_> = catalogs.iter().map(|catalog| &catalog.name).collect();
         let mut names = BTreeSet::new();
         for placed in &self.webhooks {
@@ -47,7 +52,10 @@ impl NotifySettings {
             }
         }
         let webhooks = self.webhooks.into_iter();
-        let webhooks = webhooks.map(|placed| placed.webhook.only(placed.catalogs));
+        let webhooks = webhooks.filter_map(|placed| {
+            let webhook = placed.webhook.only(placed.catalogs).trusting(ca_files);
+            problems.ok(&placed.place, webhook)
+        });
         webhooks.collect()
     }
 }

@@ -5,11 +5,12 @@ mod secret;
 use std::{
     collections::BTreeSet,
     fmt,
+    path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use async_trait::async_trait;
-use fetch::{FetchSettings, Fetcher, RedirectTarget, RequestSpec, retry_after};
+use fetch::{FetchSettings, FetchSettingsError, Fetcher, RedirectTarget, RequestSpec, retry_after};
 use model::CatalogName;
 use reqwest::{
     Method, StatusCode, Url,
@@ -80,6 +81,15 @@ impl Webhook {
         }
     }
 
+    /// Trusts these CA bundles besides the system's.
+    ///
+    /// # Errors
+    /// CA bundles that cannot be used.
+    pub fn trusting(self, ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
+        self.fetcher.trust_ca_files(ca_files)?;
+        Ok(self)
+    }
+
     async fn post(&self, event: &Event) -> Result<(), SendError> {
         let secrets = self.secret.read().map_err(|error| SendError::Refused(error.into()))?;
         // The time of the attempt and not of the event: a receiver refuses old timestamps.
@@ -96,7 +106,7 @@ impl Webhook {
         // `send` and not `follow`: a redirect is a failure (Standard Webhooks 1.0.0, "Deliverability and reliability").
         match self.fetcher.send(&target, &request).await {
             Ok(response) => outcome(response.status(), response.headers()),
-            Err(failed) => Err(SendError::temporary(failed.error)),
+            Err(failed) => Err(SendError::temporary(failed)),
         }
     }
 }

@@ -160,6 +160,23 @@ async fn connection_error_is_temporary_and_hides_url() {
     }
 }
 
+#[tokio::test]
+async fn certificate_of_ca_file_is_trusted() {
+    let fault = testkit::CertificateFault::OwnAuthority;
+    let server = testkit::Registry::builder().tls_with_fault(fault).start().await;
+    let (url, file, ca) = (
+        format!("https://{}/", server.host()),
+        secret(SECRET),
+        secret(server.ca_pem()),
+    );
+    let webhook = Webhook::new("ci", &url, SecretLocation::File(file.path().to_owned())).unwrap();
+    let refused = model::text::chain(&webhook.send(&event()).await.unwrap_err());
+    assert!(refused.contains("--ca-file"), "{refused}");
+    let webhook = webhook.trusting(&[ca.path().to_owned()]).unwrap();
+    let answered = model::text::chain(&webhook.send(&event()).await.unwrap_err());
+    assert!(answered.contains("it answered 4"), "{answered}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn silent_server_ends_attempt() {
     use super::world::{cursors, publish};
