@@ -13,6 +13,7 @@ mod kept_channel;
 mod rewrite;
 mod select;
 mod selection;
+mod version_constraint;
 
 pub use compose::{ComposeError, ComposedContent, ComposedPackage, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
@@ -22,3 +23,4 @@ pub use file::{ComposeFile, ComposeFileError, ImageSet};
 pub use input::{PackageLines, PackageSource, ReadError, ReadSeek};
 pub use select::{Kept, SelectedPackage};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
+pub use version_constraint::VersionConstraint;

@@ -1,10 +1,8 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, str::FromStr};
 
-use olm::VersionRange;
-use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::SelectError;
+use crate::{SelectError, VersionConstraint};
 
 /// Selection of packages, channels and bundles of one catalog, with the meaning of an oc-mirror v2 ImageSetConfiguration.
 ///
@@ -26,12 +24,12 @@ pub struct PackageSelection {
     pub name: String,
     /// Takes every bundle of the package, or of the named channels. Default false.
     pub full: bool,
-    /// Lowest version to take. It counts for each channel.
-    pub min_version: Option<Version>,
+    /// Lowest version to take, such as `2.11.0` or `2.11`. It counts for each channel.
+    pub min_version: Option<String>,
     /// Highest version to take. It counts for each channel.
-    pub max_version: Option<Version>,
+    pub max_version: Option<String>,
     /// Range of versions to take, in place of `minVersion` and `maxVersion`.
-    pub version_range: Option<VersionRange>,
+    pub version_range: Option<String>,
     /// Default channel of the result; needed if the catalog's own is not selected.
     pub default_channel: Option<String>,
     /// Channels to take; all if empty.
@@ -49,11 +47,11 @@ pub struct ChannelSelection {
     /// Takes every bundle of the channel. Default false.
     pub full: bool,
     /// Lowest version to take.
-    pub min_version: Option<Version>,
+    pub min_version: Option<String>,
     /// Highest version to take.
-    pub max_version: Option<Version>,
+    pub max_version: Option<String>,
     /// Range of versions to take, in place of `minVersion` and `maxVersion`.
-    pub version_range: Option<VersionRange>,
+    pub version_range: Option<String>,
 }
 
 /// Bundle that is selected by its name.
@@ -69,7 +67,7 @@ pub struct SelectedBundle {
 pub(crate) enum EntryRule<'a> {
     All,
     Head,
-    Range(VersionRange),
+    Range(VersionConstraint),
     Named(BTreeSet<&'a str>),
 }
 
@@ -139,21 +137,21 @@ impl PackageSelection {
         Ok(())
     }
 
-    const fn bounds(&self) -> VersionBounds<'_> {
+    fn bounds(&self) -> VersionBounds<'_> {
         VersionBounds {
-            min: self.min_version.as_ref(),
-            max: self.max_version.as_ref(),
-            range: self.version_range.as_ref(),
+            min: self.min_version.as_deref(),
+            max: self.max_version.as_deref(),
+            range: self.version_range.as_deref(),
         }
     }
 }
 
 impl ChannelSelection {
-    const fn bounds(&self) -> VersionBounds<'_> {
+    fn bounds(&self) -> VersionBounds<'_> {
         VersionBounds {
-            min: self.min_version.as_ref(),
-            max: self.max_version.as_ref(),
-            range: self.version_range.as_ref(),
+            min: self.min_version.as_deref(),
+            max: self.max_version.as_deref(),
+            range: self.version_range.as_deref(),
         }
     }
 }
@@ -161,9 +159,9 @@ impl ChannelSelection {
 /// Versions to take of a package or channel.
 #[derive(Clone, Copy)]
 struct VersionBounds<'a> {
-    min: Option<&'a Version>,
-    max: Option<&'a Version>,
-    range: Option<&'a VersionRange>,
+    min: Option<&'a str>,
+    max: Option<&'a str>,
+    range: Option<&'a str>,
 }
 
 impl VersionBounds<'_> {
@@ -171,10 +169,12 @@ impl VersionBounds<'_> {
         self.min.is_some() || self.max.is_some() || self.range.is_some()
     }
 
-    fn range(self) -> Option<VersionRange> {
-        self.range
-            .cloned()
-            .or_else(|| VersionRange::between(self.min, self.max))
+    /// Returns the range, which [`Self::check`] has accepted.
+    fn range(self) -> Option<VersionConstraint> {
+        match self.range {
+            Some(range) => range.parse().ok(),
+            None => VersionConstraint::between(self.min, self.max),
+        }
     }
 
     fn check(self, place: &str, full: bool) -> Result<(), SelectError> {
@@ -187,7 +187,18 @@ impl VersionBounds<'_> {
         if self.range.is_some() && (self.min.is_some() || self.max.is_some()) {
             return Err(conflict(place, "versionRange excludes minVersion and maxVersion"));
         }
-        if self.min.is_some() && self.max.is_some() && self.min > self.max {
+        for (field, bound) in [("minVersion", self.min), ("maxVersion", self.max)] {
+            if let Some(bound) = bound.filter(|bound| !VersionConstraint::is_bound(bound)) {
+                let place = format!("{place}, {field} {bound:?}");
+                return Err(conflict(&place, "this is not a version such as 2.11.0 or 2.11"));
+            }
+        }
+        if let Some(Err(part)) = self.range.map(VersionConstraint::from_str) {
+            let place = format!("{place}, versionRange: {part:?}");
+            return Err(conflict(&place, "a range of versions is written as \">=1.0.0 <2.0.0\""));
+        }
+        let mut bounds = self.min.into_iter().zip(self.max);
+        if bounds.any(|(min, max)| VersionConstraint::is_empty_between(min, max)) {
             return Err(conflict(place, "minVersion is higher than maxVersion"));
         }
         Ok(())
@@ -236,7 +247,7 @@ impl<'a> PackageRule<'a> {
     /// Returns the rule for a channel, or `None` if the channel is not selected.
     pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'a>> {
         let own = self.package.and_then(|package| package.bounds().range());
-        let range_or_head = |range: Option<VersionRange>| range.map_or(EntryRule::Head, EntryRule::Range);
+        let range_or_head = |range: Option<VersionConstraint>| range.map_or(EntryRule::Head, EntryRule::Range);
         if self.bundles().next().is_some() {
             return Some(EntryRule::Named(self.bundles().collect()));
         }

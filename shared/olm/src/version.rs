@@ -73,21 +73,6 @@ fn has_small_numbers(pre: &str) -> bool {
 }
 
 impl VersionRange {
-    /// Returns the range between two versions, both included, or `None` without a bound.
-    pub fn between(min: Option<&Version>, max: Option<&Version>) -> Option<Self> {
-        let bounds = [(">=", AT_LEAST, min), ("<=", AT_MOST, max)].into_iter();
-        let (mut texts, mut all) = (Vec::new(), Vec::new());
-        // Not parsed from the text: blang takes an `x` in a pre-release for a wildcard.
-        for (operator, accepted, version) in bounds {
-            let Some(version) = version.cloned() else { continue };
-            texts.push(format!("{operator}{version}"));
-            all.push(Comparison { accepted, version });
-        }
-        let text = texts.join(" ");
-        let any_of = vec![all];
-        (!text.is_empty()).then_some(Self { text, any_of })
-    }
-
     /// Returns true if the version lies in the range.
     pub fn contains(&self, version: &Version) -> bool {
         let holds = |one: &Comparison| one.accepted.contains(&version.cmp_precedence(&one.version));
@@ -302,14 +287,5 @@ mod tests {
     #[case::no_next_number("9223372036854775807.x", "\"-9223372036854775808.0.0\" is not a version")]
     fn range_malformed_is_refused(#[case] text: &str, #[case] problem: &str) {
         assert_eq!(text.parse::<VersionRange>().unwrap_err().problem, problem);
-    }
-
-    #[test]
-    fn between_includes_both_bounds() {
-        let [one, two] = ["1.0.0-x", "2.0.0-x"].map(|text| text.parse::<Version>().unwrap());
-        let range = VersionRange::between(Some(&one), Some(&two)).unwrap();
-        assert_eq!(range.to_string(), ">=1.0.0-x <=2.0.0-x");
-        assert!(range.contains(&one) && range.contains(&two));
-        assert_eq!(VersionRange::between(None, None), None);
     }
 }

@@ -103,12 +103,8 @@ packages:
     };
     assert!(!selection.full && selection.takes("foo") && !selection.takes("other"));
     assert_eq!(
-        selection.packages[1].channels[0]
-            .version_range
-            .as_ref()
-            .unwrap()
-            .to_string(),
-        ">=1.0.0 <2.0.0"
+        selection.packages[1].channels[0].version_range.as_deref(),
+        Some(">=1.0.0 <2.0.0")
     );
 }
 
@@ -142,8 +138,8 @@ conflicts: first
 )]
 #[case::unknown_section("mirror:\n  operatos: []\n", "line 4: unknown field")]
 #[case::version(
-    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    packages:\n    - name: a\n      minVersion: v1.0.0\n",
-    "line 8: unexpected character 'v' while parsing major version number"
+    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    packages:\n    - name: a\n      minVersion: 1.y\n",
+    "line 5: input quay.io/a/b:v1: package a, minVersion \"1.y\": this is not a version such as 2.11.0 or 2.11"
 )]
 #[case::conflict(
     "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    full: true\n    packages: [{name: a, minVersion: 1.0.0}]\n",
@@ -170,10 +166,6 @@ fn image_set_wrong_names_the_line(#[case] rest: &str, #[case] expected: &str) {
 #[case::other_kind(
     "kind: Pod\napiVersion: v1\n",
     "Pod of \"v1\" is not known: use ImageSetConfiguration of "
-)]
-#[case::bad_range(
-    "inputs: [{catalog: a, select: {packages: [{name: p, versionRange: ^1.0.0}]}}]",
-    "\"^1.0.0\" is not a range of versions such as \">=1.0.0 <2.0.0\": the operator \"^\" is not known"
 )]
 #[case::unknown_rule("inputs: []\nconflicts: last\n", "line 2: ")]
 fn file_wrong_says_what(#[case] text: &str, #[case] expected: &str) {

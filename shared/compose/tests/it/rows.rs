@@ -40,6 +40,29 @@ fn taken(yaml: &str) -> String {
 const ALL_HEADS: &str = "db fast: 2.0.0; old: 0.9.0; *stable: 1.2.0\nweb *alpha: 3.1.0";
 const ALL: &str = "db fast: 1.1.0 1.2.0 2.0.0; old: 0.9.0; *stable: 1.0.0 1.1.0 1.2.0\nweb *alpha: 3.0.0 3.1.0";
 
+/// Versions as people write them for oc-mirror v2: parts may be missing, and a pre-release is only in a range that names one.
+#[rstest]
+#[case::two_numbers("minVersion: '2.11'", "2.11.0 2.11.1")]
+#[case::leading_v("minVersion: v2.11.0", "2.11.0 2.11.1")]
+#[case::two_numbers_above("minVersion: 2.10.0, maxVersion: '2.11'", "2.10.0 2.11.0 2.11.1")]
+#[case::head_is_a_prerelease("minVersion: 2.11.0, maxVersion: 2.12.0", "2.11.0 2.11.1")]
+#[case::prerelease_named("minVersion: 2.11.0-0, maxVersion: 2.12.0", "2.11.0 2.11.1 2.12.0-rc.1")]
+#[case::one_version("minVersion: '2.11', maxVersion: '2.11'", "2.11.0")]
+#[case::one_prerelease("minVersion: 2.12.0-rc.1, maxVersion: 2.12.0-rc.1", "2.12.0-rc.1")]
+#[case::range("versionRange: ~2.11", "2.11.0 2.11.1")]
+fn selection_of_versions_takes_what_oc_mirror_takes(#[case] bounds: &str, #[case] expected: &str) {
+    let lines = package(
+        "op",
+        &[(
+            "stable",
+            &["2.10.0", "2.11.0<2.10.0", "2.11.1<2.11.0", "2.12.0-rc.1<2.11.1"],
+        )],
+    );
+    let selection = selection(&format!("packages: [{{name: op, {bounds}}}]"));
+    let kept = select(&selection, "op", &lines).unwrap().unwrap();
+    assert_eq!(summary("op", &kept), format!("*stable: {expected}"));
+}
+
 #[rstest]
 #[case::row_01_catalog_only("{}", ALL_HEADS)]
 #[case::row_02_catalog_full("full: true", ALL)]
@@ -161,6 +184,18 @@ fn selection_takes_the_promised_bundles(#[case] yaml: &str, #[case] expected: &s
 #[case::min_above_max(
     "packages: [{name: db, minVersion: 2.0.0, maxVersion: 1.0.0}]",
     "package db: minVersion is higher than maxVersion"
+)]
+#[case::min_no_version(
+    "packages: [{name: db, minVersion: '>=2'}]",
+    "package db, minVersion \">=2\": this is not a version such as 2.11.0 or 2.11"
+)]
+#[case::max_no_version(
+    "packages: [{name: db, channels: [{name: stable, maxVersion: 1.y}]}]",
+    "package db, channel stable, maxVersion \"1.y\": this is not a version such as 2.11.0 or 2.11"
+)]
+#[case::range_no_version(
+    "packages: [{name: db, versionRange: '>=1.0.0 <2.y'}]",
+    "package db, versionRange: \"2.y\": a range of versions is written as \">=1.0.0 <2.0.0\""
 )]
 #[case::range_twice(
     "packages: [{name: db, minVersion: 2.0.0, versionRange: 2.x}]",

@@ -1,0 +1,330 @@
+//! Ranges of versions in selections, as the Go library Masterminds/semver v3 reads them: oc-mirror v2 uses it. What bundles
+//! require of each other is read by other rules, those of [`olm::VersionRange`].
+
+use std::{fmt, str::FromStr};
+
+use semver::{BuildMetadata, Prerelease, Version};
+
+/// Range of versions to select: `>=1.2 <2.0.0 || 3.x`.
+///
+/// A pre-release is only in an alternative that names a pre-release. Build metadata is not compared.
+///
+/// ```
+/// use catalog_mirror_compose::VersionConstraint;
+///
+/// let range: VersionConstraint = ">=2.11 <=2.12".parse().unwrap();
+/// let contains = |version: &str| range.contains(&version.parse().unwrap());
+/// assert!(contains("2.12.7") && !contains("2.13.0") && !contains("2.12.0-rc.1"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionConstraint {
+    text: String,
+    /// Alternatives, of which one must hold as a whole.
+    any_of: Vec<ConstraintAlternative>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ConstraintAlternative {
+    conditions: Vec<VersionCondition>,
+    /// True if the alternative takes pre-releases.
+    takes_prereleases: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct VersionCondition {
+    operator: ConstraintOperator,
+    bound: PartialVersion,
+}
+
+/// Version whose last numbers may be missing or `x`; these are 0 in [`Self::version`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PartialVersion {
+    version: Version,
+    /// Count of the numbers in front of the first `x`, at most 3.
+    numbers: usize,
+    has_wildcard: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ConstraintOperator {
+    Equal,
+    NotEqual,
+    Greater,
+    AtLeast,
+    Less,
+    AtMost,
+    Tilde,
+    Caret,
+}
+
+impl VersionConstraint {
+    /// Returns the range between two versions, both included: `None` without a bound, or if one is no version. Two equal bounds
+    /// take only that version, while `<=2.11` alone takes all of 2.11.
+    pub(crate) fn between(min: Option<&str>, max: Option<&str>) -> Option<Self> {
+        let bounds = [(">=", min), ("<=", max)].into_iter();
+        let texts = bounds.filter_map(|(operator, bound)| Some(format!("{operator}{}", bound?)));
+        let text = texts.collect::<Vec<_>>().join(" ");
+        let exact = PartialVersion::new(min.filter(|_| min == max).unwrap_or_default());
+        let Some(mut bound) = exact.filter(|bound| !bound.has_wildcard) else {
+            return text.parse().ok();
+        };
+        bound.numbers = 3;
+        let operator = ConstraintOperator::Equal;
+        let any_of = vec![ConstraintAlternative {
+            takes_prereleases: true,
+            conditions: vec![VersionCondition { operator, bound }],
+        }];
+        Some(Self { text, any_of })
+    }
+
+    /// Returns true if both texts are whole versions, the first above the second.
+    pub(crate) fn is_empty_between(min: &str, max: &str) -> bool {
+        let whole = |text| PartialVersion::new(text).filter(|version| version.numbers == 3);
+        let pair = whole(min).zip(whole(max));
+        pair.is_some_and(|(min, max)| min.version.cmp_precedence(&max.version).is_gt())
+    }
+
+    /// Returns true if the text is a version as a bound may have it, such as `2.11` or `v2.11.0`.
+    pub(crate) fn is_bound(text: &str) -> bool {
+        PartialVersion::new(text).is_some()
+    }
+
+    /// Returns true if the version lies in the range.
+    pub fn contains(&self, version: &Version) -> bool {
+        let takes = |all: &ConstraintAlternative| all.takes_prereleases || version.pre.is_empty();
+        let holds = |all: &ConstraintAlternative| all.conditions.iter().all(|one| one.holds(version));
+        self.any_of.iter().any(|all| takes(all) && holds(all))
+    }
+}
+
+impl FromStr for VersionConstraint {
+    /// Part of the text that is not a version.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let any_of = text.split("||").map(ConstraintAlternative::new);
+        Ok(Self {
+            text: text.to_owned(),
+            any_of: any_of.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl fmt::Display for VersionConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl ConstraintAlternative {
+    /// Reads conditions that spaces or single commas separate. `1.2 - 1.4` stands for two of them, but only at the start or
+    /// behind a comma.
+    fn new(text: &str) -> Result<Self, String> {
+        let spaced = text.replace(',', " , ");
+        let mut words = spaced.split_ascii_whitespace().peekable();
+        let mut conditions = Vec::new();
+        let mut add = |operator, text: &str| {
+            let bound = PartialVersion::new(text).ok_or_else(|| text.to_owned())?;
+            conditions.push(VersionCondition { operator, bound });
+            Ok::<_, String>(())
+        };
+        let mut may_be_hyphen_range = true;
+        while let Some(word) = words.next() {
+            let (operator, mut version) =
+                word.split_at(word.find(|sign| !"=!<>~^".contains(sign)).unwrap_or(word.len()));
+            if version.is_empty() {
+                version = words.next().unwrap_or_default();
+            }
+            if may_be_hyphen_range && operator.is_empty() && words.next_if_eq(&"-").is_some() {
+                add(ConstraintOperator::AtLeast, version)?;
+                add(ConstraintOperator::AtMost, words.next().unwrap_or_default())?;
+            } else {
+                add(ConstraintOperator::new(operator).ok_or(word)?, version)?;
+            }
+            may_be_hyphen_range = words.next_if_eq(&",").is_some();
+        }
+        // Nothing is written, or nothing behind the last comma.
+        if may_be_hyphen_range {
+            return Err(text.to_owned());
+        }
+        Ok(Self {
+            takes_prereleases: conditions.iter().any(|one| !one.bound.version.pre.is_empty()),
+            conditions,
+        })
+    }
+}
+
+impl ConstraintOperator {
+    fn new(text: &str) -> Option<Self> {
+        Some(match text {
+            "" | "=" => Self::Equal,
+            "!=" => Self::NotEqual,
+            ">" => Self::Greater,
+            ">=" | "=>" => Self::AtLeast,
+            "<" => Self::Less,
+            "<=" | "=<" => Self::AtMost,
+            "~" | "~>" => Self::Tilde,
+            "^" => Self::Caret,
+            _ => return None,
+        })
+    }
+}
+
+impl PartialVersion {
+    fn new(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let (text, build) = text
+            .split_once('+')
+            .map_or((text, None), |(text, build)| (text, Some(build)));
+        let (core, pre) = text
+            .split_once('-')
+            .map_or((text, None), |(core, pre)| (core, Some(pre)));
+        if build.is_some_and(|build| build.is_empty() || BuildMetadata::new(build).is_err()) || pre == Some("") {
+            return None;
+        }
+        let parts: Vec<&str> = core.split('.').collect();
+        let is_part = |part: &&str| !part.is_empty() && part.bytes().all(|byte| b"0123456789xX*".contains(&byte));
+        if parts.len() > 3 || !parts.iter().all(is_part) {
+            return None;
+        }
+        // What stands behind the first wildcard does not count.
+        let wildcard = parts.iter().position(|part| matches!(*part, "x" | "X" | "*"));
+        let numbers = wildcard.unwrap_or(parts.len());
+        let mut values = [0; 3];
+        for (value, part) in values.iter_mut().zip(&parts[..numbers]) {
+            *value = part.parse().ok()?;
+        }
+        let [major, minor, patch] = values;
+        let mut version = Version::new(major, minor, patch);
+        version.pre = Prerelease::new(pre.unwrap_or_default()).ok()?;
+        Some(Self {
+            version,
+            numbers,
+            has_wildcard: wildcard.is_some(),
+        })
+    }
+}
+
+impl VersionCondition {
+    fn holds(&self, version: &Version) -> bool {
+        let PartialVersion {
+            version: bound,
+            numbers,
+            ..
+        } = &self.bound;
+        let order = version.cmp_precedence(bound);
+        let major = version.major.cmp(&bound.major);
+        let minor = major.then(version.minor.cmp(&bound.minor));
+        let is_zero = (bound.major, bound.minor, bound.patch) == (0, 0, 0);
+        match (self.operator, *numbers) {
+            (ConstraintOperator::Equal, 3) => order.is_eq(),
+            (ConstraintOperator::NotEqual, 1) => major.is_ne(),
+            (ConstraintOperator::NotEqual, 2) => minor.is_ne() || version.pre != bound.pre,
+            (ConstraintOperator::NotEqual, _) => order.is_ne(),
+            (ConstraintOperator::Greater, 1) => major.is_gt(),
+            (ConstraintOperator::Greater, 2) => minor.is_gt(),
+            (ConstraintOperator::Greater, _) => order.is_gt(),
+            (ConstraintOperator::AtLeast, _) => order.is_ge(),
+            (ConstraintOperator::Less, _) => order.is_lt(),
+            (ConstraintOperator::AtMost, 1) => major.is_le(),
+            (ConstraintOperator::AtMost, 3) => order.is_le(),
+            // `<=*` takes 0.0 only, against the library's own description.
+            (ConstraintOperator::AtMost, _) => minor.is_le(),
+            (ConstraintOperator::Equal | ConstraintOperator::Tilde, 1) => order.is_ge() && major.is_eq(),
+            (ConstraintOperator::Equal | ConstraintOperator::Tilde, numbers) => {
+                order.is_ge() && (minor.is_eq() || (is_zero && numbers != 2))
+            }
+            (ConstraintOperator::Caret, numbers) if numbers == 1 || bound.major > 0 => order.is_ge() && major.is_eq(),
+            (ConstraintOperator::Caret, numbers) if numbers == 2 || bound.minor > 0 => order.is_ge() && minor.is_eq(),
+            // `^*` takes 0.0.0 only, against the library's own description.
+            (ConstraintOperator::Caret, _) => order.is_ge() && minor.is_eq() && version.patch == bound.patch,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const VERSIONS: [&str; 10] = [
+        "0.0.0",
+        "0.0.3",
+        "0.2.3",
+        "1.2.0-rc.1",
+        "1.2.0",
+        "1.2.3",
+        "1.3.0",
+        "2.0.0-rc.1",
+        "2.0.0",
+        "3.1.0",
+    ];
+
+    /// Digits as Masterminds/semver v3.4.0 gives them: 1 for each of [`VERSIONS`] that is in the range.
+    #[rstest]
+    #[case("1.2.0", "0000100000")]
+    #[case("=1.2", "0000110000")]
+    #[case("1", "0000111000")]
+    #[case("*", "1110111011")]
+    #[case("v1.2.x", "0000110000")]
+    #[case("1.X.3", "0000111000")]
+    #[case("01.2.0+a", "0000100000")]
+    #[case("!=1.2.0", "1110011011")]
+    #[case("!=1.2", "1110001011")]
+    #[case("!=1", "1110000011")]
+    #[case("!=*", "0110111011")]
+    #[case("!=1.2, >=1.2.0-0", "0001001111")]
+    #[case(">1.2.0", "0000011011")]
+    #[case(">1.2", "0000001011")]
+    #[case(">1", "0000000011")]
+    #[case(">= 1.2", "0000111011")]
+    #[case("=>1.2.0-0", "0001111111")]
+    #[case("<1.2", "1110000000")]
+    #[case("<=1.2", "1110110000")]
+    #[case("=<1", "1110111000")]
+    #[case("<=1.2.0", "1110100000")]
+    #[case::zero_only("<=*", "1100000000")]
+    #[case("~1.2.3", "0000010000")]
+    #[case("~>1", "0000111000")]
+    #[case::any("~0.0.0", "1110111011")]
+    #[case("^1.2", "0000111000")]
+    #[case("^0", "1110000000")]
+    #[case("^0.2.1", "0010000000")]
+    #[case("^0.0.3", "0100000000")]
+    #[case::zero_only("^*", "1000000000")]
+    #[case("1.2 - 1.3.0", "0000111000")]
+    #[case(">=1.2 <2 || 3.x", "0000111001")]
+    #[case(">=1.2.0-0,<2.0.0", "0001111100")]
+    fn constraint_contains_what_masterminds_takes(#[case] range: VersionConstraint, #[case] expected: &str) {
+        let digit = |text: &&str| {
+            if range.contains(&text.parse().unwrap()) {
+                '1'
+            } else {
+                '0'
+            }
+        };
+        assert_eq!(VERSIONS.iter().map(digit).collect::<String>(), expected);
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("1.2 ||")]
+    #[case("1.2,")]
+    #[case("1.2,,1.3")]
+    #[case("1.2.3.4")]
+    #[case("1.")]
+    #[case("1x")]
+    #[case("1.2-")]
+    #[case("1.2.3-01")]
+    #[case("1.2.3+")]
+    #[case(">>1")]
+    #[case("==1")]
+    #[case(">=1.0<2.0")]
+    #[case("~1 - 2")]
+    #[case("0.1 1 - 2")]
+    #[case("18446744073709551616")]
+    fn constraint_malformed_is_refused(#[case] text: &str) {
+        text.parse::<VersionConstraint>().unwrap_err();
+    }
+}
