@@ -34,6 +34,7 @@ install_check_tools() {
   need_crane
   need_oras
   need_fbc_reader
+  need_versions
   need_opm
   need_grpcurl
   need_kustomize
@@ -54,6 +55,8 @@ need_cosign() { need_go cosign "$COSIGN"; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc fbc; }
+# Reads ranges of versions with the modules of OLM and of oc-mirror.
+need_versions() { need_go_folder versions versions; }
 # Validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
 need_opm() { need_go_folder opm-oracle opm; }
 # catalogd itself. CRDS is the folder with its CustomResourceDefinitions.

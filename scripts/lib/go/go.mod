@@ -4,6 +4,8 @@ module checks
 go 1.26.3
 
 require (
+	github.com/Masterminds/semver/v3 v3.4.0
+	github.com/blang/semver/v4 v4.0.0
 	github.com/operator-framework/operator-registry v1.73.0
 	github.com/prometheus/prometheus v0.307.3
 	go.etcd.io/etcd/server/v3 v3.6.8
@@ -24,7 +26,6 @@ require (
 	github.com/akrylysov/pogreb v0.10.2 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/chai2010/gettext-go v1.0.2 // indirect
