@@ -7,19 +7,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 use rustls::ClientConfig;
 use tokio::time::{sleep, timeout};
 
-use crate::error::{FailedFetch, FetchError};
+use crate::error::{FailedFetch, FetchError, Peer};
 use crate::network::ScopedResolver;
+use crate::proxy::ProxyRules;
 use crate::redirect::{RedirectRefusal, RedirectTarget, is_redirect, same_origin};
 use crate::request::RequestSpec;
 use crate::response::FetchResponse;
 use crate::scope::AddressScope;
-use crate::settings::{FetchSettings, FetchSettingsError, Proxy};
+use crate::settings::{FetchSettings, FetchSettingsError};
+use crate::throughput::ThroughputGuard;
 use crate::tls::TrustedCertificates;
 
 /// Maximum number of redirects of one request. A CDN in front of a CDN takes two; more is a loop.
@@ -54,8 +55,7 @@ pub(crate) struct TrafficCounter {
 struct SharedClients {
     settings: FetchSettings,
     pools: Mutex<Pools>,
-    /// Proxies of the environment. The HTTP client makes the same decision by itself.
-    environment: Matcher,
+    proxies: ProxyRules,
 }
 
 /// The CA certificates in use, and the connections that trust them.
@@ -71,6 +71,7 @@ struct Pools {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ClientKind {
     is_plain: bool,
+    is_proxied: bool,
     nearest: AddressScope,
 }
 
@@ -82,13 +83,13 @@ impl Fetcher {
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
         let pools = Pools::new(&settings.ca_files)?;
         let shared = SharedClients {
+            proxies: ProxyRules::new(&settings.proxy)?,
             settings,
             pools: Mutex::new(pools),
-            environment: Matcher::from_system(),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
         let tls = TrustedCertificates::none().config()?;
-        shared.build(tls, AddressScope::Machine)?;
+        shared.build(tls, AddressScope::Machine, None)?;
         Ok(Self {
             shared: Arc::new(shared),
             traffic: Arc::default(),
@@ -110,6 +111,15 @@ impl Fetcher {
         let pools = Pools::new(ca_files)?;
         *self.shared.pools() = pools;
         Ok(())
+    }
+
+    /// Returns the proxy of a request to `url`, with its password.
+    ///
+    /// # Errors
+    /// [`FetchError::Proxy`].
+    pub fn proxy(&self, url: &Url) -> Result<Option<&Url>, FailedFetch> {
+        let found = self.shared.proxies.of(url);
+        found.map_err(|error| error.at(Peer::of(url, None)))
     }
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
@@ -173,10 +183,12 @@ impl Fetcher {
                 return Ok(response);
             }
             let next = target.follow(response.headers(), response.sender, self.settings());
-            target = next.map_err(|error| error.at(response.url()))?;
+            target = next.map_err(|error| error.at(response.peer()))?;
             is_home &= same_origin(&home.url, &target.url);
         }
-        Err(RedirectRefusal::TooMany.error(&target.url).at(&home.url))
+        Err(RedirectRefusal::TooMany
+            .error(&target.url)
+            .at(Peer::of(&home.url, None)))
     }
 
     async fn send_as(
@@ -186,7 +198,8 @@ impl Fetcher {
         is_home: bool,
     ) -> Result<FetchResponse, FailedFetch> {
         self.traffic.requests.fetch_add(1, Ordering::Relaxed);
-        let client = self.shared.client(&target.url, target.nearest);
+        let proxy = self.proxy(&target.url)?;
+        let client = self.shared.client(&target.url, target.nearest, proxy);
         let mut builder = client
             .request(request.method.clone(), target.url.clone())
             .headers(request.headers.clone());
@@ -197,13 +210,17 @@ impl Fetcher {
             builder = builder.body(body.clone());
         }
         let sent = self.traffic.wait(builder.send()).await;
-        let response = sent.map_err(|error| error.at(&target.url))?;
-        // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
-        let sender = self.shared.sender(&response);
-        let minimum = self.settings().min_throughput;
-        let mut response = FetchResponse::new(response, sender, minimum, Arc::clone(&self.traffic));
-        response.is_home = is_home;
-        Ok(response)
+        let peer = Peer::of(&target.url, proxy);
+        let response = sent.map_err(|error| error.at(peer.clone()))?;
+        Ok(FetchResponse {
+            is_home,
+            // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
+            sender: self.shared.sender(&response, proxy.is_some()),
+            guard: ThroughputGuard::new(self.settings().min_throughput),
+            traffic: Arc::clone(&self.traffic),
+            proxy: peer.proxy,
+            response,
+        })
     }
 }
 
@@ -255,15 +272,16 @@ impl Pools {
 
 impl SharedClients {
     /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
-    fn client(&self, url: &Url, nearest: AddressScope) -> Client {
+    fn client(&self, url: &Url, nearest: AddressScope, proxy: Option<&Url>) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
-        let nearest = if self.is_proxied(url) {
-            AddressScope::Machine
-        } else {
-            nearest
+        let nearest = proxy.map_or(nearest, |_| AddressScope::Machine);
+        // A proxy may be asked over TLS itself.
+        let is_plain = url.scheme() == "http" && proxy.is_none_or(|proxy| proxy.scheme() != "https");
+        let kind = ClientKind {
+            is_plain: url.scheme() == "http",
+            is_proxied: proxy.is_some(),
+            nearest,
         };
-        let is_plain = url.scheme() == "http";
-        let kind = ClientKind { is_plain, nearest };
         let mut pools = self.pools();
         if let Some(client) = pools.clients.get(&kind) {
             return client.clone();
@@ -273,37 +291,30 @@ impl SharedClients {
         } else {
             pools.all().clone()
         };
-        let client = trusted.config().and_then(|tls| self.build(tls, nearest));
+        let client = trusted.config().and_then(|tls| self.build(tls, nearest, proxy));
         let client = client.expect("`new` has built a client from these settings");
         pools.clients.insert(kind, client.clone());
         client
     }
 
     /// Returns the scope that an answer came from. Behind a proxy only the URL tells, and an unknown name counts as far.
-    fn sender(&self, response: &Response) -> AddressScope {
-        let url = response.url();
-        let peer = response.remote_addr().filter(|_| !self.is_proxied(url));
+    fn sender(&self, response: &Response, is_proxied: bool) -> AddressScope {
+        let peer = response.remote_addr().filter(|_| !is_proxied);
         peer.map(|address| (self.settings.network.scope)(address.ip()))
-            .or(AddressScope::written_in(url))
+            .or(AddressScope::written_in(response.url()))
             .unwrap_or(AddressScope::Internet)
-    }
-
-    fn is_proxied(&self, url: &Url) -> bool {
-        match &self.settings.proxy {
-            Proxy::Off => false,
-            Proxy::Url(_) => true,
-            Proxy::Environment => {
-                let uri = url.as_str().parse().ok();
-                uri.is_some_and(|uri| self.environment.intercept(&uri).is_some())
-            }
-        }
     }
 
     fn pools(&self) -> MutexGuard<'_, Pools> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn build(&self, tls: ClientConfig, nearest: AddressScope) -> Result<Client, FetchSettingsError> {
+    fn build(
+        &self,
+        tls: ClientConfig,
+        nearest: AddressScope,
+        proxy: Option<&Url>,
+    ) -> Result<Client, FetchSettingsError> {
         let settings = &self.settings;
         let resolver = ScopedResolver {
             network: settings.network.clone(),
@@ -324,10 +335,10 @@ impl SharedClients {
             .no_brotli()
             .no_zstd()
             .no_deflate();
-        let builder = match &settings.proxy {
-            Proxy::Environment => builder,
-            Proxy::Off => builder.no_proxy(),
-            Proxy::Url(url) => builder.proxy(reqwest::Proxy::all(url).map_err(FetchSettingsError::Proxy)?),
+        // Chosen here for each request, so the client must not look at the environment itself.
+        let builder = match proxy.map(|proxy| reqwest::Proxy::all(proxy.as_str())) {
+            None => builder.no_proxy(),
+            Some(proxy) => builder.proxy(proxy.map_err(FetchSettingsError::Client)?),
         };
         builder.build().map_err(FetchSettingsError::Client)
     }

@@ -1,6 +1,7 @@
 //! Errors of outgoing HTTP, and the decision to retry them.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -81,6 +82,9 @@ pub enum FetchError {
         /// The rule that the URL or the address breaks.
         reason: RedirectRefusal,
     },
+    /// A proxy of the environment that cannot be used for the request.
+    #[error("its proxy cannot be used: {0}")]
+    Proxy(&'static str),
     /// A host name that resolves only to addresses that must not be connected to.
     #[error("it is at an address that is refused: {reason}")]
     Address {
@@ -89,15 +93,42 @@ pub enum FetchError {
     },
 }
 
-/// A failure with the host at which it happened, which a redirect may have changed.
-#[derive(Debug, thiserror::Error)]
-#[error("{host}")]
-pub struct FailedFetch {
+/// Server of an exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
     /// The host, with its port if one is written.
     pub host: String,
-    /// The underlying error, which the chain prints after the host.
+    /// Host and port of the proxy that the exchange went through.
+    pub proxy: Option<String>,
+}
+
+/// A failure with the server at which it happened, which a redirect may have changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{peer}")]
+pub struct FailedFetch {
+    /// The server.
+    pub peer: Peer,
+    /// The underlying error, which the chain prints after the server.
     #[source]
     pub error: FetchError,
+}
+
+impl Peer {
+    /// Returns the server of a URL.
+    pub fn of(url: &Url, proxy: Option<&Url>) -> Self {
+        Self {
+            host: authority(url),
+            proxy: proxy.map(authority),
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.host)?;
+        let mut proxy = self.proxy.iter();
+        proxy.try_for_each(|proxy| write!(f, " through the proxy {proxy}"))
+    }
 }
 
 impl FetchError {
@@ -145,6 +176,7 @@ impl FetchError {
             | Self::WaitedTooLong(_)
             | Self::TooLarge { .. }
             | Self::Range
+            | Self::Proxy(_)
             | Self::Redirect { .. }
             | Self::Address { .. } => false,
         }
@@ -158,12 +190,9 @@ impl FetchError {
         }
     }
 
-    /// Adds the host of `url`, which errors name in place of the URL.
-    pub(crate) fn at(self, url: &Url) -> FailedFetch {
-        FailedFetch {
-            host: authority(url),
-            error: self,
-        }
+    /// Adds the server, which errors name in place of the URL.
+    pub fn at(self, peer: Peer) -> FailedFetch {
+        FailedFetch { peer, error: self }
     }
 }
 

@@ -6,6 +6,7 @@ mod error;
 mod header_file;
 mod link;
 mod network;
+mod proxy;
 mod redact;
 mod redirect;
 mod request;
@@ -19,7 +20,7 @@ mod validator;
 
 pub use auth::{CredentialsError, Login, Logins, Secret, find_login};
 pub use client::{Fetcher, Traffic};
-pub use error::{FailedFetch, FetchError};
+pub use error::{FailedFetch, FetchError, Peer};
 pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};
 pub use link::next_link;
 pub use network::{AddressLookup, Network, ScopeViolation};

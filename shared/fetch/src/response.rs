@@ -8,10 +8,10 @@ use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::client::TrafficCounter;
-use crate::error::{FailedFetch, FetchError};
+use crate::error::{FailedFetch, FetchError, Peer};
+use crate::redirect::authority;
 use crate::request::RequestSpec;
 use crate::scope::AddressScope;
-use crate::settings::MinThroughput;
 use crate::throughput::ThroughputGuard;
 
 /// Bytes of progress that earn a fresh set of retries. Less would let a slow server keep a request alive for ever.
@@ -27,6 +27,7 @@ pub struct FetchResponse {
     pub sender: AddressScope,
     pub(crate) guard: ThroughputGuard,
     pub(crate) traffic: Arc<TrafficCounter>,
+    pub(crate) proxy: Option<String>,
 }
 
 /// A body that is continued where the connection broke.
@@ -65,6 +66,14 @@ impl FetchResponse {
         self.response.url()
     }
 
+    /// Returns the server that answered, for errors.
+    pub fn peer(&self) -> Peer {
+        Peer {
+            host: authority(self.url()),
+            proxy: self.proxy.clone(),
+        }
+    }
+
     /// Returns the declared length of the body, in bytes.
     pub fn content_length(&self) -> Option<u64> {
         self.response.content_length()
@@ -84,7 +93,7 @@ impl FetchResponse {
             }
             Ok(chunk)
         });
-        checked.map_err(|error| error.at(self.response.url()))
+        checked.map_err(|error| error.at(self.peer()))
     }
 
     /// Reads the whole body into memory.
@@ -96,7 +105,7 @@ impl FetchResponse {
         while let Some(chunk) = self.chunk().await? {
             // Counted as it comes: a declared length may be missing or wrong.
             if (body.len() + chunk.len()) as u64 > limit {
-                return Err(FetchError::TooLarge { limit }.at(self.url()));
+                return Err(FetchError::TooLarge { limit }.at(self.peer()));
             }
             body.extend_from_slice(&chunk);
         }
@@ -111,22 +120,6 @@ impl FetchResponse {
             position: 0,
             earned_at: 0,
             skip: 0,
-        }
-    }
-
-    /// Prepares for another body at the same speed limit.
-    pub(crate) fn new(
-        response: Response,
-        sender: AddressScope,
-        minimum: MinThroughput,
-        traffic: Arc<TrafficCounter>,
-    ) -> Self {
-        Self {
-            response,
-            is_home: true,
-            sender,
-            guard: ThroughputGuard::new(minimum),
-            traffic,
         }
     }
 }
@@ -184,7 +177,7 @@ impl ResumableBody {
     /// # Errors
     /// [`FetchError::Range`] for a partial answer that starts elsewhere.
     pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
-        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.url()))?;
+        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.peer()))?;
         self.response = response;
         Ok(())
     }

@@ -54,7 +54,8 @@ pub struct MinThroughput {
 /// Choice of the proxy. Default: from the environment.
 #[derive(Clone, Default)]
 pub enum Proxy {
-    /// The proxies that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name.
+    /// The proxies that `HTTPS_PROXY` and `HTTP_PROXY`, else `ALL_PROXY`, name for hosts that `NO_PROXY` does not, by the rules
+    /// of programs in Go.
     #[default]
     Environment,
     /// No proxy, whatever the environment says.
@@ -79,7 +80,7 @@ pub enum FetchSettingsError {
     NoCertificate(PathBuf),
     /// The proxy's URL cannot be parsed.
     #[error("the proxy is not a URL")]
-    Proxy(#[source] reqwest::Error),
+    Proxy,
     /// TLS could not be set up.
     #[error("cannot set up TLS")]
     Tls(#[from] rustls::Error),

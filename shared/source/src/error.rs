@@ -8,9 +8,8 @@ use fetch::{CredentialsError, FetchError, FetchSettingsError, HeaderFileError, S
 use model::text::chain;
 use oci::{Digest, ImageError, LayerError, LimitExceeded, LinkError, UnpackError};
 
-use crate::registry::{RegistryFailure, RegistryFault};
+use crate::failure::{ServerFailure, ServerFault};
 use crate::tree::TreeFault;
-use crate::web::{WebFailure, WebFault};
 
 /// Error of resolving or reading a source.
 #[derive(Debug, thiserror::Error)]
@@ -24,12 +23,9 @@ pub enum Error {
     /// A file of header fields is configured and cannot be used.
     #[error(transparent)]
     HeaderFile(#[from] HeaderFileError),
-    /// A registry refused, failed or cannot be reached.
+    /// A server refused, failed or cannot be reached.
     #[error(transparent)]
-    Registry(#[from] Box<RegistryFailure>),
-    /// A server of files refused, failed or cannot be reached.
-    #[error(transparent)]
-    Web(#[from] Box<WebFailure>),
+    Server(Box<ServerFailure>),
     /// An archive or a git repository cannot be asked, or holds no catalog that can be read.
     #[error("{place}")]
     Tree {
@@ -140,9 +136,7 @@ impl Error {
     /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
         match self {
-            Self::Registry(failure) => {
-                matches!(failure.fault, RegistryFault::Fetch(FetchError::WaitedTooLong(_)))
-            }
+            Self::Server(failure) => matches!(failure.fault, ServerFault::Fetch(FetchError::WaitedTooLong(_))),
             _ => false,
         }
     }
@@ -166,12 +160,8 @@ impl Error {
     /// Returns the failure of the exchange itself, which the next attempt may not meet.
     pub(crate) fn exchange_mut(&mut self) -> Option<&mut FetchError> {
         match self {
-            Self::Registry(failure) => match &mut failure.fault {
-                RegistryFault::Fetch(error) => Some(error),
-                _ => None,
-            },
-            Self::Web(failure) => match &mut failure.fault {
-                WebFault::Fetch(error) => Some(error),
+            Self::Server(failure) => match &mut failure.fault {
+                ServerFault::Fetch(error) => Some(error),
                 _ => None,
             },
             _ => None,
@@ -179,7 +169,7 @@ impl Error {
     }
 
     /// Replaces an error that repeats one of `secrets`. A server can put the password that it was sent into any text of
-    /// an image or archive: media types, platforms, labels, paths. [`RegistryFailure`] and [`WebFailure`] are clean already.
+    /// an image or archive: media types, platforms, labels, paths. [`ServerFailure`] is clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {
         match self {
             Self::Image(_) | Self::Tree { .. } | Self::Layer { .. } | Self::Link { .. } | Self::Limit(_)

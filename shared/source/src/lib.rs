@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 
-mod advice;
 mod archive;
 mod blob_source;
 mod dir;
 mod download;
 mod error;
+mod failure;
 mod git;
 mod grammar;
 mod layers;
@@ -25,16 +25,16 @@ mod web;
 
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::Error;
+pub use crate::failure::{ServerFailure, ServerFault, ServerPlace};
 pub use crate::layout::REF_NAME;
 pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
 pub use crate::lookaside::{Lookaside, LookasideError};
-pub use crate::registry::{Pushed, RegistryFailure, RegistryFault, RegistryMirror, RegistryRule, RegistryRules};
+pub use crate::registry::{Pushed, RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::SourceSettings;
 pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
 pub use crate::sources::{Pull, Sources};
 pub use crate::tree::TreeFault;
-pub use crate::web::{WebFailure, WebFault};
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
     CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,

@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
-use crate::registry::{Places, RegistryFault, Session};
+use crate::failure::ServerFault;
+use crate::registry::{Places, Session};
 use crate::sources::Sources;
 
 /// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
@@ -52,7 +53,7 @@ impl Sources {
 
     fn places(&self, reference: &Reference, by_digest: bool) -> Result<Places, Error> {
         let places = self.settings().rules.places(reference, by_digest);
-        places.ok_or_else(|| self.session(reference).failed(RegistryFault::Blocked))
+        places.ok_or_else(|| self.session(reference).failed(ServerFault::Blocked))
     }
 }
 

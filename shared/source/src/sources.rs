@@ -21,6 +21,7 @@ use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::download::DownloadSpace;
 use crate::error::Error;
+use crate::failure::ServerFault;
 use crate::git::{GitCommits, GitRequest};
 use crate::layers;
 use crate::layout::Layout;
@@ -29,7 +30,6 @@ use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
 use crate::stream::blocking;
-use crate::web::WebFault;
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
@@ -175,7 +175,7 @@ impl Sources {
             }
             Source::Archive(_) | Source::Git(_) => match self.resolve(source).await {
                 Ok(_) => Ok(true),
-                Err(Error::Web(failure)) if matches!(failure.fault, WebFault::NotFound) => Ok(false),
+                Err(Error::Server(failure)) if matches!(failure.fault, ServerFault::NotFound { .. }) => Ok(false),
                 Err(error) => Err(error),
             },
             Source::OciLayout { .. } | Source::Dir(_) => self.resolve(source).await.map(|_| true),

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use crate::auth::document::{AuthDocument, FoundLogin};
 pub use crate::auth::logins::Logins;
+use crate::redact::SentSecrets;
+use crate::request::RequestSpec;
 
 /// Credentials for one repository and their origin.
 #[derive(Clone, Debug)]
@@ -19,6 +21,9 @@ pub struct Login {
     /// Origin for error messages: a file, or a helper named in it.
     pub origin: String,
 }
+
+/// User in whose place a token is sent.
+const TOKEN_USER: &str = "<token>";
 
 /// A secret for a registry or its token service.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,6 +37,25 @@ pub enum Secret {
     },
     /// A token that stands for a login.
     IdentityToken(String),
+}
+
+impl Secret {
+    /// Adds the secret to the texts that must not be shown.
+    pub fn add_to(&self, secrets: &mut SentSecrets) {
+        match self {
+            Self::Password { user, password } => secrets.add_login(user, password),
+            Self::IdentityToken(token) => secrets.add_login(TOKEN_USER, token),
+        }
+    }
+
+    /// Sends the secret to the first server by basic authentication. A token is sent as docker does it.
+    #[must_use]
+    pub fn authorize(&self, request: RequestSpec) -> RequestSpec {
+        match self {
+            Self::Password { user, password } => request.with_basic_auth(user, password),
+            Self::IdentityToken(token) => request.with_basic_auth(TOKEN_USER, token),
+        }
+    }
 }
 
 impl fmt::Debug for Secret {

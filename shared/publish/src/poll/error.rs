@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use model::{Outcome, RejectionKind};
 use render::RenderError;
-use source::{ImageError, RegistryFault, WebFault};
+use source::{ImageError, ServerFault};
 
 use crate::{InvalidCatalog, PublishError, RetryableError, RollbackError, Suspicion};
 
@@ -132,13 +132,10 @@ impl PollError {
             return false;
         };
         match error {
-            source::Error::Registry(error) => matches!(
+            source::Error::Server(error) => matches!(
                 error.fault,
-                RegistryFault::Unauthorized { .. } | RegistryFault::Forbidden { .. }
+                ServerFault::Unauthorized { .. } | ServerFault::Forbidden { .. }
             ),
-            source::Error::Web(error) => {
-                matches!(error.fault, WebFault::Unauthorized { .. } | WebFault::Forbidden { .. })
-            }
             _ => false,
         }
     }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use fetch::{Proxy, RequestSpec, authority};
+use fetch::{RequestSpec, authority};
 use oci::{BlobRef, FileSink, Root, shown};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
@@ -40,18 +40,6 @@ const MEMORY_KIB: &str = "1048576";
 
 /// Exit status of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
-
-/// Variables of this process that git gets: the path and the proxies. Nothing else of the environment is passed on.
-const PASSED: &[&str] = &[
-    "PATH",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "http_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-    "NO_PROXY",
-    "no_proxy",
-];
 
 /// Variables that do not depend on the source. The folder of the process is the repository, and holds nothing else.
 const VARIABLES: &[(&str, &str)] = &[
@@ -120,10 +108,14 @@ impl<'a> GitProgram<'a> {
         if url.scheme() == "https" {
             fs::write(&ca_file, request.fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
         }
+        let proxy = request
+            .fetcher
+            .proxy(&url)
+            .map_err(|failed| session.fetch_failed(failed))?;
         let program = Self {
             settings,
             location,
-            environment: environment(&session, settings, ca_file.into()),
+            environment: environment(&session, settings, proxy, ca_file.into()),
             session,
             url,
             dir,
@@ -336,7 +328,12 @@ async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error
 }
 
 /// Returns the environment of git. Settings are a part of it, because other users can read a command line with secrets.
-fn environment(session: &WebSession, settings: &SourceSettings, ca_file: OsString) -> Vec<(OsString, OsString)> {
+fn environment(
+    session: &WebSession,
+    settings: &SourceSettings,
+    proxy: Option<&Url>,
+    ca_file: OsString,
+) -> Vec<(OsString, OsString)> {
     let minimum = &settings.http.min_throughput;
     let seconds = minimum.period.as_secs().max(1);
     let mut options: Vec<(&str, OsString)> = SETTINGS.iter().map(|(key, value)| (*key, value.into())).collect();
@@ -348,12 +345,9 @@ fn environment(session: &WebSession, settings: &SourceSettings, ca_file: OsStrin
         let field = [name.as_str().as_bytes(), b": ", value.as_bytes()].concat();
         ("http.extraHeader", OsString::from_vec(field))
     }));
-    if let Proxy::Url(proxy) = &settings.http.proxy {
-        options.push(("http.proxy", proxy.into()));
-    }
-    let passed = |name: &&&str| !matches!(settings.http.proxy, Proxy::Off) || **name == "PATH";
-    let passed = PASSED.iter().filter(passed);
-    let passed = passed.filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    // Nothing else of the environment is passed on: git's own rules for proxies are others.
+    options.extend(proxy.map(|proxy| ("http.proxy", proxy.as_str().into())));
+    let passed = std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter();
     let fixed = VARIABLES.iter().map(|(name, value)| (name.into(), value.into()));
     let count = ("GIT_CONFIG_COUNT".into(), options.len().to_string().into());
     let options = options.into_iter().enumerate().flat_map(|(at, (key, value))| {

@@ -3,12 +3,13 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use fetch::{AddressScope, Login, RequestSpec, Secret};
+use fetch::{AddressScope, Login, RequestSpec};
 use reqwest::header::HeaderMap;
 
 use crate::error::Error;
+use crate::failure::ServerFault;
 use crate::registry::challenge::Challenge;
-use crate::registry::{RegistryFault, Session, token};
+use crate::registry::{Session, token};
 
 /// The state of authentication for one repository of one registry.
 #[derive(Default)]
@@ -40,15 +41,15 @@ enum Credentials {
 }
 
 impl RequestAuth {
+    pub(crate) const fn is_anonymous(&self) -> bool {
+        matches!(self.credentials, Credentials::Anonymous)
+    }
+
     /// Adds the credentials to a request.
     pub(crate) fn apply(&self, request: RequestSpec) -> RequestSpec {
         match &self.credentials {
             Credentials::Anonymous => request,
-            Credentials::Basic(login) => match &login.secret {
-                Secret::Password { user, password } => request.with_basic_auth(user, password),
-                // docker sends this to a registry that wants basic authentication when only a token is stored.
-                Secret::IdentityToken(token) => request.with_basic_auth("<token>", token),
-            },
+            Credentials::Basic(login) => login.secret.authorize(request),
             Credentials::Bearer(token) => request.with_bearer_auth(token),
         }
     }
@@ -85,7 +86,7 @@ impl Session {
         })
     }
 
-    /// Stores the challenge of a 401 that came from within `sender`, so that the next [`Self::request_auth`] meets it.
+    /// Stores the challenge of an answer that came from within `sender`, so that the next [`Self::request_auth`] meets it.
     pub(crate) async fn accept_challenge(
         &self,
         refused: &RequestAuth,
@@ -98,10 +99,10 @@ impl Session {
             return Ok(());
         }
         let Some(challenge) = Challenge::from_headers(headers) else {
-            return Err(self.failed(RegistryFault::Challenge));
+            return Err(self.failed(ServerFault::Challenge));
         };
         if challenge == Challenge::Basic && self.login().await?.is_none() {
-            return Err(self.failed(RegistryFault::Unauthorized { login: None }));
+            return Err(self.failed(ServerFault::Unauthorized { login: None }));
         }
         state.generation += 1;
         state.token = None;

@@ -49,7 +49,7 @@ impl Session {
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
         if is_partial && position == 0 {
             // Nothing asked for a part, so the rest could be missing.
-            return Err(self.failed_at(response.url(), FetchError::Range.into()));
+            return Err(self.failed_at(&response, FetchError::Range));
         }
         match response.content_length() {
             Some(actual) if !is_partial && actual > blob.size => Err(Error::Size {

@@ -8,8 +8,10 @@ use reqwest::{Method, StatusCode, Url};
 
 use crate::blob_source::NamedLimit;
 use crate::error::Error;
+use crate::failure::ServerFault;
+use crate::registry::Session;
 use crate::registry::auth_state::RequestAuth;
-use crate::registry::{RegistryFault, Session};
+use crate::registry::challenge::Challenge;
 use crate::retries::retried;
 use crate::web::is_web_page;
 
@@ -64,34 +66,43 @@ impl Session {
         retried(&self.fetcher, || self.attempt(request)).await
     }
 
-    /// Makes one attempt. A 401 makes it two requests: the second one answers the challenge.
+    /// Makes one attempt. A challenge makes it two requests: the second one answers it.
     pub(crate) async fn attempt(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
-        let auth = self.request_auth().await?;
+        let mut auth = self.request_auth().await?;
         let mut response = self.follow(request, &auth).await?;
         // A challenge of another server, such as a CDN, could ask for the password of the registry.
-        if response.is_home && response.status() == StatusCode::UNAUTHORIZED {
+        if response.is_home && self.is_challenged(&response, &auth).await? {
             self.accept_challenge(&auth, response.headers(), response.sender)
                 .await?;
-            let auth = self.request_auth().await?;
+            auth = self.request_auth().await?;
             response = self.follow(request, &auth).await?;
         }
         match response.status() {
             // The type of a blob does not matter, because its digest is checked.
             status if status.is_success() && request.accept.is_some() && is_web_page(&response) => {
-                Err(self.failed_at(response.url(), RegistryFault::WebPage))
+                Err(self.failed_at(&response, ServerFault::WebPage))
             }
             status if status.is_success() => Ok(response),
-            StatusCode::UNAUTHORIZED if response.is_home => Err(self.refused(false).await),
-            StatusCode::FORBIDDEN if response.is_home => Err(self.refused(true).await),
+            StatusCode::UNAUTHORIZED if response.is_home => Err(self.refused(false, true).await),
+            StatusCode::FORBIDDEN if response.is_home => Err(self.refused(true, !auth.is_anonymous()).await),
             // No credentials went to another server, so its refusal says nothing about them.
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                Err(self.failed_at(response.url(), FetchError::Status(status).into()))
+                Err(self.failed_at(&response, FetchError::Status(status)))
             }
             status => {
                 let fault = self.status_fault(status, response.headers(), request.what);
-                Err(self.failed_at(response.url(), fault))
+                Err(self.failed_at(&response, fault))
             }
         }
+    }
+
+    /// Returns true if credentials may help. Some registries answer 403 or 404 with a challenge to an anonymous request.
+    async fn is_challenged(&self, response: &FetchResponse, auth: &RequestAuth) -> Result<bool, Error> {
+        let status = response.status();
+        if status == StatusCode::UNAUTHORIZED || !status.is_client_error() || !auth.is_anonymous() {
+            return Ok(status == StatusCode::UNAUTHORIZED);
+        }
+        Ok(Challenge::from_headers(response.headers()).is_some() && self.login().await?.is_some())
     }
 
     async fn follow(&self, request: &ApiRequest<'_>, auth: &RequestAuth) -> Result<FetchResponse, Error> {
@@ -100,26 +111,26 @@ impl Session {
         followed.map_err(|error| self.fetch_failed(error))
     }
 
-    /// Reports a 401 or 403 to fresh credentials.
-    pub(crate) async fn refused(&self, forbidden: bool) -> Error {
+    /// Reports a 401 or 403, to the fresh credentials if some were sent.
+    pub(crate) async fn refused(&self, is_forbidden: bool, was_login_sent: bool) -> Error {
         // Also after a 403: a cached token has the rights of its time, and an operator may just have granted more.
         self.forget_token();
         let login = match self.login().await {
-            Ok(login) => login.map(|login| login.origin.clone()),
+            Ok(login) => login.filter(|_| was_login_sent).map(|login| login.origin.clone()),
             Err(error) => return error,
         };
-        self.failed(if forbidden {
-            RegistryFault::Forbidden { login }
+        self.failed(if is_forbidden {
+            ServerFault::Forbidden { login }
         } else {
-            RegistryFault::Unauthorized { login }
+            ServerFault::Unauthorized { login }
         })
     }
 
     /// Sorts a status that is not a success.
-    pub(crate) fn status_fault(&self, status: StatusCode, headers: &HeaderMap, what: &str) -> RegistryFault {
+    pub(crate) fn status_fault(&self, status: StatusCode, headers: &HeaderMap, what: &str) -> ServerFault {
         match status {
-            StatusCode::NOT_FOUND => RegistryFault::NotFound { what: what.to_owned() },
-            StatusCode::BAD_REQUEST if self.speaks_plain_http() => RegistryFault::PlainHttpRefused,
+            StatusCode::NOT_FOUND => ServerFault::NotFound { what: what.to_owned() },
+            StatusCode::BAD_REQUEST if self.speaks_plain_http() => ServerFault::PlainHttpRefused,
             _ => FetchError::from_status(status, headers).into(),
         }
     }
@@ -131,7 +142,7 @@ impl Session {
             FetchError::TooLarge { limit: bytes } => Error::Limit(LimitExceeded {
                 name: limit.name,
                 limit: bytes,
-                place: format!("{what} from {}/{}", self.registry, self.repository),
+                place: format!("{what} from {}/{}", self.place.name, self.repository),
             }),
             _ => self.fetch_failed(failed),
         })
@@ -146,7 +157,7 @@ impl Session {
 pub(super) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(Error::Registry(error)) if matches!(error.fault, RegistryFault::NotFound { .. }) => Ok(None),
+        Err(Error::Server(error)) if matches!(error.fault, ServerFault::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

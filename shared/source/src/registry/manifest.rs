@@ -9,8 +9,9 @@ use reqwest::{Method, Url};
 
 use crate::blob_source::{BlobCheck, NamedLimit, verify};
 use crate::error::Error;
+use crate::failure::ServerFault;
+use crate::registry::Session;
 use crate::registry::exchange::ApiRequest;
-use crate::registry::{RegistryFault, Session};
 use crate::retries::Retries;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
@@ -54,16 +55,16 @@ impl Session {
         let what = format!("manifest {version}");
         let method = if self.has_no_head() { Method::GET } else { Method::HEAD };
         let found = self.send(&manifest_request(method, version, &what)).await;
-        let Err(Error::Registry(error)) = found else {
+        let Err(Error::Server(error)) = found else {
             return found.map(|_| true);
         };
         match &error.fault {
-            RegistryFault::NotFound { .. } => Ok(false),
+            ServerFault::NotFound { .. } => Ok(false),
             fault if refuses_head(fault) && !self.has_no_head() => {
                 self.remember_no_head();
                 Box::pin(self.exists(version)).await
             }
-            _ => Err(Error::Registry(error)),
+            _ => Err(Error::Server(error)),
         }
     }
 
@@ -71,7 +72,7 @@ impl Session {
         let what = format!("tag {tag}");
         match self.send(&manifest_request(Method::HEAD, tag, &what)).await {
             Ok(response) => self.promised_digest(&response),
-            Err(Error::Registry(error)) if refuses_head(&error.fault) => Ok(None),
+            Err(Error::Server(error)) if refuses_head(&error.fault) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -85,7 +86,7 @@ impl Session {
         let digest = text.parse().map(Some);
         digest.map_err(|_| {
             let error = DigestError::of(self.sent_secrets().show(&text));
-            self.failed_at(response.url(), error.into())
+            self.failed_at(response, error)
         })
     }
 
@@ -137,10 +138,10 @@ impl Session {
 }
 
 /// Returns true for the answers of a registry without HEAD.
-fn refuses_head(fault: &RegistryFault) -> bool {
+fn refuses_head(fault: &ServerFault) -> bool {
     match fault {
-        RegistryFault::PlainHttpRefused => true,
-        RegistryFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 501),
+        ServerFault::PlainHttpRefused => true,
+        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 501),
         _ => false,
     }
 }

@@ -14,7 +14,6 @@
 mod auth_state;
 mod blob;
 mod challenge;
-mod error;
 mod exchange;
 mod manifest;
 mod push;
@@ -26,18 +25,18 @@ mod token;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fetch::{FailedFetch, Fetcher, Login, RedirectTarget, Secret, SentSecrets, Traffic, find_login};
+use fetch::{FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, SentSecrets, Traffic, find_login};
 use oci::ImageLimits;
 use oci_client::Reference;
 use reqwest::Url;
 use tokio::sync::OnceCell;
 
 use crate::error::Error;
+use crate::failure::{ServerFault, ServerPlace};
 use crate::settings::SourceSettings;
 
 use auth_state::AuthState;
 
-pub use error::{RegistryFailure, RegistryFault};
 pub use push::Pushed;
 pub(crate) use rules::Places;
 pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
@@ -63,10 +62,7 @@ pub(crate) struct Session {
     client: RegistryClient,
     settings: Arc<SourceSettings>,
     fetcher: Fetcher,
-    /// The registry as the user wrote it.
-    registry: String,
-    /// Host and port of the registry's API, which Docker Hub has elsewhere.
-    host: String,
+    place: ServerPlace,
     repository: String,
     /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
     actions: &'static str,
@@ -74,8 +70,6 @@ pub(crate) struct Session {
     login: OnceCell<Option<Login>>,
     /// The token that was sent last.
     sent_token: Mutex<Option<Arc<str>>>,
-    /// Failures of the mirrors that were asked before, for errors.
-    failed_mirrors: Vec<String>,
 }
 
 impl RegistryClient {
@@ -106,22 +100,27 @@ impl RegistryClient {
             client: self.clone(),
             settings: Arc::clone(settings),
             fetcher: self.0.fetcher.with_own_traffic(settings.registry_wait),
-            registry: reference.registry().to_owned(),
-            host,
+            place: ServerPlace {
+                text: format!("registry {}, repository {repository}", reference.registry()),
+                host,
+                name: reference.registry().to_owned(),
+                is_registry: true,
+                failed_mirrors: Vec::new(),
+            },
             repository,
             actions,
             auth: Arc::clone(states.entry(key).or_default()),
             login: OnceCell::new(),
             sent_token: Mutex::default(),
-            failed_mirrors: Vec::new(),
         }
     }
 }
 
 impl Session {
     /// Names failed mirrors in each error.
-    pub(crate) fn after(self, failed_mirrors: Vec<String>) -> Self {
-        Self { failed_mirrors, ..self }
+    pub(crate) fn after(mut self, failed_mirrors: Vec<String>) -> Self {
+        self.place.failed_mirrors = failed_mirrors;
+        self
     }
 
     /// Returns the bytes received and the requests sent so far.
@@ -139,10 +138,8 @@ impl Session {
         if let Some(token) = &*self.sent_token.lock().unwrap_or_else(PoisonError::into_inner) {
             secrets.add(token);
         }
-        match self.login.get().and_then(|login| Some(&login.as_ref()?.secret)) {
-            Some(Secret::Password { user, password }) => secrets.add_login(user, password),
-            Some(Secret::IdentityToken(token)) => secrets.add_login("<token>", token),
-            None => {}
+        if let Some(Some(login)) = self.login.get() {
+            login.secret.add_to(&mut secrets);
         }
         secrets
     }
@@ -151,44 +148,41 @@ impl Session {
         &self.settings
     }
 
-    pub(crate) fn failed(&self, fault: impl Into<RegistryFault>) -> Error {
-        self.failed_by(None, fault.into())
+    pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
+        self.place.failed(None, fault.into(), &self.sent_secrets())
     }
 
-    /// Reports a failure of the host in `url`, which a redirect or a challenge may have chosen.
-    fn failed_at(&self, url: &Url, fault: RegistryFault) -> Error {
-        self.failed_by(Some(fetch::authority(url)), fault)
+    /// Reports a failure of the server that answered, which a redirect may have chosen.
+    fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
+        let at = Some(response.peer());
+        self.place.failed(at, fault.into(), &self.sent_secrets())
     }
 
     fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        self.failed_by(Some(failed.host), failed.error.into())
-    }
-
-    fn failed_by(&self, host: Option<String>, fault: RegistryFault) -> Error {
-        let secrets = self.sent_secrets();
-        let at = host.filter(|host| *host != self.host).map(|host| secrets.show(&host));
-        Error::Registry(Box::new(RegistryFailure {
-            registry: self.registry.clone(),
-            repository: self.repository.clone(),
-            at,
-            fault: fault.with_shown_text(|text| secrets.show(text)),
-            failed_mirrors: self.failed_mirrors.clone(),
-        }))
+        let at = Some(failed.peer);
+        self.place.failed(at, failed.error.into(), &self.sent_secrets())
     }
 
     /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
         let settings = self.settings();
-        let find = || find_login(&settings.logins, &settings.auth_files, &self.registry, &self.repository);
+        let find = || {
+            find_login(
+                &settings.logins,
+                &settings.auth_files,
+                &self.place.name,
+                &self.repository,
+            )
+        };
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 
     /// Returns the URL of an API path of the registry.
     fn home(&self, path: &str) -> Result<RedirectTarget, Error> {
         let scheme = if self.speaks_plain_http() { "http" } else { "https" };
-        let url = format!("{scheme}://{}{}", self.host, self.path(path));
-        let url = Url::parse(&url).map_err(|_| self.failed(RegistryFault::Url(url)))?;
+        let url = format!("{scheme}://{}{}", self.place.host, self.path(path));
+        let url = Url::parse(&url).map_err(|_| self.failed(ServerFault::Url(url)))?;
         RedirectTarget::configured(url).map_err(|error| self.failed(error))
     }
 
@@ -202,17 +196,19 @@ impl Session {
     }
 
     fn speaks_plain_http(&self) -> bool {
-        self.settings().http.allows_plain_http(&self.host)
+        self.settings().http.allows_plain_http(&self.place.host)
     }
 
     fn has_no_head(&self) -> bool {
         let hosts = self.client.0.hosts_without_head.lock();
-        hosts.unwrap_or_else(PoisonError::into_inner).contains(&self.host)
+        hosts.unwrap_or_else(PoisonError::into_inner).contains(&self.place.host)
     }
 
     fn remember_no_head(&self) {
         let hosts = self.client.0.hosts_without_head.lock();
-        hosts.unwrap_or_else(PoisonError::into_inner).insert(self.host.clone());
+        hosts
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(self.place.host.clone());
     }
 }
 

@@ -8,8 +8,9 @@ use reqwest::Method;
 use reqwest::header::LOCATION;
 
 use crate::error::Error;
+use crate::failure::ServerFault;
+use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, RequestBody, if_found, path_and_query};
-use crate::registry::{RegistryFault, Session};
 use crate::retries::retried;
 use crate::sources::Sources;
 
@@ -97,7 +98,7 @@ impl Session {
         // The next request carries the credentials, which are for the registry alone.
         let target = target.filter(|target| fetch::same_origin(target, response.url()));
         let Some(mut target) = target else {
-            return Err(self.failed_at(response.url(), RegistryFault::UploadLocation));
+            return Err(self.failed_at(&response, ServerFault::UploadLocation));
         };
         target.query_pairs_mut().append_pair("digest", digest.as_str());
         Ok(path_and_query(&target))

@@ -9,8 +9,9 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use crate::error::Error;
+use crate::failure::ServerFault;
+use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, path_and_query};
-use crate::registry::{RegistryFault, Session};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -57,7 +58,7 @@ impl Session {
                 pages.next = self.next_path(&page.url, &page.headers, &pages.read)?;
                 Ok(Some(page.body))
             }
-            Err(Error::Registry(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
+            Err(Error::Server(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -83,10 +84,10 @@ impl Session {
 }
 
 /// Returns true for the answers of a registry without lists of referrers. Older ones do not always say 404.
-fn has_no_referrers(fault: &RegistryFault) -> bool {
+fn has_no_referrers(fault: &ServerFault) -> bool {
     match fault {
-        RegistryFault::NotFound { .. } | RegistryFault::PlainHttpRefused => true,
-        RegistryFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
+        ServerFault::NotFound { .. } | ServerFault::PlainHttpRefused => true,
+        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
         _ => false,
     }
 }

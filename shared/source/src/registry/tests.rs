@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use fetch::{AddressScope, FetchError, FetchSettings, Network, PlainHttp, Proxy, RedirectRefusal, RetrySchedule};
 use testkit::{Fault as ScriptedFault, ImageBuilder, Kind, Layer, Registry};
 
-use crate::registry::RegistryFault;
+use crate::failure::ServerFault;
 use crate::settings::SourceSettings;
 use crate::{Error, Logins, Sources};
 
@@ -71,14 +71,14 @@ impl Net {
     }
 
     /// Resolves `ns/cat:v1` of a registry of that name and port several times with one client. Returns the last result.
-    async fn resolve(&self, name: &str, registry: &Registry, times: usize) -> Result<(), RegistryFault> {
+    async fn resolve(&self, name: &str, registry: &Registry, times: usize) -> Result<(), ServerFault> {
         let images = self.images();
         let mut last = Ok(());
         for _ in 0..times {
             let reference = format!("{name}:{}/ns/cat:v1", port(registry)).parse().unwrap();
             last = match images.session(&reference).resolve(&reference).await {
                 Ok(_) => Ok(()),
-                Err(Error::Registry(error)) => Err(error.fault),
+                Err(Error::Server(error)) => Err(error.fault),
                 Err(other) => panic!("{other}"),
             };
         }
@@ -121,10 +121,10 @@ fn lead(from: &Registry, name: &str, to: &Registry) {
     from.script(Kind::Head, ScriptedFault::Redirect(url));
 }
 
-fn refusal(result: Result<(), RegistryFault>) -> Option<RedirectRefusal> {
+fn refusal(result: Result<(), ServerFault>) -> Option<RedirectRefusal> {
     match result {
         Ok(()) => None,
-        Err(RegistryFault::Fetch(FetchError::Address { reason } | FetchError::Redirect { reason, .. })) => Some(reason),
+        Err(ServerFault::Fetch(FetchError::Address { reason } | FetchError::Redirect { reason, .. })) => Some(reason),
         Err(other) => panic!("{other}"),
     }
 }
@@ -227,7 +227,7 @@ async fn open_connection_is_not_reused_across_scopes() {
     images.session(&own).resolve(&own).await.unwrap();
     lead(&registry, "lab.test", &lab);
     let other = format!("quay.test:{}/ns/cat:v1", port(&registry)).parse().unwrap();
-    let Err(Error::Registry(error)) = images.session(&other).resolve(&other).await else {
+    let Err(Error::Server(error)) = images.session(&other).resolve(&other).await else {
         panic!("the connection was reused");
     };
     assert_eq!(refusal(Err(error.fault)), Some(RedirectRefusal::Private));
@@ -239,7 +239,7 @@ async fn name_without_addresses_is_a_connection_error() {
     let (net, registry) = (Net::new(&[]), at(2).await);
     let failed = net.resolve("quay.test", &registry, 1).await;
     assert!(
-        matches!(failed, Err(RegistryFault::Fetch(FetchError::Connect(_)))),
+        matches!(failed, Err(ServerFault::Fetch(FetchError::Connect(_)))),
         "{failed:?}"
     );
 }

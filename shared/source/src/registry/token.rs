@@ -10,8 +10,9 @@ use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::failure::ServerFault;
+use crate::registry::Session;
 use crate::registry::auth_state::BearerToken;
-use crate::registry::{RegistryFault, Session};
 
 /// Lifetime of a token whose answer gives none, in seconds: the default of the token protocol.
 const DEFAULT_LIFETIME_S: u64 = 60;
@@ -39,7 +40,7 @@ pub(crate) async fn request(
 ) -> Result<BearerToken, Error> {
     let wrong = |problem| {
         let service = fetch::authority(realm);
-        session.failed(RegistryFault::TokenService { service, problem })
+        session.failed(ServerFault::TokenService { service, problem })
     };
     let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings().http);
     let target = target.map_err(|error| session.failed(error))?;
@@ -53,11 +54,11 @@ pub(crate) async fn request(
         StatusCode::OK => {}
         status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
         // Some services answer a wrong identity token with 400, as OAuth 2 specifies.
-        StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => return Err(session.refused(false).await),
-        StatusCode::FORBIDDEN => return Err(session.refused(true).await),
+        StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => return Err(session.refused(false, true).await),
+        StatusCode::FORBIDDEN => return Err(session.refused(true, true).await),
         status => {
             let fault = session.status_fault(status, response.headers(), "token service");
-            return Err(session.failed_at(realm, fault));
+            return Err(session.failed_at(&response, fault));
         }
     }
     let body = session.body(response, session.manifest_limit(), "token answer").await?;

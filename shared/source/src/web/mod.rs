@@ -8,7 +8,6 @@
 //! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
 
 mod copy;
-mod error;
 
 use fetch::{
     FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Secret, SentSecrets, Traffic,
@@ -18,16 +17,15 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH}
 use reqwest::{StatusCode, Url};
 
 use crate::error::Error;
+use crate::failure::{ServerFault, ServerPlace};
 use crate::settings::SourceSettings;
 
 pub(crate) use copy::{BodyCopy, BodyWriter};
-pub use error::{WebFailure, WebFault};
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession {
     fetcher: Fetcher,
-    /// URL as it is configured, for errors. It holds no secrets.
-    shown: String,
+    place: ServerPlace,
     login: Option<Login>,
     /// Fields from a header file. They may hold secrets.
     fields: HeaderMap,
@@ -41,13 +39,19 @@ impl WebSession {
         let login = find_login(&settings.logins, &settings.auth_files, &host, path).await?;
         let session = Self {
             fetcher: fetcher.with_own_traffic(None),
-            shown: url.to_string(),
+            place: ServerPlace {
+                text: url.to_string(),
+                name: host.clone(),
+                host: host.clone(),
+                is_registry: false,
+                failed_mirrors: Vec::new(),
+            },
             login,
             fields: settings.header_files.read(&host)?,
         };
         // Checked before anything is sent, because the request may carry a password.
         if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
-            return Err(session.failed(WebFault::PlainHttp { host }));
+            return Err(session.failed(ServerFault::PlainHttp));
         }
         Ok(session)
     }
@@ -69,17 +73,22 @@ impl WebSession {
         let response = response.map_err(|failed| self.fetch_failed(failed))?;
         match response.status() {
             status if status.is_success() && is_web_page(&response) => {
-                Err(self.failed_at(&response, WebFault::WebPage))
+                Err(self.failed_at(&response, ServerFault::WebPage))
             }
             StatusCode::OK => Ok(response),
             StatusCode::NOT_MODIFIED if is_conditional => Ok(response),
-            StatusCode::UNAUTHORIZED if response.is_home => Err(self.failed(WebFault::Unauthorized {
+            StatusCode::UNAUTHORIZED if response.is_home => Err(self.failed(ServerFault::Unauthorized {
                 login: self.login_origin(),
             })),
-            StatusCode::FORBIDDEN if response.is_home => Err(self.failed(WebFault::Forbidden {
+            StatusCode::FORBIDDEN if response.is_home => Err(self.failed(ServerFault::Forbidden {
                 login: self.login_origin(),
             })),
-            StatusCode::NOT_FOUND | StatusCode::GONE => Err(self.failed_at(&response, WebFault::NotFound)),
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(self.failed_at(
+                &response,
+                ServerFault::NotFound {
+                    what: "such file".to_owned(),
+                },
+            )),
             status => {
                 let error = FetchError::from_status(status, response.headers());
                 Err(self.failed_at(&response, error))
@@ -112,7 +121,7 @@ impl WebSession {
 
     /// Returns the URL as it is configured.
     pub(crate) fn shown(&self) -> &str {
-        &self.shown
+        &self.place.text
     }
 
     /// Returns the bytes received and the requests sent so far.
@@ -126,34 +135,17 @@ impl WebSession {
     }
 
     pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        self.failed_by(Some(failed.host), failed.error)
+        let at = Some(failed.peer);
+        self.place.failed(at, failed.error.into(), &self.sent_secrets())
     }
 
-    pub(crate) fn failed(&self, fault: impl Into<WebFault>) -> Error {
-        self.failed_by(None, fault)
+    pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
+        self.place.failed(None, fault.into(), &self.sent_secrets())
     }
 
-    fn failed_at(&self, response: &FetchResponse, fault: impl Into<WebFault>) -> Error {
-        self.failed_by(Some(authority(response.url())), fault)
-    }
-
-    fn failed_by(&self, host: Option<String>, fault: impl Into<WebFault>) -> Error {
-        let secrets = self.sent_secrets();
-        let home = Url::parse(&self.shown).map(|url| authority(&url)).unwrap_or_default();
-        let at = host.filter(|host| *host != home).map(|host| secrets.show(&host));
-        let fault = match fault.into() {
-            WebFault::Fetch(FetchError::Redirect { to, reason }) => WebFault::Fetch(FetchError::Redirect {
-                to: secrets.show(&to),
-                reason,
-            }),
-            other => other,
-        };
-        Error::Web(Box::new(WebFailure {
-            url: self.shown.clone(),
-            host: home,
-            at,
-            fault,
-        }))
+    fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
+        let at = Some(response.peer());
+        self.place.failed(at, fault.into(), &self.sent_secrets())
     }
 
     fn login_origin(&self) -> Option<String> {
@@ -162,10 +154,8 @@ impl WebSession {
 
     fn sent_secrets(&self) -> SentSecrets {
         let mut secrets = SentSecrets::default();
-        match self.login.as_ref().map(|login| &login.secret) {
-            Some(Secret::Password { user, password }) => secrets.add_login(user, password),
-            Some(Secret::IdentityToken(token)) => secrets.add(token),
-            None => {}
+        if let Some(login) = &self.login {
+            login.secret.add_to(&mut secrets);
         }
         for value in self.fields.values().filter_map(|value| value.to_str().ok()) {
             secrets.add(value);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fetch::{AddressScope, FetchError, Network, PlainHttp, Proxy, RedirectRefusal};
 use testkit::{FileAnswer, FileServer, Layer};
 
-use crate::{Error, SourceSettings, Sources, WebFault};
+use crate::{Error, ServerFault, SourceSettings, Sources};
 
 const PATH: &str = "/catalog.tar";
 
@@ -48,10 +48,10 @@ async fn redirect_from_internet_to_private_address_is_refused() {
     ] {
         server.script(PATH, FileAnswer::Redirect(to.clone()));
         let error = images(&[]).resolve(&source).await.unwrap_err();
-        let Error::Web(failure) = &error else {
+        let Error::Server(failure) = &error else {
             panic!("{to}: {error}");
         };
-        let WebFault::Fetch(FetchError::Redirect { reason, .. } | FetchError::Address { reason }) = &failure.fault
+        let ServerFault::Fetch(FetchError::Redirect { reason, .. } | FetchError::Address { reason }) = &failure.fault
         else {
             panic!("{to}: {error}");
         };

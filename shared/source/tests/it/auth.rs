@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use catalog_mirror_source::{CredentialsError, Error, Logins, RegistryFault, SourceSettings, Sources};
+use catalog_mirror_source::{CredentialsError, Error, Logins, ServerFault, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
@@ -129,12 +129,42 @@ async fn unauthorized_error_advises_login() {
     ] {
         let registry = start(builder).await;
         let (found, text) = fault(client(&registry, auth).images.resolve(&source(&registry)).await);
-        assert!(matches!(found, RegistryFault::Unauthorized { .. }));
+        assert!(matches!(found, ServerFault::Unauthorized { .. }));
         assert!(text.contains(says) && text.contains("repository ns/cat"), "{text}");
         assert!(text.contains(&format!("`podman login {}`", registry.host())), "{text}");
         assert!(!text.contains("wrong-secret") && !format!("{found:?}").contains("wrong-secret"));
         assert!(registry.requests().len() <= 4, "a 401 is not tried for ever");
     }
+}
+
+#[tokio::test]
+async fn challenge_of_any_refusal_gets_credentials_once() {
+    let (basic, bearer) = (
+        || Registry::builder().basic("user", "secret"),
+        || Registry::builder().bearer("user", "secret"),
+    );
+    for status in [403, 404] {
+        for builder in [basic(), bearer()] {
+            let registry = start(builder.challenging_with(status)).await;
+            let files = pull(&client(&registry, GOOD).images, &registry).await.unwrap().0;
+            assert_eq!(files.list(), ["a.yaml=a"], "{status}");
+        }
+        let registry = start(basic().challenging_with(status)).await;
+        let (_, text) = fault(client(&registry, BAD).images.resolve(&source(&registry)).await);
+        assert_eq!(registry.count(Kind::Head), 2, "{status}: {text}");
+        let registry = start(basic().challenging_with(status)).await;
+        fault(client(&registry, NONE).images.resolve(&source(&registry)).await);
+        assert_eq!(registry.count(Kind::Head), 1, "{status}: there is nothing to send");
+    }
+}
+
+#[tokio::test]
+async fn account_that_was_not_used_is_not_blamed() {
+    let registry = start(Registry::builder()).await;
+    registry.script(Kind::Head, Fault::Status(403, None));
+    let (found, text) = fault(client(&registry, GOOD).images.resolve(&source(&registry)).await);
+    assert!(matches!(found, ServerFault::Forbidden { login: None }), "{text}");
+    assert!(text.contains("403, anonymous users may not read it"), "{text}");
 }
 
 #[tokio::test]
@@ -145,7 +175,7 @@ async fn forbidden_error_differs_from_unauthorized() {
     registry.script(Kind::Head, Fault::Status(403, None));
     let (found, text) = fault(client.images.resolve(&source(&registry)).await);
     assert!(
-        matches!(found, RegistryFault::Forbidden { .. }) && text.contains("403, the account from"),
+        matches!(found, ServerFault::Forbidden { .. }) && text.contains("403, the account from"),
         "{text}"
     );
 }
@@ -252,7 +282,7 @@ async fn failed_token_service_does_not_lead_to_anonymous_request() {
     for body in ["<html>", "{}", r#"{"token": ""}"#] {
         registry.script(Kind::Token, Fault::Body(body.to_owned()));
         let (found, text) = fault(client(&registry, NONE).images.resolve(&source(&registry)).await);
-        assert!(matches!(found, RegistryFault::TokenService { .. }), "{text}");
+        assert!(matches!(found, ServerFault::TokenService { .. }), "{text}");
     }
 }
 
@@ -271,11 +301,11 @@ async fn replaced_logins_are_used_by_next_pull() {
         logins.set([("the vault", text.as_str())]).unwrap();
     };
     set(BAD);
-    let Err(Error::Registry(error)) = images.resolve(&source(&registry)).await else {
+    let Err(Error::Server(error)) = images.resolve(&source(&registry)).await else {
         panic!("the password is wrong");
     };
     assert!(
-        matches!(&error.fault, RegistryFault::Unauthorized { login: Some(login) } if login == "the vault"),
+        matches!(&error.fault, ServerFault::Unauthorized { login: Some(login) } if login == "the vault"),
         "{error:?}"
     );
     set(GOOD);

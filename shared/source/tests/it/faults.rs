@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use catalog_mirror_source::{Error, FetchError, RegistryFault};
+use catalog_mirror_source::{Error, FetchError, ServerFault};
 use testkit::{Fault, Kind, Layer, Registry};
 
 use crate::kit::{Collect, catalog, client, client_with, fault, plain, pull, push, read, small, source};
@@ -11,7 +11,7 @@ use crate::kit::{Collect, catalog, client, client_with, fault, plain, pull, push
 async fn error_names_missing_tag() {
     let registry = Registry::start().await;
     let (found, text) = fault(client(&registry).resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::NotFound { .. }));
+    assert!(matches!(found, ServerFault::NotFound { .. }));
     let want = format!(
         "registry {}, repository ns/cat: 404, there is no tag v1; check the name",
         registry.host()
@@ -40,7 +40,7 @@ async fn unavailable_registry_ends_after_five_attempts() {
     (0..9).for_each(|_| registry.script(Kind::Head, Fault::Status(503, None)));
     let (found, text) = fault(client(&registry).resolve(&source(&registry)).await);
     assert!(
-        matches!(found, RegistryFault::Fetch(FetchError::Unavailable { .. })) && text.contains("503"),
+        matches!(found, ServerFault::Fetch(FetchError::Unavailable { .. })) && text.contains("503"),
         "{text}"
     );
     assert_eq!(registry.requests().len(), 5);
@@ -65,7 +65,7 @@ async fn long_retry_after_is_reported_not_waited_for() {
     let (found, text) = fault(client(&registry).resolve(&source(&registry)).await);
     assert_eq!(
         match found {
-            RegistryFault::Fetch(error) => error.retry_after(),
+            ServerFault::Fetch(error) => error.retry_after(),
             _ => None,
         },
         Some(Duration::from_secs(3600))
@@ -122,10 +122,7 @@ async fn layer_that_always_breaks_ends_attempts() {
     registry.script(Kind::Blob, Fault::Delay(Duration::ZERO));
     (0..20).for_each(|_| registry.script(Kind::Blob, Fault::Cut(100)));
     let (found, _) = fault(pull(&client(&registry), &registry).await);
-    assert!(
-        matches!(found, RegistryFault::Fetch(FetchError::Broken(_))),
-        "{found:?}"
-    );
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Broken(_))), "{found:?}");
     assert_eq!(registry.count(Kind::Blob), 6);
 }
 
@@ -141,7 +138,7 @@ async fn body_of_wrong_length_is_refused() {
         registry.replace_blob(layer, bytes);
         let images = client_with(&registry, |settings| settings.http.retry.attempts = Some(2));
         let error = pull(&images, &registry).await.unwrap_err();
-        let short = matches!(&error, Error::Registry(error) if matches!(error.fault, RegistryFault::Fetch(FetchError::Truncated { .. } | FetchError::Range)));
+        let short = matches!(&error, Error::Server(error) if matches!(error.fault, ServerFault::Fetch(FetchError::Truncated { .. } | FetchError::Range)));
         assert!(short || error.to_string().contains(says), "{error}");
     }
 }
@@ -156,7 +153,7 @@ async fn silent_and_slow_registries_time_out() {
         settings.http.retry.attempts = Some(2);
     });
     let (found, text) = fault(images.resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::Fetch(FetchError::Timeout(_))), "{text}");
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Timeout(_))), "{text}");
     registry.delay(Kind::Blob, Duration::from_secs(9));
     let images = client_with(&registry, |settings| settings.pull_timeout = Duration::from_millis(200));
     let digest = small().digest.parse().unwrap();
@@ -171,7 +168,7 @@ async fn closed_port_is_a_connection_error() {
     drop(registry);
     tokio::time::sleep(Duration::from_millis(50)).await;
     let (found, text) = fault(images.resolve(&source).await);
-    assert!(matches!(found, RegistryFault::Fetch(FetchError::Connect(_))), "{text}");
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Connect(_))), "{text}");
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn exists_without_credentials_is_an_error() {
     push(&registry, &small());
     let (fault, _) = crate::kit::fault(client(&registry).exists(&source(&registry)).await);
     assert!(
-        matches!(fault, catalog_mirror_source::RegistryFault::Unauthorized { .. }),
+        matches!(fault, catalog_mirror_source::ServerFault::Unauthorized { .. }),
         "{fault:?}"
     );
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, EmptyLayers, Error, FetchSettings, FileSink, ImageLimits, PlainHttp, Proxy, Pull, RegistryFault,
-    RetrySchedule, Source, SourceSettings, Sources,
+    Digest, EmptyLayers, Error, FetchSettings, FileSink, ImageLimits, PlainHttp, Proxy, Pull, RetrySchedule,
+    ServerFault, Source, SourceSettings, Sources,
 };
 use tempfile::TempDir;
 use testkit::{FileServer, Image, ImageBuilder, Layer, Registry};
@@ -206,9 +206,9 @@ pub(crate) fn chain(error: &Error) -> String {
 }
 
 #[track_caller]
-pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (RegistryFault, String) {
+pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (ServerFault, String) {
     match result.unwrap_err() {
-        Error::Registry(error) => {
+        Error::Server(error) => {
             let text = error.to_string();
             (error.fault, text)
         }

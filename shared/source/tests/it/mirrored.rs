@@ -1,6 +1,6 @@
 //! Mirrors of registries, and registries that are blocked.
 
-use catalog_mirror_source::{RegistryFault, RegistryMirror, RegistryRule, Sources};
+use catalog_mirror_source::{RegistryMirror, RegistryRule, ServerFault, Sources};
 use testkit::{Layer, Registry};
 
 use crate::kit::{catalog, client_with, fault, plain, pull, push, small, source};
@@ -60,7 +60,7 @@ async fn error_names_the_mirrors_that_failed_before() {
     let (registry, empty) = (Registry::start().await, Registry::start().await);
     let images = images(&registry, &rule(&registry, &[&empty]));
     let (found, text) = fault(images.resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::NotFound { .. }), "{found:?}");
+    assert!(matches!(found, ServerFault::NotFound { .. }), "{found:?}");
     let mirror = format!("its mirror failed: registry {}", empty.host());
     assert!(text.contains(registry.host()) && text.contains(&mirror), "{text}");
 }
@@ -91,7 +91,7 @@ async fn blocked_registry_is_not_asked() {
     let mut rule = rule(&registry, &[]);
     rule.is_blocked = true;
     let (found, text) = fault(images(&registry, &rule).resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::Blocked), "{found:?}");
+    assert!(matches!(found, ServerFault::Blocked), "{found:?}");
     assert!(text.contains("registries.conf blocks it"), "{text}");
     assert_eq!(registry.requests().len(), 0);
 }

@@ -1,7 +1,7 @@
 //! Pushing an image to a registry that takes nothing out of order.
 
 use bytes::Bytes;
-use catalog_mirror_source::RegistryFault;
+use catalog_mirror_source::ServerFault;
 use model::{ObjectDigest, Sha256};
 use oci::Documents;
 use oci_client::Reference;
@@ -75,7 +75,7 @@ async fn upload_to_another_server_is_refused() {
         .push(&reference(&registry), documents(), LAYER.into())
         .await;
     let (found, text) = fault(pushed);
-    assert!(matches!(found, RegistryFault::UploadLocation), "{text}");
+    assert!(matches!(found, ServerFault::UploadLocation), "{text}");
 }
 
 #[tokio::test]
@@ -85,6 +85,6 @@ async fn refused_push_names_the_registry_and_the_login() {
         .push(&reference(&registry), documents(), LAYER.into())
         .await;
     let (found, text) = fault(pushed);
-    assert!(matches!(found, RegistryFault::Unauthorized { .. }), "{text}");
+    assert!(matches!(found, ServerFault::Unauthorized { .. }), "{text}");
     assert!(text.contains(registry.host()), "{text}");
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, Error, FetchError, FetchSettings, ImageLimits, Logins, Lookaside, Proxy, RedirectRefusal, RegistryFault,
+    Digest, Error, FetchError, FetchSettings, ImageLimits, Logins, Lookaside, Proxy, RedirectRefusal, ServerFault,
     Source, SourceSettings, Sources,
 };
 use testkit::Registry;
@@ -106,8 +106,8 @@ async fn look(images: &Sources, lookaside: &Lookaside) -> Result<Vec<String>, Er
 
 fn refusal(error: Error) -> Option<RedirectRefusal> {
     match error {
-        Error::Registry(error) => match error.fault {
-            RegistryFault::Fetch(FetchError::Redirect { reason, .. }) => Some(reason),
+        Error::Server(error) => match error.fault {
+            ServerFault::Fetch(FetchError::Redirect { reason, .. }) => Some(reason),
             _ => None,
         },
         _ => None,

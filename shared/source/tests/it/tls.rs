@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, FetchSettingsError, Proxy, RegistryFault, Sources};
+use catalog_mirror_source::{Error, FetchError, FetchSettingsError, Proxy, ServerFault, Sources};
 use tempfile::TempDir;
-use testkit::{Kind, Registry};
+use testkit::{Fault, Kind, Registry};
 
 use crate::kit::{client, client_with, fault, plain, pull, push, settings, small, source};
 
@@ -26,7 +26,7 @@ async fn configured_ca_is_trusted_and_others_are_not() {
     assert_eq!(pull(&images.unwrap(), &registry).await.unwrap().0.list(), ["a.yaml=a"]);
     let untrusting = client_with(&registry, |settings| settings.http.plain_http = plain(&[]));
     let (found, text) = fault(untrusting.resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::Fetch(FetchError::Tls(_))), "{found:?}");
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Tls(_))), "{found:?}");
     assert!(
         text.contains("add that with --ca-file") && text.contains(registry.host()),
         "{text}"
@@ -43,7 +43,7 @@ async fn trusted_ca_can_be_changed() {
     images.trust_ca_files(&[]).unwrap();
     // The connection that was trusted before is not used any more.
     let (found, _) = fault(images.resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::Fetch(FetchError::Tls(_))), "{found:?}");
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Tls(_))), "{found:?}");
     let copy = images.clone();
     images.trust_ca_files(std::slice::from_ref(&ca)).unwrap();
     copy.resolve(&source(&registry)).await.unwrap();
@@ -56,7 +56,7 @@ async fn certificate_for_other_name_is_refused() {
     let registry = Registry::builder().tls_for(&["example.com"]).start().await;
     let (images, _dir) = with_ca(&registry, registry.ca_pem());
     let (found, _) = fault(images.unwrap().resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::Fetch(FetchError::Tls(_))), "{found:?}");
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Tls(_))), "{found:?}");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn plain_http_is_refused_unless_listed() {
     push(&registry, &small());
     let strict = client_with(&registry, |settings| settings.http.plain_http = plain(&[]));
     let (found, text) = fault(strict.resolve(&source(&registry)).await);
-    assert!(matches!(found, RegistryFault::Fetch(FetchError::NotTls)), "{found:?}");
+    assert!(matches!(found, ServerFault::Fetch(FetchError::NotTls)), "{found:?}");
     assert!(text.contains("under plainHttp"), "{text}");
     assert_eq!(registry.requests().len(), 0);
     client(&registry).resolve(&source(&registry)).await.unwrap();
@@ -116,10 +116,17 @@ async fn plain_http_is_refused_unless_listed() {
 async fn proxy_receives_requests() {
     let (registry, proxy) = (Registry::start().await, Registry::start().await);
     push(&proxy, &small());
-    let through = Proxy::Url(format!("http://{}", proxy.host()));
+    let through = Proxy::Url(format!("http://robot:hunter2@{}", proxy.host()));
     let images = client_with(&registry, |settings| settings.http.proxy = through.clone());
     images.resolve(&source(&registry)).await.unwrap();
     assert_eq!((registry.requests().len(), proxy.count(Kind::Head)), (0, 1));
+    let (found, text) = fault(images.resolve(&"quay.example/ns/cat:none".parse().unwrap()).await);
+    assert!(matches!(found, ServerFault::Fetch(FetchError::Connect(_))), "{found:?}");
+    let place = format!(", at quay.example through the proxy {}: cannot connect", proxy.host());
+    assert!(text.contains(&place) && !text.contains("hunter2"), "{text}");
+    proxy.script(Kind::Head, Fault::Status(407, None));
+    let (_, text) = fault(images.resolve(&source(&registry)).await);
+    assert!(text.contains(&format!("through the proxy {}", proxy.host())), "{text}");
     assert_eq!(
         proxy.requests()[0].host,
         registry.host(),

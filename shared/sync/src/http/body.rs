@@ -1,7 +1,7 @@
 //! Bodies of objects, continued where the connection broke.
 
 use bytes::Bytes;
-use fetch::{FetchError, FetchResponse, ResumableBody, RetryWaits};
+use fetch::{FailedFetch, FetchResponse, ResumableBody, RetryWaits};
 use futures_util::{StreamExt, stream};
 use model::Key;
 
@@ -45,12 +45,12 @@ impl ObjectBody {
                     return Err(OriginError::too_large(&self.key, self.max));
                 }
                 Ok(Some(chunk)) => return Ok(Some((chunk, self))),
-                Err(failed) => self.resume(failed.error).await?,
+                Err(failed) => self.resume(failed).await?,
             }
         }
     }
 
-    async fn resume(&mut self, error: FetchError) -> Result<(), OriginError> {
+    async fn resume(&mut self, error: FailedFetch) -> Result<(), OriginError> {
         // Progress earns fresh retries, so that a large object over a poor connection arrives in the end.
         if self.body.earns_retries() {
             self.waits = self.origin.retry_waits();
@@ -59,6 +59,6 @@ impl ObjectBody {
         let request = self.body.request_rest(self.origin.request());
         let response = self.origin.send(&self.key, &request, &mut self.waits).await?;
         let continued = self.body.continue_with(response);
-        continued.map_err(|failed| HttpError::Fetch(failed.error).at(&self.key))
+        continued.map_err(|failed| HttpError::Fetch(failed).at(&self.key))
     }
 }

@@ -8,8 +8,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, PlainHttp, RedirectTarget, RequestSpec,
-    RetryWaits,
+    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, PlainHttp,
+    RedirectTarget, RequestSpec, RetryWaits,
 };
 use model::{Key, Sha256};
 use reqwest::{
@@ -87,20 +87,20 @@ impl HttpOrigin {
     }
 
     async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, HttpError> {
-        let home = RedirectTarget::configured(self.0.address.url(key))?;
-        let followed = self.0.fetcher.follow(&home, request).await;
-        let response = followed.map_err(|failed| failed.error)?;
+        let url = self.0.address.url(key);
+        let home = RedirectTarget::configured(url.clone()).map_err(|error| error.at(Peer::of(&url, None)))?;
+        let response = self.0.fetcher.follow(&home, request).await?;
         match response.status() {
             status if status.is_success() => Ok(response),
             StatusCode::NOT_MODIFIED if request.headers.contains_key(IF_NONE_MATCH) => Ok(response),
-            status => Err(HttpError::from_status(status, response.headers())),
+            _ => Err(HttpError::of_answer(&response)),
         }
     }
 
     /// Waits before the next attempt. Returns the error if there is no next attempt.
     async fn pause(&self, waits: &mut RetryWaits, key: &Key, error: HttpError) -> Result<(), OriginError> {
         let delay = match &error {
-            HttpError::Fetch(failure) => waits.wait_after(failure),
+            HttpError::Fetch(failed) => waits.wait_after(&failed.error),
             _ => None,
         };
         let Some(delay) = delay else {
@@ -125,7 +125,7 @@ impl HttpOrigin {
             ));
         }
         let read = response.bytes(DOCUMENT_MAX).await;
-        read.map(Some).map_err(|failed| failed.error.into())
+        Ok(Some(read?))
     }
 }
 
@@ -177,16 +177,19 @@ pub enum HttpError {
     Encoded(String),
     /// A failure of the exchange itself.
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Fetch(#[from] FailedFetch),
 }
 
 impl HttpError {
     /// Sorts a status that is not a success.
-    pub(super) fn from_status(status: StatusCode, headers: &HeaderMap) -> Self {
+    fn of_answer(response: &FetchResponse) -> Self {
+        let status = response.status();
         match status.as_u16() {
             404 | 410 => Self::NotFound,
             401 | 403 => Self::Forbidden(status),
-            _ => FetchError::from_status(status, headers).into(),
+            _ => FetchError::from_status(status, response.headers())
+                .at(response.peer())
+                .into(),
         }
     }
 
@@ -194,7 +197,10 @@ impl HttpError {
     pub(super) fn at(self, key: &Key) -> OriginError {
         match self {
             Self::NotFound => OriginError::NotFound(key.to_string()),
-            Self::Fetch(FetchError::TooLarge { limit }) => OriginError::too_large(key, limit),
+            Self::Fetch(FailedFetch {
+                error: FetchError::TooLarge { limit },
+                ..
+            }) => OriginError::too_large(key, limit),
             source => OriginError::Http {
                 key: key.to_string(),
                 source,

@@ -102,9 +102,9 @@ fn origin(host: &str, port: u16) -> HttpOrigin {
 fn fetch_error(error: OriginError) -> FetchError {
     match error {
         OriginError::Http {
-            source: HttpError::Fetch(error),
+            source: HttpError::Fetch(failed),
             ..
-        } => error,
+        } => failed.error,
         other => panic!("{other:?}"),
     }
 }

@@ -116,7 +116,8 @@ fn respond(shared: &Shared, request: &Request, method: &Method, body: &Bytes, fa
         return token(&mut state, request);
     }
     if let Some(challenge) = state.auth.refuse(request.authorization.as_deref(), &state.base) {
-        return finish(status(401).header(WWW_AUTHENTICATE, challenge), Body::empty());
+        let refused = status(state.challenge_status.unwrap_or(401));
+        return finish(refused.header(WWW_AUTHENTICATE, challenge), Body::empty());
     }
     if let Some(answer) = upload::answer(&mut state, request, method, body) {
         return answer;

@@ -49,6 +49,8 @@ pub(crate) struct Shared(Arc<Mutex<Inner>>);
 #[derive(Default)]
 pub(crate) struct Inner {
     auth: Auth,
+    /// Status of an answer with a challenge in place of 401.
+    challenge_status: Option<u16>,
     /// URL of this registry, `scheme://host:port`.
     base: String,
     has_no_head: bool,
@@ -84,6 +86,13 @@ impl Builder {
     #[must_use]
     pub fn anonymous_bearer(mut self) -> Self {
         self.state.auth = Auth::bearer(None);
+        self
+    }
+
+    /// Challenges with another status than 401.
+    #[must_use]
+    pub fn challenging_with(mut self, status: u16) -> Self {
+        self.state.challenge_status = Some(status);
         self
     }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use catalog_mirror_publish::PollError;
 use serde_json::{Value, json};
-use source::{Error, FetchError, ImageError, RegistryFault};
+use source::{Error, FetchError, ImageError, ServerFault};
 use testkit::{Image, Layer, digest, index};
 
 use super::row::{Row, Then, fbc, good, image, in_image, over, rooted};
@@ -30,17 +30,17 @@ fn with_manifest(change: impl FnOnce(&mut Value)) -> Image {
     image([good()]).with_changed_manifest(change)
 }
 
-fn is_registry_fault(error: &PollError, is_right: fn(&RegistryFault) -> bool) -> bool {
-    matches!(error, PollError::Image(Error::Registry(error)) if is_right(&error.fault))
+fn is_registry_fault(error: &PollError, is_right: fn(&ServerFault) -> bool) -> bool {
+    matches!(error, PollError::Image(Error::Server(error)) if is_right(&error.fault))
 }
 
 fn is_absent(error: &PollError) -> bool {
-    is_registry_fault(error, |fault| matches!(fault, RegistryFault::NotFound { .. }))
+    is_registry_fault(error, |fault| matches!(fault, ServerFault::NotFound { .. }))
 }
 
 fn is_cut(error: &PollError) -> bool {
     is_registry_fault(error, |fault| {
-        matches!(fault, RegistryFault::Fetch(FetchError::Truncated { .. }))
+        matches!(fault, ServerFault::Fetch(FetchError::Truncated { .. }))
     })
 }
 

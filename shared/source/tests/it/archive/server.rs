@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, PlainHttp, SourceSettings, Sources, WebFault};
+use catalog_mirror_source::{Error, FetchError, PlainHttp, ServerFault, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, Layer};
 
@@ -25,7 +25,7 @@ async fn answer_that_is_no_archive_is_named_with_advice() {
     server.put(PATH, two_folders().archive());
     let images = images(&server).await;
     for (answer, want) in [
-        (FileAnswer::Status(404), "404, it is not there; check the URL"),
+        (FileAnswer::Status(404), "404, there is no such file; check the URL"),
         (FileAnswer::Status(403), "403, anonymous users may not read it; ask"),
         (
             FileAnswer::Status(401),
@@ -47,7 +47,7 @@ async fn answer_that_is_no_archive_is_named_with_advice() {
     ] {
         server.script(PATH, answer.clone());
         let error = images.resolve(&source(&server, "")).await.unwrap_err();
-        assert!(matches!(error, Error::Web(_)), "{answer:?}: {error}");
+        assert!(matches!(error, Error::Server(_)), "{answer:?}: {error}");
         let text = chain(&error);
         assert!(text.contains(want) && text.contains(PATH), "{answer:?}: {text}");
     }
@@ -65,9 +65,14 @@ async fn plain_http_needs_a_listed_host() {
     })
     .await;
     let error = images.resolve(&source(&server, "")).await.unwrap_err();
-    assert!(matches!(&error, Error::Web(failure) if matches!(failure.fault, WebFault::PlainHttp { .. })));
+    assert!(matches!(&error, Error::Server(failure) if matches!(failure.fault, ServerFault::PlainHttp)));
     assert!(error.to_string().contains("--plain-http"), "{error}");
     assert!(server.requests().is_empty(), "a password could have been sent");
+    // The list alone does not help, because the URL has the scheme.
+    let images = images_with(&server, |_| {}).await;
+    let secure = server.url(PATH).replace("http:", "https:");
+    let error = images.resolve(&secure.parse().unwrap()).await.unwrap_err();
+    assert!(error.to_string().contains("write http:// in its URL"), "{error}");
 }
 
 #[tokio::test]
@@ -113,7 +118,8 @@ async fn archive_behind_tls_and_password_is_read() {
     );
     let untrusting = images(&server).await;
     let error = untrusting.resolve(&source(&server, "")).await.unwrap_err();
-    let is_tls = matches!(&error, Error::Web(failure) if matches!(failure.fault, WebFault::Fetch(FetchError::Tls(_))));
+    let is_tls =
+        matches!(&error, Error::Server(failure) if matches!(failure.fault, ServerFault::Fetch(FetchError::Tls(_))));
     assert!(is_tls, "{}", chain(&error));
 }
 

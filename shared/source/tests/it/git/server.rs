@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, PlainHttp, Proxy, SourceSettings, Sources, TreeFault, WebFault};
+use catalog_mirror_source::{Error, PlainHttp, Proxy, ServerFault, SourceSettings, Sources, TreeFault};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, GitRepo, packet};
 
@@ -35,7 +35,7 @@ async fn answer_that_is_not_gits_is_named() {
         "{text}"
     );
     for (answer, want) in [
-        (FileAnswer::Status(404), "404, it is not there"),
+        (FileAnswer::Status(404), "404, there is no such file"),
         (FileAnswer::Status(403), "403, anonymous users"),
         (FileAnswer::Status(401), "401, it wants credentials"),
         (FileAnswer::Page("<html>".to_owned()), "web page"),
@@ -46,7 +46,7 @@ async fn answer_that_is_not_gits_is_named() {
     ] {
         host.server.script(INFO, answer);
         let error = host.files("").await.unwrap_err();
-        assert!(matches!(error, Error::Web(_)), "{}", chain(&error));
+        assert!(matches!(error, Error::Server(_)), "{}", chain(&error));
         assert!(chain(&error).contains(want), "{}", chain(&error));
     }
     host.server.script(INFO, FileAnswer::Status(404));
@@ -147,7 +147,7 @@ async fn wait_for_git(server: &str, count: usize) -> Vec<String> {
 async fn plain_http_needs_a_listed_host() {
     let host = GitHost::with(|settings| settings.http.plain_http = PlainHttp::Hosts(Vec::new())).await;
     let error = host.files("").await.unwrap_err();
-    assert!(matches!(&error, Error::Web(failure) if matches!(failure.fault, WebFault::PlainHttp { .. })));
+    assert!(matches!(&error, Error::Server(failure) if matches!(failure.fault, ServerFault::PlainHttp)));
     assert!(host.server.requests().is_empty(), "a password could have been sent");
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{
-    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, RegistryFault, Source,
+    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, ServerFault, Source,
     SourceSettings, Sources,
 };
 use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request};
@@ -173,7 +173,7 @@ pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
         return "read".to_owned();
     };
     match error {
-        Error::Registry(error) => fault(&error.fault).to_owned(),
+        Error::Server(error) => fault(&error.fault).to_owned(),
         Error::Digest { .. } => "digest".to_owned(),
         Error::Size { .. } => "size".to_owned(),
         Error::Limit(limit) => format!("limit {}", limit.name),
@@ -185,20 +185,21 @@ pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
     }
 }
 
-fn fault(fault: &RegistryFault) -> &'static str {
+fn fault(fault: &ServerFault) -> &'static str {
     match fault {
-        RegistryFault::Unauthorized { .. } => "unauthorized",
-        RegistryFault::Forbidden { .. } => "forbidden",
-        RegistryFault::NotFound { .. } => "not found",
-        RegistryFault::Blocked => "blocked",
-        RegistryFault::PlainHttpRefused => "plain refused",
-        RegistryFault::Digest(_) => "malformed digest",
-        RegistryFault::WebPage => "page",
-        RegistryFault::UploadLocation => "upload location",
-        RegistryFault::Challenge => "challenge",
-        RegistryFault::TokenService { .. } => "token service",
-        RegistryFault::Url(_) => "url",
-        RegistryFault::Fetch(error) => exchange(error),
+        ServerFault::Unauthorized { .. } => "unauthorized",
+        ServerFault::Forbidden { .. } => "forbidden",
+        ServerFault::NotFound { .. } => "not found",
+        ServerFault::Blocked => "blocked",
+        ServerFault::PlainHttp => "plain http",
+        ServerFault::PlainHttpRefused => "plain refused",
+        ServerFault::Digest(_) => "malformed digest",
+        ServerFault::WebPage => "page",
+        ServerFault::UploadLocation => "upload location",
+        ServerFault::Challenge => "challenge",
+        ServerFault::TokenService { .. } => "token service",
+        ServerFault::Url(_) => "url",
+        ServerFault::Fetch(error) => exchange(error),
     }
 }
 
@@ -217,6 +218,7 @@ fn exchange(error: &FetchError) -> &'static str {
         FetchError::WaitedTooLong(_) => "waited too long",
         FetchError::TooLarge { .. } => "too large",
         FetchError::Range => "range",
+        FetchError::Proxy(_) => "proxy",
         FetchError::Address { reason } | FetchError::Redirect { reason, .. } => refusal(*reason),
     }
 }

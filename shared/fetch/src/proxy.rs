@@ -1,0 +1,330 @@
+//! The proxy of a request, by the rules of Go's `golang.org/x/net/http/httpproxy`, for which most environments are written.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use reqwest::Url;
+
+use crate::error::FetchError;
+use crate::settings::{FetchSettingsError, Proxy};
+
+/// Reasons for which a proxy cannot be used.
+const CGI: &str =
+    "HTTP_PROXY is not trusted beside REQUEST_METHOD, as in a CGI program, whose clients choose it: unset one of them";
+const SCHEME: &str = "its scheme is not http, https, socks5 or socks5h";
+
+/// Proxies, and the hosts that are reached without them.
+#[derive(Default)]
+pub(crate) struct ProxyRules {
+    /// Proxy of all requests, even those to this machine.
+    always: Option<Url>,
+    https: Option<Url>,
+    http: Option<Url>,
+    direct: Vec<DirectHosts>,
+    /// True in a program that a web server runs: there `HTTP_PROXY` is the `Proxy` header of a client.
+    is_cgi: bool,
+}
+
+/// Entry of `NO_PROXY`.
+#[derive(Debug, PartialEq, Eq)]
+enum DirectHosts {
+    All,
+    Network(IpNet),
+    Address {
+        address: IpAddr,
+        port: Option<u16>,
+    },
+    Names {
+        /// Domain with a dot in front.
+        domain: String,
+        /// True if the domain itself is reached without a proxy too.
+        with_itself: bool,
+        port: Option<u16>,
+    },
+}
+
+impl ProxyRules {
+    /// Reads the environment if the settings want it.
+    ///
+    /// # Errors
+    /// A configured proxy that is not a URL. Those of the environment are logged and ignored, as Go ignores them.
+    pub(crate) fn new(setting: &Proxy) -> Result<Self, FetchSettingsError> {
+        match setting {
+            Proxy::Off => Ok(Self::default()),
+            Proxy::Url(text) => Ok(Self {
+                always: Some(proxy_url(text).ok_or(FetchSettingsError::Proxy)?),
+                ..Self::default()
+            }),
+            Proxy::Environment => Ok(Self::of_environment(|name| std::env::var(name).ok())),
+        }
+    }
+
+    fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let variable = |name: &str| {
+            let found = [name.to_owned(), name.to_ascii_lowercase()];
+            found
+                .iter()
+                .find_map(|name| variable(name).filter(|value| !value.is_empty()))
+        };
+        let proxy = |name: &str| {
+            let url = proxy_url(&variable(name)?);
+            if url.is_none() {
+                // The value may hold a password.
+                tracing::warn!(name, "ignored a proxy that is not a URL");
+            }
+            url
+        };
+        let no_proxy = variable("NO_PROXY").unwrap_or_default();
+        Self {
+            always: None,
+            https: proxy("HTTPS_PROXY").or_else(|| proxy("ALL_PROXY")),
+            http: proxy("HTTP_PROXY").or_else(|| proxy("ALL_PROXY")),
+            direct: no_proxy.split(',').filter_map(DirectHosts::read).collect(),
+            is_cgi: variable("REQUEST_METHOD").is_some(),
+        }
+    }
+
+    /// Returns the proxy of a request; `None` if it goes to the server itself.
+    ///
+    /// # Errors
+    /// [`FetchError::Proxy`].
+    pub(crate) fn of(&self, url: &Url) -> Result<Option<&Url>, FetchError> {
+        let proxy = match url.scheme() {
+            _ if self.always.is_some() => self.always.as_ref(),
+            "https" => self.https.as_ref(),
+            "http" if self.http.is_some() && self.is_cgi => return Err(FetchError::Proxy(CGI)),
+            "http" => self.http.as_ref(),
+            _ => None,
+        };
+        let proxy = proxy.filter(|_| self.always.is_some() || !self.is_direct(url));
+        match proxy.map(Url::scheme) {
+            None | Some("http" | "https" | "socks5" | "socks5h") => Ok(proxy),
+            // The HTTP client would go to the server itself.
+            Some(_) => Err(FetchError::Proxy(SCHEME)),
+        }
+    }
+
+    fn is_direct(&self, url: &Url) -> bool {
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return true;
+        };
+        let address = host.trim_matches(['[', ']']).parse().ok();
+        let address = address.map(|address: IpAddr| address.to_canonical());
+        let is_this_machine = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+        is_this_machine || self.direct.iter().any(|hosts| hosts.hold(host, address, port))
+    }
+}
+
+impl DirectHosts {
+    /// Reads one entry. Others than Go's are ignored.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim().to_lowercase();
+        if text == "*" {
+            return Some(Self::All);
+        }
+        if let Ok(network) = text.parse() {
+            return Some(Self::Network(network));
+        }
+        let (host, port) = split_port(&text)?;
+        if let Ok(address) = host.parse::<IpAddr>() {
+            let address = address.to_canonical();
+            return Some(Self::Address { address, port });
+        }
+        let domain = host.strip_prefix("*.").or_else(|| host.strip_prefix('.'));
+        let with_itself = domain.is_none();
+        let domain = domain.unwrap_or(host);
+        (!host.is_empty()).then(|| Self::Names {
+            domain: format!(".{}", ascii(domain)),
+            with_itself,
+            port,
+        })
+    }
+
+    fn hold(&self, host: &str, address: Option<IpAddr>, port: u16) -> bool {
+        let fits = |wanted: &Option<u16>| wanted.is_none_or(|wanted| wanted == port);
+        match (self, address) {
+            (Self::All, _) => true,
+            (Self::Network(network), Some(address)) => network.contains(&address),
+            (Self::Address { address, port }, Some(other)) => *address == other && fits(port),
+            (
+                Self::Names {
+                    domain,
+                    with_itself,
+                    port,
+                },
+                None,
+            ) => (host.ends_with(domain) || (*with_itself && host == &domain[1..])) && fits(port),
+            _ => false,
+        }
+    }
+}
+
+/// Returns the host and the port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; `None` for a port that is none.
+fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:")?,
+        None => match text.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, port),
+            _ => (text, ""),
+        },
+    };
+    if port.is_empty() {
+        return Some((host, None));
+    }
+    port.parse().ok().map(|port| (host, Some(port)))
+}
+
+/// Returns a name as it is in URLs, where it has no other letters than those of ASCII.
+fn ascii(name: &str) -> String {
+    let url = Url::parse(&format!("http://{name}")).ok().filter(|_| !name.is_ascii());
+    let host = url.as_ref().and_then(Url::host_str);
+    host.unwrap_or(name).to_owned()
+}
+
+/// Returns the URL of a proxy, which may lack its scheme.
+fn proxy_url(text: &str) -> Option<Url> {
+    let whole = Url::parse(text).ok().filter(Url::has_host);
+    let whole = whole.or_else(|| Url::parse(&format!("http://{text}")).ok());
+    // The HTTP client ignores a proxy that it cannot parse.
+    whole.filter(|url| url.as_str().parse::<http::Uri>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the proxy of a URL, or the error.
+    fn proxy_of(environment: &[(&str, &str)], url: &str) -> Result<Option<String>, String> {
+        let variable = |wanted: &str| {
+            let found = environment.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let rules = ProxyRules::of_environment(variable);
+        let url = Url::parse(url).unwrap();
+        let found = rules.of(&url).map_err(|error| error.to_string())?;
+        Ok(found.map(|url| url.as_str().trim_end_matches('/').to_owned()))
+    }
+
+    // The cases of the next three tests are facts about Go's `httpproxy`.
+
+    #[test]
+    fn proxy_is_that_of_the_scheme() {
+        let (insecure, secure) = ("http://insecure.tld/", "https://secure.tld/");
+        let http = |proxy| vec![("HTTP_PROXY", proxy)];
+        let both = |https| vec![("HTTP_PROXY", "http.proxy.tld"), ("HTTPS_PROXY", https)];
+        for (environment, url, proxy) in [
+            (http("127.0.0.1:8080"), insecure, Some("http://127.0.0.1:8080")),
+            (
+                http("cache.corp.example.com:1234"),
+                insecure,
+                Some("http://cache.corp.example.com:1234"),
+            ),
+            (
+                http("cache.corp.example.com"),
+                insecure,
+                Some("http://cache.corp.example.com"),
+            ),
+            (http("localhost"), insecure, Some("http://localhost")),
+            (
+                http("https://cache.corp.example.com"),
+                insecure,
+                Some("https://cache.corp.example.com"),
+            ),
+            (http("https://127.0.0.1:8080"), insecure, Some("https://127.0.0.1:8080")),
+            (http("socks5://127.0.0.1"), insecure, Some("socks5://127.0.0.1")),
+            (http("http.proxy.tld"), secure, None),
+            (http("http.proxy.tld"), "ftp://insecure.tld/", None),
+            (both("secure.proxy.tld"), insecure, Some("http://http.proxy.tld")),
+            (both("secure.proxy.tld"), secure, Some("http://secure.proxy.tld")),
+            (
+                both("https://secure.proxy.tld"),
+                secure,
+                Some("https://secure.proxy.tld"),
+            ),
+            (vec![("https_proxy", "a")], secure, Some("http://a")),
+            (
+                vec![("HTTPS_PROXY", ""), ("https_proxy", "a")],
+                secure,
+                Some("http://a"),
+            ),
+            (
+                vec![("HTTPS_PROXY", "b"), ("https_proxy", "a")],
+                secure,
+                Some("http://b"),
+            ),
+            (vec![], insecure, None),
+            // Not read by Go, but by curl.
+            (vec![("ALL_PROXY", "a"), ("HTTPS_PROXY", "b")], secure, Some("http://b")),
+            (
+                vec![("all_proxy", "a"), ("HTTPS_PROXY", "b")],
+                insecure,
+                Some("http://a"),
+            ),
+        ] {
+            let found = proxy_of(&environment, url).unwrap();
+            assert_eq!(found.as_deref(), proxy, "{environment:?} {url}");
+        }
+    }
+
+    #[test]
+    fn proxy_of_unknown_scheme_is_an_error_and_not_passed_by() {
+        let error = proxy_of(&[("HTTP_PROXY", "foo://host")], "http://insecure.tld/").unwrap_err();
+        assert!(error.contains("scheme"), "{error}");
+    }
+
+    #[test]
+    fn proxy_of_plain_http_is_refused_in_cgi_programs() {
+        let environment = [("HTTP_PROXY", "a"), ("HTTPS_PROXY", "b"), ("REQUEST_METHOD", "GET")];
+        let error = proxy_of(&environment, "http://insecure.tld/").unwrap_err();
+        assert!(error.contains("REQUEST_METHOD"), "{error}");
+        assert_eq!(
+            proxy_of(&environment, "https://secure.tld/"),
+            Ok(Some("http://b".to_owned()))
+        );
+        assert_eq!(proxy_of(&environment[1..], "http://insecure.tld/"), Ok(None));
+    }
+
+    #[test]
+    fn no_proxy_lists_names_addresses_and_networks() {
+        let list = "foobar.com, .barbaz.net, *.wildcard.io, 192.168.1.1, 192.168.1.2:81, 192.168.1.3:80, 10.0.0.0/30, \
+             2001:db8::52:0:1, [2001:db8::52:0:2]:443, [2001:db8::52:0:3]:80, 2002:db8:a::45/64";
+        for (list, hosts, is_direct) in [
+            (list, "localhost 127.0.0.1 127.0.0.2 [::1] [::ffff:127.0.0.1]", true),
+            (
+                list,
+                "192.168.1.1 192.168.1.3 10.0.0.2 [2001:db8::52:0:1] [2001:db8::52:0:3] [2002:db8:a::123]",
+                true,
+            ),
+            (
+                list,
+                "www.barbaz.net foobar.com www.foobar.com FOOBAR.com nested.wildcard.io",
+                true,
+            ),
+            (
+                list,
+                "[::2] 192.168.1.2 192.168.1.4 [2001:db8::52:0:2] [fe80::424b:c8be:1643:a1b6]",
+                false,
+            ),
+            (
+                list,
+                "barbaz.net foofoobar.com baz.com localhost.net local.localhost barbarbaz.net",
+                false,
+            ),
+            (list, "wildcard.io awildcard.io", false),
+            ("*", "localhost 127.0.0.1 [::2] 192.168.1.4 awildcard.io", true),
+            (":1", "example.com", false),
+            ("ample.com", "example.com", false),
+            ("a.io:80,b.io:81,c.io:", "a.io c.io", true),
+            ("a.io:80,b.io:81,c.io:x", "b.io c.io", false),
+            (".示例.com", "www.示例.com www.xn--fsq092h.com", true),
+            ("xn--fsq092h.com", "www.示例.com", true),
+            ("示例.com", "www.xn--fsq092h.com xn--fsq092h.com", true),
+        ] {
+            for host in hosts.split(' ') {
+                let environment = [("HTTP_PROXY", "proxy"), ("NO_PROXY", list)];
+                let found = proxy_of(&environment, &format!("http://{host}/"));
+                assert_eq!(found.unwrap().is_none(), is_direct, "{list}: {host}");
+            }
+        }
+    }
+}
