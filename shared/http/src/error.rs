@@ -1,5 +1,6 @@
 use http::StatusCode;
 use model::{Key, Sha256};
+use olm::TooManyTerms;
 use reader::ReaderError;
 
 /// Any reason why a request is not answered with what it asks for.
@@ -11,6 +12,9 @@ pub(crate) enum ApiError {
     /// A query parameter that the route does not have, and those that it has.
     #[error("there is no query parameter {0:?} here: only {1}")]
     Parameter(String, &'static str),
+    /// A search for more words than are looked up.
+    #[error(transparent)]
+    TooManyTerms(#[from] TooManyTerms),
     /// A published state without texts for search.
     #[error(
         "this state of the catalog was published without an index for search: publish it again (`catalog-mirror poll --force`)"
@@ -108,6 +112,7 @@ impl ApiError {
         let (status, problem, code) = match self {
             Self::State(ReaderError::CatalogName(_)) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
             Self::Parameter(..) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
+            Self::TooManyTerms(_) => (StatusCode::BAD_REQUEST, "too-many-words", "UNKNOWN"),
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
             Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),
             Self::Digest(_) => (StatusCode::BAD_REQUEST, "bad-digest", "DIGEST_INVALID"),

@@ -10,10 +10,6 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{search, validate};
 
-/// Maximum size of all parts of one document, in bytes: fifty times those of the largest real catalog. Parts beyond it lack their long
-/// texts.
-const PARTS_MAX: usize = 16 << 20;
-
 /// Kind of facts: its name in the Snapshot, and the functions that make its parts.
 #[derive(Debug, Clone, Copy)]
 pub struct FactKind {
@@ -23,6 +19,9 @@ pub struct FactKind {
     pub version: u32,
     /// Starts the recorder of one Shard.
     pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder + 's>,
+    /// Maximum size of all parts of one document, in bytes: several times those of the largest real catalog. Parts beyond it lack
+    /// their long texts.
+    pub bytes_max: usize,
     /// Returns true if a part that another program recorded has the form of this kind.
     pub is_part: fn(&RawValue) -> bool,
     /// Returns a part without its long texts.
@@ -92,7 +91,7 @@ impl FactsBuilder {
             return;
         }
         let size = self.size + part.get().len();
-        if size > PARTS_MAX {
+        if size > self.kind.bytes_max {
             let part = (self.kind.shorten)(&part);
             self.facts.shortened.insert(name.to_owned(), part);
         } else {
@@ -140,7 +139,7 @@ mod tests {
     fn builder_shortens_parts_beyond_its_size_and_keeps_their_counts() {
         let mut builder = FactsBuilder::new(FINDINGS);
         for name in ["a", "b", "c"] {
-            builder.push(name, part(PARTS_MAX / 2 - 100));
+            builder.push(name, part(FINDINGS.bytes_max / 2 - 100));
         }
         builder.push("d", part(10));
         builder.push("nothing", RawValue::NULL.to_owned());

@@ -28,7 +28,7 @@ pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
 pub use search::{
     FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
-    SearchResults,
+    SearchResults, TooManyTerms,
 };
 pub use validate::{
     FINDINGS, FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator, ValidationSummary,

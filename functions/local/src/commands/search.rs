@@ -23,7 +23,8 @@ const SUMMARY_CHARS: usize = 60;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A package is found if it has all words: in its name, the names, keywords and kinds of APIs of its newest bundle, its \
-provider or its descriptions. Case and accents do not count, the start of a word is enough, and one typo is forgiven.
+provider or its descriptions. Case and accents do not count, the start of a word is enough, and one typo is forgiven. A query has at \
+most ten words. Of a package with more than 64 KiB of keywords, kinds and words the first are found.
 
 Exit codes: 0 done, even if nothing was found, 1 a catalog cannot be searched.")]
 pub(crate) struct SearchArgs {
@@ -128,7 +129,7 @@ async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) ->
         catalog: name.clone(),
         content_hash: current.content_hash,
         query: query.text.clone(),
-        found: SearchIndex::new(document).find(query),
+        found: SearchIndex::new(document).find(query)?,
     })
 }
 

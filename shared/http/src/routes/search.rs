@@ -34,7 +34,7 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
         query: query.text.clone(),
         offset: query.offset,
         limit: query.limit.min(SEARCH_LIMIT_MAX),
-        found: call.app.search_in(index, query).await,
+        found: call.app.search_in(index, query).await?,
     };
     Ok(Representation {
         modified: Some(call.app.head(&state).modified.clone()),
@@ -43,8 +43,9 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
 }
 
 impl App {
-    async fn search_in(&self, index: Arc<SearchIndex>, query: SearchQuery) -> SearchResults {
-        self.catalogs.run(index.weight(), move || index.find(&query)).await
+    async fn search_in(&self, index: Arc<SearchIndex>, query: SearchQuery) -> Result<SearchResults, ApiError> {
+        let found = self.catalogs.run(index.weight(), move || index.find(&query)).await;
+        Ok(found?)
     }
 
     /// Returns the index of a published state, from memory or into it.

@@ -70,6 +70,7 @@ async fn search_refuses_what_it_cannot_answer() {
         ("?query=a", "unknown-parameter"),
         ("?limit=ten", "bad-page"),
         ("?offset=-1", "bad-page"),
+        ("?q=1+2+3+4+5+6+7+8+9+10+11", "too-many-words"),
     ] {
         let answer = world.get(&format!("{PATH}{query}"), &[]).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");

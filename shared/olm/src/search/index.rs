@@ -1,7 +1,4 @@
-use std::{
-    collections::{BTreeMap, HashMap},
-    mem,
-};
+use std::{collections::HashMap, mem, ops::Range};
 
 use model::{Facts, SearchPackage};
 use serde::Serialize;
@@ -14,7 +11,7 @@ use super::{
 /// Maximum number of Packages in one answer.
 pub const SEARCH_LIMIT_MAX: usize = 100;
 
-/// Maximum number of terms of a query that are looked up.
+/// Maximum number of words of a query.
 const TERMS_MAX: usize = 10;
 
 /// Minimum length of a term in which a typo is looked for, in characters: shorter words have too many neighbours.
@@ -27,21 +24,36 @@ const WHOLE_NAME: f64 = 100.0;
 const PREFIX: f64 = 0.6;
 const TYPO: f64 = 0.4;
 
-/// Index of one catalog for search: the words of its Packages, sorted.
-#[derive(Debug)]
+/// Index of one catalog for search: the words of its Packages. Each is held once, with 16 bytes more, and 8 for each Package.
+#[derive(Debug, Default)]
 pub struct SearchIndex {
     packages: Vec<SearchPackage>,
-    /// Words with the Packages that have them, each with its best field.
-    words: Vec<(Box<str>, Vec<Posting>)>,
+    /// Different words in byte order, end to end.
+    text: String,
+    words: Vec<IndexedWord>,
+    /// Packages that have each word, in the order of the words, each with its best field.
+    postings: Vec<Posting>,
     /// Names of each Package as a query is compared with them.
     names: Vec<[String; 2]>,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// Positions of a word and of its Packages. The document of an index has at most 64 MiB, so 32 bits are enough.
+#[derive(Debug, Clone)]
+struct IndexedWord {
+    text: Range<u32>,
+    postings: Range<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Posting {
     package: u32,
     field: SearchField,
 }
+
+/// Query with more words than are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a query has at most {TERMS_MAX} words")]
+pub struct TooManyTerms;
 
 /// Field of a Package that a term was found in, the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -146,52 +158,77 @@ impl SearchIndex {
         let mut packages: Vec<SearchPackage> = packages.collect();
         // Of equal results the first by name comes first.
         packages.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut index: BTreeMap<String, Vec<Posting>> = BTreeMap::new();
+        let mut found = Vec::new();
         for (at, package) in (0..).zip(&mut packages) {
             let described = mem::take(&mut package.words);
             let described = described.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
             let fields = [
                 (SearchField::Name, words(&package.name)),
                 (SearchField::DisplayName, words(&package.display_name)),
-                (SearchField::Keywords, words(&package.keywords.join(" "))),
-                (SearchField::Kinds, words(&package.kinds.join(" "))),
+                (
+                    SearchField::Keywords,
+                    words(&mem::take(&mut package.keywords).join(" ")),
+                ),
+                (SearchField::Kinds, words(&mem::take(&mut package.kinds).join(" "))),
                 (SearchField::Provider, words(&package.provider)),
                 (SearchField::Summary, words(&package.summary)),
                 (SearchField::Description, described.collect()),
             ];
             for (field, words) in fields {
-                for word in words {
-                    let postings = index.entry(word).or_default();
-                    // The fields come in order, so the best one of a Package comes first.
-                    if postings.last().is_none_or(|last| last.package != at) {
-                        postings.push(Posting { package: at, field });
-                    }
-                }
+                let posting = Posting { package: at, field };
+                found.extend(words.into_iter().map(|word| (word.into_boxed_str(), posting)));
             }
         }
-        let words = index.into_iter().map(|(word, postings)| (word.into(), postings));
+        // The best field of a Package comes first.
+        found.sort_unstable();
+        found.dedup_by(|(word, posting), (before, kept)| word == before && posting.package == kept.package);
+        let mut index = Self::default();
+        for group in found.chunk_by(|(one, _), (other, _)| one == other) {
+            let starts = [index.text.len(), index.postings.len()];
+            index.text.extend(group.first().map(|(word, _)| &**word));
+            index.postings.extend(group.iter().map(|(_, posting)| *posting));
+            index.words.push(IndexedWord {
+                text: starts[0] as u32..index.text.len() as u32,
+                postings: starts[1] as u32..index.postings.len() as u32,
+            });
+        }
+        index.text.shrink_to_fit();
+        index.words.shrink_to_fit();
+        index.postings.shrink_to_fit();
+        let names = packages.iter();
+        let names = names.map(|package| [package.name.as_str(), package.display_name.as_str()].map(joined));
         Self {
-            words: words.collect(),
-            names: packages
-                .iter()
-                .map(|package| [package.name.as_str(), package.display_name.as_str()].map(joined))
-                .collect(),
+            names: names.collect(),
             packages,
+            ..index
         }
     }
 
     /// Returns the memory that the index takes, in bytes, about.
     pub fn weight(&self) -> u64 {
-        let words = self.words.iter();
-        let words = words.map(|(word, postings)| 48 + word.len() + postings.capacity() * size_of::<Posting>());
+        let postings = self.postings.len() * size_of::<Posting>();
         // Texts of a Package, which are short beside its words.
-        (words.sum::<usize>() + self.packages.len() * 1500) as u64
+        let words = self.text.len() + self.words.len() * size_of::<IndexedWord>();
+        (words + postings + self.packages.len() * 1500) as u64
+    }
+
+    fn word(&self, IndexedWord { text, .. }: &IndexedWord) -> &str {
+        &self.text[text.start as usize..text.end as usize]
+    }
+
+    fn postings(&self, IndexedWord { postings, .. }: &IndexedWord) -> &[Posting] {
+        &self.postings[postings.start as usize..postings.end as usize]
     }
 
     /// Returns the Packages that match.
-    pub fn find(&self, query: &SearchQuery) -> SearchResults {
-        let mut terms = terms(&query.text);
-        terms.truncate(TERMS_MAX);
+    ///
+    /// # Errors
+    /// [`TooManyTerms`].
+    pub fn find(&self, query: &SearchQuery) -> Result<SearchResults, TooManyTerms> {
+        let terms = terms(&query.text);
+        if terms.len() > TERMS_MAX {
+            return Err(TooManyTerms);
+        }
         let filter = query.filter.folded();
         let mut found: Vec<(u32, Option<Match>)> = match terms.is_empty() {
             true => (0..).take(self.packages.len()).map(|at| (at, None)).collect(),
@@ -219,13 +256,13 @@ impl SearchIndex {
         });
         let limit = query.limit.min(SEARCH_LIMIT_MAX);
         let page = found.iter().skip(query.offset).take(limit);
-        SearchResults {
+        Ok(SearchResults {
             total: found.len() as u64,
             results: page
                 .map(|(at, matched)| SearchHit::new(&self.packages[*at as usize], *matched))
                 .collect(),
             facets: SearchFacets::of(found.iter().map(|(at, _)| &self.packages[*at as usize])),
-        }
+        })
     }
 
     /// Returns the Packages that have all terms.
@@ -268,11 +305,12 @@ impl SearchIndex {
                 }
             }
         };
-        let start = self.words.partition_point(|(word, _)| &**word < term);
-        let starting = self.words[start..].iter();
-        let starting = starting.take_while(|(word, _)| word.starts_with(term));
+        let start = self.words.partition_point(|word| self.word(word) < term);
+        let starting = self.words[start..]
+            .iter()
+            .map(|word| (self.word(word), self.postings(word)));
         let mut is_known = false;
-        for (word, postings) in starting {
+        for (word, postings) in starting.take_while(|(word, _)| word.starts_with(term)) {
             is_known |= postings.iter().any(|posting| posting.field <= SearchField::Kinds);
             let quality = match word.len() == term.len() {
                 true => 1.0,
@@ -283,12 +321,10 @@ impl SearchIndex {
         }
         if !is_known && term.chars().count() >= TYPO_CHARS {
             // One edit changes the length of at most one character, of at most four bytes.
-            let near = self
-                .words
-                .iter()
-                .filter(|(word, _)| word.len().abs_diff(term.len()) <= 4);
-            for (_, postings) in near.filter(|(word, _)| is_typo(term, word)) {
-                add(TYPO, postings);
+            let near = self.words.iter();
+            let near = near.filter(|word| self.word(word).len().abs_diff(term.len()) <= 4);
+            for word in near.filter(|word| is_typo(term, self.word(word))) {
+                add(TYPO, self.postings(word));
             }
         }
         found

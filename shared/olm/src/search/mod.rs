@@ -11,5 +11,5 @@ mod recorder;
 mod words;
 
 pub use filter::{FacetCount, SearchFacets, SearchFilter};
-pub use index::{SEARCH_LIMIT_MAX, SearchField, SearchHit, SearchIndex, SearchQuery, SearchResults};
+pub use index::{SEARCH_LIMIT_MAX, SearchField, SearchHit, SearchIndex, SearchQuery, SearchResults, TooManyTerms};
 pub use recorder::SEARCH;

@@ -1,6 +1,6 @@
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -16,9 +16,10 @@ use crate::{
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {
     name: "search",
-    version: 3,
+    version: 4,
     recorder: |shard| Box::new(SearchRecorder::new(shard)),
     is_part: is_json::<SearchPackage>,
+    bytes_max: 2 << 20,
     // The Package is then found by its name.
     shorten: |_| json(&SearchPackage::default()),
 };
@@ -33,11 +34,11 @@ const BUNDLE_LINE_MAX: u64 = 8 << 20;
 /// Maximum number of characters of a text for people.
 const TEXT_CHARS: usize = 200;
 
-/// Maximum number of values in a list.
+/// Maximum number of categories and of CPUs, which each answer shows.
 const LIST_MAX: usize = 100;
 
-/// Maximum number of different words of a description.
-const WORDS_MAX: usize = 1500;
+/// Maximum size of the keywords, kinds and words of one Package, in bytes: six times those of the largest real one.
+const WORDS_BYTES: usize = 64 << 10;
 
 /// Prefix of the labels by which a bundle names its CPUs.
 const ARCH_LABEL: &str = "operatorframework.io/arch.";
@@ -269,8 +270,19 @@ impl<'a> SearchRecorder<'a> {
             // A bundle without such labels is for amd64 (operator-framework/api, "Architecture and operating system").
             arches.push("amd64");
         }
-        let found = words(description);
-        let found: Vec<&str> = found.iter().take(WORDS_MAX).map(String::as_str).collect();
+        let mut left = WORDS_BYTES;
+        let keywords = fitting(csv.keywords, &mut left);
+        let kinds = fitting(kinds, &mut left);
+        let texts = [
+            &self.package.description,
+            &csv.description,
+            &csv.annotations.description,
+        ]
+        .into_iter();
+        // The rest of a text that is cut is found as a description is.
+        let cut = [&csv.display_name, &csv.provider.name].into_iter();
+        let cut = cut.filter(|text| text.chars().count() > TEXT_CHARS);
+        let found: BTreeSet<String> = texts.chain(cut).flat_map(|text| words(text)).collect();
         SearchPackage {
             name: String::new(),
             display_name: shown(&csv.display_name),
@@ -281,9 +293,9 @@ impl<'a> SearchRecorder<'a> {
             capability: shown(&csv.annotations.capabilities),
             categories: list(csv.annotations.categories.split(',')),
             arches: list(arches),
-            keywords: list(csv.keywords.iter().map(String::as_str)),
-            kinds: list(kinds.iter().map(String::as_str)),
-            words: found.join(" "),
+            keywords,
+            kinds,
+            words: fitting(found, &mut left).join(" "),
         }
     }
 }
@@ -338,4 +350,20 @@ fn list<'t>(values: impl IntoIterator<Item = &'t str>) -> Vec<String> {
     let mut seen = HashSet::new();
     let values = values.map(shown).filter(|value| seen.insert(value.clone()));
     values.take(LIST_MAX).collect()
+}
+
+/// Returns the different texts that fit into the bytes that are left.
+fn fitting(texts: impl IntoIterator<Item = String>, left: &mut usize) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut kept = Vec::new();
+    for text in texts {
+        if let Some(rest) = left.checked_sub(text.len() + 1)
+            && !text.is_empty()
+            && seen.insert(text.clone())
+        {
+            *left = rest;
+            kept.push(text);
+        }
+    }
+    kept
 }

@@ -1,9 +1,6 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, iter::once};
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
-
-/// Maximum length of a word, in characters. Longer ones are encoded data.
-const WORD_CHARS: usize = 40;
 
 /// Returns the text in lower case and without accents: its compatibility decomposition (Unicode Annex 15, NFKD) without
 /// combining marks.
@@ -14,34 +11,35 @@ pub(super) fn fold(text: &str) -> String {
 
 /// Returns the folded words of a text. A word in camel case is there as a whole and in its parts.
 pub(super) fn words(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for word in text.split(|letter: char| !letter.is_alphanumeric() && !is_combining_mark(letter)) {
-        if word.is_empty() || word.chars().count() > WORD_CHARS {
-            continue;
-        }
-        found.extend(parts(word).into_iter().map(fold));
-        found.insert(fold(word));
-    }
-    found
+    let parts = split(text).flat_map(|word| parts(word).into_iter().chain(once(word)));
+    parts.flat_map(terms).collect()
 }
 
-/// Returns the folded terms of a query in their order.
+/// Returns the folded words of a query in their order.
 pub(super) fn terms(query: &str) -> Vec<String> {
-    let terms = query.split(|letter: char| !letter.is_alphanumeric() && !is_combining_mark(letter));
-    terms.filter(|term| !term.is_empty()).map(fold).collect()
+    let folded = split(query).map(fold);
+    // Folding may give several words: U+FDFA is one letter, and a phrase of four words.
+    folded
+        .flat_map(|word| split(&word).map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && !is_combining_mark(letter));
+    words.filter(|word| !word.is_empty())
 }
 
 /// Returns the parts of a word in camel case: `ArgoCD` gives `Argo` and `CD`, `KafkaTopic` gives `Kafka` and `Topic`.
 fn parts(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
-    let letters: Vec<(usize, char)> = word.char_indices().collect();
-    for window in letters.windows(2) {
-        let [(_, before), (at, letter)] = *window else { continue };
-        if letter.is_uppercase() && !before.is_uppercase() {
+    let mut before = word.chars().next();
+    for (at, letter) in word.char_indices() {
+        if letter.is_uppercase() && !before.is_some_and(char::is_uppercase) {
             parts.push(&word[start..at]);
             start = at;
         }
+        before = Some(letter);
     }
     if start > 0 {
         parts.push(&word[start..]);
@@ -97,8 +95,13 @@ mod tests {
                 "v2"
             ]
         );
-        assert!(words(&"a".repeat(WORD_CHARS + 1)).is_empty());
+        let long = format!("Kind{}", "X".repeat(60));
+        assert_eq!(
+            words(&long).into_iter().collect::<Vec<_>>(),
+            ["kind", &long.to_lowercase(), &"x".repeat(60)]
+        );
         assert_eq!(terms("  cert-manager Ü "), ["cert", "manager", "u"]);
+        assert_eq!(terms("\u{fdfa}").len(), 4);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub const FINDINGS: FactKind = FactKind {
     name: "findings",
     version: 1,
     recorder: |shard| Box::new(FindingsRecorder::new(shard)),
+    bytes_max: 16 << 20,
     is_part: is_json::<PackageFindings>,
     shorten: |part| {
         let findings: PackageFindings = serde_json::from_str(part.get()).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_olm::{
-    RecordedShard, Recorder, Recording, SEARCH, SearchField, SearchFilter, SearchIndex, SearchQuery,
+    RecordedShard, Recorder, Recording, SEARCH, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
 };
 use model::{Facts, IndexedMeta, SearchPackage};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ fn recorder_takes_texts_of_the_head_of_the_default_channel() {
         arches: vec!["s390x".to_owned()],
         keywords: vec!["streaming".to_owned()],
         kinds: vec!["KafkaTopic".to_owned()],
-        words: "apache kafka kubernetes on uberall".to_owned(),
+        words: "apache fallback kafka kubernetes on runs uberall".to_owned(),
     };
     let metas = package(&properties(&csv));
     for block in [1, 7, 1 << 20] {
@@ -137,7 +137,89 @@ fn texts_of_strangers_are_cut_and_cleaned() {
     assert_eq!(found.keywords, ["k"]);
 }
 
+/// Returns the index of the one package that these properties make.
+fn index_of(properties: &Value) -> SearchIndex {
+    let (found, _) = read("kafka-operator", &package(properties), 1 << 20);
+    let mut facts = Facts::new(1);
+    facts.packages.insert("kafka-operator".to_owned(), found);
+    SearchIndex::new(facts)
+}
+
+fn finds(index: &SearchIndex, text: &str) -> bool {
+    let text = text.to_owned();
+    let query = SearchQuery {
+        text,
+        limit: 1,
+        ..SearchQuery::default()
+    };
+    index.find(&query).unwrap().total == 1
+}
+
+#[test]
+fn every_kind_is_found_by_itself_and_by_its_parts() {
+    let long = format!("Certificate{}Request", "x".repeat(60));
+    let kinds = (0..300).map(|at| format!("Kind{at}zz")).chain([long.clone()]);
+    let kinds = kinds.map(|kind| json!({"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": kind}}));
+    let index = index_of(&kinds.collect::<Vec<_>>().into());
+    for text in ["Kind0zz", "kind299zz", &long, "request"] {
+        assert!(finds(&index, text), "{text}");
+    }
+    assert!(!finds(&index, "kind9999zz"));
+}
+
+#[test]
+fn words_of_a_package_are_kept_up_to_their_bytes() {
+    let words = |last: usize| -> Vec<String> {
+        let filled = (0..64).map(|at| format!("{at:02}{}", "a".repeat(1021)));
+        filled.take(63).chain([format!("z{}", "b".repeat(last - 1))]).collect()
+    };
+    for (last, is_kept) in [(1023, true), (1024, false)] {
+        let keywords = words(last);
+        let index = index_of(&json!([{"type": "olm.csv.metadata", "value": {"keywords": keywords}}]));
+        assert_eq!(
+            (finds(&index, &keywords[62]), finds(&index, &keywords[63])),
+            (true, is_kept),
+            "{last}"
+        );
+    }
+}
+
+#[test]
+fn query_has_at_most_ten_words() {
+    let find = |words: usize| {
+        let text = vec!["kafka"; words].join(" ");
+        index()
+            .find(&SearchQuery {
+                text,
+                ..SearchQuery::default()
+            })
+            .map(|found| found.total)
+    };
+    assert_eq!((find(10), find(11)), (Ok(3), Err(TooManyTerms)));
+}
+
+/// Texts with words in camel case, accents, ligatures and signs, some of them longer than what is shown.
+fn texts() -> impl Strategy<Value = String> {
+    "([A-Za-zäÉß½™ﬁ\u{301}_./ -]{0,30}|ﷺ|([A-Z][a-z]{1,9}){1,9}|([a-z]{1,9} ){40})"
+}
+
 proptest! {
+    /// Looks for each word of each text by itself. Here a word ends where its letters and digits do.
+    #[test]
+    fn find_finds_what_a_naive_search_over_the_lines_finds(texts in proptest::collection::vec(texts(), 6), kinds in proptest::collection::vec(texts(), 0..3)) {
+        let mut properties = vec![json!({"type": "olm.csv.metadata", "value": {
+            "displayName": texts[0], "description": texts[1], "keywords": [texts[2], texts[3]], "provider": {"name": texts[4]},
+            "annotations": {"description": texts[5]}}})];
+        properties.extend(kinds.iter().map(|kind| json!({"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": kind}})));
+        let index = index_of(&properties.into());
+        for text in texts.iter().chain(&kinds).map(String::as_str).chain(["kafka-operator", "fallback"]) {
+            for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '\u{301}') {
+                prop_assert!(finds(&index, word), "{word:?} of {text:?}");
+            }
+        }
+        prop_assert!(!finds(&index, "123"));
+    }
+
     #[test]
     fn recorder_never_panics(lines in proptest::collection::vec("(\\{\"a\":1\\}|\\PC{0,40})", 0..4), schema in "olm\\.(package|channel|bundle)") {
         let mut index = Vec::new();
@@ -156,7 +238,7 @@ proptest! {
 
     #[test]
     fn find_never_panics(text in "\\PC{0,60}", offset: usize, limit: usize) {
-        index().find(&SearchQuery { text, offset, limit, ..SearchQuery::default() });
+        index().find(&SearchQuery { text, offset, limit, ..SearchQuery::default() }).ok();
     }
 }
 
@@ -227,6 +309,7 @@ fn found(text: &str, filter: SearchFilter) -> Vec<String> {
     };
     index()
         .find(&query)
+        .unwrap()
         .results
         .into_iter()
         .map(|hit| hit.package)
@@ -262,7 +345,7 @@ fn answer_has_total_page_facets_and_field() {
         offset: 1,
         ..SearchQuery::default()
     };
-    let found = index().find(&query);
+    let found = index().find(&query).unwrap();
     assert_eq!((found.total, found.results.len()), (3, 1));
     assert_eq!(found.results[0].matched, Some(SearchField::Name));
     let categories: Vec<(&str, u64)> = found
