@@ -1,9 +1,9 @@
 //! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses ranges that blang accepts
 //! and the reverse, so it cannot read them in its place.
 
-use std::{cmp::Ordering, fmt, str::FromStr};
+use std::{cmp::Ordering, fmt, ops::Bound, str::FromStr};
 
-use semver::{Prerelease, Version};
+use semver::{BuildMetadata, Prerelease, Version};
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a release, in bytes.
@@ -80,6 +80,87 @@ impl VersionRange {
         let mut alternatives = self.any_of.iter().filter(|all| !all.is_empty());
         alternatives.any(|all| all.iter().all(holds))
     }
+
+    /// Returns the same range as intervals that neither overlap nor are empty, in ascending order, for versions without build
+    /// metadata. A sorted set of versions answers each by one search, where [`Self::contains`] compares all pairs.
+    pub fn intervals(&self) -> Vec<(Bound<Version>, Bound<Version>)> {
+        let alternatives = self.any_of.iter().filter(|all| !all.is_empty());
+        let mut intervals: Vec<VersionInterval> = alternatives.flat_map(|all| conjunction(all)).collect();
+        intervals.sort_unstable();
+        let mut joined: Vec<VersionInterval> = Vec::with_capacity(intervals.len());
+        for next in intervals {
+            match joined.last_mut() {
+                Some(last) if next.start <= last.end => last.end = next.end.max(last.end.clone()),
+                _ => joined.push(next),
+            }
+        }
+        joined.into_iter().map(VersionInterval::bounds).collect()
+    }
+}
+
+/// Place between two versions. Places have the order of versions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum VersionPlace {
+    Lowest,
+    /// Before the version, or behind it if the second field is true.
+    At(Version, bool),
+    Highest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct VersionInterval {
+    start: VersionPlace,
+    end: VersionPlace,
+}
+
+impl VersionInterval {
+    fn bounds(self) -> (Bound<Version>, Bound<Version>) {
+        let start = match self.start {
+            VersionPlace::At(version, false) => Bound::Included(version),
+            VersionPlace::At(version, true) => Bound::Excluded(version),
+            VersionPlace::Lowest | VersionPlace::Highest => Bound::Unbounded,
+        };
+        let end = match self.end {
+            VersionPlace::At(version, false) => Bound::Excluded(version),
+            VersionPlace::At(version, true) => Bound::Included(version),
+            VersionPlace::Lowest | VersionPlace::Highest => Bound::Unbounded,
+        };
+        (start, end)
+    }
+}
+
+/// Returns the intervals in which all comparisons hold, in ascending order.
+fn conjunction(all: &[Comparison]) -> Vec<VersionInterval> {
+    let (mut start, mut end, mut holes) = (VersionPlace::Lowest, VersionPlace::Highest, Vec::new());
+    for one in all {
+        let version = Version {
+            build: BuildMetadata::EMPTY,
+            ..one.version.clone()
+        };
+        let accepts = |order| one.accepted.contains(&order);
+        if one.accepted == OTHER {
+            holes.push(version);
+            continue;
+        }
+        if !accepts(Ordering::Less) {
+            start = start.max(VersionPlace::At(version.clone(), !accepts(Ordering::Equal)));
+        }
+        if !accepts(Ordering::Greater) {
+            end = end.min(VersionPlace::At(version, accepts(Ordering::Equal)));
+        }
+    }
+    holes.sort_unstable();
+    let mut intervals = Vec::new();
+    for hole in holes {
+        intervals.push(VersionInterval {
+            start: start.clone(),
+            end: VersionPlace::At(hole.clone(), false).min(end.clone()),
+        });
+        start = start.max(VersionPlace::At(hole, true));
+    }
+    intervals.push(VersionInterval { start, end });
+    intervals.retain(|interval| interval.start < interval.end);
+    intervals
 }
 
 impl FromStr for VersionRange {
@@ -219,6 +300,8 @@ impl From<VersionRange> for String {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeBounds;
+
     use rstest::rstest;
 
     use super::*;
@@ -268,6 +351,27 @@ mod tests {
             .map(|text| if contains(text) { '1' } else { '0' })
             .collect();
         assert_eq!(found, expected);
+        let intervals = range.intervals();
+        let in_one = |text: &&str| {
+            intervals
+                .iter()
+                .any(|one| one.contains(&text.parse::<Version>().unwrap()))
+        };
+        let found: String = VERSIONS
+            .iter()
+            .map(|text| if in_one(text) { '1' } else { '0' })
+            .collect();
+        assert_eq!(found, expected, "{intervals:?}");
+    }
+
+    #[rstest]
+    #[case::joined(">=1.0.0 <2.0.0 || 2.0.0 || >1.5.0 <3.0.0", 1)]
+    #[case::touching("<1.0.0 || >=1.0.0", 1)]
+    #[case::apart("<1.0.0 || >1.0.0", 2)]
+    #[case::holes("!=1.0.0 !=2.0.0 !=1.0.0 <2.5.0", 3)]
+    #[case::empty(">2.0.0 <1.0.0 || >1.0.0 <1.0.0", 0)]
+    fn intervals_neither_overlap_nor_are_empty(#[case] range: VersionRange, #[case] count: usize) {
+        assert_eq!(range.intervals().len(), count, "{:?}", range.intervals());
     }
 
     #[rstest]
