@@ -169,16 +169,21 @@ pub fn host_and_port(text: &str) -> Result<String, ValueError> {
     }
 }
 
-/// Parses a platform, such as `linux/amd64`.
+/// Parses a platform, such as `linux/amd64` or `linux/arm/v7`.
 ///
 /// # Errors
 /// [`ValueError::Platform`] for a text of another form.
 pub fn platform(text: &str) -> Result<source::TargetPlatform, ValueError> {
-    match text.split_once('/') {
-        Some((os, architecture)) if !os.is_empty() && !architecture.is_empty() => Ok(source::TargetPlatform {
-            os: os.to_owned(),
-            architecture: architecture.to_owned(),
-        }),
+    let parts: Vec<_> = text.split('/').map(ToOwned::to_owned).collect();
+    let variant = parts.get(2).cloned().unwrap_or_default();
+    match parts.as_slice() {
+        [os, architecture] | [os, architecture, _] if parts.iter().all(|part| !part.is_empty()) => {
+            Ok(source::TargetPlatform {
+                os: os.clone(),
+                architecture: architecture.clone(),
+                variant,
+            })
+        }
         _ => Err(ValueError::Platform(text.to_owned())),
     }
 }

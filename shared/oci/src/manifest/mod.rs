@@ -53,16 +53,10 @@ pub struct ImageDescriptor {
     media_type: String,
     digest: String,
     size: i64,
-    platform: Option<DescribedPlatform>,
+    platform: Option<TargetPlatform>,
     /// Notes of any kind, such as the tag of an image in a layout.
     pub annotations: Option<BTreeMap<String, String>>,
     artifact_type: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DescribedPlatform {
-    architecture: String,
-    os: String,
 }
 
 #[derive(Deserialize)]

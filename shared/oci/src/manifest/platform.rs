@@ -2,42 +2,88 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 use super::{ImageDescriptor, ImageError, ImageIndex, manifest_of};
 use crate::digest::{BlobRef, Digest};
 use crate::path::shown;
 
 /// An operating system and a CPU, as an index names them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TargetPlatform {
     /// Operating system in Go's words, such as `linux`.
     pub os: String,
     /// CPU in Go's words, such as `amd64`.
     pub architecture: String,
+    /// Variant of the CPU, such as `v7`. Empty for the usual one.
+    #[serde(default)]
+    pub variant: String,
 }
+
+/// Variants of CPUs that containers/image knows, from the most capable to the most compatible one.
+const VARIANTS: [(&str, &[&str]); 2] = [("arm", &["v8", "v7", "v6", "v5"]), ("arm64", &["v8"])];
+
+/// Annotation of an image whose layers are compressed with zstd, while another one has the same content with gzip.
+const ZSTD: &str = "io.github.containers.compression.zstd";
 
 impl Default for TargetPlatform {
     fn default() -> Self {
         Self {
             os: "linux".to_owned(),
             architecture: "amd64".to_owned(),
+            variant: String::new(),
         }
     }
 }
 
 impl fmt::Display for TargetPlatform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.os, self.architecture)
+        let Self {
+            os,
+            architecture,
+            variant,
+        } = self;
+        let slash = if variant.is_empty() { "" } else { "/" };
+        write!(f, "{os}/{architecture}{slash}{variant}")
     }
 }
 
-/// Returns the digest and the size of the image for `wanted`. An index with one image gives that image, whatever its platform: a
-/// catalog is only data, and many are built for one platform.
+impl TargetPlatform {
+    /// Returns the variants that fit, the best one first: all of the CPU if none is wanted, else those that it can run.
+    fn variants(&self) -> Vec<&str> {
+        let of_cpu = VARIANTS
+            .iter()
+            .find(|(architecture, _)| *architecture == self.architecture);
+        let known = of_cpu.map_or(&[][..], |(_, known)| known);
+        let wanted = self.variant.as_str();
+        if wanted.is_empty() {
+            return [&[""], known].concat();
+        }
+        let fitting = known.iter().position(|known| *known == wanted).map(|at| &known[at..]);
+        [fitting.unwrap_or(&[wanted]), &[""]].concat()
+    }
+}
+
+/// Returns the digest and the size of the image for `wanted`, as containers/image chooses it. An index with one image gives that
+/// image, whatever its platform: a catalog is only data, and many are built for one platform.
 ///
 /// # Errors
 /// An index of other platforms, and a malformed entry.
 pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatform) -> Result<BlobRef, ImageError> {
     let images: Vec<_> = index.manifests.iter().filter(|entry| is_image(entry)).collect();
-    let fitting = images.iter().find(|entry| name(entry) == wanted.to_string());
+    let variants = wanted.variants();
+    // An image without a platform comes after all that have a fitting one.
+    let rank = |entry: &ImageDescriptor| match &entry.platform {
+        None => Some(variants.len()),
+        Some(found) if (&found.os, &found.architecture) != (&wanted.os, &wanted.architecture) => None,
+        Some(found) => variants.iter().position(|variant| *variant == found.variant),
+    };
+    let fitting = images
+        .iter()
+        .filter_map(|entry| Some((rank(entry)?, !is_zstd(entry), entry)));
+    let fitting = fitting
+        .min_by_key(|(rank, is_gzip, _)| (*rank, *is_gzip))
+        .map(|(_, _, entry)| entry);
     let ((Some(chosen), _) | (None, [chosen])) = (fitting, images.as_slice()) else {
         return Err(absent(&images, digest, wanted));
     };
@@ -52,12 +98,14 @@ fn is_image(entry: &ImageDescriptor) -> bool {
         && name(entry) != "unknown/unknown"
 }
 
+fn is_zstd(entry: &ImageDescriptor) -> bool {
+    let notes = entry.annotations.as_ref();
+    notes.is_some_and(|notes| notes.get(ZSTD).is_some_and(|value| value == "true"))
+}
+
 fn name(entry: &ImageDescriptor) -> String {
     let platform = entry.platform.as_ref();
-    platform.map_or_else(
-        || "any".to_owned(),
-        |platform| format!("{}/{}", platform.os, platform.architecture),
-    )
+    platform.map_or_else(|| "any".to_owned(), ToString::to_string)
 }
 
 fn absent(images: &[&ImageDescriptor], digest: &Digest, wanted: &TargetPlatform) -> ImageError {
@@ -78,6 +126,16 @@ fn absent(images: &[&ImageDescriptor], digest: &Digest, wanted: &TargetPlatform)
 mod tests {
     use super::*;
 
+    fn platform_of(text: &str) -> TargetPlatform {
+        let mut parts = text.split('/').map(ToOwned::to_owned);
+        let mut next = || parts.next().unwrap_or_default();
+        TargetPlatform {
+            os: next(),
+            architecture: next(),
+            variant: next(),
+        }
+    }
+
     fn pick(platforms: &[&str], wanted: &str) -> Result<usize, ImageError> {
         let digests: Vec<_> = platforms
             .iter()
@@ -85,28 +143,37 @@ mod tests {
             .map(|(at, _)| Digest::of(&[at as u8]))
             .collect();
         let entries = platforms.iter().zip(&digests).map(|(platform, digest)| {
-            let (os, architecture) = platform.split_once('/').unwrap();
-            serde_json::json!({
+            let (platform, is_zstd) = platform
+                .strip_suffix("+zstd")
+                .map_or((*platform, false), |rest| (rest, true));
+            let mut entry = serde_json::json!({
                 "mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 1, "digest": digest,
-                "platform": {"os": os, "architecture": architecture},
-            })
+            });
+            if is_zstd {
+                entry["annotations"] = serde_json::json!({ZSTD: "true"});
+            }
+            if platform != "any" {
+                let TargetPlatform {
+                    os,
+                    architecture,
+                    variant,
+                } = platform_of(platform);
+                entry["platform"] = serde_json::json!({"os": os, "architecture": architecture});
+                if !variant.is_empty() {
+                    entry["platform"]["variant"] = variant.into();
+                }
+            }
+            entry
         });
         let body = serde_json::json!({"schemaVersion": 2, "manifests": entries.collect::<Vec<_>>()});
-        let (os, architecture) = wanted.split_once('/').unwrap();
-        let wanted = TargetPlatform {
-            os: os.to_owned(),
-            architecture: architecture.to_owned(),
-        };
-        let chosen = choose_platform(&serde_json::from_value(body).unwrap(), &Digest::of(b"index"), &wanted)?;
+        let index = serde_json::from_value(body).unwrap();
+        let chosen = choose_platform(&index, &Digest::of(b"index"), &platform_of(wanted))?;
         Ok(digests.iter().position(|digest| *digest == chosen.digest).unwrap())
     }
 
     #[test]
     fn descriptor_of_chosen_image_is_checked() {
-        let wanted = TargetPlatform {
-            os: "linux".to_owned(),
-            architecture: "amd64".to_owned(),
-        };
+        let wanted = TargetPlatform::default();
         let digest = Digest::of(b"image");
         let chosen = |media_type: &str, size: i64| {
             let entry = serde_json::json!({"mediaType": media_type, "size": size, "digest": digest});
@@ -127,6 +194,45 @@ mod tests {
         ] {
             let error = chosen(media_type, size).unwrap_err();
             assert!(error.contains(says) && error.contains(digest.as_str()), "{error}");
+        }
+    }
+
+    /// The rows are facts about containers/image (`internal/pkg/platform`, `internal/manifest`).
+    #[test]
+    fn choose_takes_best_variant() {
+        for (wanted, platforms, chosen) in [
+            ("linux/amd64", "linux/amd64/v3 linux/amd64", Some(1)),
+            ("linux/amd64", "linux/amd64/v2 linux/amd64/v3", None),
+            ("linux/amd64/v3", "linux/amd64 linux/amd64/v3", Some(1)),
+            ("linux/amd64/v3", "linux/amd64/v2 linux/amd64", Some(1)),
+            ("linux/arm", "linux/arm/v5 linux/arm/v8 linux/arm", Some(2)),
+            (
+                "linux/arm",
+                "linux/arm/v5 linux/arm/v7 linux/arm/v8 linux/arm/v6",
+                Some(2),
+            ),
+            ("linux/arm", "linux/arm/v5 linux/arm/v6 linux/arm/v7", Some(2)),
+            (
+                "linux/arm/v6",
+                "linux/arm linux/arm/v7 linux/arm/v5 linux/arm/v6",
+                Some(3),
+            ),
+            ("linux/arm/v6", "linux/arm linux/arm/v7 linux/arm/v5", Some(2)),
+            ("linux/arm/v6", "linux/arm/v7 linux/arm/v8 linux/arm", Some(2)),
+            ("linux/arm/v6", "linux/arm/v7 linux/arm/v8", None),
+            ("linux/arm64", "linux/arm64/v8 linux/arm64", Some(1)),
+            ("linux/arm64", "linux/arm64/v9 linux/arm64/v8", Some(1)),
+            ("linux/arm64/v9", "linux/arm64/v8 linux/arm64", Some(1)),
+            ("freeBSD/armel/custom", "freeBSD/armel freeBSD/armel/custom", Some(1)),
+            ("linux/amd64", "any linux/amd64", Some(1)),
+            ("linux/amd64", "linux/arm64 any any", Some(1)),
+            ("linux/amd64", "linux/amd64 linux/amd64", Some(0)),
+            ("linux/amd64", "linux/amd64 linux/amd64+zstd", Some(1)),
+            ("linux/amd64", "linux/amd64/v3+zstd linux/amd64", Some(1)),
+            ("linux/amd64", "windows/amd64 linux/AMD64", None),
+        ] {
+            let platforms: Vec<_> = platforms.split(' ').collect();
+            assert_eq!(pick(&platforms, wanted).ok(), chosen, "{wanted}: {platforms:?}");
         }
     }
 

@@ -161,6 +161,7 @@ async fn index_gives_image_of_platform() {
     let platform = TargetPlatform {
         os: "linux".to_owned(),
         architecture: "s390x".to_owned(),
+        ..TargetPlatform::default()
     };
     let images = Sources::new(SourceSettings {
         platform,
