@@ -28,11 +28,26 @@ pub(crate) enum ConfError {
     Rule(PathBuf, String, &'static str),
 }
 
-/// A file of version 2. Other keys are for the programs that pull images to run them.
+/// A file of version 2 or 1. Other keys are for the programs that pull images to run them.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
     registry: Vec<RegistryTable>,
+    #[serde(default)]
+    registries: FirstVersion,
+}
+
+/// Rules of version 1.
+#[derive(Deserialize, Default)]
+struct FirstVersion {
+    #[serde(default)]
+    block: BlockTable,
+}
+
+#[derive(Deserialize, Default)]
+struct BlockTable {
+    #[serde(default)]
+    registries: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -87,14 +102,41 @@ fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError>
             Ok(document) => document,
             Err(error) => return Err(ConfError::Parse(file, error)),
         };
-        for table in document.registry {
+        let blocked = document
+            .registries
+            .block
+            .registries
+            .into_iter()
+            .map(|location| RegistryTable {
+                location,
+                blocked: true,
+                ..RegistryTable::default()
+            });
+        let mut own: Vec<RegistryRule> = Vec::new();
+        for table in document.registry.into_iter().chain(blocked) {
             let name = table.name().to_owned();
-            let rule = rule(table).map_err(|problem| ConfError::Rule(file.clone(), name, problem))?;
-            rules.retain(|known| known.prefix != rule.prefix);
-            rules.push(rule);
+            let wrong = |problem| ConfError::Rule(file.clone(), name, problem);
+            let rule = match rule(table) {
+                Ok(rule) if contradicts(&own, &rule) => return Err(wrong("is both blocked and not")),
+                Ok(rule) => rule,
+                Err(problem) => return Err(wrong(problem)),
+            };
+            // Of one file the first table of a prefix counts.
+            if own.iter().all(|known| known.prefix != rule.prefix) {
+                own.push(rule);
+            }
         }
+        rules.retain(|known| own.iter().all(|rule| rule.prefix != known.prefix));
+        rules.extend(own);
     }
     Ok(rules)
+}
+
+/// Returns true if another rule for the same place decides otherwise about its pulls.
+fn contradicts(rules: &[RegistryRule], rule: &RegistryRule) -> bool {
+    let place = |rule: &RegistryRule| rule.location.clone().unwrap_or_else(|| rule.prefix.clone());
+    let mut same = rules.iter().filter(|known| place(known) == place(rule));
+    same.any(|known| known.is_blocked != rule.is_blocked)
 }
 
 impl RegistryTable {
@@ -110,6 +152,10 @@ impl RegistryTable {
 
 fn rule(table: RegistryTable) -> Result<RegistryRule, &'static str> {
     let prefix = place(table.name()).ok_or("has neither prefix nor location")?;
+    let mut texts = [&table.prefix, &table.location].into_iter();
+    if texts.any(|text| text.contains("://")) {
+        return Err("has a scheme: write HOST[:PORT][/PATH]");
+    }
     let mirror = |mirror: MirrorTable| {
         let only = match (table.mirror_by_digest_only, mirror.pull_from_mirror) {
             (true, PullFromMirror::TagOnly) => return Err("has mirror-by-digest-only and a mirror for tags only"),
@@ -217,6 +263,24 @@ location = "four.lab"
     }
 
     #[test]
+    fn registries_that_version_1_blocks_are_blocked() {
+        let file = "[registries.search]\nregistries = ['docker.io']\n[registries.block]\nregistries = ['bad.io/']\n";
+        let found = rules(file, &[]).unwrap();
+        assert_eq!(
+            (found.len(), found[0].prefix.as_str(), found[0].is_blocked),
+            (1, "bad.io", true)
+        );
+    }
+
+    #[test]
+    fn first_table_of_a_prefix_counts() {
+        let file =
+            "[[registry]]\nprefix = 'a.io'\nlocation = 'b.io'\n[[registry]]\nprefix = 'a.io'\nlocation = 'c.io'\n";
+        let found = rules(file, &[]).unwrap();
+        assert_eq!((found.len(), found[0].location.as_deref()), (1, Some("b.io")));
+    }
+
+    #[test]
     fn files_of_the_folder_replace_rules_of_the_same_prefix() {
         let table = |blocked: bool| format!("[[registry]]\nlocation = 'bad.io'\nblocked = {blocked}\n");
         let added = [
@@ -252,6 +316,11 @@ location = "four.lab"
             (
                 "[[registry]]\nlocation = 'a'\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'b'\npull-from-mirror = 'tag-only'\n",
                 "tags only",
+            ),
+            ("[[registry]]\nlocation = 'https://a'\nblocked = true\n", "has a scheme"),
+            (
+                "[[registry]]\nlocation = 'a'\nblocked = true\n[[registry]]\nlocation = 'a'\n",
+                "both blocked and not",
             ),
         ] {
             let error = rules(file, &[]).unwrap_err();

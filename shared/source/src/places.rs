@@ -18,7 +18,8 @@ const MIRROR_TIME: Duration = Duration::from_secs(20);
 impl Sources {
     /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
     pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
-        let places = self.places(reference, false)?;
+        // As podman and docker complete a reference without tag.
+        let places = self.places(reference, reference.tag().unwrap_or("latest"))?;
         let mut failed = Vec::new();
         for mirror in &places.mirrors {
             let session = self.session(mirror);
@@ -32,7 +33,7 @@ impl Sources {
 
     /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.
     pub(crate) async fn session_with(&self, reference: &Reference, version: &str) -> Result<Session, Error> {
-        let places = self.places(reference, version.contains(':'))?;
+        let places = self.places(reference, version)?;
         let mut failed = Vec::new();
         for mirror in &places.mirrors {
             let session = self.session(mirror);
@@ -51,8 +52,8 @@ impl Sources {
         Ok(BlobSource::Registry(session))
     }
 
-    fn places(&self, reference: &Reference, by_digest: bool) -> Result<Places, Error> {
-        let places = self.settings().rules.places(reference, by_digest);
+    fn places(&self, reference: &Reference, version: &str) -> Result<Places, Error> {
+        let places = self.settings().rules.places(reference, version);
         places.ok_or_else(|| self.session(reference).failed(ServerFault::Blocked))
     }
 }

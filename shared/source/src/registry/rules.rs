@@ -8,10 +8,10 @@ use oci_client::Reference;
 #[derive(Debug, Clone, Default)]
 pub struct RegistryRules(Arc<RwLock<Arc<[RegistryRule]>>>);
 
-/// Rule for the repositories below one prefix. Of several prefixes the longest decides.
+/// Rule for the images below one prefix. Of several prefixes the longest decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryRule {
-    /// `HOST[:PORT][/PATH]`, or `*.DOMAIN[/PATH]` for the hosts below a domain.
+    /// `HOST[:PORT][/PATH][:TAG|@DIGEST]`, or `*.DOMAIN` for the hosts below a domain.
     pub prefix: String,
     /// Text in place of the prefix. Default: the prefix itself.
     pub location: Option<String>,
@@ -46,23 +46,32 @@ impl RegistryRules {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = rules.into();
     }
 
-    /// Returns the places to ask for a reference; `None` if it is blocked.
-    pub(crate) fn places(&self, reference: &Reference, by_digest: bool) -> Option<Places> {
+    /// Returns the places to ask for a tag or digest of the repository; `None` if it is blocked.
+    pub(crate) fn places(&self, reference: &Reference, version: &str) -> Option<Places> {
         let rules = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        let by_digest = version.contains(':');
         let name = format!("{}/{}", reference.registry(), reference.repository());
-        let found = rules
-            .iter()
-            .filter_map(|rule| Some((rule, matched(&rule.prefix, &name)?)));
-        let Some((rule, length)) = found.max_by_key(|(rule, _)| rule.prefix.len()) else {
+        let asked = format!("{name}{}{version}", if by_digest { '@' } else { ':' });
+        let decides = |image: &str| {
+            let found = rules.iter();
+            let found = found.filter_map(|rule| Some((rule, matched(&rule.prefix, image)?)));
+            found.max_by_key(|(rule, _)| rule.prefix.len())
+        };
+        let decided = decides(&asked);
+        // The digest of a tag that is blocked is blocked too.
+        let of_tag = reference.tag().and_then(|tag| decides(&format!("{name}:{tag}")));
+        if decided.iter().chain(&of_tag).any(|(rule, _)| rule.is_blocked) {
+            return None;
+        }
+        let Some((rule, length)) = decided else {
             return Some(Places {
                 mirrors: Vec::new(),
                 registry: reference.clone(),
             });
         };
-        if rule.is_blocked {
-            return None;
-        }
-        let moved = |location: &String| moved(reference, &format!("{location}{}", &name[length..]));
+        // Nothing if the rule is for one tag or digest.
+        let rest = name.get(length..).unwrap_or_default();
+        let moved = |location: &String| moved(reference, &format!("{location}{rest}"));
         let is_asked = |mirror: &&RegistryMirror| if by_digest { mirror.for_digests } else { mirror.for_tags };
         let mirrors = rule.mirrors.iter().filter(is_asked);
         Some(Places {
@@ -76,31 +85,39 @@ impl RegistryRules {
     }
 }
 
-/// Returns the length of the beginning of `name` that a prefix stands for.
-fn matched(prefix: &str, name: &str) -> Option<usize> {
-    let length = match prefix.strip_prefix('*') {
-        None => name.starts_with(prefix).then_some(prefix.len())?,
-        Some(domain) => {
-            let (start, host) = (name.find(domain)?, name.find('/')?);
-            // A whole name below the domain, which is in the host.
-            (start > 0 && start < host).then_some(start + domain.len())?
-        }
+/// Returns the length of the beginning of an image's name that a prefix stands for, as containers/image matches them. Its ports
+/// are part of what may follow: a rule for a host is also one for its ports.
+fn matched(prefix: &str, image: &str) -> Option<usize> {
+    let is_end = |end: &usize| matches!(image.as_bytes().get(*end), None | Some(b'/' | b':' | b'@'));
+    let Some(domain) = prefix.strip_prefix("*.") else {
+        // Names of hosts have no case.
+        let host = prefix.find('/').unwrap_or(prefix.len());
+        let starts =
+            image.get(..host)?.eq_ignore_ascii_case(&prefix[..host]) && image[host..].starts_with(&prefix[host..]);
+        return Some(prefix.len()).filter(|end| starts && is_end(end));
     };
-    let rest = &name[length..];
-    (rest.is_empty() || rest.starts_with('/')).then_some(length)
+    let domain = domain.to_ascii_lowercase();
+    let host = image[..image.find('/').unwrap_or(image.len())].to_ascii_lowercase();
+    let mut ends = host.match_indices(&domain).map(|(at, _)| at);
+    let starts = ends.find(|at| host[..*at].ends_with('.') && is_end(&(at + domain.len())));
+    starts.map(|at| at + domain.len())
 }
 
-/// Returns the reference with the same tag in `HOST/REPOSITORY`; `None` if that names no repository.
+/// Returns the reference with the same tag in `HOST/REPOSITORY`, which may have another tag; `None` if that names no repository.
 fn moved(reference: &Reference, place: &str) -> Option<Reference> {
-    let (host, repository) = place.split_once('/')?;
+    let (host, path) = place.split_once('/')?;
+    let last = path.rfind('/').map_or(0, |at| at + 1);
+    let end = path[last..].find([':', '@']).map_or(path.len(), |at| last + at);
+    let repository = Some(&path[..end]).filter(|name| !host.is_empty() && !name.is_empty() && !name.contains(':'))?;
     let tag = reference.tag().unwrap_or("latest").to_owned();
-    (!host.is_empty() && !repository.is_empty())
-        .then(|| Reference::with_tag(host.to_owned(), repository.to_owned(), tag))
+    Some(Reference::with_tag(host.to_owned(), repository.to_owned(), tag))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DIGEST: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
     fn rule(prefix: &str, mirrors: &[&str]) -> RegistryRule {
         let mirror = |location: &&str| RegistryMirror {
@@ -118,7 +135,9 @@ mod tests {
 
     /// Returns the places of a reference, the registry itself last.
     fn places(rules: &RegistryRules, reference: &str, by_digest: bool) -> Vec<String> {
-        let Places { mirrors, registry } = rules.places(&reference.parse().unwrap(), by_digest).unwrap();
+        let reference: Reference = reference.parse().unwrap();
+        let version = if by_digest { DIGEST } else { reference.tag().unwrap() };
+        let Places { mirrors, registry } = rules.places(&reference, version).unwrap();
         mirrors.iter().chain([&registry]).map(ToString::to_string).collect()
     }
 
@@ -174,6 +193,97 @@ mod tests {
         blocked.is_blocked = true;
         rules.set(vec![elsewhere, blocked]);
         assert_eq!(places(&rules, "quay.io/a/b:v1", true), ["internal.lab/q/a/b:v1"]);
-        assert_eq!(rules.places(&"quay.io/bad/b:v1".parse().unwrap(), true), None);
+        assert_eq!(rules.places(&"quay.io/bad/b:v1".parse().unwrap(), DIGEST), None);
+    }
+
+    #[test]
+    fn blocked_tag_or_digest_is_blocked_however_it_is_asked() {
+        let digest = format!("quay.io/a@{DIGEST}");
+        let both = format!("quay.io/a:v1@{DIGEST}");
+        for (prefix, reference, version, is_blocked) in [
+            ("quay.io/a:v1", "quay.io/a:v1", "v1", true),
+            ("quay.io/a:v1", "quay.io/a:v1", DIGEST, true),
+            ("quay.io/a:v1", &both, DIGEST, true),
+            ("quay.io/a:v1", &digest, DIGEST, false),
+            ("quay.io/a:v1", "quay.io/a:v11", "v11", false),
+            (&digest, &digest, DIGEST, true),
+            (&digest, &both, DIGEST, true),
+            (&digest, "quay.io/a:v1", DIGEST, true),
+            (&digest, "quay.io/a:v1", "v1", false),
+            ("quay.io", "QUAY.io:443/a:v1", "v1", true),
+        ] {
+            let rules = RegistryRules::default();
+            let mut block = rule(prefix, &[]);
+            block.is_blocked = true;
+            rules.set(vec![block]);
+            let found = rules.places(&reference.parse().unwrap(), version);
+            assert_eq!(found.is_none(), is_blocked, "{prefix}: {reference} {version}");
+        }
+    }
+
+    #[test]
+    fn rule_of_a_tag_replaces_the_whole_repository() {
+        let rules = RegistryRules::default();
+        rules.set(vec![rule("quay.io/a:v1", &["mirror.lab/b:v2", "other.lab/c"])]);
+        let expected = ["mirror.lab/b:v1", "other.lab/c:v1", "quay.io/a:v1"];
+        assert_eq!(places(&rules, "quay.io/a:v1", false), expected);
+    }
+
+    /// The rows are facts about containers/image (`pkg/sysregistriesv2`).
+    #[test]
+    fn matched_returns_length_of_the_prefix() {
+        let image = format!("example.com/foo@{DIGEST}");
+        let other = format!("example.com/foo@{}", DIGEST.replace('a', "b"));
+        for (image, prefix, end) in [
+            ("docker.io", "*.io", Some("docker.io")),
+            ("docker.io/foo", "*.com", None),
+            ("example.com/foo", "*.co", None),
+            ("example.com/foo", "*.example.com", None),
+            ("example.com/foo/bar:baz", "*.com", Some("example.com")),
+            ("sub.example.com:5000/foo", "*.example.com", Some("sub.example.com")),
+            ("another.example.com/foo", "**.example.com", None),
+            (
+                "yet.another.example.com/foo/bar",
+                "*.another.example.com",
+                Some("yet.another.example.com"),
+            ),
+            (
+                "another.example.com/namespace.com/a/b:c",
+                "*.example.com",
+                Some("another.example.com"),
+            ),
+            ("example.net/namespace-ends-in.com/a/b:c", "*.com", None),
+            ("another.example.com/namespace.com/a/b:c", "*.namespace.com", None),
+            (
+                "a.example.com.example.com/b",
+                "*.example.com",
+                Some("a.example.com.example.com"),
+            ),
+            (&image.replace("ex", "a.ex"), "*.example.com", Some("a.example.com")),
+            ("docker.io", "docker.io", Some("docker.io")),
+            ("docker.io", "example.com", None),
+            ("example.com:5000", "example.com:5000", Some("example.com:5000")),
+            ("example.com:50000", "example.com:5000", None),
+            ("example.com:5000", "example.com", Some("example.com")),
+            ("example.com/foo/bar:baz", "example.com", Some("example.com")),
+            ("example.com/foo", "*", None),
+            ("docker.io", "docker.io/library", None),
+            ("docker.io/library", "docker.io/library", Some("docker.io/library")),
+            ("docker.io/libraryy", "docker.io/library", None),
+            ("docker.io/library/busybox2", "docker.io/library/busybox", None),
+            ("example.com/foo", "example.com/foo:bar", None),
+            (
+                "example.com/foo:bar",
+                "example.com/foo:bar",
+                Some("example.com/foo:bar"),
+            ),
+            ("example.com/foo:bar2", "example.com/foo:bar", None),
+            ("example.com/foo", &image, None),
+            (&image, &image, Some(&*image)),
+            (&image, &other, None),
+            (&image, "example.com/foo", Some("example.com/foo")),
+        ] {
+            assert_eq!(matched(prefix, image).map(|end| &image[..end]), end, "{image} {prefix}");
+        }
     }
 }
