@@ -16,7 +16,7 @@ good_folder() {
 
 twenty_catalogs() {
   local folder=$WORK/twenty store=$WORK/store name peak
-  python3 "$LIB/worst_documents.py" "$folder" 31
+  python3 "$LIB/worst_inputs.py" documents "$folder" $((31 << 20))
   for number in $(seq -w 16); do good_folder "$folder/good$number"; done
   echo "catalogs:" >"$WORK/twenty.yaml"
   for name in "$folder"/*/; do
@@ -31,7 +31,7 @@ twenty_catalogs() {
 
 small_function() {
   local folder=$WORK/small name peak
-  python3 "$LIB/worst_documents.py" "$folder" 7
+  python3 "$LIB/worst_inputs.py" documents "$folder" $((7 << 20))
   good_folder "$folder/good"
   start_plain_registry
   start_moto

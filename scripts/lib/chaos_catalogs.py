@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import worst_inputs
 from chaos_images import LAYER, MANIFEST, Layer, Series, descriptor, image, push, sha256, write_layout
 
 # Every so many updates a catalog returns to an old content that retention does not keep any more.
@@ -21,6 +22,9 @@ RETURNS = 5
 DRIP = 2048
 # Name of a package that would clear a terminal: row 22.
 ODD = "chaos\x1b[2J"
+# What costs most to compose: package `a` requires the others. In turn, each of this many bytes.
+REQUIREMENTS = [worst_inputs.ranges, worst_inputs.required, worst_inputs.chained, worst_inputs.any_of, worst_inputs.apis]
+REQUIREMENTS_SIZE = 500_000
 
 
 class Good:
@@ -29,6 +33,7 @@ class Good:
         self.layout = Path(settings["work"]) / "layouts" / self.name
         registry = [None, settings["direct"], settings["slow"], settings["failing"]][number % 4]
         self.source = f"{registry}/chaos/{self.name}:now" if registry else f"oci:{self.layout}"
+        self.content = {"source": self.source}
         # Content hash to its last update, and the time at which each update was there to be pulled.
         self.known, self.published, self.contents = {}, [], []
 
@@ -84,6 +89,14 @@ class Hostile:
             self.source = f"dir:{self.folder}/catalog.json"
         if row == 23:
             self.source = f"{settings['drip']}/chaos/drip:now"
+        self.content = {"source": self.source}
+        if row == "requirements":
+            packages = [{"name": "a"}, {"name": "refused"}]
+            inputs = [{"source": self.source, "select": {"packages": packages}}]
+            self.content = {"compose": {"inputs": inputs, "dependencies": "include"}}
+        if row == "inputs":
+            inputs = [{"source": f"oci:{self.folder.parent}/hostile-{other}"} for other in (16, 17, 24)]
+            self.content = {"compose": {"inputs": inputs, "conflicts": "first"}}
 
     def update(self):
         if self.build and self.name == "hostile-23":
@@ -143,6 +156,14 @@ class Hostile:
         entry = [{}, {}, {"size": -5}, {"mediaType": LAYER}][number % 4]
         return *self.of(number, {"configs/p.json": b'{"schema":"olm.package","name":"p"}'}, **changes)[:2], entry
 
+    def row_requirements(self, number):
+        """What a composition takes along with much work, and with a package for which the whole is refused at its end."""
+        of = REQUIREMENTS[number % len(REQUIREMENTS)]
+        refused = worst_inputs.one_bundle("refused", relatedImages=[{"name": "", "image": "NO IMAGE"}])
+        files = {f"configs/{of.__name__}.json": worst_inputs.lines(of(REQUIREMENTS_SIZE)),
+                 "configs/refused.json": worst_inputs.lines(refused)}
+        return self.of(number, files)
+
 
 class Drip(http.server.BaseHTTPRequestHandler):
     """A registry whose bodies come slowly: row 23. `contents` has manifests by tag and blobs by digest."""
@@ -178,4 +199,4 @@ def make(settings):
     series = Series(settings["series"], settings["work"])
     settings["drip"] = start_drip()
     return ([Good(number, settings, series) for number in range(20)],
-            [Hostile(row, settings) for row in (16, 17, 18, 19, 20, 21, 23, 24)])
+            [Hostile(row, settings) for row in (16, 17, 18, 19, 20, 21, 23, 24, "requirements", "inputs")])

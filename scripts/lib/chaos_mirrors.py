@@ -49,7 +49,7 @@ class Site:
     def write_config(self):
         hosts = [self.settings[name] for name in ("direct", "slow", "failing", "drip")]
         catalogs = self.chaos.good + self.chaos.hostile
-        catalogs = [{"name": catalog.name, "source": catalog.source} for catalog in catalogs]
+        catalogs = [{"name": catalog.name, **catalog.content} for catalog in catalogs]
         config = {"interval": f"{INTERVAL}s", "registries": {"plainHttp": hosts}, "catalogs": catalogs}
         (self.work / "catalogs.yaml").write_text(json.dumps(config))
 
