@@ -93,7 +93,7 @@ impl RegistryCatalogs {
             return Ok(known.names);
         }
         let read = Instant::now();
-        let all = self.catalogs.all().await.map_err(unavailable)?;
+        let all = self.catalogs.all().await?;
         let all = all.iter().map(|state| state.name().to_string());
         let mut labels = locked(&self.labels);
         let all = all.inspect(|name| {
@@ -141,7 +141,7 @@ impl RegistryCatalogs {
         let state = match self.catalogs.find(name).await {
             // The names were read before.
             Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => return Err(AnswerError::NotServed),
-            state => state.map_err(unavailable)?,
+            state => state?,
         };
         let task = self.index(&state);
         let index = task.clone().await;
@@ -188,12 +188,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns the label of a host that names a catalog, which has no dots.
 fn as_label(name: &str) -> String {
     name.replace('.', "-")
-}
-
-/// Logs a failure of the store. The client learns only that there was one.
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
-pub(crate) fn unavailable(error: ReaderError) -> AnswerError {
-    failed(&error)
 }
 
 /// Logs a failure. The client learns only that there was one.

@@ -2,58 +2,36 @@ use std::{ops::Range, sync::Arc};
 
 use futures_util::TryStreamExt;
 use model::{Sha256, text::LineBuffer};
-use quick_cache::{
-    DefaultHashBuilder, OptionsBuilder, Weighter,
-    sync::{Cache, DefaultLifecycle},
-};
-use reader::{PublishedState, pick};
+use reader::{PublishedState, ReaderError, WeightedCache, pick};
 use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
 
 use crate::{
     AnswerError,
-    catalogs::{failed, unavailable},
+    catalogs::failed,
     olm_v0::{ContentsBuilder, PackageContents, PackageRecord},
 };
 
 /// Memory for contents, in bytes: those of a large catalog.
 const CONTENTS_BYTES: usize = 24 << 20;
 
-/// Estimated number of packages.
-const PACKAGES: usize = 512;
-
 /// Maximum number of packages whose contents are made at the same time: each takes several times its longest line.
 const BUILDS: usize = 2;
 
 /// Contents of packages, or the reason for which they have none, by the hash of their lines.
+#[derive(Debug)]
 pub(crate) struct ContentCache {
-    known: Cache<Sha256, Known, ContentWeight>,
+    known: WeightedCache<Sha256, Known>,
     builds: Semaphore,
 }
 
 type Known = Result<Arc<PackageContents>, AnswerError>;
 
-#[derive(Clone)]
-struct ContentWeight;
-
-impl Weighter<Sha256, Known> for ContentWeight {
-    fn weight(&self, _: &Sha256, contents: &Known) -> u64 {
-        let memory = contents.as_ref().map_or(1 << 10, |contents| contents.memory());
-        memory as u64 + 128
-    }
-}
-
 impl Default for ContentCache {
     fn default() -> Self {
-        // In one part, because a large package takes a third of it.
-        let options = OptionsBuilder::new()
-            .shards(1)
-            .estimated_items_capacity(PACKAGES)
-            .weight_capacity(CONTENTS_BYTES as u64)
-            .build()
-            .expect("both capacities are given");
-        let hasher = DefaultHashBuilder::default();
+        let weight = |known: &Known| known.as_ref().map_or(1 << 10, |contents| contents.memory() as u64);
         Self {
-            known: Cache::with_options(options, ContentWeight, hasher, DefaultLifecycle::default()),
+            // In one part, because a large package takes a third of it.
+            known: WeightedCache::new(CONTENTS_BYTES as u64, 1, weight),
             builds: Semaphore::new(BUILDS),
         }
     }
@@ -62,9 +40,6 @@ impl Default for ContentCache {
 impl ContentCache {
     /// Returns the contents of all bundles in a package. The first call makes them.
     pub(crate) async fn get(&self, state: &PublishedState, record: &Arc<PackageRecord>) -> Known {
-        if let Some(contents) = self.known.get(&record.lines) {
-            return contents;
-        }
         let build = async {
             let _turn = self.builds.acquire().await;
             let (state, record, runtime) = (state.clone(), Arc::clone(record), Handle::current());
@@ -75,7 +50,7 @@ impl ContentCache {
                 built => Ok(built.map(Arc::new)),
             }
         };
-        Box::pin(self.known.get_or_insert_async(&record.lines, build)).await?
+        self.known.get_or_load(&record.lines, build).await?
     }
 }
 
@@ -91,11 +66,11 @@ fn build(
         while let Some(chunk) = runtime.block_on(chunks.try_next())? {
             lines.push(&chunk, &mut *each);
         }
-        Ok(())
+        Ok::<_, ReaderError>(())
     };
     let mut package_line = Vec::new();
     let range = record.package_line.unwrap_or_default().offsets();
-    read(vec![range], &mut |line| package_line = line.to_vec()).map_err(unavailable)?;
+    read(vec![range], &mut |line| package_line = line.to_vec())?;
     let mut builder = ContentsBuilder::new(Arc::clone(record), &package_line, CONTENTS_BYTES / 2)?;
     let mut bundles: Vec<usize> = (0..record.bundles.len()).collect();
     bundles.sort_by_key(|at| record.bundles[*at].line.offset);
@@ -107,6 +82,6 @@ fn build(
             added = builder.add(at, line);
         }
     };
-    read(ranges, &mut add).map_err(unavailable)?;
+    read(ranges, &mut add)?;
     added.map(|()| builder.finish())
 }

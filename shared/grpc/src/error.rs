@@ -1,4 +1,7 @@
+use reader::ReaderError;
 use tonic::{Code, Status};
+
+use crate::catalogs::failed;
 
 /// Reason for which a call has no answer. The texts of opm are kept where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,5 +75,15 @@ impl AnswerError {
 impl From<AnswerError> for Status {
     fn from(error: AnswerError) -> Self {
         Self::new(error.code(), error.to_string())
+    }
+}
+
+/// Logs a failure of the store. The client learns only that there was one.
+impl From<ReaderError> for AnswerError {
+    fn from(error: ReaderError) -> Self {
+        match error {
+            ReaderError::Busy => Self::Memory,
+            error => failed(&error),
+        }
     }
 }

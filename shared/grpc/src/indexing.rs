@@ -10,7 +10,7 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 
 use crate::{
     AnswerError,
-    catalogs::{failed, unavailable},
+    catalogs::failed,
     olm_v0::{ApiIndex, PackageRecord, PackageRecorder},
 };
 
@@ -35,10 +35,10 @@ pub(crate) async fn make_index(
     state: PublishedState,
     known: Vec<Arc<ApiIndex>>,
 ) -> Result<Arc<ApiIndex>, AnswerError> {
-    let snapshot = state.snapshot().await.map_err(unavailable)?;
+    let snapshot = state.snapshot().await?;
     let findings = snapshot.facts(FINDINGS.name);
     if let Some(object) = findings {
-        let stored = catalogs.object(&object).await.map_err(unavailable)?;
+        let stored = catalogs.object(&object).await?;
         refuse(&Facts::from_stored(&stored).map_err(|error| failed(&error))?)?;
     }
     let began = Instant::now();
@@ -85,8 +85,8 @@ async fn read_record(
         is_yaml: fbc::is_yaml,
     };
     let mut validator = (!is_validated).then(|| (FINDINGS.recorder)(validated));
-    let mut chunks = state.shard(shard).await.map_err(unavailable)?;
-    while let Some(chunk) = chunks.try_next().await.map_err(unavailable)? {
+    let mut chunks = state.shard(shard).await?;
+    while let Some(chunk) = chunks.try_next().await? {
         recorder.push(&chunk);
         if let Some(validator) = &mut validator {
             validator.push(&chunk);

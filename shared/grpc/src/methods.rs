@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     AnswerError,
     call::ApiCall,
-    catalogs::{IndexedState, failed, unavailable},
+    catalogs::{IndexedState, failed},
     olm_v0::{
         ApiIndex, BundlePlace, LineRange,
         api::{
@@ -98,10 +98,10 @@ pub(crate) async fn list_custom_schemas(call: ApiCall, request: CustomSchemasReq
     if ranges.is_empty() {
         return Ok(());
     }
-    let chunks = state.state.package(&request.package_name).await.map_err(unavailable)?;
+    let chunks = state.state.package(&request.package_name).await?;
     let mut chunks = pick(chunks, ranges.iter().map(LineRange::offsets));
     let mut lines = LineBuffer::default();
-    while let Some(chunk) = chunks.try_next().await.map_err(unavailable)? {
+    while let Some(chunk) = chunks.try_next().await? {
         let mut messages = Vec::new();
         lines.push(&chunk, |line| messages.push(meta_struct(line)));
         for message in messages {

@@ -141,6 +141,7 @@ impl ApiError {
                 "RANGE_INVALID",
             ),
             Self::TooManyLogins => (StatusCode::TOO_MANY_REQUESTS, "too-many-logins", "TOOMANYREQUESTS"),
+            Self::State(ReaderError::Busy) => (StatusCode::TOO_MANY_REQUESTS, "too-many-requests", "TOOMANYREQUESTS"),
             Self::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "UNAVAILABLE"),
             // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
             // (`stale-if-error`).

@@ -1,6 +1,14 @@
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{
+    hash::Hash,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
+use futures_util::lock::{Mutex, MutexGuard};
 use model::{Encoding, Key, ObjectKey, Sha256, ShardRef, Snapshot};
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
@@ -8,7 +16,7 @@ use quick_cache::{
 };
 use store::Version;
 
-use crate::index::CatalogIndex;
+use crate::{error::ReaderError, index::CatalogIndex};
 
 /// Estimated memory of a cache entry beside its value, in bytes.
 const ENTRY_OVERHEAD: u64 = 256;
@@ -16,6 +24,10 @@ const ENTRY_OVERHEAD: u64 = 256;
 /// Maximum number of large objects that are remembered as verified. A hundred catalogs have fewer, and an entry takes a
 /// few hundred bytes.
 const VERIFIED_MAX: usize = 1024;
+
+/// Maximum number of keys that are remembered because their values are not kept, and of requests that wait for one of them to be made.
+const UNKEPT_MAX: usize = 1024;
+const WAITING_MAX: usize = 16;
 
 /// Caches of what never changes, bounded together by [`crate::ReaderSettings::cache_bytes`]. Nothing in them has to be
 /// invalidated. A sixteenth is left to the fronts.
@@ -63,8 +75,30 @@ fn snapshot_weight(snapshot: &Arc<Snapshot>) -> u64 {
 }
 
 /// Cache of values that take a known memory.
+///
+/// A value above the share of a part is not kept, and made again at each request for it. Such values are made one at a time, so that they take the
+/// memory and the time of one, and a request is refused if too many wait already. So making one must not ask the same cache for
+/// another that is as large.
 #[derive(Debug)]
-pub struct WeightedCache<K, V>(Cache<K, V, WeightOf<V>>);
+pub struct WeightedCache<K, V> {
+    kept: Cache<K, V, WeightOf<V>>,
+    weight: fn(&V) -> u64,
+    /// Maximum weight of a value that is kept, in bytes: the last 3 % of a part take none.
+    kept_max: u64,
+    /// Keys of values above it.
+    unkept: Cache<K, ()>,
+    turn: Mutex<()>,
+    waiting: AtomicUsize,
+}
+
+/// Place among the requests that wait.
+struct Waiting<'w>(&'w AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Weighs cache entries by the memory that they take, in bytes.
 #[derive(Debug)]
@@ -93,22 +127,79 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             .build()
             .expect("both capacities are given");
         let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
-        Self(Cache::with_options(options, WeightOf(weight), hasher, lifecycle))
+        Self {
+            kept: Cache::with_options(options, WeightOf(weight), hasher, lifecycle),
+            weight,
+            kept_max: bytes / parts as u64 / 16 * 15,
+            // A cache without memory is meant to keep nothing.
+            unkept: Cache::new(if bytes == 0 { 0 } else { UNKEPT_MAX }),
+            turn: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     /// Returns a value that is in the cache.
     pub fn get(&self, key: &K) -> Option<V> {
-        self.0.get(key)
+        self.kept.get(key)
     }
 
     /// Returns a value from the cache, or loads it. Equal loads at the same time happen once.
     ///
     /// # Errors
-    /// The error of `load`, which is not kept.
-    pub async fn get_or_load<E>(&self, key: &K, load: impl Future<Output = Result<V, E>>) -> Result<V, E> {
-        match self.0.get(key) {
-            Some(value) => Ok(value),
-            None => Box::pin(self.0.get_or_insert_async(key, load)).await,
+    /// The error of `load`, which is not kept, and [`ReaderError::Busy`].
+    pub async fn get_or_load<E: From<ReaderError>>(
+        &self,
+        key: &K,
+        load: impl Future<Output = Result<V, E>>,
+    ) -> Result<V, E> {
+        if let Some(value) = self.kept.get(key) {
+            return Ok(value);
         }
+        let turn = match self.unkept.get(key) {
+            Some(()) => Some(self.turn().await?),
+            None => None,
+        };
+        let value = Box::pin(self.kept.get_or_insert_async(key, load)).await?;
+        if turn.is_none() && (self.weight)(&value) > self.kept_max {
+            self.unkept.insert(key.clone(), ());
+        }
+        Ok(value)
+    }
+
+    /// Waits until no other value is made that is not kept.
+    async fn turn(&self) -> Result<MutexGuard<'_, ()>, ReaderError> {
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        if before >= WAITING_MAX {
+            return Err(ReaderError::Busy);
+        }
+        Ok(self.turn.lock().await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::{FutureExt, future::join_all};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn value_above_the_share_is_made_one_at_a_time_and_few_wait() {
+        let cache = WeightedCache::<u8, u64>::new(4096, 1, |value| *value);
+        let load = |value| cache.get_or_load::<ReaderError>(&1, ready(Ok(value)));
+        assert_eq!((load(5000).await.unwrap(), load(5001).await.unwrap()), (5000, 5001));
+        let mut running = Box::pin(cache.get_or_load::<ReaderError>(&1, pending()));
+        assert!(running.as_mut().now_or_never().is_none());
+        let waiting = join_all((0..WAITING_MAX as u64).map(load));
+        let mut waiting = Box::pin(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert!(matches!(load(1).await, Err(ReaderError::Busy)));
+        // Another value is not kept waiting, nor are those that wait once the first request is given up.
+        assert_eq!(cache.get_or_load::<ReaderError>(&2, ready(Ok(1))).await.unwrap(), 1);
+        drop(running);
+        assert!(waiting.await.iter().all(Result::is_ok));
+        load(5000).await.unwrap();
     }
 }

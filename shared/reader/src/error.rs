@@ -17,6 +17,9 @@ pub enum ReaderError {
     /// The store failed or cannot be reached.
     #[error("the store does not answer")]
     Store(#[source] StoreError),
+    /// Too many requests at a time for what does not fit into a cache.
+    #[error("too many requests need what is too large to be kept in memory; try again later")]
+    Busy,
     /// An object that is missing or damaged.
     #[error("{key} is not as it was published")]
     Corrupt {

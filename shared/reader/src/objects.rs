@@ -70,8 +70,12 @@ impl PublishedCatalogs {
     /// Returns a body from memory, or makes and keeps it.
     ///
     /// # Errors
-    /// The error of `make`.
-    pub async fn body<E>(&self, key: &BodyKey, make: impl Future<Output = Result<Bytes, E>>) -> Result<Bytes, E> {
+    /// The error of `make`, and [`ReaderError::Busy`].
+    pub async fn body<E: From<ReaderError>>(
+        &self,
+        key: &BodyKey,
+        make: impl Future<Output = Result<Bytes, E>>,
+    ) -> Result<Bytes, E> {
         self.0.caches.bodies.get_or_load(key, make).await
     }
 

@@ -59,17 +59,12 @@ impl PublishedState {
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn snapshot(&self) -> Result<Arc<Snapshot>, ReaderError> {
         let object = self.current().snapshot;
-        let load = async {
-            let snapshot = parse_snapshot(&object, &self.catalogs.object(&object).await?)?;
-            if snapshot.content_hash == self.current().content_hash {
-                Ok(Arc::new(snapshot))
-            } else {
-                // The bytes fit their name, but the pointer names the Snapshot of another content.
-                Err(ReaderError::corrupt(&object.key(), Corruption::Mismatch))
-            }
-        };
-        let snapshots = &self.catalogs.0.caches.snapshots;
-        snapshots.get_or_load(&object.digest.sha256, load).await
+        let snapshot = self.catalogs.snapshot(&object).await?;
+        // The bytes fit their name, but the pointer may name the Snapshot of another content.
+        let is_own = snapshot.content_hash == self.current().content_hash;
+        is_own
+            .then_some(snapshot)
+            .ok_or_else(|| ReaderError::corrupt(&object.key(), Corruption::Mismatch))
     }
 
     /// Returns the index of the lines.
@@ -113,18 +108,19 @@ impl PublishedState {
 }
 
 impl PublishedCatalogs {
-    /// Returns the Snapshot of an earlier publication, from its stored bytes in memory or into it.
+    /// Returns the Snapshot of any publication, from memory or into it.
     ///
     /// # Errors
-    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
-    pub async fn earlier_snapshot(&self, object: &ObjectRef) -> Result<Snapshot, ReaderError> {
-        parse_snapshot(object, &self.cached_object(object).await?)
+    /// [`ReaderError::Corrupt`], [`ReaderError::Store`] and [`ReaderError::Busy`].
+    pub async fn snapshot(&self, object: &ObjectRef) -> Result<Arc<Snapshot>, ReaderError> {
+        let load = async {
+            let stored = self.object(object).await?;
+            let snapshot = Snapshot::from_stored(&stored).map(Arc::new);
+            snapshot.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))
+        };
+        let snapshots = &self.0.caches.snapshots;
+        snapshots.get_or_load(&object.digest.sha256, load).await
     }
-}
-
-/// Reads the stored bytes of a Snapshot, which have been verified.
-fn parse_snapshot(object: &ObjectRef, bytes: &[u8]) -> Result<Snapshot, ReaderError> {
-    Snapshot::from_stored(bytes).map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))
 }
 
 /// Work that takes longer than a request may keep its thread.

@@ -66,7 +66,7 @@ impl App {
     /// Returns a Snapshot of an earlier content that is still stored, and reads it into the cache.
     async fn find_snapshot(&self, state: &PublishedState, since: Sha256) -> Result<ObjectRef, ApiError> {
         for snapshot in state.current().snapshots_of(since) {
-            match self.catalogs.cached_object(&snapshot).await {
+            match self.catalogs.snapshot(&snapshot).await {
                 Ok(_) => return Ok(snapshot),
                 Err(error) if error.is_missing() => {}
                 Err(error) => return Err(error.into()),
@@ -81,7 +81,7 @@ impl App {
         let Some(object) = comparison.old else {
             return Ok(changes);
         };
-        let old = self.catalogs.earlier_snapshot(&object).await?;
+        let old = self.catalogs.snapshot(&object).await?;
         let new = comparison.state.snapshot().await?;
         let mut left = DETAIL_MAX;
         for package in changed_shards(&old, &new) {

@@ -63,8 +63,8 @@ impl App {
         state: &PublishedState,
         previous: &Previous,
     ) -> Result<Option<(Sha256, CatalogImage)>, ReaderError> {
-        match self.catalogs.earlier_snapshot(&previous.snapshot).await {
-            Ok(snapshot) => Ok(snapshot.image.map(|image| (previous.content_hash, image))),
+        match self.catalogs.snapshot(&previous.snapshot).await {
+            Ok(snapshot) => Ok(snapshot.image.clone().map(|image| (previous.content_hash, image))),
             Err(error) if error.is_missing() => Ok(None),
             Err(error @ ReaderError::Corrupt { .. }) => {
                 let error: &dyn std::error::Error = &error;
