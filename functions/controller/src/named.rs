@@ -103,7 +103,7 @@ async fn pull(object: &ClusterCatalog, reference: &str, puller: &Puller) -> bool
 /// Removes catalogs of other names from a store. A failure is logged only: the next time they are removed.
 pub(crate) async fn remove_others(store: &dyn Store, names: &BTreeSet<String>) {
     let remove = async || -> Result<(), ReadError> {
-        for name in publish::catalog_names(store).await?.catalogs {
+        for name in publish::catalog_names(store).await? {
             if !names.contains(name.as_str()) {
                 publish::remove(store, &name).await?;
                 tracing::info!(catalog = %name, "removed a catalog that has no ClusterCatalog");

@@ -146,5 +146,5 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 
 /// Returns the names of all catalogs of a store, also if `catalogs.json` is lost.
 pub(crate) async fn names(store: &dyn Store) -> anyhow::Result<BTreeSet<CatalogName>> {
-    Ok(publish::catalog_names(store).await?.catalogs)
+    Ok(publish::catalog_names(store).await?)
 }

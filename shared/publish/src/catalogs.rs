@@ -1,51 +1,123 @@
 //! `catalogs.json`: the names of all catalogs, kept right by every publication.
 
-use std::time::UNIX_EPOCH;
+use std::{
+    collections::BTreeSet,
+    time::{Duration, UNIX_EPOCH},
+};
 
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Current, DocumentError, Key};
-use store::{Condition, Listed, ReadError, Store, StoreError, StoreExt};
+use store::{Condition, Listed, ReadError, Stat, Store, StoreError, StoreExt};
 
-/// Returns the names of all catalogs. If `catalogs.json` is lost or damaged, the names come from a listing of the
-/// pointers.
+/// Number of catalogs whose pointers are looked at at a time: each is one small request.
+const HEADS_IN_FLIGHT: usize = 32;
+
+/// Returns the names of all catalogs that have a pointer. If `catalogs.json` is lost or damaged, the names come from a listing of the
+/// pointers. A name without a pointer, which a removal or a first publication that was stopped leaves, is logged.
 ///
 /// # Errors
 /// As [`StoreExt::read_document`] for a document of another format version, and as [`Store::list`].
-pub async fn catalog_names(store: &dyn Store) -> Result<Catalogs, ReadError> {
-    Ok(NameList::read(store).await?.names)
+pub async fn catalog_names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, ReadError> {
+    let names = NameList::read(store).await?.names.catalogs;
+    let stale = without_pointer(store, &names).await?;
+    for catalog in &stale {
+        tracing::warn!(%catalog, "catalogs.json has a name without a catalog: gc removes it, or rm");
+    }
+    Ok(&names - &stale)
 }
 
-/// Adds a name to `catalogs.json`, if it is absent. A lost or damaged document is made again from the pointers.
+async fn without_pointer(store: &dyn Store, names: &BTreeSet<CatalogName>) -> Result<BTreeSet<CatalogName>, ReadError> {
+    let looks: Vec<_> = names
+        .iter()
+        .map(async |name| {
+            let is_there = is_there(store, &Key::Current(name.clone())).await?;
+            Ok::<_, ReadError>((!is_there).then(|| name.clone()))
+        })
+        .collect();
+    let found = stream::iter(looks).buffer_unordered(HEADS_IN_FLIGHT);
+    found.try_filter_map(async |name| Ok(name)).try_collect().await
+}
+
+/// Removes the names without a pointer from a `catalogs.json` that has not changed for `age_min`. A first publication writes the
+/// document anew before its pointer, and its commit lands within two hours of that, so such a name is then nobody's.
+///
+/// # Errors
+/// [`ReadError::Store`]. A document that cannot be read is left to the next publication.
+pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<(), ReadError> {
+    let Ok(Some((mut names, version))) = store.read_document::<Catalogs>(&Key::Catalogs).await else {
+        return Ok(());
+    };
+    let stale = without_pointer(store, &names.catalogs).await?;
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let Stat { date, object } = store.stat(&Key::Catalogs).await?;
+    let age = object.and_then(|object| date.duration_since(object.modified).ok());
+    if age.unwrap_or_default() < age_min {
+        return Ok(());
+    }
+    // Looked at again: a commit may have landed before the time was read.
+    for name in without_pointer(store, &stale).await? {
+        tracing::info!(catalog = %name, "removed a name without a catalog");
+        names.remove(&name);
+    }
+    match store
+        .write_document(&Key::Catalogs, &names, Condition::Replace(version))
+        .await
+    {
+        // The next round looks again.
+        Err(error) if error.is_conflict() => Ok(()),
+        written => Ok(written.map(drop)?),
+    }
+}
+
+/// Adds the name of a catalog to `catalogs.json` before its first pointer, and writes the document in any case: it is not stale
+/// then. A lost or damaged document is made again from the pointers.
 ///
 /// # Errors
 /// As [`catalog_names`] and [`Store::put`].
-pub async fn add_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
-    edit(store, |names| names.add(name)).await
-}
-
-/// Adds the name of a catalog whose first pointer was just written, and writes `catalogs.json` in any case. A removal of the
-/// catalog that has read the names before, and writes them late, then loses its compare-and-swap.
-pub(crate) async fn add_new_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+pub(crate) async fn announce_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
     let change = |names: &mut Catalogs| {
         if !names.add(name) {
             names.serial = names.serial.saturating_add(1);
         }
         true
     };
-    edit(store, change).await
+    edit(store, change).await.map(drop)
 }
 
-/// Removes the name of a catalog that has no pointer from `catalogs.json`, if it is present.
-async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+/// Adds the name of a catalog that had a pointer, if it is absent, as [`announce_name`] does.
+///
+/// # Errors
+/// As [`catalog_names`] and [`Store::put`].
+pub(crate) async fn restore_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+    let is_written = edit(store, |names| names.add(name)).await?;
+    if is_written {
+        // The pointer may have been removed since it was read, and its name before this added it again.
+        remove_name(store, name).await?;
+    }
+    Ok(())
+}
+
+/// Confirms the name of a catalog after its first pointer was written. A removal that has read the names before, and writes them
+/// late, loses its compare-and-swap.
+pub(crate) async fn confirm_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
+    announce_name(store, name).await?;
+    // A removal may also have come between the pointer and its name.
+    remove_name(store, name).await.map(drop)
+}
+
+/// Removes the name of a catalog that has no pointer from `catalogs.json`. Returns true if it was there.
+async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<bool, ReadError> {
     loop {
         let mut found = NameList::read(store).await?;
         // Looked at after the names were read: a first publication writes its pointer, then the names, so that either this
         // sees the pointer or the compare-and-swap fails. The process may also have been suspended for hours before.
         if is_there(store, &Key::Current(name.clone())).await? || !found.names.remove(name) {
-            return Ok(());
+            return Ok(false);
         }
         if found.write(store).await? {
-            return Ok(());
+            return Ok(true);
         }
     }
 }
@@ -100,20 +172,20 @@ impl NameList {
     }
 }
 
-/// Every lost race means that another writer changed the names, so the loop ends.
-async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send + Sync) -> Result<(), ReadError> {
+/// Every lost race means that another writer changed the names, so the loop ends. Returns true if the names were written.
+async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send + Sync) -> Result<bool, ReadError> {
     loop {
         let mut found = NameList::read(store).await?;
         let is_changed = change(&mut found.names);
         let (catalogs, is_restored) = (found.names.catalogs.len(), found.is_restored);
         if !is_changed && (!is_restored || catalogs == 0) {
-            return Ok(());
+            return Ok(false);
         }
         if found.write(store).await? {
             if is_restored && catalogs > 1 {
                 tracing::warn!(catalogs, "restored catalogs.json from the pointers");
             }
-            return Ok(());
+            return Ok(true);
         }
     }
 }
@@ -136,14 +208,15 @@ async fn from_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
 }
 
 /// Removes a catalog: its pointer, its other documents, and its name in `catalogs.json`. Returns the number of documents
-/// that were there. Its immutable objects go with the next garbage collection, if no other catalog names them.
+/// that were there; `None` if the store did not have the name either. Its immutable objects go with the next garbage collection, if
+/// no other catalog names them.
 ///
 /// The pointer goes first: from then on readers answer 404. A catalog that is published again is a new one: its serials
 /// start at 1, so copies of the removed one have to be removed too, or allowed to diverge.
 ///
 /// # Errors
 /// [`ReadError`]; calling it again continues where it stopped.
-pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, ReadError> {
+pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<usize>, ReadError> {
     let current = Key::Current(catalog.clone());
     let mut removed = 0;
     for key in [
@@ -156,13 +229,13 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, R
             removed += 1;
         }
     }
-    remove_name(store, catalog).await?;
+    let was_listed = remove_name(store, catalog).await?;
     // A publication at the same time adds the name before its commit, which may have been before the line above. Its own
     // look at the name after the commit covers the other order.
     if is_there(store, &current).await? {
-        add_name(store, catalog).await?;
+        restore_name(store, catalog).await?;
     }
-    Ok(removed)
+    Ok((was_listed || removed > 0).then_some(removed))
 }
 
 /// Returns the catalogs of the store that are composed of `input` now.
@@ -171,7 +244,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<usize, R
 /// [`ReadError`] if the store fails. A pointer that cannot be read follows nothing.
 pub async fn followers(store: &dyn Store, input: &CatalogName) -> Result<Vec<CatalogName>, ReadError> {
     let mut followers = Vec::new();
-    for name in catalog_names(store).await?.catalogs {
+    for name in catalog_names(store).await? {
         let current = match store.read_document::<Current>(&Key::Current(name.clone())).await {
             Ok(current) => current,
             Err(error @ ReadError::Store(_)) => return Err(error),
@@ -213,24 +286,24 @@ mod tests {
         store
     }
 
-    fn names(catalogs: &Catalogs) -> Vec<&str> {
-        catalogs.catalogs.iter().map(CatalogName::as_str).collect()
+    fn names(catalogs: &BTreeSet<CatalogName>) -> Vec<&str> {
+        catalogs.iter().map(CatalogName::as_str).collect()
     }
 
     #[tokio::test]
     async fn lost_names_come_back_from_the_pointers() {
         let store = store_of(&["a", "b"]).await;
         assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
-        add_name(&store, &name("a")).await.unwrap();
+        restore_name(&store, &name("a")).await.unwrap();
         let (read, _) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
-        assert_eq!(names(&read), ["a", "b"]);
+        assert_eq!(names(&read.catalogs), ["a", "b"]);
     }
 
     #[tokio::test]
     async fn damaged_names_are_replaced() {
-        let store = store_of(&["a"]).await;
+        let store = store_of(&["a", "b"]).await;
         store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
-        add_name(&store, &name("b")).await.unwrap();
+        announce_name(&store, &name("b")).await.unwrap();
         assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
         assert!(is_listed(&store, &name("a")).await.unwrap());
     }
@@ -240,22 +313,45 @@ mod tests {
         let store = store_of(&["a"]).await;
         let old = r#"{"formatVersion":1,"catalogs":["a"]}"#;
         store.put(&Key::Catalogs, old.into(), Condition::Always).await.unwrap();
-        let error = add_name(&store, &name("a")).await.unwrap_err();
+        let error = announce_name(&store, &name("a")).await.unwrap_err();
         assert!(matches!(error, ReadError::Document { .. }), "{error}");
     }
 
     #[tokio::test]
-    async fn add_and_remove_write_only_changes() {
-        let store = store_of(&[]).await;
+    async fn restore_and_remove_write_only_changes() {
+        let store = store_of(&["a"]).await;
+        let puts = || store.count(|action| matches!(action, storekit::Action::Put(_)));
+        let before = puts();
         for _ in 0..2 {
-            add_name(&store, &name("a")).await.unwrap();
+            restore_name(&store, &name("a")).await.unwrap();
         }
+        assert_eq!(puts(), before + 1);
+        store.delete(&Key::Current(name("a"))).await.unwrap();
         for _ in 0..2 {
             remove_name(&store, &name("a")).await.unwrap();
         }
-        assert_eq!(store.written(), [Key::Catalogs]);
-        let puts = store.count(|action| matches!(action, storekit::Action::Put(_)));
-        assert_eq!(puts, 2);
+        assert_eq!(puts(), before + 2);
+    }
+
+    #[tokio::test]
+    async fn name_without_a_pointer_is_left_out_and_dropped_once_it_is_old() {
+        let store = store_of(&["a"]).await;
+        for catalog in ["a", "b"] {
+            announce_name(&store, &name(catalog)).await.unwrap();
+        }
+        assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a"]);
+        for (age_min, expected) in [(Duration::from_secs(3600), true), (Duration::ZERO, false)] {
+            drop_stale_names(&store, age_min).await.unwrap();
+            assert_eq!(is_listed(&store, &name("b")).await.unwrap(), expected);
+        }
+        assert!(is_listed(&store, &name("a")).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn restored_name_of_a_catalog_that_was_removed_goes_again() {
+        let store = store_of(&[]).await;
+        restore_name(&store, &name("a")).await.unwrap();
+        assert!(!is_listed(&store, &name("a")).await.unwrap());
     }
 
     #[tokio::test]
@@ -263,7 +359,7 @@ mod tests {
         let store = MemoryStore::default();
         let [a, b]: [CatalogName; 2] = ["a", "b"].map(|name| name.parse().unwrap());
         for name in [&a, &b] {
-            add_name(&store, name).await.unwrap();
+            announce_name(&store, name).await.unwrap();
             for key in [
                 Key::Current(name.clone()),
                 Key::Status(name.clone()),
@@ -272,8 +368,10 @@ mod tests {
                 store.put(&key, "{}".into(), Condition::Always).await.unwrap();
             }
         }
-        assert_eq!(remove(&store, &a).await.unwrap(), 3);
-        assert_eq!(remove(&store, &a).await.unwrap(), 0);
+        assert_eq!(remove(&store, &a).await.unwrap(), Some(3));
+        assert_eq!(remove(&store, &a).await.unwrap(), None);
+        announce_name(&store, &a).await.unwrap();
+        assert_eq!(remove(&store, &a).await.unwrap(), Some(0), "only the name was left");
         let (names, _) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
         assert_eq!(names.catalogs, [b.clone()].into());
         assert_eq!(store.objects().len(), 4);

@@ -137,10 +137,9 @@ impl Origin for StoreOrigin {
         Ok(body.map_err(OriginError::from).boxed())
     }
 
-    /// Returns the names from `catalogs.json`. If that is lost, the store is listed.
+    /// Returns the names from `catalogs.json` that have a pointer. If that is lost, the store is listed.
     async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
-        let catalogs = catalog_names(&*self.0).await.map_err(OriginError::Read)?;
-        Ok(catalogs.catalogs)
+        catalog_names(&*self.0).await.map_err(OriginError::Read)
     }
 }
 

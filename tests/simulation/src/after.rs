@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use model::{Key, Kind};
+use model::{CatalogName, Key, Kind};
 use serde_json::Value;
 use upkeep::Retention;
 
 use crate::{
-    catalogs,
+    catalogs, commands,
     fault::Side,
+    invariants::listed_names,
     observed::ObservedStore,
     repairs::{repair_all, repair_copy},
     run::{HARNESS, SETTLED_MS, Simulation},
@@ -29,6 +30,9 @@ pub(crate) async fn converge(simulation: &Simulation, scenario: &Scenario) {
 async fn try_converge(simulation: &Simulation, scenario: &Scenario) -> Result<(), String> {
     // A round that is under way could defer a publication, until it is two hours old.
     simulation.world.wait(HARNESS, PHASE_MS).await;
+    for observed in [&simulation.origin, &simulation.copy] {
+        must_be_listed(simulation, observed).await?;
+    }
     let versions = [0, 1].map(|catalog| last_version(scenario, catalog));
     repair_all(simulation, &versions).await?;
     for (catalog, version) in versions.into_iter().enumerate() {
@@ -49,6 +53,28 @@ async fn try_converge(simulation: &Simulation, scenario: &Scenario) -> Result<()
         must_be_clean(simulation, observed).await?;
     }
     Ok(())
+}
+
+/// Reads a store without damage with every command, and checks that collection drops the names of catalogs that are gone.
+async fn must_be_listed(simulation: &Simulation, observed: &ObservedStore) -> Result<(), String> {
+    if !observed.checker().damage.is_empty() {
+        return Ok(());
+    }
+    commands::read_everything(observed).await?;
+    collect(simulation, observed.side, Retention::default()).await?;
+    let listed = listed_names(&observed.store.objects());
+    let published = commands::published(observed);
+    if listed
+        .iter()
+        .map(String::as_str)
+        .eq(published.iter().map(CatalogName::as_str))
+    {
+        return Ok(());
+    }
+    let side = observed.side;
+    Err(format!(
+        "catalogs.json of the {side:?} has {listed:?}, and {published:?} is published"
+    ))
 }
 
 /// Keeps only what is published.

@@ -223,7 +223,7 @@ impl InvariantChecker {
 }
 
 /// Returns the names in `catalogs.json`.
-fn listed_names(objects: &BTreeMap<Key, Bytes>) -> BTreeSet<String> {
+pub(crate) fn listed_names(objects: &BTreeMap<Key, Bytes>) -> BTreeSet<String> {
     let bytes = objects.get(&Key::Catalogs);
     let document = bytes.and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
     let document = document.unwrap_or_default();

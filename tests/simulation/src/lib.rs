@@ -3,6 +3,7 @@
 mod after;
 mod catalogs;
 mod chance;
+mod commands;
 mod corruption;
 mod fault;
 mod handle;

@@ -38,13 +38,14 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
         let removed = publish::remove(&*store, name)
             .await
             .with_context(|| format!("cannot remove {name}"))?;
-        if removed == 0 {
-            eprintln!("{name}: the store has no such catalog");
-            exit = Exit::Failed;
-        } else {
-            println!(
+        match removed {
+            Some(removed) => println!(
                 "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
-            );
+            ),
+            None => {
+                eprintln!("{name}: the store has no such catalog");
+                exit = Exit::Failed;
+            }
         }
     }
     Ok(exit)

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
 use crate::{
     PublishError,
-    catalogs::{add_name, add_new_name, is_listed},
+    catalogs::{announce_name, confirm_name, restore_name},
     env::whole_seconds,
 };
 
@@ -30,6 +30,7 @@ impl Transaction {
         let is_new = before.is_none_or(|before| before.serial != next.serial);
         let next = match is_new {
             true => {
+                self.announce().await?;
                 let date = self.check_time().await?;
                 let published_at = self.publication_date(date);
                 self.sign(Current { published_at, ..next })?
@@ -66,6 +67,7 @@ impl Transaction {
             self.restore_name().await?;
             return Ok(false);
         }
+        self.announce().await?;
         self.check_time().await?;
         tracing::debug!(serial = next.serial, "replacing the pointer by a copy");
         self.replace_pointer(bytes).await?;
@@ -78,10 +80,19 @@ impl Transaction {
     /// # Errors
     /// [`PublishError::Read`].
     pub async fn restore_name(&self) -> Result<(), PublishError> {
-        if self.pointer.is_none() || is_listed(&*self.store, &self.catalog).await? {
-            return Ok(());
+        match self.pointer {
+            Some(_) => Ok(restore_name(&*self.store, &self.catalog).await?),
+            None => Ok(()),
         }
-        Ok(add_name(&*self.store, &self.catalog).await?)
+    }
+
+    /// Writes the catalog's name before its first pointer: a name without a catalog is harmless, a catalog without a name is not
+    /// found. The time is checked after it, so that collection knows how old the name can get before the pointer is there.
+    async fn announce(&self) -> Result<(), PublishError> {
+        match self.pointer {
+            Some(_) => Ok(()),
+            None => Ok(announce_name(&*self.store, &self.catalog).await?),
+        }
     }
 
     /// Returns the store's date, if the commit comes soon enough after the reading of `gc.json`.
@@ -121,11 +132,7 @@ impl Transaction {
     async fn replace_pointer(&self, bytes: Bytes) -> Result<(), PublishError> {
         let condition = match &self.pointer {
             Some(pointer) => Condition::Replace(pointer.version.clone()),
-            None => {
-                // Before the commit: a name without a catalog is harmless, a catalog without a name is not found.
-                add_name(&*self.store, &self.catalog).await?;
-                Condition::CreateOnly
-            }
+            None => Condition::CreateOnly,
         };
         let key = Key::Current(self.catalog.clone());
         let put = self.store.put(&key, bytes.clone(), condition);
@@ -140,8 +147,8 @@ impl Transaction {
         // Again after the commit: a removal at the same time may have taken the name away. The publication stands, so this
         // only warns; the next poll restores the name.
         let named = match self.pointer {
-            Some(_) => add_name(&*self.store, &self.catalog).await,
-            None => add_new_name(&*self.store, &self.catalog).await,
+            Some(_) => restore_name(&*self.store, &self.catalog).await,
+            None => confirm_name(&*self.store, &self.catalog).await,
         };
         if let Err(error) = named {
             let catalog = &self.catalog;

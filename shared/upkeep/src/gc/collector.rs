@@ -167,6 +167,12 @@ impl Collector<'_> {
     }
 
     async fn condemn(&self, state: &DatedState) -> Result<Option<GcReport>, GcError> {
+        let age_min = if self.options.offline {
+            Duration::ZERO
+        } else {
+            GcState::AGE_MIN
+        };
+        publish::drop_stale_names(self.store, age_min).await?;
         let mut counts = GcReport::default();
         let unmarked = self.unmarked(state, &mut counts).await?;
         // Lists of earlier rounds go with other garbage. Alone they would start round after round, for each leaves one.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use model::{Catalogs, Key};
-use publish::{PublishError, RetryableError, add_name};
+use publish::{PublishError, RetryableError};
 use store::{Condition, Store, StoreExt};
 use storekit::{Action, Answer, Moment};
 
@@ -168,6 +168,5 @@ async fn commit_adds_the_name_that_a_removal_took_meanwhile() {
         Answer::GoOn
     });
     world.publish("a", &["p1"]).await;
-    add_name(&world.store, &name("other")).await.unwrap();
     world.is_sound().await;
 }
