@@ -62,14 +62,31 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for an unreadable `catalogs.json`.
     pub async fn all(&self) -> Result<Vec<PublishedState>, ReaderError> {
-        let names = match self.document(&Key::Catalogs).await? {
-            Some(bytes) => Catalogs::from_bytes(&bytes),
-            None => Ok(Catalogs::default()),
-        };
-        let unreadable = |source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source));
-        let states = stream::iter(names.map_err(unreadable)?.catalogs).map(|name| self.listed(name));
+        let names = self.names().await?.unwrap_or_default();
+        let states = stream::iter(names.catalogs).map(|name| self.listed(name));
         let states: Vec<Option<PublishedState>> = states.buffered(CONCURRENT_READS).try_collect().await?;
         Ok(states.into_iter().flatten().collect())
+    }
+
+    /// Returns `catalogs.json` without the names of catalogs that are unavailable. `None` if the store does not have it.
+    ///
+    /// # Errors
+    /// As [`Self::all`].
+    pub async fn names(&self) -> Result<Option<Catalogs>, ReaderError> {
+        let Some(bytes) = self.document(&Key::Catalogs).await? else {
+            return Ok(None);
+        };
+        let names = Catalogs::from_bytes(&bytes);
+        let mut names = names.map_err(|source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source)))?;
+        let hidden = stream::iter(names.catalogs.clone()).map(|name| async move {
+            let is_hidden = self.hides(&name).await?;
+            Ok(is_hidden.then_some(name))
+        });
+        let hidden: Vec<Option<CatalogName>> = hidden.buffered(CONCURRENT_READS).try_collect().await?;
+        for name in hidden.into_iter().flatten() {
+            names.catalogs.remove(&name);
+        }
+        Ok(Some(names))
     }
 
     /// Returns nothing for a catalog that is not served, was never published, or has an unreadable pointer: one broken

@@ -92,14 +92,31 @@ impl PublishedCatalogs {
     /// [`ReaderError::CatalogName`] and [`ReaderError::UnknownCatalog`] for a name that is not served, else what keeps the
     /// pointer from being read.
     pub async fn find(&self, name: &str) -> Result<PublishedState, ReaderError> {
-        let pointer = match self.0.pointers.get(name) {
-            Some(known) if self.is_fresh(&known) => known,
-            known => self.revalidated(name, known).await?,
-        };
+        let pointer = self.pointer(name).await?;
         if pointer.current.availability.is_available() {
             Ok(PublishedState::new(self.clone(), pointer))
         } else {
             Err(ReaderError::UnknownCatalog(name.to_owned()))
+        }
+    }
+
+    /// Returns true for a published catalog that is unavailable: no route answers for it, and no list has it. The status of one that
+    /// was never published, or whose pointer is refused, says why.
+    ///
+    /// # Errors
+    /// [`ReaderError::Store`].
+    pub async fn hides(&self, name: &CatalogName) -> Result<bool, ReaderError> {
+        match self.pointer(name.as_str()).await {
+            Ok(pointer) => Ok(!pointer.current.availability.is_available()),
+            Err(error @ ReaderError::Store(_)) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    async fn pointer(&self, name: &str) -> Result<Arc<KnownPointer>, ReaderError> {
+        match self.0.pointers.get(name) {
+            Some(known) if self.is_fresh(&known) => Ok(known),
+            known => self.revalidated(name, known).await,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The mutable documents of the store, as they are stored, and the content hash.
 
-use model::{CachePolicy, Key, Kind, ObjectDigest, ObjectKey};
+use model::{CachePolicy, Document, Key, Kind, ObjectDigest, ObjectKey};
 use reader::ReaderError;
 
 use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, routes::RouteCall};
@@ -15,18 +15,24 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
 }
 
 pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = call.catalog()?.parse().map_err(ReaderError::CatalogName)?;
-    document(call, &Key::Status(name)).await
+    let name = call.catalog()?;
+    let key = Key::Status(name.parse().map_err(ReaderError::CatalogName)?);
+    let catalogs = &call.app.catalogs;
+    if let Some(catalog) = key.catalog()
+        && catalogs.hides(catalog).await?
+    {
+        return Err(ReaderError::UnknownCatalog(name.into_owned()).into());
+    }
+    let bytes = catalogs.document(&key).await?.ok_or(ApiError::UnknownObject)?;
+    Ok(Representation::document(bytes, key.cache_policy()))
 }
 
 pub(super) async fn names(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    document(call, &Key::Catalogs).await
-}
-
-async fn document(call: RouteCall<'_>, key: &Key) -> Result<Representation, ApiError> {
-    let bytes = call.app.catalogs.document(key).await?;
-    let bytes = bytes.ok_or(ApiError::UnknownObject)?;
-    Ok(Representation::document(bytes, key.cache_policy()))
+    let names = call.app.catalogs.names().await?.ok_or(ApiError::UnknownObject)?;
+    Ok(Representation::document(
+        names.to_bytes().into(),
+        Key::Catalogs.cache_policy(),
+    ))
 }
 
 pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {

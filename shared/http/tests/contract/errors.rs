@@ -2,6 +2,8 @@
 
 use catalog_mirror_http::HttpSettings;
 use http::{Method, StatusCode};
+use model::Key;
+use store::{Condition, Store};
 
 use crate::{
     fixture::{LINES, Publication},
@@ -116,7 +118,12 @@ async fn other_methods_are_refused() {
 async fn unavailable_catalog_is_unknown() {
     let publication = Publication::unavailable();
     let world = World::with(HttpSettings::default(), publication, LINES).await;
+    let status = Key::Status("demo".parse().unwrap());
+    world.store.put(&status, "{}".into(), Condition::Always).await.unwrap();
     for rest in [
+        "status.json",
+        &format!("changes?since={}", world.demo.current.content_hash),
+        "search",
         "api/v1/all",
         "all.json",
         "api/v1/metas",
@@ -129,6 +136,9 @@ async fn unavailable_catalog_is_unknown() {
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{rest}");
     }
     assert_eq!(world.get("/catalogs", &[]).await.text(), "{\"catalogs\":[]}\n");
+    let names = world.get("/catalogs.json", &[]).await;
+    let names: serde_json::Value = serde_json::from_slice(names.bytes()).unwrap();
+    assert_eq!(names["catalogs"], serde_json::json!([]));
     let snapshot = world.get(&format!("/{}", world.demo.current.snapshot.key()), &[]).await;
     assert_eq!(snapshot.status, StatusCode::OK);
 }
