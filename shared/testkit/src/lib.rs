@@ -19,7 +19,7 @@ pub use crate::documents::{
     BuiltSnapshot, CurrentBuilder, SOURCE, SnapshotBuilder, StatusBuilder, current, first_published_at, snapshot,
 };
 pub use crate::files::{FileAnswer, FileRequest, FileServer};
-pub use crate::git::{DeltaBuilder, GitKind, GitRepo, PackBuilder, object_name, packet, tree};
+pub use crate::git::{GitRepo, tree};
 pub use crate::image::TarEntry;
 pub use crate::image::{Format, Image, ImageBuilder, Layer, digest, gzip, index, zstd};
 pub use crate::registry::{Builder as RegistryBuilder, CertificateFault, Fault, Kind, Registry, Request, Say, Wire};

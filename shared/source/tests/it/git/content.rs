@@ -1,7 +1,7 @@
 //! The files of a commit.
 
 use catalog_mirror_source::{Error, TreeFault};
-use testkit::{GitKind, object_name, tree};
+use testkit::tree;
 
 use super::GitHost;
 use crate::kit::{Collect, chain, read};
@@ -47,15 +47,15 @@ async fn read_takes_three_requests_and_one_commit() {
 async fn links_follow_the_rules_of_archives() {
     let host = GitHost::start().await;
     let repo = &host.repo;
-    let file = repo.object(GitKind::Blob, "x");
-    let link = |target: &str| repo.object(GitKind::Blob, target);
+    let file = repo.object("blob", "x");
+    let link = |target: &str| repo.object("blob", target);
     let commit = |target: &str| {
         let inner = repo.object(
-            GitKind::Tree,
+            "tree",
             tree(&[("120000", "l.yaml", &link(target)), ("100755", "x.yaml", &file)]),
         );
         let top = tree(&[("40000", "a", &inner), ("100644", "y.yaml", &file)]);
-        host.point(&repo.commit_of(&repo.object(GitKind::Tree, top)));
+        host.point(&repo.commit_of(&repo.object("tree", top)));
     };
     commit("x.yaml");
     assert_eq!(host.files("#main:a").await.unwrap(), ["l.yaml=-> x.yaml", "x.yaml=x"]);
@@ -91,15 +91,15 @@ async fn links_follow_the_rules_of_archives() {
 async fn submodule_and_lfs_pointer_are_refused_with_their_path() {
     let host = GitHost::start().await;
     let repo = &host.repo;
-    let other = object_name(GitKind::Commit, b"elsewhere");
-    let file = repo.object(GitKind::Blob, "x");
-    let inner = repo.object(GitKind::Tree, tree(&[("160000", "sub", &other)]));
+    let other = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+    let file = repo.object("blob", "x");
+    let inner = repo.object("tree", tree(&[("160000", "sub", other)]));
     let top = tree(&[
         ("40000", "a", &inner),
         ("40000", "b", &repo.folder(&[("y.yaml", "y")])),
         ("100644", "f", &file),
     ]);
-    host.point(&repo.commit_of(&repo.object(GitKind::Tree, top)));
+    host.point(&repo.commit_of(&repo.object("tree", top)));
     let (fault, text) = host.fault(host.files("#main:a").await);
     assert!(
         matches!(&fault, TreeFault::Submodule(path) if path == "a/sub"),

@@ -1,7 +1,7 @@
 //! Limits on packs and on what is in them.
 
 use catalog_mirror_source::{DownloadSpace, Error};
-use testkit::{GitKind, Random};
+use testkit::Random;
 
 use super::{GitHost, PATH};
 use crate::kit::{chain, limits_at};
@@ -69,12 +69,11 @@ async fn bomb_is_refused_by_its_size() {
 async fn pack_that_is_too_large_is_cut_off_and_gives_its_space_back() {
     let space = DownloadSpace::new(4 << 20);
     let host = GitHost::with(|settings| settings.download_space = space.clone()).await;
-    host.commit(&[("x.yaml", "x")]);
     let mut noise = Vec::new();
     let mut random = Random(1);
     noise.resize_with(2 << 20, || random.number() as u8);
-    host.repo
-        .send_pack(host.repo.pack().object(GitKind::Blob, &noise).finish());
+    let file = host.repo.object("blob", noise);
+    host.point(&host.repo.commit_of_entries(&[("100644", "x.yaml", &file)]));
     assert_eq!(limit(host.files("").await), "downloadBytes");
     assert_eq!(space.taken(), 0);
 }

@@ -74,12 +74,3 @@ async fn commit_that_the_server_lacks_is_refused_in_its_words() {
     assert!(matches!(fault, TreeFault::Git(_)), "{text}");
     assert!(text.contains(&format!("not our ref {missing}")), "{text}");
 }
-
-#[tokio::test]
-async fn branch_that_leads_to_no_commit_is_refused() {
-    let host = GitHost::start().await;
-    let tree = host.repo.folder(&[("x", "1")]);
-    host.point(&tree);
-    let (fault, text) = host.fault(host.files("").await);
-    assert!(matches!(fault, TreeFault::Git(_)), "{text}");
-}

@@ -4,7 +4,7 @@ use std::fs;
 
 use catalog_mirror_source::{Error, PlainHttp, Proxy, ServerFault, SourceSettings, Sources, TreeFault};
 use tempfile::TempDir;
-use testkit::{FileAnswer, FileServer, GitRepo, packet};
+use testkit::{FileAnswer, FileServer, GitRepo};
 
 use super::{GitHost, MAIN, PATH};
 use crate::kit::{Collect, auth_file, chain, plain, read};
@@ -173,6 +173,11 @@ async fn repository_behind_tls_and_password_is_read() {
     assert!(chain(&error).contains("auth.json were refused"), "{}", chain(&error));
 }
 
+/// Returns the packet by which a server reports an error.
+fn failure(text: &str) -> String {
+    format!("{:04x}ERR {text}", text.len() + 8)
+}
+
 /// A server can put the password that it was sent into a message.
 #[tokio::test]
 async fn error_of_repository_repeats_no_password() {
@@ -182,32 +187,25 @@ async fn error_of_repository_repeats_no_password() {
     let images = host.with_password(&dir);
     let source = host.source("");
     let digest = images.resolve(&source).await.unwrap();
-    host.repo.send_answer(packet(b"ERR hunter22 is wrong"));
+    let answer = failure("hunter22 is wrong");
+    host.server.script(COMMANDS, FileAnswer::Chunked(answer.into()));
     let found = read(&images, &source, &digest, Collect::default()).await;
     assert!(matches!(found.unwrap_err(), Error::Withheld));
 }
 
+/// Git reads the protocol. Its failure is told in its words, and no state is taken from what it read.
 #[tokio::test]
-async fn answer_to_fetch_that_breaks_the_protocol_is_refused() {
+async fn answer_that_breaks_the_protocol_is_refused() {
     let host = GitHost::start().await;
     host.commit(FILES);
-    let start = packet(b"packfile\n");
-    let with = |rest: &[u8]| [start.as_slice(), rest].concat();
-    for answer in [
-        Vec::new(),
-        start.clone(),
-        with(&packet(b"\x01PACK")),
-        with(b"0004"),
-        with(&packet(b"\x04x")),
-        with(b"zzzz"),
-        packet(b"\xff\xff"),
-        with(b"0000"),
+    for (answer, want) in [
+        (String::new(), ""),
+        ("0001".to_owned(), ""),
+        (failure("not\x1b today"), "remote error: not? today"),
     ] {
-        host.repo.send_answer(answer);
+        host.server.script(COMMANDS, FileAnswer::Chunked(answer.into()));
         let (fault, text) = host.fault(host.files("").await);
         assert!(matches!(fault, TreeFault::Git(_)) && !fault.is_of_content(), "{text}");
+        assert!(text.contains(want), "{text}");
     }
-    host.repo.send_answer(packet(b"ERR not\x1b today"));
-    let (_, text) = host.fault(host.files("").await);
-    assert!(text.contains("remote error: not? today"), "{text}");
 }
