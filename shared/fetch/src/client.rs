@@ -12,6 +12,7 @@ use reqwest::{Client, Response, Url};
 use rustls::ClientConfig;
 use tokio::time::{sleep, timeout};
 
+use crate::coding::BodyDecoder;
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::network::ScopedResolver;
 use crate::proxy::ProxyRules;
@@ -219,6 +220,7 @@ impl Fetcher {
             guard: ThroughputGuard::new(self.settings().min_throughput),
             traffic: Arc::clone(&self.traffic),
             proxy: peer.proxy,
+            decoder: BodyDecoder::new(response.headers()),
             response,
         })
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -81,6 +82,14 @@ pub enum FetchError {
         to: String,
         /// The rule that the URL or the address breaks.
         reason: RedirectRefusal,
+    },
+    /// A content coding, which was not asked for, and which is unknown or wrong.
+    #[error("it sent a body with the content coding {coding}, which was not asked for and cannot be decoded")]
+    Coding {
+        /// Name of the coding, cleaned for logs.
+        coding: String,
+        /// The problem with the body; `None` for an unknown coding.
+        source: Option<io::Error>,
     },
     /// A proxy of the environment that cannot be used for the request.
     #[error("its proxy cannot be used: {0}")]
@@ -176,6 +185,7 @@ impl FetchError {
             | Self::WaitedTooLong(_)
             | Self::TooLarge { .. }
             | Self::Range
+            | Self::Coding { .. }
             | Self::Proxy(_)
             | Self::Redirect { .. }
             | Self::Address { .. } => false,

@@ -2,6 +2,7 @@
 
 mod auth;
 mod client;
+mod coding;
 mod error;
 mod header_file;
 mod link;

@@ -8,6 +8,7 @@ use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::client::TrafficCounter;
+use crate::coding::BodyDecoder;
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::redirect::authority;
 use crate::request::RequestSpec;
@@ -28,6 +29,7 @@ pub struct FetchResponse {
     pub(crate) guard: ThroughputGuard,
     pub(crate) traffic: Arc<TrafficCounter>,
     pub(crate) proxy: Option<String>,
+    pub(crate) decoder: BodyDecoder,
 }
 
 /// A body that is continued where the connection broke.
@@ -74,16 +76,45 @@ impl FetchResponse {
         }
     }
 
-    /// Returns the declared length of the body, in bytes.
+    /// Returns the declared length of the body, in bytes. `None` also for a body with a content coding.
     pub fn content_length(&self) -> Option<u64> {
-        self.response.content_length()
+        self.response.content_length().filter(|_| !self.decoder.is_coded())
     }
 
-    /// Returns the next bytes of the body, or `None` at its end.
+    /// Leaves a body of exactly this many bytes as it is. Some storage labels compressed files with a content coding.
+    #[must_use]
+    pub fn expecting(mut self, bytes: u64) -> Self {
+        if self.response.content_length() == Some(bytes) {
+            self.decoder = BodyDecoder::default();
+        }
+        self
+    }
+
+    /// Leaves the body as it is, for objects that are stored with their coding.
+    #[must_use]
+    pub fn undecoded(mut self) -> Self {
+        self.decoder = BodyDecoder::default();
+        self
+    }
+
+    /// Returns the next bytes of the body, without its content coding, or `None` at its end.
     ///
     /// # Errors
-    /// A broken connection, the read timeout or a body below the minimum throughput.
+    /// A broken connection, the read timeout, a body below the minimum throughput or with an unknown content coding.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
+        loop {
+            if let Some(decoded) = self.decoder.next().map_err(|error| error.at(self.peer()))? {
+                return Ok(Some(decoded));
+            }
+            match self.receive().await? {
+                Some(received) => self.decoder.push(received),
+                None if self.decoder.end() => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         let started = Instant::now();
         let received = self.traffic.wait(self.response.chunk()).await;
         let checked = received.and_then(|chunk| {
@@ -148,6 +179,16 @@ impl ResumableBody {
         self.position
     }
 
+    /// Returns the position from which the rest is to be requested. The parts of a body with a content coding are those of the
+    /// coded one, so that it begins again.
+    pub fn rest_position(&self) -> u64 {
+        if self.response.decoder.is_coded() {
+            0
+        } else {
+            self.position
+        }
+    }
+
     /// Returns the length that the present answer declares.
     pub fn content_length(&self) -> Option<u64> {
         self.response.content_length()
@@ -165,8 +206,8 @@ impl ResumableBody {
     /// Adds the headers that ask for the rest of the body to `request`.
     #[must_use]
     pub fn request_rest(&self, request: RequestSpec) -> RequestSpec {
-        let mut request = request.from_position(self.position);
-        if let Some(tag) = self.strong_tag.as_ref().filter(|_| self.position > 0) {
+        let mut request = request.from_position(self.rest_position());
+        if let Some(tag) = self.strong_tag.as_ref().filter(|_| self.rest_position() > 0) {
             request.headers.insert(IF_RANGE, tag.clone());
         }
         request
@@ -190,7 +231,8 @@ fn known_bytes(response: &FetchResponse, position: u64) -> Result<u64, FetchErro
     }
     let range = response.headers().get(CONTENT_RANGE);
     let range = range.and_then(|value| value.to_str().ok());
-    let starts_there = range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
+    let starts_there =
+        !response.decoder.is_coded() && range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
     if starts_there { Ok(0) } else { Err(FetchError::Range) }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION,
+};
 use axum::http::response::Builder;
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use base64::Engine;
@@ -53,6 +55,8 @@ pub enum FileAnswer {
     Page(String),
     /// These bytes without a length and an entity tag.
     Chunked(Bytes),
+    /// These bytes with this content coding in the header.
+    Coded(&'static str, Bytes),
     /// Headers, and a body that never comes.
     Stall,
 }
@@ -219,6 +223,9 @@ impl FileState {
             Some(FileAnswer::Chunked(bytes)) => {
                 let chunks = stream::iter([Ok::<_, io::Error>(bytes)]);
                 return finish(status(200), Body::from_stream(chunks));
+            }
+            Some(FileAnswer::Coded(coding, bytes)) => {
+                return finish(status(200).header(CONTENT_ENCODING, coding), Body::from(bytes));
             }
             Some(FileAnswer::Stall) => {
                 return finish(status(200), Body::from_stream(stream::pending::<io::Result<Bytes>>()));

@@ -34,7 +34,7 @@ impl Session {
                 }
             }
             // `send` has its own retries. Those here are for bodies that break.
-            let rest = self.request_blob(blob, body.position()).await?;
+            let rest = self.request_blob(blob, body.rest_position()).await?;
             body.continue_with(rest).map_err(|error| self.fetch_failed(error))?;
         }
     }
@@ -45,7 +45,7 @@ impl Session {
             position,
             ..ApiRequest::get(format!("blobs/{}", blob.digest), &what)
         };
-        let response = self.send(&request).await?;
+        let response = self.send(&request).await?.expecting(blob.size - position);
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
         if is_partial && position == 0 {
             // Nothing asked for a part, so the rest could be missing.

@@ -1,10 +1,12 @@
 //! Resolving, manifests, indexes and configs.
 
 use bytes::Bytes;
-use catalog_mirror_source::{Error, ImageError, SourceSettings, Sources, TargetPlatform};
+use catalog_mirror_source::{
+    DownloadSpace, EmptyLayers, Error, ImageError, Source, SourceSettings, Sources, TargetPlatform,
+};
 use testkit::{Fault, Format, Image, ImageBuilder, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, chain, client, pull, push, read, read_image, settings, small, source};
+use crate::kit::{Collect, catalog, chain, client, fault, pull, push, read, read_image, settings, small, source};
 
 #[tokio::test]
 async fn unchanged_poll_sends_one_head() {
@@ -173,6 +175,32 @@ async fn index_gives_image_of_platform() {
         error.ends_with("no image for linux/s390x; it has linux/arm64, linux/amd64"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn content_coding_that_was_not_asked_for_is_decoded_or_named() {
+    let registry = Registry::builder().coded_as("gzip").without_head().start().await;
+    push(&registry, &small());
+    let client = client(&registry);
+    assert_eq!(pull(&client, &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+    let Source::Registry { reference, .. } = source(&registry) else {
+        panic!()
+    };
+    let digest = client.resolve(&source(&registry)).await.unwrap();
+    let space = DownloadSpace::default();
+    let copy = client
+        .download(&reference, &digest, &EmptyLayers::default(), &space)
+        .await
+        .unwrap();
+    let files = read(&client, &copy.source(), &digest, Collect::default())
+        .await
+        .unwrap()
+        .0;
+    assert_eq!(files.list(), ["a.yaml=a"]);
+    let registry = Registry::builder().coded_as("br").without_head().start().await;
+    push(&registry, &small());
+    let (_, text) = fault(pull(&crate::kit::client(&registry), &registry).await);
+    assert!(text.contains("the content coding br"), "{text}");
 }
 
 #[tokio::test]

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request as Incoming;
-use axum::http::header::{ACCEPT_RANGES, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HOST};
+use axum::http::header::{
+    ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HOST,
+};
 use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::response::Builder;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
@@ -14,7 +16,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::image::digest;
+use crate::image::{digest, gzip};
 use crate::registry::{App, Fault, Inner, Kind, Request, Shared, upload};
 
 /// Handles a request: logs it, delays it, then fails by script or serves.
@@ -40,7 +42,20 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
         response.headers_mut().insert(*name, value);
     }
     shared.lock().script.end(kind);
-    response
+    let coding = shared.lock().coding;
+    match coding {
+        Some(coding) if method != Method::HEAD => coded(response, coding).await,
+        _ => response,
+    }
+}
+
+async fn coded(response: Response<Body>, coding: &'static str) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX).await.expect("the body is whole");
+    let body = if coding == "gzip" { gzip(&body) } else { vec![0] };
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
+    Response::from_parts(parts, body.into())
 }
 
 /// A request with what its log entry leaves out.

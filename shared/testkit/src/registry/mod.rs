@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     /// URL of this registry, `scheme://host:port`.
     base: String,
     has_no_head: bool,
+    /// Content coding of all bodies, though none is asked for.
+    coding: Option<&'static str>,
     has_no_ranges: bool,
     /// Manifests with their media types, by repository and tag or digest.
     manifests: BTreeMap<(String, String), (String, Bytes)>,
@@ -107,6 +109,13 @@ impl Builder {
     #[must_use]
     pub fn without_head(mut self) -> Self {
         self.state.has_no_head = true;
+        self
+    }
+
+    /// Sends all bodies with a content coding, whatever is asked for: `gzip`, or another name for bytes of no use.
+    #[must_use]
+    pub fn coded_as(mut self, coding: &'static str) -> Self {
+        self.state.coding = Some(coding);
         self
     }
 

@@ -1,10 +1,10 @@
 //! The files of an archive, well-formed and not.
 
 use catalog_mirror_source::{Error, LayerError, TreeFault};
-use testkit::{Layer, gzip};
+use testkit::{FileAnswer, FileServer, Layer, gzip};
 
-use super::{PATH, files, two_folders};
-use crate::kit::chain;
+use super::{PATH, files, images, source, two_folders};
+use crate::kit::{chain, pull_source as pull};
 
 #[tokio::test]
 async fn single_top_folder_is_stripped() {
@@ -24,6 +24,23 @@ async fn single_top_folder_is_stripped() {
         files(&links, "").await.unwrap(),
         ["a/x.yaml=x", "hard=-> a/x.yaml", "soft=-> a/x.yaml"]
     );
+}
+
+#[tokio::test]
+async fn content_coding_that_was_not_asked_for_is_decoded_or_named() {
+    let server = FileServer::start().await;
+    let archive = two_folders().archive();
+    server.put(PATH, archive.clone());
+    let (images, source) = (images(&server).await, source(&server, ""));
+    // On the way, twice because the archive is compressed itself, and in the header alone.
+    for bytes in [gzip(&archive).into(), archive] {
+        server.script(PATH, FileAnswer::Coded("gzip", bytes));
+        let files = pull(&images, &source).await.unwrap().0;
+        assert_eq!(files.list(), ["a/x.yaml=x", "b/y.yaml=y"]);
+    }
+    server.script(PATH, FileAnswer::Coded("br", vec![1; 100].into()));
+    let error = images.resolve(&source).await.unwrap_err();
+    assert!(chain(&error).contains("the content coding br"), "{}", chain(&error));
 }
 
 #[tokio::test]

@@ -158,7 +158,7 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
                 )),
                 Say::Bytes(squeezed.clone()),
             ],
-            "size or cut",
+            "read",
         ),
         (
             "zeros of the right length",

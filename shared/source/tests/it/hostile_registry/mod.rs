@@ -219,6 +219,7 @@ fn exchange(error: &FetchError) -> &'static str {
         FetchError::TooLarge { .. } => "too large",
         FetchError::Range => "range",
         FetchError::Proxy(_) => "proxy",
+        FetchError::Coding { .. } => "coding",
         FetchError::Address { reason } | FetchError::Redirect { reason, .. } => refusal(*reason),
     }
 }
