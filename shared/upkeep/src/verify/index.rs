@@ -1,10 +1,15 @@
 //! Compares indexes, and the names and counts of Snapshots, with the lines that they describe.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{self, Read},
+};
 
+use model::text::chain;
 use model::{Content, Index, IndexedMeta, Key, Kind, ObjectRef, Sha256, Snapshot};
 use render::index_lines;
 use store::{ObjectError, ReadError, Store, StoreError, read_object, read_stored};
+use work::{Budget, run};
 
 use super::{Finding, ObjectProblem};
 
@@ -14,6 +19,8 @@ pub(super) struct IndexedLines {
     entries: HashMap<Sha256, Vec<IndexEntry>>,
     shards: HashMap<Sha256, Vec<RecordedShard>>,
     wrong: BTreeMap<Key, ObjectProblem>,
+    /// Budget for reading all lines of the catalog.
+    budget: Budget,
 }
 
 struct IndexEntry {
@@ -81,7 +88,13 @@ impl IndexedLines {
             Err(ObjectError::Read(ReadError::Store(error))) => return Err(error),
             Err(_) => return Ok(()),
         };
-        let metas = tokio::task::spawn_blocking(move || read_metas(&bytes, lines)).await;
+        let budget = self.budget.clone();
+        let metas = run(self.budget.clone(), move || read_metas(&bytes, lines, budget)).await;
+        if let Err(over) = self.budget.charge(0) {
+            // Unread lines say nothing about the entries.
+            self.wrong.insert(shard.key(), ObjectProblem::Document(chain(&over)));
+            return Ok(());
+        }
         let found = metas.ok().flatten();
         for shard in recorded {
             let name = found.as_ref().map(|found| found.package.as_deref());
@@ -112,9 +125,9 @@ struct LineFacts {
     package: Option<String>,
 }
 
-fn read_metas(stored: &[u8], lines: Content) -> Option<LineFacts> {
+fn read_metas(stored: &[u8], lines: Content, budget: Budget) -> Option<LineFacts> {
     let decoder = zstd::Decoder::with_buffer(stored).ok()?;
-    let metas = index_lines(decoder, lines)?;
+    let metas = index_lines(ChargedReader { decoder, budget }, lines)?;
     Some(LineFacts {
         metas: hash(&metas),
         count: metas.len() as u64,
@@ -122,7 +135,66 @@ fn read_metas(stored: &[u8], lines: Content) -> Option<LineFacts> {
     })
 }
 
+/// Decompressed lines, whose reading ends with the budget.
+struct ChargedReader<R> {
+    decoder: R,
+    budget: Budget,
+}
+
+impl<R: Read> Read for ChargedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.decoder.read(buffer)?;
+        self.budget.charge_bytes(read).map_err(io::Error::other)?;
+        Ok(read)
+    }
+}
+
 fn hash(metas: &[IndexedMeta]) -> Sha256 {
     let json = serde_json::to_vec(metas).expect("names and numbers are JSON");
     Sha256::of(&json)
+}
+
+#[cfg(test)]
+mod tests {
+    use storekit::MemoryStore;
+    use testkit::SnapshotBuilder;
+    use work::MemoryPool;
+
+    use super::*;
+
+    /// Returns the problems of a catalog of one package whose lines take `steps` steps.
+    async fn check(steps: u64) -> Vec<Finding> {
+        let lines = format!(
+            "{{\"name\":\"db\",\"schema\":\"olm.package\",\"x\":\"{}\"}}\n",
+            "x".repeat(1000)
+        );
+        let built = SnapshotBuilder::new().package("db", &lines).build();
+        let store = MemoryStore::new();
+        for (key, bytes) in built.objects {
+            store.put(&key, bytes, store::Condition::Always).await.unwrap();
+        }
+        let mut indexed = IndexedLines {
+            budget: Budget::new(steps, MemoryPool::default()),
+            ..IndexedLines::default()
+        };
+        let object = ObjectRef {
+            kind: Kind::Snapshot,
+            ..built.snapshot.index.with_kind(Kind::Index)
+        };
+        indexed.add(&store, &object, &built.snapshot).await.unwrap();
+        let shard = &built.snapshot.packages[0];
+        let object = shard.stored.with_kind(Kind::Package);
+        indexed.check(&store, &object, shard.lines).await.unwrap();
+        indexed.findings().collect()
+    }
+
+    #[tokio::test]
+    async fn check_beyond_its_budget_names_the_shard_and_the_limit() {
+        assert_eq!(check(1000).await, []);
+        let found = check(10).await;
+        assert_eq!(found.len(), 1);
+        assert!(matches!(found[0].key, Key::Object(Kind::Package, _)));
+        let problem = found[0].problem.to_string();
+        assert_eq!(problem, "cannot be used: exceeds the limit steps of 10");
+    }
 }

@@ -206,7 +206,7 @@ fn indexes() -> Vec<Row> {
         Image::of_manifest(INDEX, body.into())
     };
     let described = index(&[("linux/amd64", &child)]).with_changed_manifest(|index| {
-        index["manifests"][0]["mediaType"] = json!("application/vnd.oci.image.layer.v1.tar")
+        index["manifests"][0]["mediaType"] = json!("application/vnd.oci.image.layer.v1.tar");
     });
     vec![
         Row::new("an index in an index", wrapped(3), Then::Reads("good")),
