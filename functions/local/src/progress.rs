@@ -1,6 +1,13 @@
 //! A line on the terminal that shows the progress of a command. Without a terminal it shows nothing.
 
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{
+    fmt::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use publish::PollProgress;
@@ -22,8 +29,9 @@ pub(crate) fn show_poll(progress: Arc<PollProgress>, quiet: bool) -> ProgressBar
 /// Shows the progress of a copy.
 pub(crate) fn show_copy(progress: Arc<sync::CopyProgress>, quiet: bool) -> ProgressBar {
     show(quiet, move || {
-        let counts = progress.counts();
-        let (done, objects, moved, saved) = (counts.done, counts.objects, bytes(counts.moved), bytes(counts.saved));
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (done, objects) = (now(&progress.done), now(&progress.objects));
+        let (moved, saved) = (bytes(now(&progress.moved)), bytes(now(&progress.saved)));
         format!("{done} of {objects} objects done, {moved} moved, {saved} saved")
     })
 }

@@ -29,9 +29,10 @@ impl Relation {
         if !older {
             return Self::Forward;
         }
-        match publications(ours).any(|publication| publication == (theirs.serial, theirs.content_hash)) {
-            true => Self::Ancestor,
-            false => Self::Older,
+        if publications(ours).any(|publication| publication == (theirs.serial, theirs.content_hash)) {
+            Self::Ancestor
+        } else {
+            Self::Older
         }
     }
 }

@@ -14,12 +14,12 @@ mod report;
 
 pub use ::fetch::{FetchSettings, FetchSettingsError, header_fields, read_header_file};
 pub use archive::{
-    Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, ReceiptCatalog,
-    Since, VolumeFile, receipt,
+    Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, Since,
+    VolumeFile, receipt,
 };
 pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;
 pub use http::{Address, AddressError, HttpError, HttpOrigin, HttpSettings};
-pub use origin::{Origin, OriginBody, OriginDocument, OriginError, StoreOrigin, collect};
+pub use origin::{Origin, OriginBody, OriginError, StoreOrigin, collect};
 pub use repair::{Repair, RepairFailure};
-pub use report::{CopyProgress, CopyProgressCounts, SyncReport};
+pub use report::{CopyProgress, SyncReport};

@@ -12,11 +12,13 @@ use crate::http::HttpError;
 /// A mirror to copy from: a server, a store or an archive.
 #[async_trait]
 pub trait Origin: Debug + Send + Sync + 'static {
-    /// Reads a mutable document of at most [`DOCUMENT_MAX`] bytes, unless its bytes are still `known`.
+    /// Returns a mutable document of at most [`DOCUMENT_MAX`] bytes. A server sends nothing if they are still the `known` ones.
     ///
     /// # Errors
     /// [`OriginError`]; [`OriginError::is_not_found`] is true if there is no such document.
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError>;
+    async fn document(&self, key: &Key, _known: Option<&Bytes>) -> Result<Bytes, OriginError> {
+        collect(self.object(key, DOCUMENT_MAX).await?).await
+    }
 
     /// Reads an immutable object of `size` bytes. A larger body is an error; the caller must notice a shorter one.
     ///
@@ -29,9 +31,7 @@ pub trait Origin: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`OriginError`] if the document is missing or cannot be read.
     async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
-        let OriginDocument::Bytes(bytes) = self.document(&Key::Catalogs, None).await? else {
-            unreachable!("a document that is not known is read");
-        };
+        let bytes = self.document(&Key::Catalogs, None).await?;
         let catalogs = Catalogs::from_bytes(&bytes).map_err(OriginError::Names)?;
         Ok(catalogs.catalogs)
     }
@@ -39,15 +39,6 @@ pub trait Origin: Debug + Send + Sync + 'static {
 
 /// Bytes of an object as a stream of chunks.
 pub type OriginBody = BoxStream<'static, Result<Bytes, OriginError>>;
-
-/// Result of reading a mutable document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OriginDocument {
-    /// The document still has the known bytes.
-    Known,
-    /// The document now has these bytes.
-    Bytes(Bytes),
-}
 
 /// An origin that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -122,11 +113,6 @@ pub struct StoreOrigin(pub Arc<dyn Store>);
 
 #[async_trait]
 impl Origin for StoreOrigin {
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError> {
-        let bytes = collect(self.object(key, DOCUMENT_MAX).await?).await?;
-        Ok(OriginDocument::new(bytes, known))
-    }
-
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
         let Fetched::Object(Object { info, body }) = self.0.get(key, Get::default()).await? else {
             unreachable!("a read without `unless` always finds the object or fails");
@@ -140,17 +126,6 @@ impl Origin for StoreOrigin {
     /// Returns the names from `catalogs.json` that have a pointer. If that is lost, the store is listed.
     async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
         catalog_names(&*self.0).await.map_err(OriginError::Read)
-    }
-}
-
-impl OriginDocument {
-    /// Compares the bytes that were read with the known ones.
-    pub(crate) fn new(bytes: Bytes, known: Option<&[u8]>) -> Self {
-        if known == Some(&bytes[..]) {
-            Self::Known
-        } else {
-            Self::Bytes(bytes)
-        }
     }
 }
 

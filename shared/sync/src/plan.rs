@@ -9,12 +9,12 @@ use model::{
     CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Publication,
     ShardRef, Snapshot, StoredDocument,
 };
-use publish::{Transaction, TransactionOptions};
+use publish::{PublishError, Transaction, TransactionOptions};
 use store::{DOCUMENT_MAX, read_object};
 use upkeep::check_entry;
 
 use crate::{
-    Copier, OriginDocument, OriginError, SyncError, SyncReport,
+    Copier, OriginError, SyncError, SyncReport,
     copier::CopyState,
     history::{self, Relation},
     origin::collect,
@@ -72,12 +72,7 @@ impl Copier {
     /// Compares both sides. Reads only, except that condemned objects are spared.
     pub(crate) async fn plan(&self, name: &CatalogName, state: &mut CopyState) -> Result<Planned, SyncError> {
         state.report.kept = Default::default();
-        let options = TransactionOptions {
-            recheck_existing: state.recheck,
-            env: self.options.env.clone(),
-            ..TransactionOptions::default()
-        };
-        let transaction = Transaction::begin(self.store.clone(), name, options).await?;
+        let transaction = self.begin(name, state.recheck).await?;
         let ours = transaction.pointer();
         state.accepted |= ours.is_some();
         let read = ours.map(|ours| Current::from_bytes(&ours.bytes));
@@ -86,26 +81,18 @@ impl Copier {
             transaction.current()?;
         }
         let before = ours.and_then(|ours| ours.current.as_ref());
-        let bytes = match (
-            self.their_pointer(name, ours.map(|ours| &ours.bytes[..])).await?,
-            ours,
-            before,
-        ) {
-            (OriginDocument::Known, Some(ours), Some(before)) if !state.recheck => {
-                // The state may have been copied before signatures were asked for, or under keys that are revoked now.
-                self.verify_signature(name, &ours.bytes)?;
-                state.report.describe(before);
-                return Ok(Planned::Unchanged(Box::new(transaction)));
-            }
-            (OriginDocument::Known, Some(ours), _) => ours.bytes.clone(),
-            (OriginDocument::Known, None, _) => unreachable!("a document that is not known is read"),
-            (OriginDocument::Bytes(bytes), ..) => {
-                state.report.moved.add(bytes.len() as u64);
-                bytes
-            }
-        };
-        // Nothing else that the origin says is looked at before the signature fits.
+        let bytes = self.their_pointer(name, ours.map(|ours| &ours.bytes)).await?;
+        let is_known = ours.is_some_and(|ours| ours.bytes == bytes);
+        if !is_known {
+            state.report.moved.add(bytes.len() as u64);
+        }
+        // Nothing else that the origin says is looked at before the signature fits. Also a known state may have been copied before
+        // signatures were asked for, or under keys that are revoked now.
         self.verify_signature(name, &bytes)?;
+        if let Some(before) = before.filter(|_| is_known && !state.recheck) {
+            state.report.describe(before);
+            return Ok(Planned::Unchanged(Box::new(transaction)));
+        }
         let next = Current::from_bytes(&bytes).map_err(|source| SyncError::Document {
             key: Key::Current(name.clone()).to_string(),
             source,
@@ -146,6 +133,16 @@ impl Copier {
         })))
     }
 
+    /// Begins a transaction. With `recheck` it looks at the bytes of objects that the store has.
+    pub(crate) async fn begin(&self, name: &CatalogName, recheck: bool) -> Result<Transaction, PublishError> {
+        let options = TransactionOptions {
+            recheck_existing: recheck,
+            env: self.options.env.clone(),
+            ..TransactionOptions::default()
+        };
+        Transaction::begin(self.store.clone(), name, options).await
+    }
+
     fn verify_signature(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
         if let Some(trust) = &self.options.trust {
             trust.verify(name, bytes)?;
@@ -153,7 +150,7 @@ impl Copier {
         Ok(())
     }
 
-    async fn their_pointer(&self, name: &CatalogName, known: Option<&[u8]>) -> Result<OriginDocument, SyncError> {
+    async fn their_pointer(&self, name: &CatalogName, known: Option<&Bytes>) -> Result<Bytes, SyncError> {
         match self.origin.document(&Key::Current(name.clone()), known).await {
             Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
             read => Ok(read?),

@@ -150,8 +150,7 @@ impl Rebuild<'_> {
     async fn documents(&mut self, entries: Vec<ManifestEntry>) -> Result<(), SyncError> {
         let image = self.snapshot.image.iter();
         let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
-        let made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
-        self.put_made(&made, entries).await
+        self.put_made(made, entries).await
     }
 
     /// Makes the documents about the lines. Packages that the published state has too keep their parts of them.
@@ -175,21 +174,20 @@ impl Rebuild<'_> {
         let facts = facts?;
         let stored = facts.documents.values().map(StoredDocument::to_stored);
         let stored = stored.collect::<Result<Vec<_>, _>>().map_err(RenderError::Scratch)?;
-        let made = stored.into_iter();
-        let made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
-        self.put_made(&made, entries).await?;
+        self.put_made(stored.into_iter(), entries).await?;
         Ok(rendering)
     }
 
     /// Puts those of the entries that were made with the recorded bytes.
     async fn put_made(
         &mut self,
-        made: &HashMap<Sha256, Vec<u8>>,
+        made: impl Iterator<Item = Vec<u8>>,
         entries: Vec<ManifestEntry>,
     ) -> Result<(), SyncError> {
+        let mut made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
         for entry in entries {
-            match made.get(&entry.object.digest.sha256) {
-                Some(bytes) => self.put(&entry, bytes.clone()).await?,
+            match made.remove(&entry.object.digest.sha256) {
+                Some(bytes) => self.put(&entry, bytes).await?,
                 None => self.left.push(entry),
             }
         }

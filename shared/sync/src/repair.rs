@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, stream};
 use model::{CatalogName, Key, Kind, ManifestEntry, ObjectRef, Snapshot, text::chain};
-use publish::{Transaction, TransactionOptions};
+use publish::Transaction;
 use store::read_stored;
 use upkeep::{Finding, ObjectProblem, Verification, verify};
 
@@ -49,12 +49,7 @@ impl Copier {
         if repair.verification.findings.is_empty() {
             return Ok(repair);
         }
-        let options = TransactionOptions {
-            recheck_existing: true,
-            env: self.options.env.clone(),
-            ..TransactionOptions::default()
-        };
-        let transaction = Transaction::begin(self.store.clone(), name, options).await?;
+        let transaction = self.begin(name, true).await?;
         if repair.finds(|finding| finding.problem == ObjectProblem::Unlisted) {
             transaction.restore_name().await?;
         }

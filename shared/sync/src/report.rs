@@ -1,7 +1,4 @@
-use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use std::{sync::atomic::AtomicU64, time::Duration};
 
 use model::{CatalogName, Current, Outcome, Sha256, ValidationCounts};
 use publish::ObjectStats;
@@ -93,33 +90,12 @@ fn as_millis<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok,
 /// Counters of running copies, for a progress display.
 #[derive(Debug, Default)]
 pub struct CopyProgress {
-    pub(crate) objects: AtomicU64,
-    pub(crate) done: AtomicU64,
-    pub(crate) moved: AtomicU64,
-    pub(crate) saved: AtomicU64,
-}
-
-/// Values of a [`CopyProgress`] at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CopyProgressCounts {
     /// Number of objects that are known to be missing.
-    pub objects: u64,
+    pub objects: AtomicU64,
     /// Number of missing objects that were fetched or made.
-    pub done: u64,
+    pub done: AtomicU64,
     /// Number of bytes received from the origin.
-    pub moved: u64,
+    pub moved: AtomicU64,
     /// Number of bytes that the store had already or that were made from Shards.
-    pub saved: u64,
-}
-
-impl CopyProgress {
-    /// Returns the counters as they are now.
-    pub fn counts(&self) -> CopyProgressCounts {
-        CopyProgressCounts {
-            objects: self.objects.load(Relaxed),
-            done: self.done.load(Relaxed),
-            moved: self.moved.load(Relaxed),
-            saved: self.saved.load(Relaxed),
-        }
-    }
+    pub saved: AtomicU64,
 }

@@ -1,6 +1,6 @@
 use std::{path::PathBuf, sync::Arc};
 
-use ::sync::{Address, Origin, OriginDocument, StoreOrigin, collect};
+use ::sync::{Address, Origin, StoreOrigin, collect};
 use anyhow::Context;
 use clap::Args;
 use model::{
@@ -115,9 +115,7 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
 }
 
 async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
-    let OriginDocument::Bytes(bytes) = origin.document(&Key::Current(name.clone()), None).await? else {
-        unreachable!("a document that is not known is read");
-    };
+    let bytes = origin.document(&Key::Current(name.clone()), None).await?;
     let current = Current::from_bytes(&bytes).context("cannot read its current.json")?;
     let snapshot: Snapshot = object(origin, &current.snapshot.digest).await?;
     let texts = snapshot

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use model::{CatalogName, Document, ObjectDigest, Sha256};
+use model::{CatalogName, Current, Document, ObjectDigest, Sha256};
 use serde::{Deserialize, Serialize};
 use tar::Header;
 
@@ -35,7 +35,7 @@ pub struct Manifest {
     pub objects: Vec<PackedObject>,
 }
 
-/// A catalog of an archive, in the state that it brings.
+/// A catalog of an archive or of a receipt, in its published state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PackedCatalog {
@@ -59,6 +59,16 @@ pub struct PackedObject {
     pub sha256: Sha256,
     /// Number of the volume that holds it, counted from 1.
     pub volume: u32,
+}
+
+impl PackedCatalog {
+    pub(super) fn new(name: &CatalogName, current: &Current) -> Self {
+        Self {
+            name: name.clone(),
+            serial: current.serial,
+            content_hash: current.content_hash,
+        }
+    }
 }
 
 impl PackedObject {

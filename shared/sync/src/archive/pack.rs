@@ -170,11 +170,7 @@ impl Planning {
                 self.objects.push(packed(&key, entry.object.digest));
             }
         }
-        self.catalogs.push(PackedCatalog {
-            name: name.clone(),
-            serial: current.serial,
-            content_hash: current.content_hash,
-        });
+        self.catalogs.push(PackedCatalog::new(name, &current));
         // Two catalogs with the same content share one Snapshot.
         if self.seen.insert(key.clone()) {
             let snapshot = self.document(&key, snapshot_bytes);

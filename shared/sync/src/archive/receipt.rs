@@ -4,26 +4,16 @@ use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, ObjectRef, Sha
 use serde::{Deserialize, Serialize};
 use store::{ObjectError, Store, StoreExt, read_stored};
 
+use super::PackedCatalog;
+
 /// Content of a store, for the side that exports to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
     /// Published state of each catalog, in the order asked for.
-    pub catalogs: Vec<ReceiptCatalog>,
+    pub catalogs: Vec<PackedCatalog>,
     /// Shards and image parts that the published states name. Their keys are hashes of their bytes.
     pub objects: BTreeSet<ObjectKey>,
-}
-
-/// A catalog of a receipt, in its published state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReceiptCatalog {
-    /// Name of the catalog in both stores.
-    pub name: CatalogName,
-    /// Serial under which the state was published.
-    pub serial: u64,
-    /// Content hash of the state: the sha256 of its `all.json`.
-    pub content_hash: Sha256,
 }
 
 impl Document for Receipt {
@@ -55,11 +45,7 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
             continue;
         };
         receipt.objects.extend(reusable(&snapshot));
-        receipt.catalogs.push(ReceiptCatalog {
-            name: name.clone(),
-            serial: current.serial,
-            content_hash: current.content_hash,
-        });
+        receipt.catalogs.push(PackedCatalog::new(name, &current));
     }
     Ok(receipt)
 }

@@ -19,7 +19,7 @@ use reqwest::{
 use store::DOCUMENT_MAX;
 
 pub use self::address::{Address, AddressError};
-use crate::{Origin, OriginBody, OriginDocument, OriginError};
+use crate::{Origin, OriginBody, OriginError};
 
 /// Credentials and transport of an [`HttpOrigin`].
 #[derive(Debug, Clone, Default)]
@@ -113,11 +113,11 @@ impl HttpOrigin {
         Ok(())
     }
 
-    /// Makes one attempt to read a document; `None` if it has not changed.
-    async fn try_document(&self, key: &Key, request: &RequestSpec) -> Result<Option<Bytes>, HttpError> {
+    /// Makes one attempt to read a document.
+    async fn try_document(&self, key: &Key, request: &RequestSpec, known: Option<&Bytes>) -> Result<Bytes, HttpError> {
         let response = self.attempt(key, request).await?;
-        if response.status() == StatusCode::NOT_MODIFIED {
-            return Ok(None);
+        if let (StatusCode::NOT_MODIFIED, Some(known)) = (response.status(), known) {
+            return Ok(known.clone());
         }
         // No hash pins the content of a document, so it must come without a coding.
         let coding = response.headers().get(CONTENT_ENCODING);
@@ -126,14 +126,13 @@ impl HttpOrigin {
                 String::from_utf8_lossy(coding.as_bytes()).into_owned(),
             ));
         }
-        let read = response.bytes(DOCUMENT_MAX).await;
-        Ok(Some(read?))
+        Ok(response.bytes(DOCUMENT_MAX).await?)
     }
 }
 
 #[async_trait]
 impl Origin for HttpOrigin {
-    async fn document(&self, key: &Key, known: Option<&[u8]>) -> Result<OriginDocument, OriginError> {
+    async fn document(&self, key: &Key, known: Option<&Bytes>) -> Result<Bytes, OriginError> {
         let mut request = self.request();
         if let Some(bytes) = known {
             let tag = HeaderValue::try_from(Sha256::of(bytes).to_entity_tag());
@@ -144,9 +143,8 @@ impl Origin for HttpOrigin {
         let mut waits = self.retry_waits();
         // A document can change between two attempts, so a broken one is read again from its start.
         loop {
-            match self.try_document(key, &request).await {
-                Ok(None) => return Ok(OriginDocument::Known),
-                Ok(Some(bytes)) => return Ok(OriginDocument::new(bytes, known)),
+            match self.try_document(key, &request, known).await {
+                Ok(bytes) => return Ok(bytes),
                 Err(error) => self.pause(&mut waits, key, error).await?,
             }
         }
