@@ -2,13 +2,13 @@
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
+use axum::Router;
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -20,9 +20,8 @@ use tokio_util::{io::InspectReader, sync::CancellationToken};
 use crate::{
     body::WatchedBody,
     limits::ServerLimits,
-    metrics::{CloseReason, ServerMetrics},
-    reload::ReloadedFiles,
-    request::RequestFilter,
+    metrics::CloseReason,
+    server::Server,
     socket::WatchedSocket,
     watch::{ConnectionWatch, Verdict},
 };
@@ -36,14 +35,12 @@ const LOCAL_RESETS: usize = 1024;
 /// Bytes of requests that a connection of gRPC may send ahead: the smallest window that HTTP/2 has at the beginning.
 const GRPC_WINDOW: u32 = (64 << 10) - 1;
 
-/// Limits, files and router that all connections share.
+/// Parts of a running server that all connections share.
 #[derive(Debug)]
 pub(crate) struct SharedParts {
-    pub(crate) filter: RequestFilter,
-    pub(crate) limits: Arc<ServerLimits>,
+    pub(crate) server: Server,
+    pub(crate) router: Router,
     pub(crate) http: auto::Builder<TokioExecutor>,
-    pub(crate) tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
-    pub(crate) metrics: ServerMetrics,
     /// Cancelled when running answers should finish.
     pub(crate) stop: CancellationToken,
     /// Cancelled when connections must end at once.
@@ -88,14 +85,17 @@ pub(crate) async fn serve(shared: Arc<SharedParts>, watch: Arc<ConnectionWatch>,
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let stream = WatchedSocket::new(stream, Arc::clone(&watch));
-    let Some(tls) = &shared.tls else {
+    let Server {
+        tls, limits, metrics, ..
+    } = &shared.server;
+    let Some(tls) = tls else {
         return drive(&shared, &watch, stream).await;
     };
     let handshake = TlsAcceptor::from(Arc::clone(&*tls.current())).accept(stream);
-    let handshake = timeout(shared.limits.handshake, handshake);
+    let handshake = timeout(limits.handshake, handshake);
     match shared.stop.run_until_cancelled(handshake).await {
         Some(Ok(Ok(stream))) => drive(&shared, &watch, stream).await,
-        Some(_) => shared.metrics.count_closed(CloseReason::Handshake),
+        Some(_) => metrics.count_closed(CloseReason::Handshake),
         None => {}
     }
 }
@@ -104,11 +104,12 @@ async fn drive<S>(shared: &Arc<SharedParts>, watch: &Arc<ConnectionWatch>, strea
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let Server { limits, metrics, .. } = &shared.server;
     watch.connected();
     let service = service_fn(|request: Request<Incoming>| {
         let (shared, ticket, version) = (Arc::clone(shared), watch.begin_request(), request.version());
         async move {
-            let response = shared.filter.answer(request).await;
+            let response = shared.answer(request).await;
             Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, ticket, version)))
         }
     });
@@ -116,11 +117,11 @@ where
     let heard = Arc::clone(watch);
     let stream = InspectReader::new(stream, move |bytes| heard.heard(bytes.len()));
     let mut connection = pin!(shared.http.serve_connection(TokioIo::new(stream), service));
-    let mut checks = interval(shared.limits.check_interval());
+    let mut checks = interval(limits.check_interval());
     // A burst of missed checks would repeat the same decision.
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = false;
-    let age = shared.limits.random_age();
+    let age = limits.random_age();
     let mut aged = pin!(async {
         match age {
             Some(age) => sleep(age).await,
@@ -142,15 +143,15 @@ where
                 Verdict::CloseIdle => Some(CloseReason::Idle),
                 // Counted already at the graceful shutdown.
                 Verdict::Close(CloseReason::Idle) if ending => return,
-                Verdict::Close(reason) => return shared.metrics.count_closed(reason),
+                Verdict::Close(reason) => return metrics.count_closed(reason),
             },
             () = watch.replaced.cancelled(), if !ending => Some(CloseReason::Replaced),
             () = &mut aged, if !ending => Some(CloseReason::Aged),
             () = shared.stop.cancelled(), if !ending => None,
-            () = shared.kill.cancelled() => return shared.metrics.count_closed(CloseReason::Drained),
+            () = shared.kill.cancelled() => return metrics.count_closed(CloseReason::Drained),
         };
         if let Some(reason) = reason {
-            shared.metrics.count_closed(reason);
+            metrics.count_closed(reason);
         }
         ending = true;
         connection.as_mut().graceful_shutdown();

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -31,6 +32,8 @@ const ROOM_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct Connections {
     permits: Arc<Semaphore>,
     open: Mutex<OpenConnections>,
+    /// Metric with the number of open connections.
+    count: Gauge,
 }
 
 #[derive(Debug, Default)]
@@ -57,10 +60,11 @@ pub(crate) enum Room {
 }
 
 impl Connections {
-    pub(crate) fn new(limit: usize) -> Arc<Self> {
+    pub(crate) fn new(limit: usize, count: Gauge) -> Arc<Self> {
         Arc::new(Self {
             permits: Arc::new(Semaphore::new(limit)),
             open: Mutex::default(),
+            count,
         })
     }
 
@@ -88,6 +92,7 @@ impl Connections {
             open.watches.insert(number, watch);
             number
         };
+        self.count.inc();
         Some(ConnectionPlace {
             connections: self,
             number,
@@ -119,6 +124,7 @@ impl Connections {
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.connections.open().watches.remove(&self.number);
+        self.connections.count.dec();
     }
 }
 

@@ -14,6 +14,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
+use strum::IntoStaticStr;
 
 /// Label of a metric, with one of its values.
 type Label = [(&'static str, &'static str); 1];
@@ -28,7 +29,8 @@ pub struct ServerMetrics {
 }
 
 /// Reason for which the server refused or closed a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum CloseReason {
     /// The limit of connections was reached (503).
     Full,
@@ -49,7 +51,8 @@ pub(crate) enum CloseReason {
 }
 
 /// Result of checking the credentials of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum LoginOutcome {
     /// The credentials are right, and the user may read.
     Accepted,
@@ -60,47 +63,14 @@ pub(crate) enum LoginOutcome {
 }
 
 /// Kind of files that are reloaded together, the `file` label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum FileKind {
     /// The certificate chain and its private key.
     Certificate,
     /// User list of `--readers`: names with hashes of passwords or tokens.
+    #[strum(to_string = "readers")]
     Users,
-}
-
-impl CloseReason {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Handshake => "handshake",
-            Self::Silent => "silent",
-            Self::Idle => "idle",
-            Self::Replaced => "replaced",
-            Self::Aged => "aged",
-            Self::Stalled => "stalled",
-            Self::Drained => "drained",
-        }
-    }
-}
-
-impl LoginOutcome {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Refused => "refused",
-            Self::Busy => "busy",
-        }
-    }
-}
-
-impl FileKind {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Certificate => "certificate",
-            // The flag is --readers.
-            Self::Users => "readers",
-        }
-    }
 }
 
 impl ServerMetrics {
@@ -127,19 +97,17 @@ impl ServerMetrics {
     }
 
     pub(crate) fn count_closed(&self, reason: CloseReason) {
-        let reason = reason.as_str();
+        let reason: &'static str = reason.into();
         tracing::debug!(reason, "closed connection");
         self.closed.get_or_create(&[("reason", reason)]).inc();
     }
 
     pub(crate) fn count_login(&self, outcome: LoginOutcome) {
-        self.logins.get_or_create(&[("outcome", outcome.as_str())]).inc();
+        self.logins.get_or_create(&[("outcome", outcome.into())]).inc();
     }
 
     pub(crate) fn set_broken(&self, file: FileKind, broken: bool) {
-        self.broken
-            .get_or_create(&[("file", file.as_str())])
-            .set(i64::from(broken));
+        self.broken.get_or_create(&[("file", file.into())]).set(broken.into());
     }
 }
 

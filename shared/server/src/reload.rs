@@ -70,18 +70,19 @@ impl<T> ReloadedFiles<T> {
             return;
         }
         *seen = hash;
+        let file: &str = self.kind.into();
         match texts.and_then(|texts| (self.parse)(&texts)) {
             Ok(new) => {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
                 self.metrics.set_broken(self.kind, false);
-                tracing::info!(file = self.kind.as_str(), "reloaded changed file");
+                tracing::info!(file, "reloaded changed file");
             }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 self.metrics.set_broken(self.kind, true);
                 tracing::error!(
                     error,
-                    file = self.kind.as_str(),
+                    file,
                     "changed file cannot be used, its previous content stays in use"
                 );
             }

@@ -1,8 +1,6 @@
 //! Checks of a request before the router sees it, and of the caching of its answer.
 
-use std::sync::Arc;
-
-use axum::{Router, body::Body};
+use axum::body::Body;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version,
     header::{CACHE_CONTROL, CONNECTION},
@@ -11,29 +9,12 @@ use http::{
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::{
-    front::{Front, has_valid_host},
-    limits::ServerLimits,
-    users::Authenticator,
-};
+use crate::{connection::SharedParts, front::has_valid_host};
 
-/// Checks length, content and credentials of a request, and passes it to the router.
-#[derive(Debug)]
-pub(crate) struct RequestFilter {
-    pub(crate) router: Router,
-    pub(crate) limits: Arc<ServerLimits>,
-    pub(crate) authenticator: Option<Arc<Authenticator>>,
-    pub(crate) front: Front,
-    /// True if the router gets the content of requests. Without this it is dropped.
-    pub(crate) takes_content: bool,
-    /// True if requests have content.
-    pub(crate) grpc: bool,
-}
-
-impl RequestFilter {
-    /// Answers a request: by the router, or with the reason for which it is denied.
+impl SharedParts {
+    /// Answers a request: by the router, or with the reason for which its length, content or credentials deny it.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if self.grpc {
+        if self.server.grpc {
             // Its clients understand statuses of gRPC only, and a proxy has no reason to cache what they post.
             let Ok(response) = self.router.clone().oneshot(request.map(Body::new)).await;
             return response;
@@ -42,8 +23,8 @@ impl RequestFilter {
         let (request, body) = request.into_parts();
         let version = request.version;
         let mut response = match self.refusal(&request, has_content).await {
-            Some(status) => (self.front.refuse)(&request.method, request.uri.path(), status),
-            None if self.takes_content => return self.pass(request, Body::new(body)).await,
+            Some(status) => (self.server.front.refuse)(&request.method, request.uri.path(), status),
+            None if self.server.takes_content => return self.pass(request, Body::new(body)).await,
             None => self.pass(request, Body::empty()).await,
         };
         if has_content && version < Version::HTTP_2 {
@@ -62,15 +43,15 @@ impl RequestFilter {
         }
         let uri = &request.uri;
         let target = uri.path_and_query();
-        if target.is_some_and(|target| target.as_str().len() > self.limits.uri) {
+        if target.is_some_and(|target| target.as_str().len() > self.server.limits.uri) {
             return Some(StatusCode::URI_TOO_LONG);
         }
         // Content of a GET may hide another request from a proxy (RFC 9110, section 9.3.1). Other methods get 405.
         if has_content && matches!(request.method, Method::GET | Method::HEAD) {
             return Some(StatusCode::PAYLOAD_TOO_LARGE);
         }
-        match &self.authenticator {
-            Some(authenticator) if !(self.front.is_open)(uri.path()) => authenticator.refusal(&request.headers).await,
+        match &self.server.authenticator {
+            Some(users) if !(self.server.front.is_open)(uri.path()) => users.refusal(&request.headers).await,
             _ => None,
         }
     }
@@ -78,7 +59,7 @@ impl RequestFilter {
     /// Passes a request to the router, which limits the size of its content and the time for it.
     async fn pass(&self, request: Parts, body: Body) -> Response<Body> {
         let Ok(mut response) = self.router.clone().oneshot(Request::from_parts(request, body)).await;
-        if self.authenticator.is_some() {
+        if self.server.authenticator.is_some() {
             make_private(&mut response);
         }
         response

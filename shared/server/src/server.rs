@@ -17,7 +17,6 @@ use crate::{
     limits::{ServerLimits, raise_limit},
     metrics::{CloseReason, FileKind, ServerMetrics},
     reload::{CHECK_INTERVAL, ReloadedFiles},
-    request::RequestFilter,
     tls,
     users::Authenticator,
     watch::ConnectionWatch,
@@ -38,13 +37,15 @@ const UNSENT_BYTES: u32 = 128 << 10;
 /// Files are read when they are added, so that a mistake shows before the server runs.
 #[derive(Debug)]
 pub struct Server {
-    limits: Arc<ServerLimits>,
-    tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
-    authenticator: Option<Arc<Authenticator>>,
-    metrics: ServerMetrics,
-    front: Front,
-    takes_content: bool,
-    grpc: bool,
+    pub(crate) limits: Arc<ServerLimits>,
+    pub(crate) tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
+    pub(crate) authenticator: Option<Arc<Authenticator>>,
+    pub(crate) metrics: ServerMetrics,
+    pub(crate) front: Front,
+    /// True if the router gets the content of requests. Without this it is dropped.
+    pub(crate) takes_content: bool,
+    /// True if requests have content.
+    pub(crate) grpc: bool,
 }
 
 impl Server {
@@ -113,20 +114,11 @@ impl Server {
         limit_unsent(&listener);
         let reloading = tokio::spawn(reload(self.tls.clone(), self.authenticator.clone()));
         let shared = Arc::new(SharedParts {
-            filter: RequestFilter {
-                router,
-                limits: Arc::clone(&self.limits),
-                authenticator: self.authenticator,
-                front: self.front,
-                takes_content: self.takes_content,
-                grpc: self.grpc,
-            },
             http: connection::http_builder(&self.limits, self.grpc),
-            tls: self.tls,
-            metrics: self.metrics,
+            server: self,
+            router,
             stop,
             kill: CancellationToken::new(),
-            limits: self.limits,
         });
         let connections = TaskTracker::new();
         accept(&listener, &shared, &connections, fit).await;
@@ -150,7 +142,8 @@ fn limit_unsent(listener: &TcpListener) {
 fn limit_unsent(_: &TcpListener) {}
 
 async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: &TaskTracker, fit: usize) {
-    let (places, overload) = (Connections::new(fit), OverloadResponder::new());
+    let places = Connections::new(fit, shared.server.metrics.open.clone());
+    let overload = OverloadResponder::new();
     let mut full = false;
     while let Some(accepted) = shared.stop.run_until_cancelled(listener.accept()).await {
         let (stream, peer) = match accepted {
@@ -173,13 +166,11 @@ async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: 
         let (shared, places, overload) = (Arc::clone(shared), Arc::clone(&places), overload.clone());
         let span = tracing::debug_span!("connection", %peer);
         let serving = async move {
-            let watch = ConnectionWatch::new(Arc::clone(&shared.limits));
-            let Some(place) = places.take(room, Arc::clone(&watch)).await else {
+            let watch = ConnectionWatch::new(Arc::clone(&shared.server.limits));
+            let Some(_place) = places.take(room, Arc::clone(&watch)).await else {
                 return refuse(&shared, &overload, stream);
             };
-            let open = OpenGauge::new(&shared.metrics);
             connection::serve(shared, watch, stream).await;
-            drop((open, place));
         };
         connections.spawn(serving.instrument(span));
     }
@@ -195,17 +186,18 @@ async fn pause_after(error: &io::Error) {
 }
 
 fn refuse(shared: &SharedParts, overload: &OverloadResponder, stream: TcpStream) {
-    shared.metrics.count_closed(CloseReason::Full);
+    let server = &shared.server;
+    server.metrics.count_closed(CloseReason::Full);
     // With TLS the connection is only closed: the handshake would cost more than serving the request.
     // A client of gRPC would not understand the answer.
-    if shared.tls.is_none() && !shared.filter.grpc {
+    if server.tls.is_none() && !server.grpc {
         overload.answer(stream);
     }
 }
 
 async fn drain(shared: &SharedParts, connections: &TaskTracker) {
     connections.close();
-    let drain = shared.limits.drain;
+    let drain = shared.server.limits.drain;
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {
         let cut_off = connections.len();
         tracing::warn!(
@@ -219,6 +211,7 @@ async fn drain(shared: &SharedParts, connections: &TaskTracker) {
 }
 
 /// Checks the files for changes, for ever.
+#[expect(clippy::disallowed_methods, reason = "the files are the own ones")]
 async fn reload(tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>, authenticator: Option<Arc<Authenticator>>) {
     if tls.is_none() && authenticator.is_none() {
         return;
@@ -237,21 +230,5 @@ async fn reload(tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>, authenticato
         if let Err(error) = checked.await {
             tracing::error!(%error, "cannot check files for changes");
         }
-    }
-}
-
-/// Counts a connection while it is open.
-struct OpenGauge(ServerMetrics);
-
-impl OpenGauge {
-    fn new(metrics: &ServerMetrics) -> Self {
-        metrics.open.inc();
-        Self(metrics.clone())
-    }
-}
-
-impl Drop for OpenGauge {
-    fn drop(&mut self) {
-        self.0.open.dec();
     }
 }

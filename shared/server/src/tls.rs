@@ -14,11 +14,10 @@ pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<Arc<ServerConfig>, FileError> {
         unreachable!("a certificate and a key are two files");
     };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
-    let chain = chain.and_then(|chain| match chain.is_empty() {
-        true => Err(pem::Error::NoItemsFound),
-        false => Ok(chain),
-    });
     let chain = chain.map_err(FileError::Certificate)?;
+    if chain.is_empty() {
+        return Err(FileError::Certificate(pem::Error::NoItemsFound));
+    }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(FileError::Key)?;
     // Its own provider instead of the one of the process, so that the choice of another crate does not matter.
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -45,10 +45,10 @@ impl UserList {
         for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#')) {
             users.add(line, number)?;
         }
-        match users.tokens.is_empty() && users.passwords.is_empty() {
-            true => Err(FileError::NoUsers),
-            false => Ok(users),
+        if users.tokens.is_empty() && users.passwords.is_empty() {
+            return Err(FileError::NoUsers);
         }
+        Ok(users)
     }
 
     fn add(&mut self, line: &str, number: usize) -> Result<(), FileError> {
