@@ -46,33 +46,11 @@ pub(crate) struct ObjectVersion {
 pub(crate) struct CatalogStatus {
     #[serde(default)]
     pub(crate) conditions: Vec<Condition>,
-    pub(crate) resolved_source: Option<ResolvedSource>,
-    pub(crate) urls: Option<CatalogUrls>,
+    /// What is served: `{"type": "Image", "image": {"ref": "REPOSITORY@DIGEST"}}`.
+    pub(crate) resolved_source: Option<Value>,
+    /// URL to which clients add `/api/v1/all`: `{"base": URL}`.
+    pub(crate) urls: Option<Value>,
     pub(crate) last_unpacked: Option<Time>,
-}
-
-/// `status.resolvedSource`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ResolvedSource {
-    /// Always `Image`.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    pub(crate) image: Option<ResolvedImage>,
-}
-
-/// `status.resolvedSource.image`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ResolvedImage {
-    /// `REPOSITORY@DIGEST`.
-    #[serde(rename = "ref")]
-    pub(crate) reference: String,
-}
-
-/// `status.urls`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CatalogUrls {
-    /// URL to which clients add `/api/v1/all`.
-    pub(crate) base: String,
 }
 
 impl Resource for ClusterCatalog {
@@ -160,7 +138,6 @@ impl CatalogStatus {
 
     /// Returns `REPOSITORY@DIGEST` of the content that was published last.
     pub(crate) fn resolved(&self) -> Option<&str> {
-        let image = self.resolved_source.as_ref()?.image.as_ref()?;
-        Some(&image.reference)
+        self.resolved_source.as_ref()?.pointer("/image/ref")?.as_str()
     }
 }

@@ -2,7 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::catalog::{CatalogStatus, CatalogUrls, ResolvedImage, ResolvedSource};
+use serde_json::json;
+
+use crate::catalog::CatalogStatus;
 
 /// Type of the condition that tells whether the content is served.
 const SERVING: &str = "Serving";
@@ -67,13 +69,8 @@ pub(crate) fn next_status(
                 "Available",
                 "Serving desired content from resolved source",
             );
-            status.resolved_source = Some(ResolvedSource {
-                kind: "Image".to_owned(),
-                image: Some(ResolvedImage {
-                    reference: reference.clone(),
-                }),
-            });
-            status.urls = Some(CatalogUrls { base: base.to_owned() });
+            status.resolved_source = Some(json!({"type": "Image", "image": {"ref": reference}}));
+            status.urls = Some(json!({"base": base}));
             status.last_unpacked = Some(unpacked.clone());
         }
         Fact::Failed { message, is_terminal } => {

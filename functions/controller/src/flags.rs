@@ -146,10 +146,9 @@ fn command() -> Command {
 
 fn object_name(text: &str) -> Result<ObjectName, &'static str> {
     match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => Ok(ObjectName {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        }),
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(ObjectName::new(namespace, name))
+        }
         _ => Err("write NAMESPACE/NAME"),
     }
 }

@@ -63,14 +63,12 @@ impl Health {
         let mut line = |is_good: bool, what: &str| {
             let _ = writeln!(text, "[{}] {what}", if is_good { '+' } else { '-' });
         };
-        if is_listed {
-            line(true, "the ClusterCatalogs are known");
+        let listed = if is_listed {
+            "the ClusterCatalogs are known"
         } else {
-            line(
-                false,
-                "the ClusterCatalogs are not known: the API server has not answered yet",
-            );
-        }
+            "the ClusterCatalogs are not known: the API server has not answered yet"
+        };
+        line(is_listed, listed);
         for name in &missing {
             line(
                 false,

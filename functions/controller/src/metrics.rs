@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{
         counter::Counter,
         family::Family,
@@ -21,17 +20,15 @@ const SHORTEST: f64 = 0.001;
 /// Counters of reconciliations. The polls that they make have metrics of their own.
 #[derive(Debug, Clone)]
 pub(crate) struct ControllerMetrics {
-    done: Family<OutcomeLabels, Counter>,
+    done: Family<OutcomeLabel, Counter>,
     seconds: Histogram,
     queue: Gauge,
     leader: Gauge,
     other_program: Gauge,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabels {
-    outcome: &'static str,
-}
+/// Label of a counter with its value.
+type OutcomeLabel = [(&'static str, &'static str); 1];
 
 impl ControllerMetrics {
     /// Adds the metrics to a registry.
@@ -85,9 +82,9 @@ impl ControllerMetrics {
 impl Default for ControllerMetrics {
     /// Returns metrics that are not in any registry. Both usual outcomes have a series from the start, so that rates see the first error.
     fn default() -> Self {
-        let done = Family::<OutcomeLabels, Counter>::default();
+        let done = Family::<OutcomeLabel, Counter>::default();
         for outcome in ["success", "error"] {
-            drop(done.get_or_create(&OutcomeLabels { outcome }));
+            drop(done.get_or_create(&[("outcome", outcome)]));
         }
         Self {
             done,
@@ -116,8 +113,7 @@ impl Reconciliation<'_> {
 // Also where the work is broken off, because the Lease was lost or the program stops.
 impl Drop for Reconciliation<'_> {
     fn drop(&mut self) {
-        let labels = OutcomeLabels { outcome: self.outcome };
-        self.metrics.done.get_or_create(&labels).inc();
+        self.metrics.done.get_or_create(&[("outcome", self.outcome)]).inc();
         self.metrics.seconds.observe(self.began.elapsed().as_secs_f64());
         self.metrics.queue.dec();
     }

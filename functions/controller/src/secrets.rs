@@ -29,6 +29,15 @@ pub(crate) struct ObjectName {
     pub(crate) name: String,
 }
 
+impl ObjectName {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
 /// Keeps the logins of the registry client equal to the secrets. Each is read by its name, so the role need not list secrets.
 pub(crate) struct ClusterSecrets {
     client: Client,
@@ -130,13 +139,8 @@ impl ClusterSecrets {
         let account = user
             .as_deref()
             .and_then(|user| user.strip_prefix("system:serviceaccount:"));
-        Ok(account.and_then(|account| {
-            let (namespace, name) = account.split_once(':')?;
-            Some(ObjectName {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            })
-        }))
+        let account = account.and_then(|account| account.split_once(':'));
+        Ok(account.map(|(namespace, name)| ObjectName::new(namespace, name)))
     }
 
     async fn secrets_of(
@@ -154,13 +158,10 @@ impl ClusterSecrets {
             }
         };
         let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
-        Ok(references
-            .into_iter()
-            .map(|reference| ObjectName {
-                namespace: account.namespace.clone(),
-                name: reference.name,
-            })
-            .collect())
+        let names = references
+            .iter()
+            .map(|reference| ObjectName::new(&account.namespace, &reference.name));
+        Ok(names.collect())
     }
 }
 
