@@ -15,6 +15,11 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// Returns the exit code of a check: 1 if it found something.
+    pub(crate) const fn of_check(is_good: bool) -> Self {
+        if is_good { Self::Success } else { Self::Failed }
+    }
+
     /// Returns the exit code for the outcomes of all catalogs. One failure is enough to fail.
     pub(crate) fn of(outcomes: impl IntoIterator<Item = Outcome>, detailed: bool) -> Self {
         let mut exit = Self::Success;

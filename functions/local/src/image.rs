@@ -16,12 +16,9 @@ use tempfile::NamedTempFile;
 /// Writes or pushes the image, and returns its digest. It has the bytes that the mirror serves for the same content.
 pub(crate) async fn write(images: &Sources, target: &Source, rendering: Rendering) -> anyhow::Result<Digest> {
     let place = target.clone();
-    let layer = tokio::task::spawn_blocking(move || ImageLayer::new(&place, &rendering)).await??;
+    let layer = work::run(rendering.budget().clone(), move || ImageLayer::new(&place, &rendering)).await??;
     match target {
-        Source::OciLayout { dir, tag } => {
-            let (dir, tag) = (dir.clone(), tag.clone());
-            tokio::task::spawn_blocking(move || layer.into_layout(&dir, tag.as_deref())).await?
-        }
+        Source::OciLayout { dir, tag } => layer.into_layout(dir, tag.as_deref()),
         Source::Registry { reference, .. } => {
             let bytes = fs::read(layer.file.path()).context("cannot read the layer")?;
             let pushed = images.push(reference, layer.documents, bytes.into()).await?;

@@ -6,6 +6,7 @@ use anyhow::Context;
 use model::{CatalogName, Current, Key, ObjectRef, ShardRef, Snapshot};
 use olm::{Package, PackageParser};
 use store::{Store, StoreExt, read_lines, read_stored};
+use work::Budget;
 
 use crate::wiring;
 
@@ -13,6 +14,12 @@ use crate::wiring;
 pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
     let key = Key::Current(name.clone());
     Ok(store.read_document(&key).await?.map(|(current, _)| current))
+}
+
+/// Returns the pointer of a catalog that must be published.
+pub(crate) async fn pointer(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Current> {
+    let current = current(store, name).await?;
+    current.with_context(|| format!("the store has no catalog {name}"))
 }
 
 /// Returns a snapshot, or `None` if the store does not have it.
@@ -26,8 +33,7 @@ pub(crate) async fn snapshot(store: &dyn Store, object: &ObjectRef) -> anyhow::R
 
 /// Returns the pointer and the snapshot of a catalog. Either missing is an error.
 pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Result<(Current, Snapshot)> {
-    let current = current(store, name).await?;
-    let current = current.with_context(|| format!("the store has no catalog {name}"))?;
+    let current = pointer(store, name).await?;
     let snapshot = snapshot(store, &current.snapshot).await?;
     let snapshot =
         snapshot.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
@@ -53,5 +59,5 @@ pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyh
 pub(crate) async fn package(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Package> {
     let lines = read_lines(store, shard, Vec::new()).await;
     let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
-    Ok(tokio::task::spawn_blocking(move || PackageParser::parse(&lines)).await?)
+    Ok(work::run(Budget::default(), move || PackageParser::parse(&lines)).await?)
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time
 use anyhow::Context;
 use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
 use model::CatalogName;
-use notify::{Notifier, Receiver};
+use notify::{Notifier, NotifierSettings, Receiver};
 use publish::Mirror;
 use source::Sources;
 use store::{Store, StorePlace};
@@ -62,19 +62,14 @@ pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
 }
 
 /// Returns the sender of change events to the configured receivers.
-pub(crate) fn notifier(
-    config: &Config,
-    store: Arc<dyn Store>,
-    settings: notify::NotifierSettings,
-    metrics: notify::NotifyMetrics,
-) -> Notifier {
+pub(crate) fn notifier(config: &Config, store: Arc<dyn Store>, settings: NotifierSettings) -> Notifier {
     let webhooks = config.webhooks.iter().cloned();
     let receivers = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
-    let settings = notify::NotifierSettings {
+    let settings = NotifierSettings {
         source: config.event_source.clone().unwrap_or(settings.source),
         ..settings
     };
-    Notifier::new(store, receivers.collect(), settings).with_metrics(metrics)
+    Notifier::new(store, receivers.collect(), settings)
 }
 
 /// Answers of the HTTP API to the server in front of it.

@@ -109,7 +109,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         println!("{}", image::write(&sources, &target, rendering).await?);
         return Ok(Exit::Success);
     }
-    tokio::task::spawn_blocking(move || print(&rendering)).await?
+    work::run(rendering.budget().clone(), move || print(&rendering)).await?
 }
 
 /// Returns the one composition that the file and the arguments name.

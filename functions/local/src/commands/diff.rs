@@ -8,7 +8,6 @@ use olm::{
     changed_shards,
 };
 use publish::{Catalog, Mirror};
-use source::Source;
 use store::{FolderStore, Store};
 
 use crate::{
@@ -75,8 +74,7 @@ async fn between_states(
     old: Option<&str>,
     new: Option<&str>,
 ) -> anyhow::Result<Changes> {
-    let current = published::current(store, name).await?;
-    let current = current.with_context(|| format!("the store has no catalog {name}"))?;
+    let current = published::pointer(store, name).await?;
     let old = find(&current, old.unwrap_or("previous"))?;
     let new = find(&current, new.unwrap_or("current"))?;
     let old = snapshot(store, name, &old).await?;
@@ -130,7 +128,7 @@ async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyho
         publish::PollMetrics::default(),
     );
     let [old, new] = sources.map(args::source);
-    let catalogs = [catalog("old", old?)?, catalog("new", new?)?];
+    let catalogs = [Catalog::new("old".parse()?, old?), Catalog::new("new".parse()?, new?)];
     // Forced: a source without packages can be compared too.
     for report in mirror.poll_all(&catalogs, true).await {
         if let Some(error) = report.error_text() {
@@ -140,10 +138,6 @@ async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyho
     let (_, old) = published::state(&*store, &catalogs[0].name).await?;
     let (_, new) = published::state(&*store, &catalogs[1].name).await?;
     compare(&*store, &old, &new).await
-}
-
-fn catalog(name: &str, source: Source) -> anyhow::Result<Catalog> {
-    Ok(Catalog::new(name.parse()?, source))
 }
 
 async fn compare(store: &dyn Store, old: &Snapshot, new: &Snapshot) -> anyhow::Result<Changes> {

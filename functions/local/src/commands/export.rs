@@ -59,6 +59,7 @@ pub(crate) struct ReceiptArgs {
 /// Write buffer in bytes, larger than most objects, so that slow media get long writes.
 const BUFFER_BYTES: usize = 1 << 20;
 
+#[expect(clippy::disallowed_methods, reason = "only the own store is read")]
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
     let names = published::some_names(&*store, &args.names).await?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use source::{Source, SourceError, Sources};
 use store::Store;
 
-use super::imageset::{self, ChosenCatalog, ChosenPackage};
+use super::imageset::{ImageSet, PackageEntry};
 use crate::{
     args::{Access, RegistryArgs, StoreArgs},
     exit::Exit,
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     let mut found = FoundImages::default();
     for name in published::some_names(&*store, &args.names).await? {
         let (current, snapshot) = published::state(&*store, &name).await?;
-        found.add_catalog(&*store, &name, current, &snapshot, &choice).await?;
+        found.add_catalog(&*store, &name, &current, &snapshot, &choice).await?;
     }
     found.check_choice(&choice)?;
     let checks = if args.check {
@@ -82,16 +82,16 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     } else {
         None
     };
-    print_images(args.format, &found.needs, &found.catalogs, checks.as_ref())?;
-    let missing = checks.is_some_and(|checks| print_missing(&found.needs, &checks));
-    Ok(if missing { Exit::Failed } else { Exit::Success })
+    print_images(args.format, &found, checks.as_ref())?;
+    let is_missing = checks.is_some_and(|checks| print_missing(&found.needs, &checks));
+    Ok(Exit::of_check(!is_missing))
 }
 
 /// Images of the catalogs that were read so far, and names that occur in them.
 #[derive(Default)]
 struct FoundImages {
     needs: RequiredImages,
-    catalogs: Vec<ChosenCatalog>,
+    image_set: ImageSet,
     packages: BTreeSet<String>,
     channels: BTreeSet<String>,
 }
@@ -101,7 +101,7 @@ impl FoundImages {
         &mut self,
         store: &dyn Store,
         name: &CatalogName,
-        current: Current,
+        current: &Current,
         snapshot: &Snapshot,
         choice: &BundleSelection,
     ) -> anyhow::Result<()> {
@@ -112,13 +112,7 @@ impl FoundImages {
             needs.add(name.as_str(), &shard.name, &package, choice)?;
             parts.extend(self.add_package(&shard.name, &package, choice)?);
         }
-        self.catalogs.push(ChosenCatalog {
-            source: current.source,
-            whole: *choice == BundleSelection::default(),
-            heads_only: choice.heads_only,
-            parts,
-            images: needs.iter().map(|(image, _)| image.to_owned()).collect(),
-        });
+        self.image_set.add(&current.source, choice, parts, &needs);
         self.needs.merge(needs);
         Ok(())
     }
@@ -129,17 +123,14 @@ impl FoundImages {
         name: &str,
         package: &Package,
         choice: &BundleSelection,
-    ) -> anyhow::Result<Option<ChosenPackage>> {
+    ) -> anyhow::Result<Option<PackageEntry>> {
         self.packages.insert(name.to_owned());
         let channels = choice.channels(name, package)?;
-        let channels: Vec<String> = channels.into_iter().map(|(channel, _)| channel.to_owned()).collect();
-        self.channels.extend(channels.iter().cloned());
+        let channels: Vec<&str> = channels.into_iter().map(|(channel, _)| channel).collect();
+        self.channels.extend(channels.iter().map(|&channel| channel.to_owned()));
         let by_channel = choice.heads_only || !choice.channels.is_empty();
-        Ok((!by_channel || !channels.is_empty()).then(|| ChosenPackage {
-            name: name.to_owned(),
-            default_channel: package.default_channel.clone(),
-            channels,
-        }))
+        let is_chosen = !by_channel || !channels.is_empty();
+        Ok(is_chosen.then(|| PackageEntry::new(name, package.default_channel.as_ref(), &channels)))
     }
 
     /// Refuses names that occur nowhere. Most of them are misspelt.
@@ -182,8 +173,7 @@ type ImageChecks = BTreeMap<String, Result<bool, String>>;
 /// Prints the images in a format.
 fn print_images(
     format: ImagesFormat,
-    needs: &RequiredImages,
-    catalogs: &[ChosenCatalog],
+    FoundImages { needs, image_set, .. }: &FoundImages,
     checks: Option<&ImageChecks>,
 ) -> anyhow::Result<()> {
     match format {
@@ -196,7 +186,7 @@ fn print_images(
         }
         ImagesFormat::Json => print_json(&document(needs, checks)),
         ImagesFormat::SkopeoSync => print_yaml(&[skopeo(needs)]),
-        ImagesFormat::Imageset => print_yaml(&[imageset::document(catalogs)]),
+        ImagesFormat::Imageset => print_yaml(&[image_set]),
     }
 }
 

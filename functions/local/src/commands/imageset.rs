@@ -3,27 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::SourceRef;
-use olm::Reference;
+use olm::{BundleSelection, Reference, RequiredImages};
 use serde::Serialize;
 use source::Source;
-
-/// The chosen part of one catalog.
-pub(crate) struct ChosenCatalog {
-    pub(crate) source: SourceRef,
-    /// True if the whole catalog was chosen.
-    pub(crate) whole: bool,
-    pub(crate) heads_only: bool,
-    pub(crate) parts: Vec<ChosenPackage>,
-    pub(crate) images: Vec<String>,
-}
-
-/// The chosen part of one package.
-pub(crate) struct ChosenPackage {
-    pub(crate) name: String,
-    pub(crate) default_channel: Option<String>,
-    /// Chosen channels. Empty means all.
-    pub(crate) channels: Vec<String>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,13 +15,13 @@ pub(super) struct ImageSet {
     mirror: MirrorSection,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MirrorSection {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     operators: Vec<OperatorEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    additional_images: Vec<NameEntry>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    additional_images: BTreeSet<NameEntry>,
 }
 
 #[derive(Serialize)]
@@ -55,9 +37,10 @@ struct OperatorEntry {
     packages: Vec<PackageEntry>,
 }
 
+/// The chosen part of one package.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PackageEntry {
+pub(super) struct PackageEntry {
     name: String,
     /// Present if the default channel of the package is not among the chosen ones: oc-mirror requires one that is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,64 +49,64 @@ struct PackageEntry {
     channels: Vec<NameEntry>,
 }
 
-#[derive(Serialize)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct NameEntry {
     name: String,
 }
 
-/// Returns the configuration. Catalogs of registries become `operators`, pinned to the digest that was read.
-pub(super) fn document(catalogs: &[ChosenCatalog]) -> ImageSet {
-    let (images, others): (Vec<&ChosenCatalog>, Vec<&ChosenCatalog>) =
-        catalogs.iter().partition(|chosen| is_image(chosen));
-    // oc-mirror reads nothing but images, so the images of such a catalog are listed one by one.
-    let additional: BTreeSet<&String> = others.iter().flat_map(|chosen| &chosen.images).collect();
-    ImageSet {
-        api_version: "mirror.openshift.io/v2alpha1",
-        kind: "ImageSetConfiguration",
-        mirror: MirrorSection {
-            operators: images.into_iter().map(operator).collect(),
-            additional_images: additional.into_iter().map(named).collect(),
-        },
+impl Default for ImageSet {
+    /// Returns a configuration without catalogs and images.
+    fn default() -> Self {
+        Self {
+            api_version: "mirror.openshift.io/v2alpha1",
+            kind: "ImageSetConfiguration",
+            mirror: MirrorSection::default(),
+        }
     }
 }
 
-fn is_image(chosen: &ChosenCatalog) -> bool {
-    matches!(chosen.source.reference.parse(), Ok(Source::Registry { .. }))
-}
-
-fn operator(chosen: &ChosenCatalog) -> OperatorEntry {
-    let reference = Reference::new(&chosen.source.reference);
-    let packages = if chosen.whole {
-        Vec::new()
-    } else {
-        chosen.parts.iter().map(package).collect()
-    };
-    OperatorEntry {
-        catalog: format!(
-            "{}/{}@{}",
-            reference.registry, reference.repository, chosen.source.revision
-        ),
-        target_tag: (!reference.is_digest).then_some(reference.version),
-        full: !chosen.heads_only,
-        packages,
+impl ImageSet {
+    /// Adds the chosen packages of a catalog. One of a registry becomes an entry of `operators`, pinned to the digest that was read.
+    pub(super) fn add(
+        &mut self,
+        source: &SourceRef,
+        choice: &BundleSelection,
+        packages: Vec<PackageEntry>,
+        images: &RequiredImages,
+    ) {
+        if !matches!(source.reference.parse(), Ok(Source::Registry { .. })) {
+            // oc-mirror reads nothing but images, so the images of such a catalog are listed one by one.
+            let images = images.iter().map(|(image, _)| NameEntry::new(image));
+            self.mirror.additional_images.extend(images);
+            return;
+        }
+        let reference = Reference::new(&source.reference);
+        let is_whole = *choice == BundleSelection::default();
+        self.mirror.operators.push(OperatorEntry {
+            catalog: format!("{}/{}@{}", reference.registry, reference.repository, source.revision),
+            target_tag: (!reference.is_digest).then_some(reference.version),
+            full: !choice.heads_only,
+            packages: if is_whole { Vec::new() } else { packages },
+        });
     }
 }
 
-fn package(part: &ChosenPackage) -> PackageEntry {
-    let has_default = |default: &String| part.channels.is_empty() || part.channels.contains(default);
-    let default_channel = if part.default_channel.as_ref().is_some_and(has_default) {
-        None
-    } else {
+impl PackageEntry {
+    /// Returns the entry of a package with these chosen channels. None means all.
+    pub(super) fn new(name: &str, default_channel: Option<&String>, channels: &[&str]) -> Self {
+        let has_default = |default: &String| channels.is_empty() || channels.contains(&default.as_str());
         // Most names of channels contain a version, so the last one is the newest.
-        part.channels.last().cloned()
-    };
-    PackageEntry {
-        name: part.name.clone(),
-        default_channel,
-        channels: part.channels.iter().map(named).collect(),
+        let other = channels.last().filter(|_| !default_channel.is_some_and(has_default));
+        Self {
+            name: name.to_owned(),
+            default_channel: other.map(|&channel| channel.to_owned()),
+            channels: channels.iter().copied().map(NameEntry::new).collect(),
+        }
     }
 }
 
-fn named(name: impl Into<String>) -> NameEntry {
-    NameEntry { name: name.into() }
+impl NameEntry {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
 }

@@ -7,6 +7,7 @@ use std::{
 use ::sync::{Archive, Importer, SyncOptions, VolumeFile};
 use anyhow::Context;
 use clap::Args;
+use work::Budget;
 
 use super::{
     export::receipt,
@@ -40,7 +41,8 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
     let files = args.files.clone();
     // The archive is read before the store is opened: a damaged one must not create a store.
-    let archive = tokio::task::spawn_blocking(move || Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?)).await??;
+    let opening = work::run(Budget::default(), move || Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?));
+    let archive = opening.await??;
     // A new site begins with its first import, so the store may be missing.
     let store = args.store.open_alone(Access::Create).await?;
     let options = SyncOptions {

@@ -31,19 +31,22 @@ pub(super) const SHARD_LEVEL: i32 = 1;
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
     let reader = SourceReader::new(&args.registries)?;
     let sink = reader.read(&args.source, false).await?;
-    tokio::task::spawn_blocking(move || print(&sink.finish()?)).await?
+    work::run(reader.budget, move || print(&sink.finish()?)).await?
 }
 
 /// Renders sources without a store.
 pub(super) struct SourceReader {
     images: Sources,
     limits: SourceLimits,
+    /// Bound of the work on the source.
+    pub(super) budget: Budget,
 }
 
 impl SourceReader {
     pub(super) fn new(registries: &RegistryArgs) -> anyhow::Result<Self> {
         let (images, limits) = wiring::sources(registries)?;
-        Ok(Self { images, limits })
+        let budget = Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes));
+        Ok(Self { images, limits, budget })
     }
 
     /// Reads all files of a source; with `positions`, keeps the place of each document in them.
@@ -53,7 +56,7 @@ impl SourceReader {
             positions,
             shard_level: SHARD_LEVEL,
             limits: self.limits.catalog,
-            budget: Budget::new(self.limits.catalog.steps, MemoryPool::new(self.limits.memory_bytes)),
+            budget: self.budget.clone(),
             ..RenderSettings::default()
         };
         let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());

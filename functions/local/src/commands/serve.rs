@@ -236,7 +236,8 @@ impl Poller {
     ) -> anyhow::Result<Self> {
         let mirror = Arc::new(wiring::mirror(&args.catalogs, place, config, store.clone(), polls)?);
         let settings = notify::NotifierSettings::patient();
-        let notifier = Arc::new(wiring::notifier(config, store.clone(), settings, events));
+        let notifier = wiring::notifier(config, store.clone(), settings).with_metrics(events);
+        let notifier = Arc::new(notifier);
         let after = notifier.clone();
         Ok(Self {
             schedule: Schedule::new(mirror, config.catalogs.clone(), move |report| {

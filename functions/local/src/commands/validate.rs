@@ -9,6 +9,7 @@ use publish::RenderSink;
 use serde::Serialize;
 use source::Source;
 use store::{Store, read_lines};
+use work::Budget;
 
 use super::render::SourceReader;
 use crate::{
@@ -72,18 +73,15 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
             validate_published(&*store, &name).await?
         }
     };
-    let exit = if validation.is_sound() {
-        Exit::Success
-    } else {
-        Exit::Failed
-    };
+    let exit = Exit::of_check(validation.is_sound());
     validation.print(args.json)?;
     Ok(exit)
 }
 
 async fn validate_source(source: &Source, registries: &RegistryArgs) -> anyhow::Result<Validation> {
-    let sink = SourceReader::new(registries)?.read(source, true).await?;
-    tokio::task::spawn_blocking(move || validate_rendered(sink)).await?
+    let reader = SourceReader::new(registries)?;
+    let sink = reader.read(source, true).await?;
+    work::run(reader.budget, move || validate_rendered(sink)).await?
 }
 
 fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
@@ -116,7 +114,7 @@ async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Re
         let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
         let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
         // On a blocking thread: a package may have many megabytes.
-        let validated = tokio::task::spawn_blocking(move || {
+        let validated = work::run(Budget::default(), move || {
             validator.push(&lines, &mut |violation| validation.add(violation, &[]));
             let counts = validator.finish(&mut |violation| validation.add(violation, &[]));
             validation.count(counts);

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use ::sync::{Copier, Repair, SyncOptions};
+use ::sync::{Copier, SyncOptions};
 use clap::Args;
 use model::CatalogName;
 use serde::Serialize;
@@ -43,16 +43,11 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         None => verify(&args).await?,
     };
     print(&results, args.json)?;
-    let mut findings = results.iter().flat_map(|catalog| &catalog.found.findings).peekable();
-    let exit = if findings.peek().is_none() {
-        Exit::Success
-    } else {
-        Exit::Failed
-    };
-    for finding in findings.filter(|_| !args.json) {
+    let findings: Vec<_> = results.iter().flat_map(|catalog| &catalog.found.findings).collect();
+    for finding in findings.iter().filter(|_| !args.json) {
         println!("{} {}", finding.key, finding.problem);
     }
-    Ok(exit)
+    Ok(Exit::of_check(findings.is_empty()))
 }
 
 async fn verify(args: &VerifyArgs) -> anyhow::Result<Vec<VerifiedCatalog>> {
@@ -73,19 +68,13 @@ async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Vec<Veri
     let copier = Copier::new(origin, store.clone(), SyncOptions::default());
     let mut results = Vec::new();
     for name in published::names_or_all(&*store, &args.names).await? {
-        let Repair {
-            verification,
-            repaired,
-            failed,
-        } = copier.repair(&name).await?;
-        repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
-        for failure in failed {
+        let repair = copier.repair(&name).await?;
+        repair.repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
+        for failure in repair.failed {
             eprintln!("{} cannot be repaired: {}", failure.key, failure.error);
         }
-        results.push(VerifiedCatalog {
-            catalog: name,
-            found: verification,
-        });
+        let found = repair.verification;
+        results.push(VerifiedCatalog { catalog: name, found });
     }
     Ok(results)
 }

@@ -65,24 +65,26 @@ pub(crate) fn cluster_catalog(target: &ManifestTarget) -> Value {
 
 /// Returns the manifest for OLM v0. The image contains only FBC, so OLM extracts it and serves it with its own `opm`.
 pub(crate) fn catalog_source(target: &ManifestTarget, namespace: &str) -> Value {
-    let mut spec = json!({
-        "displayName": target.catalog,
-        "grpcPodConfig": {
-            "extractContent": {"catalogDir": "/configs"},
-            "securityContextConfig": "restricted",
-        },
-        "image": target.image,
-        "sourceType": "grpc",
+    let mut source = grpc_source(target, namespace);
+    source["spec"]["grpcPodConfig"] = json!({
+        "extractContent": {"catalogDir": "/configs"},
+        "securityContextConfig": "restricted",
     });
+    source["spec"]["image"] = json!(target.image);
     if let Some(interval) = target.interval {
         let interval = format!("{}m", minutes(interval));
-        spec["updateStrategy"] = json!({"registryPoll": {"interval": interval}});
+        source["spec"]["updateStrategy"] = json!({"registryPoll": {"interval": interval}});
     }
+    source
+}
+
+/// Returns a manifest for OLM v0 without the place that answers.
+fn grpc_source(target: &ManifestTarget, namespace: &str) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "CatalogSource",
         "metadata": {"name": format!("cs-{}", target.suffix()), "namespace": namespace},
-        "spec": spec,
+        "spec": {"displayName": target.catalog, "sourceType": "grpc"},
     })
 }
 
@@ -116,28 +118,23 @@ pub(crate) fn addressed_catalog_source(
 ) -> Vec<Value> {
     // A label of DNS has no dots.
     let label = target.catalog.as_str().replace('.', "-");
-    let address = match host {
-        GrpcHost::Name(name) => format!("{label}.{name}:{port}"),
-        GrpcHost::Service(_, of_mirror) => format!("{label}.{of_mirror}.svc:{port}"),
+    let mut source = grpc_source(target, namespace);
+    let (address, service) = match host {
+        GrpcHost::Name(name) => (format!("{label}.{name}:{port}"), None),
+        GrpcHost::Service(service, of_mirror) => (
+            format!("{label}.{of_mirror}.svc:{port}"),
+            Some(json!({
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": label, "namespace": of_mirror},
+                "spec": {
+                    "ports": [{"name": "grpc", "port": port, "targetPort": port}],
+                    "selector": {"app.kubernetes.io/name": service},
+                },
+            })),
+        ),
     };
-    let source = json!({
-        "apiVersion": "operators.coreos.com/v1alpha1",
-        "kind": "CatalogSource",
-        "metadata": {"name": format!("cs-{}", target.suffix()), "namespace": namespace},
-        "spec": {"address": address, "displayName": target.catalog, "sourceType": "grpc"},
-    });
-    let service = match host {
-        GrpcHost::Name(_) => None,
-        GrpcHost::Service(service, of_mirror) => Some(json!({
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": label, "namespace": of_mirror},
-            "spec": {
-                "ports": [{"name": "grpc", "port": port, "targetPort": port}],
-                "selector": {"app.kubernetes.io/name": service},
-            },
-        })),
-    };
+    source["spec"]["address"] = json!(address);
     [source].into_iter().chain(service).collect()
 }
 
