@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("work", &[]),
     ("fbc", &["work"]),
     ("olm", &["model"]),
-    ("compose", &["fbc", "model", "olm"]),
+    ("compose", &["fbc", "model", "olm", "work"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
     ("trust", &["model"]),

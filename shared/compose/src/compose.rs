@@ -1,42 +1,43 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    io::{self, Cursor, Read},
+};
+
+use model::Hasher;
+use work::{Budget, OverBudget};
 
 use crate::{
-    Composition, ConflictRule, Decision, DependencyRule, Explanation, Kept, PackageLines, PackageSource, ReadError,
-    Removal, SelectError, dependencies::Dependencies, edit, include::Includer, input::NamedCatalog, rewrite::lines,
+    Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal, SelectError,
+    dependencies::Dependencies,
+    edit::{self, EditedLines, Merge, MergePlan},
+    error::shown,
+    include::Includer,
+    input::{LinePlace, NamedCatalog, PackageReader},
+    outline::PackageOutline,
+    rewrite::{PackageCut, Remaining},
 };
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
 /// and after them those of [`DependencyRule::Include`], in byte order too.
-pub type PackageSink<'a> = dyn FnMut(ComposedPackage) -> Result<(), ReadError> + 'a;
+pub type PackageSink<'a> = dyn FnMut(ComposedPackage<'_>) -> Result<(), ReadError> + 'a;
 
 /// Package of a composed catalog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ComposedPackage {
+pub struct ComposedPackage<'a> {
     /// Name of the package; empty for the documents without one.
     pub name: String,
     /// Place of its lines.
-    pub content: ComposedContent,
+    pub content: ComposedContent<'a>,
 }
 
 /// Lines of a composed package.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ComposedContent {
+pub enum ComposedContent<'a> {
     /// All lines of an input, whose shard can be used again.
     Shard {
         /// Number of the input; the first is 0.
         input: usize,
     },
-    /// New lines in canonical form.
-    Lines(Vec<u8>),
-}
-
-impl ComposedContent {
-    pub(crate) fn new(input: usize, kept: Kept) -> Self {
-        match kept {
-            Kept::Whole => Self::Shard { input },
-            Kept::Lines(lines) => Self::Lines(lines),
-        }
-    }
+    /// New lines in canonical form, made while they are read. One line is held at a time.
+    Lines(&'a mut dyn Read),
 }
 
 /// Error of a composition.
@@ -79,53 +80,71 @@ pub enum ComposeError {
     /// The receiver of the packages failed.
     #[error("cannot keep a package")]
     Sink(#[source] ReadError),
+    /// The names, versions and requirements of bundles take too much memory.
+    #[error(
+        "package {}: names, versions and requirements exceed {limit} bytes; select fewer packages, or set dependencies: ignore",
+        shown(.package)
+    )]
+    TooLarge {
+        /// Name of the package at which the limit was exceeded.
+        package: String,
+        /// Limit in bytes.
+        limit: usize,
+    },
+    /// The work takes too many steps, or is not wanted any more.
+    #[error("the work on {place} {over}")]
+    Work {
+        /// Package, or the composition as a whole.
+        place: String,
+        /// Bound of the work.
+        over: OverBudget,
+    },
 }
 
-/// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink` with each package, so that only
-/// one is held in memory at a time. Each package of an input is read at most once, and a second time if it is taken along. One
-/// that is taken whole is read only to check its dependencies.
+impl From<OverBudget> for ComposeError {
+    fn from(over: OverBudget) -> Self {
+        let place = "the composition".to_owned();
+        Self::Work { place, over }
+    }
+}
+
+/// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink` with each package. Holds one line
+/// at a time, and of the bundles names, versions and requirements. A package is read once to decide and once to be written;
+/// more often if something is added to it. One that is taken whole is read only to check its dependencies.
 ///
 /// # Errors
-/// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, or with the error of
-/// `sink`. The packages that `sink` has are then no catalog.
+/// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, if the work exceeds
+/// `budget`, or with the error of `sink`. The packages that `sink` has are then no catalog.
 pub fn compose<C: PackageSource>(
     composition: &Composition,
     catalogs: &mut [C],
+    explanation: &mut Explanation,
     sink: &mut PackageSink<'_>,
-) -> Result<Explanation, ComposeError> {
+    budget: &Budget,
+) -> Result<(), ComposeError> {
     composition.check()?;
     let named = composition.names().zip(catalogs);
-    let mut inputs: Vec<_> = named.map(|(name, catalog)| NamedCatalog::new(name, catalog)).collect();
+    let named = named.map(|(name, catalog)| NamedCatalog::new(name, catalog, budget));
+    let mut inputs: Vec<_> = named.collect();
     let mut composer = Composer {
         composition,
         additions: inputs.split_off(composition.inputs.len()),
         inputs,
-        dependencies: Dependencies::default(),
-        explanation: Explanation::default(),
+        dependencies: Dependencies::new(budget),
+        explanation,
         sink,
+        budget,
+        package: String::new(),
     };
-    let owners = composer.owners()?;
-    composer.add_global()?;
-    let added = composer.additions.iter().flat_map(|addition| &addition.packages);
-    let added = added.filter(|name| !name.is_empty());
-    let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
-    for removal in &composition.remove {
-        if !names.contains(&removal.package) {
-            let what = "document".to_owned();
-            return Err(ComposeError::NothingToRemove(removal.package.clone(), what));
-        }
-    }
-    for name in &names {
-        let mut removals = composition.remove.iter();
-        if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
-            composer.add_package(name, owners.get(name).copied())?;
-        }
-    }
-    if composition.dependencies == DependencyRule::Include {
-        composer.include(&names)?;
-    }
-    composer.explanation.notices.extend(composer.dependencies.missing());
-    Ok(composer.explanation)
+    composer.run().map_err(|error| match budget.charge(0) {
+        // What fails then fails because of that, also the receiver, which may work within the same budget.
+        Err(over) if composer.package.is_empty() => over.into(),
+        Err(over) => ComposeError::Work {
+            place: format!("package {}", shown(&composer.package)),
+            over,
+        },
+        Ok(()) => error,
+    })
 }
 
 impl Removal {
@@ -139,11 +158,39 @@ struct Composer<'a, 's, C> {
     inputs: Vec<NamedCatalog<'a, C>>,
     additions: Vec<NamedCatalog<'a, C>>,
     dependencies: Dependencies,
-    explanation: Explanation,
+    explanation: &'a mut Explanation,
     sink: &'a mut PackageSink<'s>,
+    budget: &'a Budget,
+    /// Package that is being composed.
+    package: String,
 }
 
 impl<C: PackageSource> Composer<'_, '_, C> {
+    fn run(&mut self) -> Result<(), ComposeError> {
+        let owners = self.owners()?;
+        self.add_global()?;
+        let added = self.additions.iter().flat_map(|addition| &addition.packages);
+        let added = added.filter(|name| !name.is_empty());
+        let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
+        for removal in &self.composition.remove {
+            if !names.contains(&removal.package) {
+                let what = "document".to_owned();
+                return Err(ComposeError::NothingToRemove(removal.package.clone(), what));
+            }
+        }
+        for name in &names {
+            let mut removals = self.composition.remove.iter();
+            if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
+                self.package.clone_from(name);
+                self.add_package(name, owners.get(name).copied())?;
+            }
+        }
+        if self.composition.dependencies == DependencyRule::Include {
+            self.include(&names)?;
+        }
+        self.dependencies.explain_missing(self.explanation)
+    }
+
     /// Returns the input from which each package is taken.
     fn owners(&mut self) -> Result<BTreeMap<String, usize>, ComposeError> {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
@@ -154,6 +201,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                 return Err(ComposeError::NoPackage(input, absent.name.clone()));
             }
             for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
+                self.budget.charge(1)?;
                 let why = match owners.get(package) {
                     _ if input.select.as_ref().is_some_and(|select| !select.takes(package)) => "not selected from",
                     Some(_) if self.composition.conflicts == ConflictRule::First => {
@@ -169,7 +217,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                     }
                 };
                 let reason = format!("{why} {}", catalog.name);
-                self.explanation.decide(package, false, reason);
+                self.explanation.decide([Decision::of_package(package, false, reason)]);
             }
         }
         Ok(owners)
@@ -177,148 +225,315 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
     /// Keeps the documents without a package of all inputs, equal lines once.
     fn add_global(&mut self) -> Result<(), ComposeError> {
-        let mut texts: BTreeSet<Vec<u8>> = BTreeSet::new();
-        for addition in self
-            .additions
-            .iter_mut()
-            .filter(|addition| addition.packages.contains(""))
-        {
-            texts.insert(addition.read_bytes("")?);
+        let catalogs = self.inputs.iter_mut().chain(&mut self.additions).enumerate();
+        let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.packages.contains("")).collect();
+        let first = catalogs
+            .first()
+            .map(|(at, _)| *at)
+            .filter(|at| *at < self.composition.inputs.len());
+        if let (1, Some(input)) = (catalogs.len(), first) {
+            return self.push("", ComposedContent::Shard { input });
         }
-        let inputs = self.inputs.iter().enumerate();
-        let inputs = inputs.filter_map(|(at, input)| input.packages.contains("").then_some(at));
-        let inputs: Vec<usize> = inputs.collect();
-        if let ([input], true) = (inputs.as_slice(), texts.is_empty()) {
-            return self.push("", ComposedContent::Shard { input: *input });
+        let (mut readers, mut contents, mut places) = (Vec::new(), HashSet::new(), Vec::new());
+        for (_, catalog) in &mut catalogs {
+            let (mut reader, mut content) = (catalog.read("")?, Hasher::new());
+            reader.for_each(readers.len(), |line, place| {
+                content.update(line);
+                places.push(place);
+                Ok(())
+            })?;
+            contents.insert(content.finish());
+            readers.push(reader);
         }
-        for input in &inputs {
-            texts.insert(self.inputs[*input].read_bytes("")?);
+        if let (1, Some(input)) = (contents.len(), first) {
+            return self.push("", ComposedContent::Shard { input });
         }
-        if let (1, Some(input)) = (texts.len(), inputs.first()) {
-            return self.push("", ComposedContent::Shard { input: *input });
-        }
-        // Sorted, so that the order of the inputs does not change the content hash.
-        let all: BTreeSet<&[u8]> = texts.iter().flat_map(|text| lines(text)).collect();
-        if !all.is_empty() {
-            let all = all.into_iter().collect::<Vec<_>>().concat();
-            self.push("", ComposedContent::Lines(all))?;
-        }
-        Ok(())
-    }
-
-    fn add_package(&mut self, name: &str, owner: Option<usize>) -> Result<(), ComposeError> {
-        let (content, base) = match owner {
-            Some(input) => self.selected(name, input)?,
-            None => (ComposedContent::Lines(Vec::new()), None),
-        };
-        let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
-        let removals = self.composition.remove.iter();
-        let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
-        if !is_added && removals.is_empty() {
-            self.add_dependencies(name, &content, base)?;
-            return self.push(name, content);
-        }
-        let base = match (content, base) {
-            (ComposedContent::Lines(lines), _) => lines,
-            (ComposedContent::Shard { input }, Some(lines)) => {
-                let bytes = lines.into_bytes();
-                bytes.map_err(|source| self.inputs[input].unreadable(name, source))?
-            }
-            (ComposedContent::Shard { input }, None) => self.inputs[input].read_bytes(name)?,
-        };
-        let mut edited = base.clone();
-        let additions = self.composition.add.iter().zip(&mut self.additions);
-        for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
-            let lines = catalog.read_bytes(name)?;
-            edited = edit::merge(name, &edited, &lines, addition.replace)?;
-            let reason = format!("documents of {} are added", catalog.name);
-            self.explanation.decide(name, true, reason);
-        }
-        for removal in removals {
-            edited = edit::remove(name, &edited, removal, &mut self.explanation.notices)?;
-            for bundle in &removal.bundles {
-                self.explanation.decisions.push(Decision {
-                    bundle: bundle.clone(),
-                    ..Decision::of_package(name, false, "in remove".to_owned())
-                });
-            }
-        }
-        edit::check(name, &base, &edited)?;
-        let content = ComposedContent::Lines(edited);
-        self.add_dependencies(name, &content, None)?;
-        self.push(name, content)
-    }
-
-    /// Notes what a package of the result requires and provides. `whole` has the lines of a whole package that was read.
-    fn add_dependencies(
-        &mut self,
-        name: &str,
-        content: &ComposedContent,
-        whole: Option<PackageLines<'_>>,
-    ) -> Result<(), ComposeError> {
-        if self.composition.dependencies == DependencyRule::Ignore {
+        if places.is_empty() {
             return Ok(());
         }
-        let input = match content {
-            ComposedContent::Lines(lines) => {
-                let added = self.dependencies.add(name, &mut lines.as_slice().into());
-                added.expect("lines in memory can be read");
-                return Ok(());
+        // Sorted, so that the order of the inputs does not change the content hash.
+        let (mut places, mut last) = (sorted(places, &mut readers)?.into_iter(), None);
+        push_lines(self.sink, "", &mut || {
+            for place in places.by_ref() {
+                let line = readers[place.reader].line_at(place)?;
+                if last.as_ref() != Some(&line) {
+                    last = Some(line.clone());
+                    return Ok(Some(line));
+                }
             }
-            ComposedContent::Shard { input } => &mut self.inputs[*input],
+            Ok(None)
+        })
+    }
+
+    /// Composes one package: what the selection of its input takes, then additions, then removals.
+    fn add_package(&mut self, name: &str, owner: Option<usize>) -> Result<(), ComposeError> {
+        let removals = self.composition.remove.iter();
+        let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
+        let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
+        let is_edited = is_added || !removals.is_empty();
+        let select = owner.and_then(|input| self.composition.inputs[input].select.as_ref());
+        let select = select.filter(|select| !select.takes_whole(name));
+        let is_read = select.is_some() || is_edited || self.composition.dependencies != DependencyRule::Ignore;
+        let mut lines = match owner {
+            Some(input) if is_read => self.inputs[input].read(name)?,
+            _ => PackageReader::empty(name, self.budget),
         };
-        let mut lines = match whole {
-            Some(lines) => lines,
-            None => input.read(name)?,
+        let (outline, rest);
+        let (mut selected, mut decisions) = (None, Vec::new());
+        if let Some(select) = select {
+            outline = PackageOutline::read(name, &mut lines)?;
+            let part = select.apply(name, &outline, self.explanation.decisions.is_some());
+            let part = part.map_err(|error| lines.select_error(error))?;
+            (rest, decisions) = (part.rest, part.decisions);
+            selected = Some(PackageCut {
+                name,
+                package: &outline,
+                rest: &rest,
+            });
+            selected = selected.filter(|cut| !cut.rest.is_whole(cut.package));
+        } else if let Some(input) = owner {
+            let reason = format!("the whole package of {}", self.inputs[input].name);
+            decisions.push(Decision::of_package(name, true, reason));
+        }
+        if is_edited {
+            return self.edit(name, lines, selected, &removals, decisions);
+        }
+        self.explanation.decide(decisions);
+        match (owner, selected) {
+            (Some(input), None) => self.push_whole(name, input, &mut lines),
+            (_, selected) => self.push_edited(name, EditedLines::new(name, &mut lines, selected)?),
+        }
+    }
+
+    /// Adds to a package and removes from it. What is explained and what is written follow from the same rest.
+    fn edit(
+        &mut self,
+        name: &str,
+        mut lines: PackageReader,
+        selected: Option<PackageCut<'_>>,
+        removals: &[&Removal],
+        mut decisions: Vec<Decision>,
+    ) -> Result<(), ComposeError> {
+        let (mut old, mut plan, mut merge) = (PackageOutline::default(), MergePlan::default(), Merge::default());
+        let mut unchanged = EditedLines::new(name, &mut lines, selected)?;
+        // Notices are made when the lines are written.
+        let mut ignored = Explanation::default();
+        while let Some(line) = unchanged.next(&mut ignored)? {
+            old.add(name, &line)?;
+            plan.add_line(&line);
+        }
+        let additions = self.composition.add.iter().zip(&mut self.additions);
+        for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
+            plan.add(&mut merge, catalog.read(name)?, addition.replace)?;
+            let reason = format!("documents of {} are added", catalog.name);
+            decisions.push(Decision::of_package(name, true, reason));
+        }
+        drop(plan);
+        let mut merged = PackageOutline::default();
+        let new = if merge.readers.is_empty() {
+            &old
+        } else {
+            let mut all = EditedLines::new(name, &mut lines, selected)?;
+            all.merge = Some(&mut merge);
+            while let Some(line) = all.next(&mut ignored)? {
+                merged.add(name, &line)?;
+            }
+            &merged
         };
-        let added = self.dependencies.add(name, &mut lines);
-        added.map_err(|source| input.unreadable(name, source))
+        new.check_readable(name).map_err(edit::edit_error)?;
+        let mut rest = Remaining::all(new);
+        for removal in removals {
+            edit::remove(name, &mut rest, removal)?;
+        }
+        edit::check(name, &old, new, &rest)?;
+        explain_removed(name, new, &rest, removals, &mut decisions);
+        self.explanation.decide(decisions);
+        let mut all = EditedLines::new(name, &mut lines, selected)?;
+        all.merge = (!merge.readers.is_empty()).then_some(&mut merge);
+        let cut = PackageCut {
+            name,
+            package: new,
+            rest: &rest,
+        };
+        all.rest = (!removals.is_empty()).then_some(cut);
+        self.push_edited(name, all)
     }
 
     /// Takes along what the packages so far require. None of those that the composition names is widened or brought back.
     fn include(&mut self, named: &BTreeSet<String>) -> Result<(), ComposeError> {
-        let mut includer = Includer::new(&mut self.inputs, &mut self.dependencies, named);
-        for name in includer.include_missing()? {
-            let (input, package) = includer.package(&name)?;
-            let decisions = &mut self.explanation.decisions;
-            // The selections left the package out.
-            decisions.retain(|decision| decision.kept || decision.package != name);
-            decisions.extend(package.decisions);
-            self.explanation.notices.extend(package.notices);
-            let content = ComposedContent::new(input, package.kept);
-            (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)?;
+        let includer = Includer::new(&mut self.inputs, &mut self.dependencies, named);
+        let included = includer.include_missing()?;
+        if let Some(decisions) = &mut self.explanation.decisions {
+            // The selections left these packages out.
+            decisions.retain(|decision| decision.kept || !included.contains_key(&decision.package));
+        }
+        for (name, package) in included {
+            self.package.clone_from(&name);
+            let input = package.input;
+            let Some(selection) = &package.selection else {
+                self.explanation.decide(package.whole(&name));
+                self.push(&name, ComposedContent::Shard { input })?;
+                continue;
+            };
+            let mut lines = self.inputs[input].read(&name)?;
+            let outline = PackageOutline::read(&name, &mut lines)?;
+            let part = selection.apply(&name, &outline, self.explanation.decisions.is_some());
+            let mut part = part.map_err(|error| lines.select_error(error))?;
+            package.explain(&mut part.decisions);
+            self.explanation.decide(part.decisions);
+            if part.rest.is_whole(&outline) {
+                self.push(&name, ComposedContent::Shard { input })?;
+                continue;
+            }
+            let cut = PackageCut {
+                name: &name,
+                package: &outline,
+                rest: &part.rest,
+            };
+            let mut edited = EditedLines::new(&name, &mut lines, Some(cut))?;
+            // The requirements of these bundles are known.
+            push_lines(self.sink, &name, &mut || edited.next(self.explanation))?;
         }
         Ok(())
     }
 
-    /// Returns what an input's selection takes of a package, and the lines if they were read and taken whole.
-    fn selected(
-        &mut self,
-        name: &str,
-        input: usize,
-    ) -> Result<(ComposedContent, Option<PackageLines<'static>>), ComposeError> {
-        let catalog = &mut self.inputs[input];
-        let whole = ComposedContent::Shard { input };
-        let select = self.composition.inputs[input].select.as_ref();
-        let Some(select) = select.filter(|select| !select.takes_whole(name)) else {
-            let reason = format!("the whole package of {}", catalog.name);
-            self.explanation.decide(name, true, reason);
-            return Ok((whole, None));
-        };
-        let mut lines = catalog.read(name)?;
-        let selected = select.apply_to(name, &mut lines);
-        let selected = selected.map_err(|source| ComposeError::Select(catalog.name.to_owned(), Box::new(source)))?;
-        let Some(selected) = selected else {
-            return Ok((whole, Some(lines)));
-        };
-        self.explanation.decisions.extend(selected.decisions);
-        self.explanation.notices.extend(selected.notices);
-        let lines = (selected.kept == Kept::Whole).then_some(lines);
-        Ok((ComposedContent::new(input, selected.kept), lines))
-    }
-
-    fn push(&mut self, name: &str, content: ComposedContent) -> Result<(), ComposeError> {
+    fn push(&mut self, name: &str, content: ComposedContent<'_>) -> Result<(), ComposeError> {
         let name = name.to_owned();
         (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)
+    }
+
+    /// Passes a whole package to the receiver, and notes what its bundles require and provide.
+    fn push_whole(&mut self, name: &str, input: usize, lines: &mut PackageReader) -> Result<(), ComposeError> {
+        if self.composition.dependencies != DependencyRule::Ignore {
+            self.dependencies.add(name, lines)?;
+        }
+        self.push(name, ComposedContent::Shard { input })
+    }
+
+    /// Passes the lines of a package to the receiver, and notes what its bundles require and provide.
+    fn push_edited(&mut self, name: &str, mut lines: EditedLines<'_>) -> Result<(), ComposeError> {
+        let (explanation, dependencies) = (&mut *self.explanation, &mut self.dependencies);
+        let ignores = self.composition.dependencies == DependencyRule::Ignore;
+        push_lines(self.sink, name, &mut || {
+            let line = lines.next(explanation)?;
+            if let Some(line) = line.as_ref().filter(|_| !ignores) {
+                dependencies.add_line(name, line)?;
+            }
+            Ok(line)
+        })
+    }
+}
+
+/// Explains the bundles that removals took out of a package.
+fn explain_removed(
+    name: &str,
+    package: &PackageOutline,
+    rest: &Remaining<'_>,
+    removals: &[&Removal],
+    decisions: &mut Vec<Decision>,
+) {
+    decisions.retain(|decision| {
+        !decision.kept || decision.bundle.is_empty() || rest.bundles.contains(decision.bundle.as_str())
+    });
+    let named: HashSet<&String> = removals.iter().flat_map(|removal| &removal.bundles).collect();
+    let gone = package
+        .bundles
+        .iter()
+        .filter(|(bundle, _)| !rest.bundles.contains(bundle.as_str()));
+    decisions.extend(gone.map(|(bundle, version)| {
+        Decision {
+            bundle: bundle.clone(),
+            version: version.clone(),
+            ..Decision::of_package(
+                name,
+                false,
+                if named.contains(bundle) {
+                    "in remove"
+                } else {
+                    "in no channel that remove leaves"
+                }
+                .to_owned(),
+            )
+        }
+    }));
+}
+
+/// Supplier of lines; `None` behind the last one.
+type NextLine<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, ComposeError> + 'a;
+
+/// Passes lines to the receiver as it reads them. Those that it leaves are made too, for what they require.
+fn push_lines(sink: &mut PackageSink<'_>, name: &str, next: &mut NextLine<'_>) -> Result<(), ComposeError> {
+    let mut lines = LineReader {
+        next,
+        line: Cursor::default(),
+        failure: None,
+    };
+    let pushed = sink(ComposedPackage {
+        name: name.to_owned(),
+        content: ComposedContent::Lines(&mut lines),
+    });
+    if let Some(error) = lines.failure {
+        return Err(error);
+    }
+    pushed.map_err(ComposeError::Sink)?;
+    while next()?.is_some() {}
+    Ok(())
+}
+
+struct LineReader<'a, 'n> {
+    next: &'a mut NextLine<'n>,
+    line: Cursor<Vec<u8>>,
+    /// Error of a line. The receiver has another in its place.
+    failure: Option<ComposeError>,
+}
+
+impl Read for LineReader<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.line.read(buffer)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        match (self.next)() {
+            Ok(None) => Ok(0),
+            Ok(Some(line)) => {
+                self.line = Cursor::new(line);
+                self.line.read(buffer)
+            }
+            Err(error) => {
+                self.failure = Some(error);
+                Err(io::Error::other("a line cannot be composed"))
+            }
+        }
+    }
+}
+
+/// Sorts lines by their bytes, and holds two of them at a time.
+fn sorted(mut places: Vec<LinePlace>, readers: &mut [PackageReader]) -> Result<Vec<LinePlace>, ComposeError> {
+    if places.len() < 2 {
+        return Ok(places);
+    }
+    let right = places.split_off(places.len() / 2);
+    let mut halves = [
+        sorted(places, readers)?.into_iter(),
+        sorted(right, readers)?.into_iter(),
+    ];
+    let mut read = |half: &mut std::vec::IntoIter<LinePlace>| {
+        let place = half.next();
+        place
+            .map(|place| Ok::<_, ComposeError>((readers[place.reader].line_at(place)?, place)))
+            .transpose()
+    };
+    let mut first = [read(&mut halves[0])?, read(&mut halves[1])?];
+    let mut sorted = Vec::new();
+    loop {
+        let lower = match &first {
+            [Some((left, _)), Some((right, _))] => usize::from(right < left),
+            [left, _] => usize::from(left.is_none()),
+        };
+        let Some((_, place)) = first[lower].take() else {
+            return Ok(sorted);
+        };
+        sorted.push(place);
+        first[lower] = read(&mut halves[lower])?;
     }
 }

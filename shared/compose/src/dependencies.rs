@@ -2,19 +2,31 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    fmt, io,
+    collections::{BTreeSet, HashMap, HashSet},
+    fmt,
+    ops::Bound,
+    rc::Rc,
 };
 
 use olm::VersionRange;
-use semver::Version;
+use semver::{BuildMetadata, Version};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use work::Budget;
 
-use crate::{Notice, PackageLines};
+use crate::{ComposeError, Explanation, Notice, error::shown, input::PackageReader};
+
+/// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes. Three full catalogs take a tenth.
+const FACT_BYTES_MAX: usize = 64 << 20;
+
+/// Maximum size of one requirement, in bytes. Real ones have hundreds.
+const REQUIREMENT_BYTES_MAX: usize = 1 << 20;
+
+/// Memory of a fact beside its text, in bytes.
+const FACT_BYTES: usize = 100;
 
 /// API that a bundle provides or requires.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Gvk {
     group: String,
@@ -22,7 +34,7 @@ pub(crate) struct Gvk {
     kind: String,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RequiredPackage {
     pub(crate) package_name: String,
@@ -30,31 +42,33 @@ pub(crate) struct RequiredPackage {
 }
 
 /// Value of an `olm.constraint`. Its depth is bounded by the JSON parser.
-// A `cel` expression is not evaluated and counts as fulfilled.
-#[derive(Debug, Clone, Default, Deserialize)]
+// A `cel` expression is not evaluated and counts as fulfilled. Boxed, because `{}` is a constraint too.
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Constraint {
-    pub(crate) gvk: Option<Gvk>,
-    pub(crate) package: Option<RequiredPackage>,
-    pub(crate) all: Option<ConstraintList>,
-    pub(crate) any: Option<ConstraintList>,
-    pub(crate) not: Option<ConstraintList>,
+    pub(crate) gvk: Option<Box<Gvk>>,
+    pub(crate) package: Option<Box<RequiredPackage>>,
+    pub(crate) all: Option<Box<ConstraintList>>,
+    pub(crate) any: Option<Box<ConstraintList>>,
+    pub(crate) not: Option<Box<ConstraintList>>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ConstraintList {
     pub(crate) constraints: Vec<Constraint>,
 }
 
-/// Versions, APIs and requirements of one bundle.
-#[derive(Debug, Default)]
+/// Version, APIs and requirements of one bundle.
+#[derive(Debug)]
 pub(crate) struct BundleDependencies {
-    pub(crate) name: String,
-    /// Versions of its `olm.package` properties: one, unless the bundle is broken.
-    pub(crate) versions: Vec<Version>,
-    pub(crate) apis: Vec<Gvk>,
-    pub(crate) requires: Vec<Constraint>,
+    pub(crate) name: Rc<str>,
+    /// Version without build metadata, which is not compared.
+    pub(crate) version: Option<Version>,
+    /// APIs as [`Gvk::text`].
+    pub(crate) apis: Vec<Rc<str>>,
+    /// JSON of a [`Constraint`] each.
+    pub(crate) requires: Vec<Rc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -80,55 +94,18 @@ struct PackageProperty {
     version: Version,
 }
 
-/// Passes each bundle of a package to `each`. A line that is no bundle, or not a valid one, neither provides nor requires.
-pub(crate) fn for_each_bundle(
-    lines: &mut PackageLines<'_>,
-    mut each: impl FnMut(BundleDependencies),
-) -> io::Result<()> {
-    lines.for_each(|line| {
-        let bundle = serde_json::from_slice::<BundleFields<'_>>(line);
-        if let Some(bundle) = bundle.ok().filter(|bundle| bundle.schema == "olm.bundle") {
-            each(facts(bundle));
-        }
-        Ok(())
-    })
-}
-
-fn facts(bundle: BundleFields<'_>) -> BundleDependencies {
-    let mut facts = BundleDependencies {
-        name: bundle.name.into_owned(),
-        ..BundleDependencies::default()
-    };
-    for property in bundle.properties.iter().flatten() {
-        let constraint = match &*property.kind {
-            "olm.package" => {
-                facts
-                    .versions
-                    .extend(value(property).map(|package: PackageProperty| package.version));
-                continue;
-            }
-            "olm.gvk" => {
-                facts.apis.extend(value::<Gvk>(property));
-                continue;
-            }
-            "olm.constraint" => value(property),
-            "olm.gvk.required" => value(property).map(|gvk| Constraint {
-                gvk: Some(gvk),
-                ..Constraint::default()
-            }),
-            "olm.package.required" => value(property).map(|package| Constraint {
-                package: Some(package),
-                ..Constraint::default()
-            }),
-            _ => continue,
-        };
-        facts.requires.extend(constraint);
+impl Gvk {
+    /// Returns a text that no other API has.
+    pub(crate) fn text(&self) -> String {
+        format!("{:?}", (&self.group, &self.version, &self.kind))
     }
-    facts
 }
 
-fn value<'a, T: Deserialize<'a>>(property: &PropertyFields<'a>) -> Option<T> {
-    serde_json::from_str(property.value.get()).ok()
+impl Constraint {
+    /// Reads what a bundle requires; `None` if it is malformed.
+    pub(crate) fn parse(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
 }
 
 impl fmt::Display for Constraint {
@@ -151,46 +128,155 @@ impl fmt::Display for Constraint {
 }
 
 /// Requirements of a composed catalog, and what fulfils them.
-#[derive(Debug, Default)]
 pub(crate) struct Dependencies {
-    apis: HashSet<Gvk>,
-    packages: HashMap<String, Vec<Version>>,
+    budget: Budget,
+    /// Names of bundles, APIs and requirements, each once.
+    texts: HashSet<Rc<str>>,
+    /// Memory for what is known of all bundles.
+    bytes: usize,
+    apis: HashSet<Rc<str>>,
+    packages: HashMap<Rc<str>, BTreeSet<Version>>,
     required: Vec<RequiredBy>,
+    /// Number of each requirement of a package.
+    numbers: HashMap<RequirementKey, usize>,
 }
 
-/// Requirement of one bundle of the result.
-#[derive(Debug)]
+/// Package, and JSON of the constraint.
+type RequirementKey = (Rc<str>, Rc<str>);
+
+/// Requirement of bundles of one package of the result. Most bundles of a package require the same.
+#[derive(Debug, Clone)]
 pub(crate) struct RequiredBy {
-    pub(crate) package: String,
-    pub(crate) bundle: String,
-    pub(crate) constraint: Constraint,
-}
-
-/// Bundles whose requirement is not met, and the package that the result has in other versions only.
-#[derive(Default)]
-struct Unmet<'a> {
-    bundles: BTreeSet<&'a str>,
-    present: Option<&'a str>,
+    pub(crate) package: Rc<str>,
+    /// First of the bundles in byte order.
+    pub(crate) bundle: Rc<str>,
+    /// Number of the other bundles.
+    others: usize,
+    /// Bundle that was added last.
+    last: Rc<str>,
+    pub(crate) constraint: Rc<str>,
 }
 
 impl Dependencies {
+    pub(crate) fn new(budget: &Budget) -> Self {
+        Self {
+            budget: budget.clone(),
+            texts: HashSet::new(),
+            bytes: 0,
+            apis: HashSet::new(),
+            packages: HashMap::new(),
+            required: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+
     /// Adds the bundles of one package of the result.
-    pub(crate) fn add(&mut self, package: &str, lines: &mut PackageLines<'_>) -> io::Result<()> {
-        self.packages.entry(package.to_owned()).or_default();
-        for_each_bundle(lines, |bundle| self.add_bundle(package, &bundle))
+    pub(crate) fn add(&mut self, package: &str, lines: &mut PackageReader) -> Result<(), ComposeError> {
+        lines.for_each(0, |line, _| self.add_line(package, line))
+    }
+
+    /// Adds one line of a package of the result.
+    pub(crate) fn add_line(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
+        match self.read(package, line)? {
+            Some(bundle) => self.add_bundle(package, &bundle),
+            None => Ok(()),
+        }
     }
 
     /// Adds one bundle of the result.
-    pub(crate) fn add_bundle(&mut self, package: &str, bundle: &BundleDependencies) {
-        let versions = self.packages.entry(package.to_owned()).or_default();
-        versions.extend(bundle.versions.iter().cloned());
+    pub(crate) fn add_bundle(&mut self, package: &str, bundle: &BundleDependencies) -> Result<(), ComposeError> {
+        let package = self.keep(package, package)?;
+        let versions = self.packages.entry(package.clone()).or_default();
+        versions.extend(bundle.version.clone());
         self.apis.extend(bundle.apis.iter().cloned());
-        let required = bundle.requires.iter().map(|constraint| RequiredBy {
-            package: package.to_owned(),
-            bundle: bundle.name.clone(),
-            constraint: constraint.clone(),
-        });
-        self.required.extend(required);
+        for constraint in &bundle.requires {
+            self.budget.charge(1)?;
+            let number = *self
+                .numbers
+                .entry((package.clone(), constraint.clone()))
+                .or_insert(self.required.len());
+            let Some(required) = self.required.get_mut(number) else {
+                self.required.push(RequiredBy {
+                    package: package.clone(),
+                    bundle: bundle.name.clone(),
+                    others: 0,
+                    last: bundle.name.clone(),
+                    constraint: constraint.clone(),
+                });
+                continue;
+            };
+            if required.last != bundle.name {
+                required.others += 1;
+                required.last = bundle.name.clone();
+                required.bundle = required.bundle.clone().min(bundle.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a line. One that is no bundle, or not a valid one, neither provides nor requires.
+    pub(crate) fn read(&mut self, package: &str, line: &[u8]) -> Result<Option<BundleDependencies>, ComposeError> {
+        let bundle = serde_json::from_slice::<BundleFields<'_>>(line);
+        let Some(bundle) = bundle.ok().filter(|bundle| bundle.schema == "olm.bundle") else {
+            return Ok(None);
+        };
+        let mut facts = BundleDependencies {
+            name: self.keep(package, &bundle.name)?,
+            version: None,
+            apis: Vec::new(),
+            requires: Vec::new(),
+        };
+        for property in bundle.properties.iter().flatten() {
+            let json = property.value.get();
+            let constraint = match &*property.kind {
+                "olm.package" => {
+                    let read = serde_json::from_str::<PackageProperty>(json).map(|property| Version {
+                        build: BuildMetadata::EMPTY,
+                        ..property.version
+                    });
+                    facts.version = facts.version.or(read.ok());
+                    self.count(package, json.len())?;
+                    continue;
+                }
+                "olm.gvk" => {
+                    if let Ok(api) = serde_json::from_str::<Gvk>(json) {
+                        facts.apis.push(self.keep(package, &api.text())?);
+                    }
+                    continue;
+                }
+                "olm.constraint" => Cow::Borrowed(json),
+                "olm.gvk.required" => Cow::Owned(format!(r#"{{"gvk":{json}}}"#)),
+                "olm.package.required" => Cow::Owned(format!(r#"{{"package":{json}}}"#)),
+                _ => continue,
+            };
+            if constraint.len() > REQUIREMENT_BYTES_MAX {
+                return Err(too_large(package, REQUIREMENT_BYTES_MAX));
+            }
+            facts.requires.push(self.keep(package, &constraint)?);
+        }
+        Ok(Some(facts))
+    }
+
+    /// Returns a text that is held once, and counts its memory.
+    fn keep(&mut self, package: &str, text: &str) -> Result<Rc<str>, ComposeError> {
+        self.budget.charge_bytes(text.len())?;
+        self.count(package, size_of::<Rc<str>>())?;
+        if let Some(known) = self.texts.get(text) {
+            return Ok(known.clone());
+        }
+        self.count(package, FACT_BYTES + text.len())?;
+        let text: Rc<str> = text.into();
+        self.texts.insert(text.clone());
+        Ok(text)
+    }
+
+    /// Counts memory that is held until the end.
+    pub(crate) fn count(&mut self, package: &str, bytes: usize) -> Result<(), ComposeError> {
+        self.bytes += bytes;
+        if self.bytes > FACT_BYTES_MAX {
+            return Err(too_large(package, FACT_BYTES_MAX));
+        }
+        Ok(())
     }
 
     /// Returns the requirement with this number; `None` behind the last one.
@@ -198,53 +284,103 @@ impl Dependencies {
         self.required.get(at)
     }
 
-    /// Returns a notice for each requirement of a package that no package of the result fulfils. Most bundles of a package
-    /// require the same.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = Notice> {
-        let mut missing: BTreeMap<(&str, String), Unmet<'_>> = BTreeMap::new();
+    /// Adds a notice for each requirement of a package that no package of the result fulfils.
+    pub(crate) fn explain_missing(&self, explanation: &mut Explanation) -> Result<(), ComposeError> {
         for required in &self.required {
-            if !self.fulfils(&required.constraint) {
-                let key = (required.package.as_str(), required.constraint.to_string());
-                let unmet = missing.entry(key).or_default();
-                unmet.bundles.insert(&required.bundle);
-                unmet.present = self.of_other_version(&required.constraint);
+            let Some(constraint) = Constraint::parse(&required.constraint) else {
+                continue;
+            };
+            if !self.fulfils(&constraint)? {
+                let package = constraint.package.as_ref().map(|package| &*package.package_name);
+                explanation.notice(Notice::Missing {
+                    package: shown(&required.package),
+                    bundle: shown(&required.bundle),
+                    others: required.others,
+                    required: shown(&constraint.to_string()),
+                    present: package.filter(|name| self.packages.contains_key(*name)).map(shown),
+                });
             }
         }
-        missing.into_iter().map(|((package, required), unmet)| Notice::Missing {
-            package: package.to_owned(),
-            bundle: unmet.bundles.first().copied().unwrap_or_default().to_owned(),
-            others: unmet.bundles.len().saturating_sub(1),
-            required,
-            present: unmet.present.map(str::to_owned),
-        })
-    }
-
-    /// Returns the package of a plain requirement that the result has in other versions only.
-    fn of_other_version<'c>(&self, constraint: &'c Constraint) -> Option<&'c str> {
-        let name = &constraint.package.as_ref()?.package_name;
-        self.packages.contains_key(name).then_some(name)
+        Ok(())
     }
 
     /// Returns true if the result fulfils the constraint.
-    pub(crate) fn fulfils(&self, constraint: &Constraint) -> bool {
-        let all = |list: &ConstraintList| list.constraints.iter().all(|part| self.fulfils(part));
-        let any = |list: &ConstraintList| list.constraints.iter().any(|part| self.fulfils(part));
-        constraint.gvk.as_ref().is_none_or(|gvk| self.has_api(gvk))
-            && constraint.package.as_ref().is_none_or(|package| self.has(package))
-            && constraint.all.as_ref().is_none_or(all)
-            && constraint.any.as_ref().is_none_or(any)
-            && constraint.not.as_ref().is_none_or(|list| !any(list))
+    pub(crate) fn fulfils(&self, constraint: &Constraint) -> Result<bool, ComposeError> {
+        self.budget.charge(1)?;
+        if let Some(api) = &constraint.gvk
+            && !self.has_api(api)
+        {
+            return Ok(false);
+        }
+        if let Some(package) = &constraint.package
+            && !self.has(package)?
+        {
+            return Ok(false);
+        }
+        for part in constraint.all.iter().flat_map(|list| &list.constraints) {
+            if !self.fulfils(part)? {
+                return Ok(false);
+            }
+        }
+        if let Some(any) = &constraint.any
+            && !self.fulfils_any(any)?
+        {
+            return Ok(false);
+        }
+        match &constraint.not {
+            Some(not) => Ok(!self.fulfils_any(not)?),
+            None => Ok(true),
+        }
+    }
+
+    /// Returns true if the result fulfils one of the constraints.
+    pub(crate) fn fulfils_any(&self, list: &ConstraintList) -> Result<bool, ComposeError> {
+        for part in &list.constraints {
+            if self.fulfils(part)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true if a bundle of the result provides the API.
     pub(crate) fn has_api(&self, api: &Gvk) -> bool {
-        self.apis.contains(api)
+        self.apis.contains(&*api.text())
     }
 
     /// Returns true if the result has a bundle of the required package with a version that fits.
-    pub(crate) fn has(&self, required: &RequiredPackage) -> bool {
-        let versions = self.packages.get(&required.package_name).map_or(&[][..], Vec::as_slice);
+    pub(crate) fn has(&self, required: &RequiredPackage) -> Result<bool, ComposeError> {
+        let Some(versions) = self.packages.get(&*required.package_name) else {
+            return Ok(false);
+        };
+        let intervals = self.intervals(required)?;
+        Ok(intervals
+            .into_iter()
+            .any(|interval| versions.range(interval).next().is_some()))
+    }
+
+    /// Returns the versions that are required, as sorted intervals; none if the range is malformed.
+    pub(crate) fn intervals(&self, required: &RequiredPackage) -> Result<Vec<VersionBounds>, ComposeError> {
+        self.budget.charge_bytes(required.version_range.len())?;
         let range = required.version_range.parse::<VersionRange>();
-        range.is_ok_and(|range| versions.iter().any(|version| range.contains(version)))
+        let intervals = range.map_or_else(|_| Vec::new(), |range| range.intervals());
+        // Each is a search in a sorted set.
+        self.budget.charge(intervals.len() as u64)?;
+        Ok(intervals)
+    }
+
+    /// Returns the budget of the composition.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+}
+
+/// Interval of versions.
+pub(crate) type VersionBounds = (Bound<Version>, Bound<Version>);
+
+fn too_large(package: &str, limit: usize) -> ComposeError {
+    ComposeError::TooLarge {
+        package: package.to_owned(),
+        limit,
     }
 }

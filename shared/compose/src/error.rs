@@ -3,6 +3,9 @@ use olm::UnreadableMeta;
 /// Largest number of names in a message. A channel may have thousands.
 const NAMES_MAX: usize = 5;
 
+/// Maximum number of characters of foreign text in a message. A name or range may have megabytes.
+const TEXT_CHARS_MAX: usize = 300;
+
 /// Error of a selection, or of the package that it is applied to. The first field is the package, or package and channel.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
@@ -36,9 +39,6 @@ pub enum SelectError {
     /// A document does not fit its schema, so its part in the graph is unknown.
     #[error("package {0}: the {schema} {name:?} cannot be read: {reason}", schema = .1.schema, name = .1.name, reason = .1.reason)]
     Unreadable(String, UnreadableMeta),
-    /// The lines cannot be read.
-    #[error("package {0}: its lines cannot be read")]
-    Read(String, #[source] std::io::Error),
     /// A document cannot be written again without the parts that are gone.
     #[error("package {0}: a document cannot be rewritten")]
     Rewrite(String, #[source] RewriteError),
@@ -70,14 +70,16 @@ pub enum RewriteError {
     /// The document has no canonical form.
     #[error(transparent)]
     Canonical(#[from] fbc::FbcError),
-    /// The lines cannot be read.
-    #[error(transparent)]
-    Read(#[from] std::io::Error),
+}
+
+/// Escapes and shortens text of a catalog for a message.
+pub(crate) fn shown(text: &str) -> String {
+    model::text::line(text, TEXT_CHARS_MAX)
 }
 
 /// Returns the first names of a list, and the number of the others.
 pub(crate) fn listed(names: &[String]) -> String {
-    let first = names.iter().take(NAMES_MAX).map(String::as_str);
+    let first = names.iter().take(NAMES_MAX).map(|name| shown(name));
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         _ if names.is_empty() => "none".to_owned(),

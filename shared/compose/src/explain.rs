@@ -1,12 +1,17 @@
 use serde::Serialize;
 
+/// Maximum number of notices that are kept; the others are counted. A catalog may cause one for each of its documents.
+const NOTICES_MAX: usize = 1000;
+
 /// Explanation of a composition.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Explanation {
-    /// Reason for each bundle, and for each package that was not read.
-    pub decisions: Vec<Decision>,
-    /// Remarks that do not stop the composition.
+    /// Reason for each bundle, and for each package that was not read; `None` if they are not wanted.
+    pub decisions: Option<Vec<Decision>>,
+    /// First remarks that do not stop the composition.
     pub notices: Vec<Notice>,
+    /// Number of the other remarks.
+    pub more_notices: usize,
 }
 
 /// Reason for which a bundle is in a composition, or is not.
@@ -25,9 +30,28 @@ pub struct Decision {
 }
 
 impl Explanation {
-    /// Adds the reason for a whole package.
-    pub(crate) fn decide(&mut self, package: &str, kept: bool, reason: String) {
-        self.decisions.push(Decision::of_package(package, kept, reason));
+    /// Creates an explanation that keeps decisions too.
+    #[must_use]
+    pub fn with_decisions() -> Self {
+        Self {
+            decisions: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if self.notices.len() < NOTICES_MAX {
+            self.notices.push(notice);
+        } else {
+            self.more_notices += 1;
+        }
+    }
+
+    /// Adds decisions, if they are wanted.
+    pub(crate) fn decide(&mut self, decisions: impl IntoIterator<Item = Decision>) {
+        if let Some(all) = &mut self.decisions {
+            all.extend(decisions);
+        }
     }
 }
 

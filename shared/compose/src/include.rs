@@ -1,19 +1,20 @@
 //! Packages that are taken along because bundles of the result require them.
 
 use std::{
-    cmp::Ordering,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    io,
+    rc::Rc,
 };
 
-use olm::{Channel, VersionRange};
+use olm::Channel;
+use semver::Version;
 
 use crate::{
-    ComposeError, Decision, Kept, PackageLines, PackageSelection, PackageSource, SelectedBundle, SelectedPackage,
-    Selection,
-    dependencies::{BundleDependencies, Constraint, Dependencies, Gvk, RequiredPackage, for_each_bundle},
-    input::NamedCatalog,
-    kept_channel::{self, KeptEntries},
+    ComposeError, Decision, PackageSelection, PackageSource, SelectedBundle, Selection,
+    dependencies::{BundleDependencies, Constraint, Dependencies, Gvk, RequiredPackage},
+    error::{listed, shown},
+    input::{NamedCatalog, PackageReader},
+    kept_channel::GrowingChannels,
+    outline::PackageOutline,
 };
 
 /// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.
@@ -25,9 +26,12 @@ pub(crate) struct Includer<'a, 'i, C> {
     /// Packages that were read, each in the order of the inputs.
     candidates: BTreeMap<String, Vec<IncludeCandidate>>,
     /// Inputs and packages that provide an API; `None` until an API is missing.
-    apis: Option<HashMap<Gvk, BTreeSet<(usize, String)>>>,
+    apis: Option<ApiProviders>,
     included: BTreeMap<String, Included>,
 }
+
+/// Inputs and packages that provide each API.
+type ApiProviders = HashMap<Rc<str>, BTreeSet<(usize, String)>>;
 
 /// Package of an input that the result does not have.
 struct IncludeCandidate {
@@ -35,22 +39,64 @@ struct IncludeCandidate {
     default_channel: String,
     channels: BTreeMap<String, Channel>,
     bundles: Vec<BundleDependencies>,
+    /// Number of the bundle of a channel with each version; of several the highest by name.
+    by_version: BTreeMap<Version, usize>,
+    /// Number of the highest bundle of a channel that provides each API.
+    by_api: HashMap<Rc<str>, usize>,
 }
 
 /// Package that is taken along.
 struct Included {
     candidate: usize,
     /// Reason for each bundle that is required.
-    reasons: BTreeMap<usize, String>,
+    reasons: BTreeMap<usize, Rc<str>>,
+    channels: GrowingChannels,
     /// True if the bundles that are required make no valid channels.
     whole: bool,
 }
 
-/// Bundle of a candidate that provides what is missing.
+/// Bundles of candidates that provide what is missing.
+#[derive(Default)]
+struct Providers {
+    bundles: Vec<Provider>,
+    /// Candidate of each package that is among them.
+    chosen: HashMap<String, usize>,
+}
+
+/// Bundle of a candidate.
 struct Provider {
     package: String,
     candidate: usize,
     bundle: usize,
+    /// True for the first bundle of its package.
+    is_first: bool,
+}
+
+impl Providers {
+    fn push(&mut self, package: &str, candidate: usize, bundle: usize) {
+        let is_first = self.chosen.insert(package.to_owned(), candidate).is_none();
+        self.bundles.push(Provider {
+            package: package.to_owned(),
+            candidate,
+            bundle,
+            is_first,
+        });
+    }
+
+    fn truncate(&mut self, length: usize) {
+        for provider in self.bundles.drain(length..).filter(|provider| provider.is_first) {
+            self.chosen.remove(&provider.package);
+        }
+    }
+}
+
+/// Package that is taken along, for the composition to write.
+pub(crate) struct IncludedPackage {
+    pub(crate) input: usize,
+    /// Bundles to take; `None` for the whole package.
+    pub(crate) selection: Option<Selection>,
+    /// Reason for each bundle, or for the whole package with an empty name.
+    pub(crate) reasons: HashMap<Rc<str>, Rc<str>>,
 }
 
 impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
@@ -71,38 +117,45 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }
     }
 
-    /// Takes along what is missing, and what that requires in turn. Returns the names of the packages in byte order.
-    pub(crate) fn include_missing(&mut self) -> Result<Vec<String>, ComposeError> {
-        // A requirement that no input meets stays so, because candidates are never added. Thousands of bundles may have it.
+    /// Takes along what is missing, and what that requires in turn. Returns the packages in byte order of their names.
+    pub(crate) fn include_missing(mut self) -> Result<BTreeMap<String, IncludedPackage>, ComposeError> {
+        // A requirement that no input meets stays so, because candidates are never added. Many packages may have it.
         let mut unmet = HashSet::new();
         let mut at = 0;
         // Requirements of bundles that are taken along come behind the others.
-        while let Some(required) = self.dependencies.required(at) {
+        while let Some(required) = self.dependencies.required(at).cloned() {
             at += 1;
-            if self.dependencies.fulfils(&required.constraint) {
+            let Some(constraint) = Constraint::parse(&required.constraint) else {
+                continue;
+            };
+            let mut providers = Providers::default();
+            if unmet.contains(&required.constraint) || !self.find(&constraint, &mut providers)? {
+                unmet.insert(required.constraint);
                 continue;
             }
-            let (constraint, text) = (required.constraint.clone(), required.constraint.to_string());
-            let reason = format!("included: {} of {} requires {text}", required.bundle, required.package);
-            let mut providers = Vec::new();
-            if unmet.contains(&text) || !self.find(&constraint, &mut providers)? {
-                unmet.insert(text);
-                continue;
-            }
-            for provider in providers {
-                self.take(&provider, &reason);
+            let (bundle, package) = (shown(&required.bundle), shown(&required.package));
+            let text = shown(&constraint.to_string());
+            let reason: Rc<str> = format!("included: {bundle} of {package} requires {text}").into();
+            for provider in providers.bundles {
+                self.take(&provider, &reason)?;
             }
         }
-        Ok(self.included.keys().cloned().collect())
+        let candidates = &self.candidates;
+        let packages = self.included.into_iter().map(|(name, included)| {
+            let package = included.package(&name, &candidates[&name][included.candidate]);
+            (name, package)
+        });
+        Ok(packages.collect())
     }
 
     /// Adds the bundles that meet a constraint to `providers`. Returns false if no input has them.
-    fn find(&mut self, constraint: &Constraint, providers: &mut Vec<Provider>) -> Result<bool, ComposeError> {
-        if self.dependencies.fulfils(constraint) {
+    fn find(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+        if self.dependencies.fulfils(constraint)? {
             return Ok(true);
         }
-        let mut excluded = constraint.not.iter().flat_map(|list| &list.constraints);
-        if excluded.any(|part| self.dependencies.fulfils(part)) {
+        if let Some(not) = &constraint.not
+            && self.dependencies.fulfils_any(not)?
+        {
             return Ok(false);
         }
         if let Some(api) = &constraint.gvk
@@ -121,7 +174,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
             }
         }
         let Some(any) = &constraint.any else { return Ok(true) };
-        let before = providers.len();
+        let before = providers.bundles.len();
         for part in &any.constraints {
             if self.find(part, providers)? {
                 return Ok(true);
@@ -131,118 +184,111 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         Ok(false)
     }
 
-    fn find_package(
-        &mut self,
-        required: &RequiredPackage,
-        providers: &mut Vec<Provider>,
-    ) -> Result<bool, ComposeError> {
-        let Ok(range) = required.version_range.parse::<VersionRange>() else {
-            return Ok(false);
-        };
-        if self.dependencies.has(required) {
+    fn find_package(&mut self, required: &RequiredPackage, providers: &mut Providers) -> Result<bool, ComposeError> {
+        if self.dependencies.has(required)? {
             return Ok(true);
         }
         self.read_candidates(&required.package_name)?;
-        let fits = |bundle: &BundleDependencies| bundle.versions.iter().any(|version| range.contains(version));
-        Ok(self.find_bundle(&required.package_name, providers, fits))
+        let intervals = self.dependencies.intervals(required)?;
+        Ok(self.find_bundle(&required.package_name, providers, |candidate| {
+            let mut intervals = intervals.iter().rev();
+            let highest = intervals.find_map(|interval| candidate.by_version.range(interval.clone()).next_back());
+            highest.map(|(_, bundle)| *bundle)
+        }))
     }
 
     /// Looks in the order of the inputs, and in an input in byte order of the packages.
-    fn find_api(&mut self, api: &Gvk, providers: &mut Vec<Provider>) -> Result<bool, ComposeError> {
+    fn find_api(&mut self, api: &Gvk, providers: &mut Providers) -> Result<bool, ComposeError> {
         if self.dependencies.has_api(api) {
             return Ok(true);
         }
         if self.apis.is_none() {
             self.apis = Some(self.read_apis()?);
         }
-        let packages = self.apis.iter().find_map(|apis| apis.get(api));
-        let packages = packages.cloned().unwrap_or_default();
-        let fits = |bundle: &BundleDependencies| bundle.apis.contains(api);
-        let mut packages = packages.iter();
-        Ok(packages.any(|(_, package)| self.find_bundle(package, providers, fits)))
+        let api = api.text();
+        let packages = self.apis.iter().find_map(|apis| apis.get(&*api));
+        for (_, package) in packages.into_iter().flatten() {
+            self.dependencies.budget().charge(1)?;
+            if self.find_bundle(package, providers, |candidate| candidate.by_api.get(&*api).copied()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// Adds the bundle of a package with the highest version that fits to `providers`. The first input that has one counts.
+    /// Adds the bundle of a package that `highest` finds to `providers`. The first input that has one counts.
     fn find_bundle(
         &self,
         package: &str,
-        providers: &mut Vec<Provider>,
-        fits: impl Fn(&BundleDependencies) -> bool,
+        providers: &mut Providers,
+        highest: impl Fn(&IncludeCandidate) -> Option<usize>,
     ) -> bool {
-        let chosen = providers.iter().find(|provider| provider.package == package);
-        let chosen = chosen.map(|provider| provider.candidate);
         // The result has a package from one input only.
-        let taken = self.included.get(package).map(|included| included.candidate).or(chosen);
+        let included = self.included.get(package).map(|included| included.candidate);
+        let taken = included.or_else(|| providers.chosen.get(package).copied());
         let candidates = self.candidates.get(package).into_iter().flatten().enumerate();
-        let candidates = candidates.filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
-        for (candidate, found) in candidates {
-            let fitting = found.bundles.iter().enumerate();
-            let fitting = fitting.filter(|(_, bundle)| fits(bundle) && found.offers(&bundle.name));
-            if let Some((bundle, _)) = fitting.max_by(|(_, one), (_, other)| by_version(one, other)) {
-                providers.push(Provider {
-                    package: package.to_owned(),
-                    candidate,
-                    bundle,
-                });
-                return true;
-            }
+        let mut candidates = candidates.filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
+        let found = candidates.find_map(|(at, candidate)| Some((at, highest(candidate)?)));
+        if let Some((candidate, bundle)) = found {
+            providers.push(package, candidate, bundle);
         }
-        false
+        found.is_some()
     }
 
-    fn take(&mut self, provider: &Provider, reason: &str) {
-        let candidate = &self.candidates[&provider.package][provider.candidate];
-        let included = self
-            .included
-            .entry(provider.package.clone())
-            .or_insert_with(|| Included {
-                candidate: provider.candidate,
-                reasons: BTreeMap::new(),
-                whole: false,
-            });
+    fn take(&mut self, provider: &Provider, reason: &Rc<str>) -> Result<(), ComposeError> {
+        let package = &provider.package;
+        let candidate = &self.candidates[package][provider.candidate];
+        let included = self.included.entry(package.clone()).or_insert_with(|| Included {
+            candidate: provider.candidate,
+            reasons: BTreeMap::new(),
+            channels: GrowingChannels::new(&candidate.channels),
+            whole: false,
+        });
         if included.whole || included.reasons.contains_key(&provider.bundle) {
-            return;
+            return Ok(());
         }
-        included.reasons.insert(provider.bundle, reason.to_owned());
+        included.reasons.insert(provider.bundle, reason.clone());
         let bundle = &candidate.bundles[provider.bundle];
-        self.dependencies.add_bundle(&provider.package, bundle);
-        if !candidate.connects(&included.names(candidate)) {
+        self.dependencies.add_bundle(package, bundle)?;
+        included.channels.keep(&bundle.name);
+        if !included.channels.are_valid() {
             included.whole = true;
             let others = candidate.bundles.iter().enumerate();
             for (_, bundle) in others.filter(|(at, _)| !included.reasons.contains_key(at)) {
-                self.dependencies.add_bundle(&provider.package, bundle);
+                self.dependencies.add_bundle(package, bundle)?;
             }
         }
+        Ok(())
     }
 
     /// Reads a package of each input that has it, unless that was done before.
     fn read_candidates(&mut self, package: &str) -> Result<(), ComposeError> {
-        if self.candidates.contains_key(package) {
+        if package.is_empty() || self.excluded.contains(package) || self.candidates.contains_key(package) {
             return Ok(());
         }
         let mut candidates = Vec::new();
-        if !package.is_empty() && !self.excluded.contains(package) {
-            for (at, input) in self.inputs.iter_mut().enumerate() {
-                if input.packages.contains(package) {
-                    let candidate = IncludeCandidate::new(at, &mut input.read(package)?);
-                    candidates.extend(candidate.map_err(|source| input.unreadable(package, source))?);
-                }
+        for (at, input) in self.inputs.iter_mut().enumerate() {
+            if input.packages.contains(package) {
+                let mut lines = input.read(package)?;
+                candidates.extend(IncludeCandidate::new(at, package, &mut lines, self.dependencies)?);
             }
         }
-        self.candidates.insert(package.to_owned(), candidates);
+        if !candidates.is_empty() {
+            self.candidates.insert(package.to_owned(), candidates);
+        }
         Ok(())
     }
 
     /// Reads all packages, and returns the inputs and packages that provide each API.
-    fn read_apis(&mut self) -> Result<HashMap<Gvk, BTreeSet<(usize, String)>>, ComposeError> {
+    fn read_apis(&mut self) -> Result<ApiProviders, ComposeError> {
         let names: BTreeSet<String> = self.inputs.iter().flat_map(|input| &input.packages).cloned().collect();
         for name in &names {
             self.read_candidates(name)?;
         }
-        let mut apis: HashMap<Gvk, BTreeSet<(usize, String)>> = HashMap::new();
+        let mut apis = ApiProviders::new();
         for (name, candidates) in &self.candidates {
             for candidate in candidates {
-                for api in candidate.bundles.iter().flat_map(|bundle| &bundle.apis) {
+                for api in candidate.by_api.keys() {
                     let packages = apis.entry(api.clone()).or_default();
                     packages.insert((candidate.input, name.clone()));
                 }
@@ -250,94 +296,62 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }
         Ok(apis)
     }
-
-    /// Returns the input of a package that is taken along, and what the result gets of it.
-    pub(crate) fn package(&mut self, name: &str) -> Result<(usize, SelectedPackage), ComposeError> {
-        let included = &self.included[name];
-        let candidate = &self.candidates[name][included.candidate];
-        if included.whole {
-            let reasons: Vec<&str> = included.reasons.values().map(String::as_str).collect();
-            let reason = format!(
-                "{}; the whole package, because these bundles alone make no valid channel",
-                reasons.join(", ")
-            );
-            let package = SelectedPackage {
-                kept: Kept::Whole,
-                decisions: vec![Decision::of_package(name, true, reason)],
-                notices: Vec::new(),
-            };
-            return Ok((candidate.input, package));
-        }
-        let input = &mut self.inputs[candidate.input];
-        let selection = candidate.selection(name, &included.names(candidate));
-        let selected = selection.apply_to(name, &mut input.read(name)?);
-        let selected = selected.map_err(|source| ComposeError::Select(input.name.to_owned(), Box::new(source)))?;
-        let mut selected = selected.expect("the selection names the package");
-        let reasons = included.reasons.iter();
-        let reasons: HashMap<&str, &String> = reasons
-            .map(|(at, reason)| (candidate.bundles[*at].name.as_str(), reason))
-            .collect();
-        for decision in &mut selected.decisions {
-            let reason = reasons.get(decision.bundle.as_str()).map(|reason| (*reason).clone());
-            decision.reason = reason.unwrap_or_else(|| "not required".to_owned());
-        }
-        Ok((candidate.input, selected))
-    }
 }
 
 impl IncludeCandidate {
     /// Returns the package, unless it has no valid default channel or cannot be read, so that OLM would refuse it.
-    fn new(input: usize, lines: &mut PackageLines<'_>) -> io::Result<Option<Self>> {
-        let package = lines.parse()?;
-        let default = package
-            .default_channel
-            .filter(|name| package.channels.contains_key(name));
-        let Some(default_channel) = default.filter(|_| package.unreadable.is_empty()) else {
+    fn new(
+        input: usize,
+        package: &str,
+        lines: &mut PackageReader,
+        dependencies: &mut Dependencies,
+    ) -> Result<Option<Self>, ComposeError> {
+        let (mut outline, mut bundles) = (PackageOutline::default(), Vec::<BundleDependencies>::new());
+        lines.for_each(0, |line, _| {
+            bundles.extend(dependencies.read(package, line)?);
+            outline.add(package, line)
+        })?;
+        let default = outline.default_channel.take();
+        let default = default.filter(|name| outline.channels.contains_key(name));
+        let Some(default_channel) = default.filter(|_| outline.check_readable(package).is_ok()) else {
             return Ok(None);
         };
-        let mut bundles = Vec::new();
-        for_each_bundle(lines, |bundle| bundles.push(bundle))?;
+        let channels = outline.channels;
+        dependencies.count(package, outline.bytes)?;
+        let entries = channels.values().flat_map(|channel| channel.entries.keys());
+        let offered: HashSet<&str> = entries.map(String::as_str).collect();
+        // By version, then by name, so that the last one that is entered is the highest.
+        bundles.sort_by(|one, other| (&one.version, &one.name).cmp(&(&other.version, &other.name)));
+        let (mut by_version, mut by_api) = (BTreeMap::new(), HashMap::new());
+        let offers = |bundle: &BundleDependencies| offered.contains(&*bundle.name);
+        for (at, bundle) in bundles.iter().enumerate().filter(|(_, bundle)| offers(bundle)) {
+            by_version.extend(bundle.version.clone().map(|version| (version, at)));
+            by_api.extend(bundle.apis.iter().map(|api| (api.clone(), at)));
+        }
         Ok(Some(Self {
             input,
             default_channel,
-            channels: package.channels,
+            channels,
             bundles,
+            by_version,
+            by_api,
         }))
-    }
-
-    /// Returns true if the bundle is in a channel.
-    fn offers(&self, bundle: &str) -> bool {
-        self.channels
-            .values()
-            .any(|channel| channel.entries.contains_key(bundle))
-    }
-
-    /// Returns true if each channel is valid with these entries alone.
-    fn connects(&self, names: &KeptEntries<'_>) -> bool {
-        self.channels.values().all(|channel| {
-            let kept = channel.entries.keys().map(String::as_str);
-            let kept: KeptEntries<'_> = kept.filter(|entry| names.contains(entry)).collect();
-            kept.is_empty() || kept.len() == channel.entries.len() || kept_channel::check(channel, &kept).is_ok()
-        })
     }
 
     /// Returns the selection of these bundles. If none of them is in the default channel, the first channel that has one
     /// takes its place.
-    fn selection(&self, name: &str, names: &KeptEntries<'_>) -> Selection {
-        let has = |channel: &Channel| names.iter().any(|name| channel.entries.contains_key(*name));
-        let other = if self.channels.get(&self.default_channel).is_some_and(has) {
-            None
-        } else {
-            self.channels.iter().find(|(_, channel)| has(channel))
-        };
-        let bundles = names.iter().map(|name| SelectedBundle {
-            name: (*name).to_owned(),
+    fn selection(&self, name: &str, included: &Included) -> Selection {
+        let kept = self.channels.keys().zip(included.channels.has_kept());
+        let kept: Vec<&String> = kept.filter_map(|(name, is_kept)| is_kept.then_some(name)).collect();
+        let has_default = kept.contains(&&self.default_channel);
+        let bundles = included.reasons.keys().map(|at| SelectedBundle {
+            name: self.bundles[*at].name.to_string(),
         });
         Selection {
             full: false,
             packages: vec![PackageSelection {
                 name: name.to_owned(),
-                default_channel: other.map(|(channel, _)| channel.clone()),
+                default_channel: kept.first().filter(|_| !has_default).map(|name| (*name).clone()),
                 selected_bundles: bundles.collect(),
                 ..PackageSelection::default()
             }],
@@ -346,17 +360,39 @@ impl IncludeCandidate {
 }
 
 impl Included {
-    fn names<'c>(&self, candidate: &'c IncludeCandidate) -> KeptEntries<'c> {
-        let names = self.reasons.keys().map(|at| candidate.bundles[*at].name.as_str());
-        names.collect()
+    fn package(&self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
+        let reasons = if self.whole {
+            let reasons: Vec<String> = self.reasons.values().map(ToString::to_string).collect();
+            let reason = format!(
+                "{}; the whole package, because these bundles alone make no valid channel",
+                listed(&reasons)
+            );
+            HashMap::from([(Rc::from(""), Rc::from(reason))])
+        } else {
+            let reasons = self.reasons.iter();
+            let reasons = reasons.map(|(at, reason)| (candidate.bundles[*at].name.clone(), reason.clone()));
+            reasons.collect()
+        };
+        IncludedPackage {
+            input: candidate.input,
+            selection: (!self.whole).then(|| candidate.selection(name, self)),
+            reasons,
+        }
     }
 }
 
-/// Compares two bundles of a package by their versions, then by their names.
-fn by_version(one: &BundleDependencies, other: &BundleDependencies) -> Ordering {
-    let versions = match (one.versions.first(), other.versions.first()) {
-        (Some(one), Some(other)) => one.cmp_precedence(other),
-        (one, other) => one.is_some().cmp(&other.is_some()),
-    };
-    versions.then_with(|| one.name.cmp(&other.name))
+impl IncludedPackage {
+    /// Returns the reason for the whole package, if it is taken as a whole.
+    pub(crate) fn whole(&self, name: &str) -> Option<Decision> {
+        let reason = self.reasons.get("").filter(|_| self.selection.is_none())?;
+        Some(Decision::of_package(name, true, reason.to_string()))
+    }
+
+    /// Gives the bundles of a package the reasons for which they are taken along.
+    pub(crate) fn explain(&self, decisions: &mut [Decision]) {
+        for decision in decisions {
+            let reason = self.reasons.get(&*decision.bundle);
+            decision.reason = reason.map_or("not required", |reason| &**reason).to_owned();
+        }
+    }
 }

@@ -1,12 +1,12 @@
 use std::{
     collections::BTreeSet,
     error::Error,
-    io::{self, BufRead, BufReader, Cursor, Read, Seek},
+    io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom},
 };
 
-use olm::{Package, PackageParser};
+use work::Budget;
 
-use crate::ComposeError;
+use crate::{ComposeError, SelectError};
 
 /// Size of one read, in bytes.
 const BLOCK: usize = 64 << 10;
@@ -17,62 +17,28 @@ pub trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
 /// Canonical lines of one package. They are in memory or in a file, because a package may have hundreds of megabytes.
-pub struct PackageLines<'a>(Box<dyn ReadSeek + 'a>);
+pub struct PackageLines(Box<dyn ReadSeek>);
 
-impl<'a> PackageLines<'a> {
+impl PackageLines {
     /// Wraps lines that can be read from their start, whatever was read before.
-    pub fn new(lines: impl ReadSeek + 'a) -> Self {
+    pub fn new(lines: impl ReadSeek + 'static) -> Self {
         Self(Box::new(lines))
-    }
-
-    /// Passes each line, with its `\n`, to `each`.
-    pub(crate) fn for_each<E: From<io::Error>>(
-        &mut self,
-        mut each: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.0.rewind()?;
-        let mut reader = BufReader::with_capacity(BLOCK, &mut self.0);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line)? > 0 {
-            each(&line)?;
-            line.clear();
-        }
-        Ok(())
-    }
-
-    pub(crate) fn parse(&mut self) -> io::Result<Package> {
-        self.0.rewind()?;
-        let mut parser = PackageParser::default();
-        let mut block = vec![0; BLOCK];
-        loop {
-            match self.0.read(&mut block)? {
-                0 => return Ok(parser.finish()),
-                length => parser.push(&block[..length]),
-            }
-        }
-    }
-
-    pub(crate) fn into_bytes(mut self) -> io::Result<Vec<u8>> {
-        self.0.rewind()?;
-        let mut bytes = Vec::new();
-        self.0.read_to_end(&mut bytes)?;
-        Ok(bytes)
     }
 }
 
-impl Read for PackageLines<'_> {
+impl Read for PackageLines {
     fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
         self.0.read(block)
     }
 }
 
-impl<'a> From<&'a [u8]> for PackageLines<'a> {
-    fn from(lines: &'a [u8]) -> Self {
-        Self::new(Cursor::new(lines))
+impl Seek for PackageLines {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
     }
 }
 
-impl From<Vec<u8>> for PackageLines<'_> {
+impl From<Vec<u8>> for PackageLines {
     fn from(lines: Vec<u8>) -> Self {
         Self::new(Cursor::new(lines))
     }
@@ -90,7 +56,7 @@ pub trait PackageSource {
     ///
     /// # Errors
     /// Fails if the lines cannot be read, or are not those that were published.
-    fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ReadError>;
+    fn read(&mut self, package: &str) -> Result<PackageLines, ReadError>;
 }
 
 /// Catalog with the name by which messages call it: the text of the composition.
@@ -98,34 +64,116 @@ pub(crate) struct NamedCatalog<'a, C> {
     pub(crate) name: &'a str,
     pub(crate) packages: BTreeSet<String>,
     catalog: &'a mut C,
+    budget: &'a Budget,
 }
 
 impl<'a, C: PackageSource> NamedCatalog<'a, C> {
-    pub(crate) fn new(name: &'a str, catalog: &'a mut C) -> Self {
+    pub(crate) fn new(name: &'a str, catalog: &'a mut C, budget: &'a Budget) -> Self {
         Self {
             name,
             packages: catalog.packages().into_iter().collect(),
             catalog,
+            budget,
         }
     }
 
     /// Opens a package.
-    pub(crate) fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ComposeError> {
-        let lines = self.catalog.read(package);
-        lines.map_err(|source| self.unreadable(package, source))
-    }
-
-    /// Reads a package into memory.
-    pub(crate) fn read_bytes(&mut self, package: &str) -> Result<Vec<u8>, ComposeError> {
-        let lines = self.read(package)?.into_bytes();
-        lines.map_err(|source| self.unreadable(package, source))
-    }
-
-    /// Returns the error of reading a package.
-    pub(crate) fn unreadable(&self, package: &str, source: impl Into<ReadError>) -> ComposeError {
-        ComposeError::Read {
+    pub(crate) fn read(&mut self, package: &str) -> Result<PackageReader, ComposeError> {
+        self.budget.charge(1)?;
+        let lines = self.catalog.read(package).map_err(|source| ComposeError::Read {
             input: self.name.to_owned(),
             package: package.to_owned(),
+            source,
+        })?;
+        Ok(PackageReader {
+            input: self.name.to_owned(),
+            package: package.to_owned(),
+            lines: BufReader::with_capacity(BLOCK, lines),
+            budget: self.budget.clone(),
+        })
+    }
+}
+
+/// Reader of the lines of one package, within a budget.
+pub(crate) struct PackageReader {
+    input: String,
+    package: String,
+    lines: BufReader<PackageLines>,
+    budget: Budget,
+}
+
+/// Place of a line in one of several readers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinePlace {
+    pub(crate) reader: usize,
+    pub(crate) start: u64,
+    pub(crate) length: usize,
+}
+
+impl PackageReader {
+    /// Creates a reader of a package without lines.
+    pub(crate) fn empty(package: &str, budget: &Budget) -> Self {
+        Self {
+            input: String::new(),
+            package: package.to_owned(),
+            lines: BufReader::new(Vec::new().into()),
+            budget: budget.clone(),
+        }
+    }
+
+    /// Starts again at the first line.
+    pub(crate) fn rewind(&mut self) -> Result<(), ComposeError> {
+        self.lines.rewind().map_err(|error| self.unreadable(error))
+    }
+
+    /// Returns the next line, with its `\n`.
+    pub(crate) fn next_line(&mut self) -> Result<Option<Vec<u8>>, ComposeError> {
+        let mut line = Vec::new();
+        let read = self.lines.read_until(b'\n', &mut line);
+        self.budget.charge_bytes(line.len())?;
+        match read {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(line)),
+            Err(error) => Err(self.unreadable(error)),
+        }
+    }
+
+    /// Passes each line to `each`, with its place among those of reader number `reader`.
+    pub(crate) fn for_each(
+        &mut self,
+        reader: usize,
+        mut each: impl FnMut(&[u8], LinePlace) -> Result<(), ComposeError>,
+    ) -> Result<(), ComposeError> {
+        self.rewind()?;
+        let mut start = 0;
+        while let Some(line) = self.next_line()? {
+            let length = line.len();
+            each(&line, LinePlace { reader, start, length })?;
+            start += length as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns the line at a place. [`Self::next_line`] has to start again after that.
+    pub(crate) fn line_at(&mut self, place: LinePlace) -> Result<Vec<u8>, ComposeError> {
+        self.budget.charge_bytes(place.length)?;
+        // Not through the buffer, which would read much more than the line.
+        let lines = self.lines.get_mut();
+        let mut line = vec![0; place.length];
+        let read = lines.seek(SeekFrom::Start(place.start));
+        let read = read.and_then(|_| lines.read_exact(&mut line));
+        read.map(|()| line).map_err(|error| self.unreadable(error))
+    }
+
+    /// Returns the error of a selection in this package.
+    pub(crate) fn select_error(&self, source: SelectError) -> ComposeError {
+        ComposeError::Select(self.input.clone(), Box::new(source))
+    }
+
+    fn unreadable(&self, source: io::Error) -> ComposeError {
+        ComposeError::Read {
+            input: self.input.clone(),
+            package: self.package.clone(),
             source: source.into(),
         }
     }

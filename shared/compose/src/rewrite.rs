@@ -6,11 +6,15 @@ use std::{
 };
 
 use fbc::{Chunks, FbcLimits};
-use olm::Package;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Notice, PackageLines, error::RewriteError, kept_channel::KeptEntries};
+use crate::{
+    Explanation, Notice,
+    error::{RewriteError, shown},
+    kept_channel::KeptEntries,
+    outline::PackageOutline,
+};
 
 /// Part of a package that remains.
 #[derive(Debug, Default)]
@@ -19,6 +23,45 @@ pub(crate) struct Remaining<'a> {
     pub(crate) default_channel: Option<&'a str>,
     pub(crate) channels: BTreeMap<&'a str, KeptEntries<'a>>,
     pub(crate) bundles: BTreeSet<&'a str>,
+}
+
+impl<'a> Remaining<'a> {
+    /// Returns the whole package.
+    pub(crate) fn all(package: &'a PackageOutline) -> Self {
+        let channels = package.channels.iter();
+        let channels = channels.map(|(name, channel)| {
+            let entries = channel.entries.keys().map(String::as_str);
+            (name.as_str(), entries.collect())
+        });
+        Self {
+            default_channel: None,
+            channels: channels.collect(),
+            bundles: package.bundles.keys().map(String::as_str).collect(),
+        }
+    }
+
+    /// Returns true if each line stays as it is.
+    pub(crate) fn is_whole(&self, package: &PackageOutline) -> bool {
+        let mut channels = package.channels.iter();
+        let has_channel = |(name, channel): (&String, &olm::Channel)| {
+            let kept = self.channels.get(name.as_str());
+            kept.is_some_and(|kept| kept.len() == channel.entries.len())
+        };
+        let mut deprecated = package.deprecated.iter();
+        self.default_channel.is_none()
+            && channels.all(has_channel)
+            && package.bundles.keys().all(|name| self.bundles.contains(name.as_str()))
+            && deprecated.all(|target| self.has_target(&target.schema, &target.name))
+    }
+
+    /// Returns true if the target of a deprecation remains.
+    fn has_target(&self, schema: &str, name: &str) -> bool {
+        match schema {
+            "olm.channel" => self.channels.contains_key(name),
+            "olm.bundle" => self.bundles.contains(name),
+            _ => true,
+        }
+    }
 }
 
 /// Fields by which a line is recognised. Other schemas may name a bundle or channel by any of the last three.
@@ -63,73 +106,83 @@ impl<'a> LineHeader<'a> {
     }
 }
 
-/// Iterates over the lines of a shard, each with its `\n`.
-pub(crate) fn lines(shard: &[u8]) -> impl Iterator<Item = &[u8]> {
-    shard.split_inclusive(|byte| *byte == b'\n')
+/// Package and the part of it that remains.
+#[derive(Clone, Copy)]
+pub(crate) struct PackageCut<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) package: &'a PackageOutline,
+    pub(crate) rest: &'a Remaining<'a>,
 }
 
-/// Returns the lines of what remains, in their order; `None` if that is all of them. Lines that do not change stay byte for byte.
-pub(crate) fn rewrite(
-    name: &str,
-    package: &Package,
-    shard: &mut PackageLines<'_>,
-    rest: &Remaining<'_>,
-    notices: &mut Vec<Notice>,
-) -> Result<Option<Vec<u8>>, RewriteError> {
-    let (mut written, mut is_whole) = (Vec::new(), true);
-    shard.for_each(|line| {
-        let header = LineHeader::of(line);
-        let line = match &*header.schema {
-            "olm.package" => match rest.default_channel {
-                None => Some(Cow::Borrowed(line)),
-                Some(channel) => Some(Cow::Owned(set(line, "defaultChannel", to_raw_value(channel)?)?)),
-            },
+/// Change of a line, or of its entries.
+enum LineChange {
+    None,
+    Gone,
+    New(Vec<u8>),
+}
+
+impl PackageCut<'_> {
+    /// Returns what remains of a line. One that does not change stays byte for byte.
+    pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
+        Ok(match self.change(&line, explanation)? {
+            LineChange::None => Some(line),
+            LineChange::Gone => None,
+            LineChange::New(line) => Some(line),
+        })
+    }
+
+    fn change(&self, line: &[u8], explanation: &mut Explanation) -> Result<LineChange, RewriteError> {
+        let (header, rest) = (LineHeader::of(line), self.rest);
+        let is_gone = match &*header.schema {
+            "olm.package" => {
+                return Ok(match rest.default_channel {
+                    None => LineChange::None,
+                    Some(channel) => LineChange::New(set(line, "defaultChannel", to_raw_value(channel)?)?),
+                });
+            }
             "olm.channel" => match rest.channels.get(&*header.name) {
-                None => None,
-                Some(kept) => filter_entries(line, |entry| {
-                    let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
-                    Ok(kept.contains(&*entry.name))
-                })?,
-            },
-            "olm.bundle" => rest.bundles.contains(&*header.name).then_some(Cow::Borrowed(line)),
-            "olm.deprecations" => filter_entries(line, |entry| {
-                let entry: DeprecationEntry<'_> = serde_json::from_str(entry.get())?;
-                Ok(match &*entry.reference.schema {
-                    "olm.channel" => rest.channels.contains_key(&*entry.reference.name),
-                    "olm.bundle" => rest.bundles.contains(&*entry.reference.name),
-                    _ => true,
-                })
-            })?,
-            _ => match header.names().find(|named| is_gone(named, package, rest)) {
-                None => Some(Cow::Borrowed(line)),
-                Some(gone) => {
-                    notices.push(Notice::Dropped {
-                        package: name.to_owned(),
-                        schema: header.schema.to_string(),
-                        gone: gone.into_owned(),
+                None => true,
+                Some(kept) => {
+                    return filter_entries(line, |entry| {
+                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
+                        Ok(kept.contains(&*entry.name))
                     });
-                    None
+                }
+            },
+            "olm.bundle" => !rest.bundles.contains(&*header.name),
+            "olm.deprecations" => {
+                return filter_entries(line, |entry| {
+                    let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
+                    Ok(rest.has_target(&target.schema, &target.name))
+                });
+            }
+            _ => match header.names().find(|named| self.is_gone(named)) {
+                None => false,
+                Some(gone) => {
+                    explanation.notice(Notice::Dropped {
+                        package: shown(self.name),
+                        schema: shown(&header.schema),
+                        gone: shown(&gone),
+                    });
+                    true
                 }
             },
         };
-        is_whole &= matches!(line, Some(Cow::Borrowed(_)));
-        written.extend_from_slice(&line.unwrap_or_default());
-        Ok::<(), RewriteError>(())
-    })?;
-    Ok((!is_whole).then_some(written))
+        Ok(if is_gone { LineChange::Gone } else { LineChange::None })
+    }
+
+    fn is_gone(&self, name: &str) -> bool {
+        let bundle = self.package.bundles.contains_key(name) && !self.rest.bundles.contains(name);
+        let channel = self.package.channels.contains_key(name) && !self.rest.channels.contains_key(name);
+        bundle || channel
+    }
 }
 
-fn is_gone(name: &str, package: &Package, rest: &Remaining<'_>) -> bool {
-    let bundle = package.bundles.contains_key(name) && !rest.bundles.contains(name);
-    let channel = package.channels.contains_key(name) && !rest.channels.contains_key(name);
-    bundle || channel
-}
-
-/// Returns the line without some of its `entries`, or `None` if none is left.
+/// Leaves some `entries` of a line out. A line without any is gone.
 fn filter_entries(
     line: &[u8],
     keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
-) -> Result<Option<Cow<'_, [u8]>>, RewriteError> {
+) -> Result<LineChange, RewriteError> {
     let object: RawObject = serde_json::from_slice(line)?;
     let entries: Option<Vec<&RawValue>> = object
         .get("entries")
@@ -143,13 +196,12 @@ fn filter_entries(
         }
     }
     if kept.len() == entries.len() {
-        return Ok(Some(Cow::Borrowed(line)));
+        return Ok(LineChange::None);
     }
     if kept.is_empty() {
-        return Ok(None);
+        return Ok(LineChange::Gone);
     }
-    let kept = to_raw_value(&kept)?;
-    Ok(Some(Cow::Owned(set(line, "entries", kept)?)))
+    Ok(LineChange::New(set(line, "entries", to_raw_value(&kept)?)?))
 }
 
 /// Returns the line with another value of one field.

@@ -1,121 +1,61 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use olm::{Bundle, Channel, Package};
+use olm::Channel;
 use semver::Version;
 
 use crate::{
-    Decision, Notice, PackageLines, SelectError, Selection,
-    error::ChannelFault,
-    kept_channel::{self, KeptEntries},
-    rewrite::{Remaining, rewrite},
+    Decision, SelectError, Selection,
+    error::{ChannelFault, listed, shown},
+    kept_channel::{self, BrokenWords, KeptEntries},
+    outline::PackageOutline,
+    rewrite::Remaining,
     selection::{EntryRule, PackageRule},
 };
 
 /// Part of a package that a selection takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
-    /// All lines, so that the package's shard can be used again.
-    Whole,
-    /// Some lines, in canonical form.
-    Lines(Vec<u8>),
-}
-
-/// Result of a selection in one package.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectedPackage {
-    /// Part of the package that is taken.
-    pub kept: Kept,
-    /// Reason for each bundle; empty if the package is taken without being read.
-    pub decisions: Vec<Decision>,
-    /// Documents that were dropped.
-    pub notices: Vec<Notice>,
+pub(crate) struct SelectedPart<'a> {
+    pub(crate) rest: Remaining<'a>,
+    /// Reason for each bundle; empty if they are not wanted.
+    pub(crate) decisions: Vec<Decision>,
 }
 
 impl Selection {
-    /// Applies the selection to the canonical lines of one package. Returns `None` if the package is not selected.
-    ///
-    /// ```
-    /// use catalog_mirror_compose::{Kept, Selection};
-    ///
-    /// let lines = concat!(
-    ///     r#"{"defaultChannel":"a","name":"db","schema":"olm.package"}"#, "\n",
-    ///     r#"{"entries":[{"name":"db.v1"},{"name":"db.v2","replaces":"db.v1"}],"name":"a","package":"db","schema":"olm.channel"}"#, "\n",
-    ///     r#"{"name":"db.v1","package":"db","schema":"olm.bundle"}"#, "\n",
-    ///     r#"{"name":"db.v2","package":"db","schema":"olm.bundle"}"#, "\n",
-    /// );
-    /// let selected = Selection::default().apply("db", lines.as_bytes())?.unwrap();
-    /// let Kept::Lines(heads) = selected.kept else { panic!() };
-    /// assert_eq!(String::from_utf8(heads).unwrap(), concat!(
-    ///     r#"{"defaultChannel":"a","name":"db","schema":"olm.package"}"#, "\n",
-    ///     r#"{"entries":[{"name":"db.v2","replaces":"db.v1"}],"name":"a","package":"db","schema":"olm.channel"}"#, "\n",
-    ///     r#"{"name":"db.v2","package":"db","schema":"olm.bundle"}"#, "\n",
-    /// ));
-    /// # Ok::<(), catalog_mirror_compose::SelectError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Fails if the selection names what is not there, or if the rest would not be a valid package.
-    pub fn apply(&self, package: &str, lines: &[u8]) -> Result<Option<SelectedPackage>, SelectError> {
-        self.apply_to(package, &mut lines.into())
-    }
-
-    /// Applies the selection to lines that may be in a file, as [`Self::apply`] does.
-    pub(crate) fn apply_to(
-        &self,
-        package: &str,
-        lines: &mut PackageLines<'_>,
-    ) -> Result<Option<SelectedPackage>, SelectError> {
-        let Some(rule) = self.rule(package) else {
-            return Ok(None);
-        };
-        rule.check()?;
-        if rule.takes_whole() {
-            return Ok(Some(SelectedPackage {
-                kept: Kept::Whole,
-                decisions: Vec::new(),
-                notices: Vec::new(),
-            }));
-        }
-        let content = lines.parse();
-        let content = content.map_err(|source| SelectError::Read(package.to_owned(), source))?;
-        check_readable(package, &content)?;
-        PackageSelector::new(package, &content, rule)?.finish(lines).map(Some)
+    /// Applies the selection to a package that it takes. Explains each bundle if `explains` is true.
+    pub(crate) fn apply<'a>(
+        &'a self,
+        name: &'a str,
+        package: &'a PackageOutline,
+        explains: bool,
+    ) -> Result<SelectedPart<'a>, SelectError> {
+        let rule = self.rule(name).unwrap_or_default();
+        package.check_readable(name)?;
+        PackageSelector::new(name, package, &rule, explains)?.finish()
     }
 }
 
-/// Refuses a package with a document of OLM that does not fit its schema.
-pub(crate) fn check_readable(package: &str, content: &Package) -> Result<(), SelectError> {
-    match content.unreadable.first() {
-        None => Ok(()),
-        Some(meta) => Err(SelectError::Unreadable(package.to_owned(), meta.clone())),
-    }
-}
-
-struct PackageSelector<'a> {
+struct PackageSelector<'s, 'a> {
     name: &'a str,
-    package: &'a Package,
-    rule: PackageRule<'a>,
-    versions: BTreeMap<&'a str, Option<Version>>,
+    package: &'a PackageOutline,
+    rule: &'s PackageRule<'a>,
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
     /// For each bundle the reasons for which channels take it, and those for which channels do not.
     reasons: BTreeMap<&'a str, [Vec<String>; 2]>,
 }
 
-impl<'a> PackageSelector<'a> {
-    fn new(name: &'a str, package: &'a Package, rule: PackageRule<'a>) -> Result<Self, SelectError> {
-        let version = |bundle: &Bundle| bundle.version.as_deref().and_then(|version| version.parse().ok());
-        let versions = package
-            .bundles
-            .iter()
-            .map(|(name, bundle)| (name.as_str(), version(bundle)));
-        let reasons = package.bundles.keys().map(|name| (name.as_str(), Default::default()));
+impl<'s, 'a> PackageSelector<'s, 'a> {
+    fn new(
+        name: &'a str,
+        package: &'a PackageOutline,
+        rule: &'s PackageRule<'a>,
+        explains: bool,
+    ) -> Result<Self, SelectError> {
+        let explained = package.bundles.keys().filter(|_| explains);
         let mut selector = Self {
             name,
             package,
             rule,
-            versions: versions.collect(),
             channels: BTreeMap::new(),
-            reasons: reasons.collect(),
+            reasons: explained.map(|name| (name.as_str(), Default::default())).collect(),
         };
         selector.check_names()?;
         for (name, channel) in &package.channels {
@@ -139,12 +79,17 @@ impl<'a> PackageSelector<'a> {
             let has = self.package.channels.keys().cloned().collect();
             return Err(SelectError::NoChannel(self.name.to_owned(), channel.to_owned(), has));
         }
-        let in_channel = |bundle: &str| {
-            let mut channels = self.package.channels.values();
-            channels.any(|channel| channel.entries.contains_key(bundle))
+        let Some(bundles) = self.rule.bundles() else {
+            return Ok(());
         };
-        let mut bundles = self.rule.bundles();
-        match bundles.find(|bundle| !self.package.bundles.contains_key(*bundle) || !in_channel(bundle)) {
+        let entries = self
+            .package
+            .channels
+            .values()
+            .flat_map(|channel| channel.entries.keys());
+        let entries: HashSet<&str> = entries.map(String::as_str).collect();
+        let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
+        match bundles.iter().find(|bundle| !is_there(bundle)) {
             None => Ok(()),
             Some(bundle) => Err(self.no_bundle(bundle)),
         }
@@ -157,7 +102,7 @@ impl<'a> PackageSelector<'a> {
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), SelectError> {
         let Some(rule) = self.rule.of_channel(name) else {
             for entry in channel.entries.keys() {
-                self.say(entry, false, || format!("channel {name} is not selected"));
+                self.say(entry, false, || format!("channel {} is not selected", shown(name)));
             }
             return Ok(());
         };
@@ -173,7 +118,7 @@ impl<'a> PackageSelector<'a> {
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it.
         if kept.len() != channel.entries.len() {
-            kept_channel::check(channel, &kept).map_err(|fault| self.broken(name, channel, &kept, &rule, fault))?;
+            kept_channel::check_part(self.place(name), channel, Some(channel), &kept, || words(&rule))?;
             if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
                 return Err(self.no_bundle(bundle));
             }
@@ -199,28 +144,44 @@ impl<'a> PackageSelector<'a> {
             } else {
                 ChannelFault::Heads(heads.iter().map(|head| (*head).to_owned()).collect())
             };
-            return Err(self.broken(name, channel, &all().collect(), rule, fault));
+            let place = self.place(name);
+            return Err(kept_channel::broken(
+                place,
+                Some(channel),
+                &all().collect(),
+                fault,
+                words(rule),
+            ));
         }
         let mut kept = KeptEntries::new();
+        let shown_name = shown(name);
         for entry in all() {
-            let (taken, why): (bool, String) = match rule {
-                EntryRule::All => (true, format!("full: true in {name}")),
-                EntryRule::Head if heads.contains(entry) => (true, format!("head of {name}")),
-                EntryRule::Head => (false, format!("not the head of {name}")),
-                EntryRule::Named(names) if names.contains(entry) => (true, "in selectedBundles".to_owned()),
-                EntryRule::Named(_) => (false, "not in selectedBundles".to_owned()),
-                EntryRule::Range(range) => match self.versions.get(entry).and_then(Option::as_ref) {
-                    None => (false, "its version is not semver".to_owned()),
-                    Some(version) if range.contains(version) => (true, format!("in the range {range} of {name}")),
-                    Some(_) => (false, format!("outside of the range {range} of {name}")),
+            let (taken, why) = match rule {
+                EntryRule::All => (true, "full: true in"),
+                EntryRule::Head if heads.contains(entry) => (true, "head of"),
+                EntryRule::Head => (false, "not the head of"),
+                EntryRule::Named(names) if names.contains(entry) => (true, "in selectedBundles"),
+                EntryRule::Named(_) => (false, "not in selectedBundles"),
+                EntryRule::Range(range) => match self.version(entry) {
+                    None => (false, "its version is not semver"),
+                    Some(version) if range.contains(&version) => (true, "in the range"),
+                    Some(_) => (false, "outside of the range"),
                 },
             };
             if taken {
                 kept.insert(entry);
             }
-            self.say(entry, taken, || why);
+            self.say(entry, taken, || match rule {
+                EntryRule::Range(range) if why.ends_with("range") => format!("{why} {range} of {shown_name}"),
+                EntryRule::All | EntryRule::Head => format!("{why} {shown_name}"),
+                _ => why.to_owned(),
+            });
         }
         Ok(kept)
+    }
+
+    fn version(&self, bundle: &str) -> Option<Version> {
+        self.package.bundles.get(bundle)?.as_deref()?.parse().ok()
     }
 
     fn say(&mut self, entry: &str, taken: bool, why: impl FnOnce() -> String) {
@@ -238,30 +199,11 @@ impl<'a> PackageSelector<'a> {
         format!("package {}, channel {channel}", self.name)
     }
 
-    fn broken(
-        &self,
-        name: &str,
-        channel: &Channel,
-        kept: &KeptEntries<'_>,
-        rule: &EntryRule<'_>,
-        fault: ChannelFault,
-    ) -> SelectError {
-        SelectError::Broken {
-            place: self.place(name),
-            selection: described(rule),
-            advice: match kept_channel::connecting(channel, kept, &fault) {
-                Some(missing) => format!("select also what connects them: {missing}"),
-                None => "the catalog has the channel so: select other channels, or bundles by name".to_owned(),
-            },
-            fault,
-        }
-    }
-
     /// Returns the default channel if it must be changed.
     fn default_channel(&self) -> Result<Option<&'a str>, SelectError> {
         let original = self.package.default_channel.as_deref();
         let wanted = self.rule.default_channel().or(original);
-        let has_package = !self.package.package_lines.is_empty();
+        let has_package = self.package.has_package;
         match wanted {
             Some(channel) if self.channels.contains_key(channel) && has_package => {
                 Ok((Some(channel) != original).then_some(channel))
@@ -274,39 +216,39 @@ impl<'a> PackageSelector<'a> {
         }
     }
 
-    fn finish(self, lines: &mut PackageLines<'_>) -> Result<SelectedPackage, SelectError> {
+    fn finish(self) -> Result<SelectedPart<'a>, SelectError> {
         let rest = Remaining {
             default_channel: self.default_channel()?,
             bundles: self.channels.values().flatten().copied().collect(),
             channels: self.channels,
         };
-        let mut notices = Vec::new();
-        let kept = rewrite(self.name, self.package, lines, &rest, &mut notices);
-        let kept = kept.map_err(|source| SelectError::Rewrite(self.name.to_owned(), source))?;
         let decisions = self.reasons.into_iter().map(|(bundle, [ins, outs])| {
             let kept = rest.bundles.contains(bundle);
             let reasons = if kept { ins } else { outs };
             Decision {
                 package: self.name.to_owned(),
                 bundle: bundle.to_owned(),
-                version: self
-                    .package
-                    .bundles
-                    .get(bundle)
-                    .and_then(|bundle| bundle.version.clone()),
+                version: self.package.bundles[bundle].clone(),
                 kept,
                 reason: if reasons.is_empty() {
                     "in no channel".to_owned()
                 } else {
-                    reasons.join(", ")
+                    listed(&reasons)
                 },
             }
         });
-        Ok(SelectedPackage {
+        Ok(SelectedPart {
             decisions: decisions.collect(),
-            kept: kept.map_or(Kept::Whole, Kept::Lines),
-            notices,
+            rest,
         })
+    }
+}
+
+fn words(rule: &EntryRule<'_>) -> BrokenWords {
+    BrokenWords {
+        selection: described(rule),
+        connect: "select also what connects them",
+        otherwise: "the catalog has the channel so: select other channels, or bundles by name",
     }
 }
 

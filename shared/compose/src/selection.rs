@@ -68,14 +68,16 @@ pub(crate) enum EntryRule<'a> {
     All,
     Head,
     Range(VersionConstraint),
-    Named(BTreeSet<&'a str>),
+    Named(&'a BTreeSet<&'a str>),
 }
 
 /// Part of a selection that counts for one package.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(crate) struct PackageRule<'a> {
     full: bool,
     package: Option<&'a PackageSelection>,
+    /// Names of `selectedBundles`, if there are any.
+    bundles: Option<BTreeSet<&'a str>>,
 }
 
 impl Selection {
@@ -106,9 +108,12 @@ impl Selection {
     pub(crate) fn rule(&self, package: &str) -> Option<PackageRule<'_>> {
         let named = self.packages.iter().find(|selection| selection.name == package);
         let taken = named.is_some() || self.packages.is_empty();
+        let bundles = named.map(|selection| &selection.selected_bundles);
+        let bundles = bundles.filter(|bundles| !bundles.is_empty());
         taken.then(|| PackageRule {
             full: self.full || named.is_some_and(|selection| selection.full),
             package: named,
+            bundles: bundles.map(|bundles| bundles.iter().map(|bundle| bundle.name.as_str()).collect()),
         })
     }
 }
@@ -218,11 +223,6 @@ fn conflict(place: &str, problem: &'static str) -> SelectError {
 }
 
 impl<'a> PackageRule<'a> {
-    /// Checks the part of the selection that counts for this package.
-    pub(crate) fn check(&self) -> Result<(), SelectError> {
-        self.package.map_or(Ok(()), |package| package.check(self.full))
-    }
-
     /// Returns true if every line of the package is taken, whatever it says.
     pub(crate) fn takes_whole(&self) -> bool {
         let plain = |package: &PackageSelection| package.channels.is_empty() && package.default_channel.is_none();
@@ -239,17 +239,17 @@ impl<'a> PackageRule<'a> {
         channels.iter().map(|channel| channel.name.as_str())
     }
 
-    pub(crate) fn bundles(&self) -> impl Iterator<Item = &'a str> {
-        let bundles = self.package.map_or(&[][..], |package| &package.selected_bundles);
-        bundles.iter().map(|bundle| bundle.name.as_str())
+    /// Returns the names of `selectedBundles`, if there are any.
+    pub(crate) const fn bundles(&self) -> Option<&BTreeSet<&'a str>> {
+        self.bundles.as_ref()
     }
 
     /// Returns the rule for a channel, or `None` if the channel is not selected.
-    pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'a>> {
+    pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'_>> {
         let own = self.package.and_then(|package| package.bounds().range());
         let range_or_head = |range: Option<VersionConstraint>| range.map_or(EntryRule::Head, EntryRule::Range);
-        if self.bundles().next().is_some() {
-            return Some(EntryRule::Named(self.bundles().collect()));
+        if let Some(bundles) = &self.bundles {
+            return Some(EntryRule::Named(bundles));
         }
         let channels = self.package.map_or(&[][..], |package| &package.channels);
         let channel = channels.iter().find(|channel| channel.name == name);

@@ -101,8 +101,11 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
     }
+    if explanation.more_notices > 0 {
+        eprintln!("notice: {} more notices", explanation.more_notices);
+    }
     let Some(rendering) = rendering else {
-        output::print(&explanation.decisions, args.json)?;
+        output::print(&explanation.decisions.unwrap_or_default(), args.json)?;
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {

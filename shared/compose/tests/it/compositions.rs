@@ -1,6 +1,9 @@
 //! Compositions of several catalogs.
 
-use catalog_mirror_compose::{ComposedContent, Composition};
+use std::collections::BTreeSet;
+
+use catalog_mirror_compose::Composition;
+use olm::PackageParser;
 use rstest::rstest;
 
 use crate::support::{ComposedCatalog, MemoryCatalog, bundle, compose, package, summary};
@@ -35,11 +38,10 @@ fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String>
 }
 
 fn text(composed: &ComposedCatalog) -> String {
-    let packages = composed.packages.iter().map(|package| match &package.content {
-        ComposedContent::Shard { input } => format!("{}={input}", package.name),
-        ComposedContent::Lines(lines) => {
-            let lines = String::from_utf8(lines.clone()).unwrap();
-            format!("{} {}", package.name, summary(&package.name, &lines))
+    let packages = composed.packages.iter().map(|package| match &package.lines {
+        Err(input) => format!("{}={input}", package.name),
+        Ok(lines) => {
+            format!("{} {}", package.name, summary(&package.name, lines))
         }
     });
     packages.collect::<Vec<_>>().join(" | ")
@@ -142,6 +144,33 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
         let notices: Vec<_> = composed.explanation.notices.iter().map(ToString::to_string).collect();
         let expected = format!("package user: {bundles} package need 1.x, which no package of the result provides");
         assert_eq!(notices, [expected]);
+    }
+}
+
+/// Each bundle is explained once, and as it is in the written lines.
+#[rstest]
+#[case::channel_of_whole("{full: true}", "channels: [beta]")]
+#[case::channel_of_heads("{}", "channels: [beta]")]
+#[case::bundle("{full: true}", "bundles: [db.v1.0.0]")]
+fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &str) {
+    let db = package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0"]), ("beta", &["2.0.0"])]);
+    let yaml = format!("inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]");
+    let composed = compose(&composition(&yaml), &mut [MemoryCatalog::new(&[("db", &db)])]).unwrap();
+    let written = PackageParser::parse(composed.packages[0].lines.as_ref().unwrap().as_bytes());
+    let decisions = composed.explanation.decisions.unwrap();
+    let of_bundles: Vec<_> = decisions
+        .iter()
+        .filter(|decision| !decision.bundle.is_empty())
+        .collect();
+    let names: BTreeSet<&String> = of_bundles.iter().map(|decision| &decision.bundle).collect();
+    assert_eq!(names.len(), of_bundles.len(), "{decisions:?}");
+    let whole = decisions
+        .iter()
+        .any(|decision| decision.bundle.is_empty() && decision.kept);
+    for bundle in PackageParser::parse(db.as_bytes()).bundles.keys() {
+        let decision = of_bundles.iter().find(|decision| decision.bundle == *bundle);
+        let kept = decision.map_or(whole, |decision| decision.kept);
+        assert_eq!(kept, written.bundles.contains_key(bundle), "{bundle} {decisions:?}");
     }
 }
 
@@ -269,10 +298,8 @@ fn global_documents_are_kept_once_in_any_order() {
         }
         let composition = composition("inputs: [{catalog: a}, {catalog: b}]");
         let composed = compose(&composition, &mut catalogs).unwrap();
-        match composed.packages.into_iter().next().unwrap().content {
-            ComposedContent::Lines(lines) => String::from_utf8(lines).unwrap(),
-            ComposedContent::Shard { input } => format!("shard {input}"),
-        }
+        let lines = composed.packages.into_iter().next().unwrap().lines;
+        lines.unwrap_or_else(|input| format!("shard {input}"))
     };
     assert_eq!(result([0, 1], ["x\ny\n", "x\ny\n"]), "shard 0");
     for order in [[0, 1], [1, 0]] {

@@ -2,6 +2,7 @@
 
 mod compositions;
 mod files;
+mod hostile;
 mod includes;
 mod properties;
 mod rows;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_compose::{ChannelSelection, ComposedContent, Composition, Kept, PackageSelection, Selection};
+use catalog_mirror_compose::{ChannelSelection, Composition, PackageSelection, Selection};
 use olm::{Channel, Package, PackageParser};
 use proptest::{collection::vec, option, prelude::*};
 
-use crate::support::{MemoryCatalog, compose, package};
+use crate::support::{MemoryCatalog, compose, package, select};
 
 /// Entries of a channel: for each version the place that it replaces and the places that it skips.
 type Graph = Vec<(Option<usize>, Vec<usize>)>;
@@ -95,11 +95,8 @@ fn selections() -> impl Strategy<Value = Selection> {
     })
 }
 
-fn apply(selection: &Selection, lines: &[u8]) -> Option<Vec<u8>> {
-    match selection.apply("p", lines).ok()??.kept {
-        Kept::Whole => Some(lines.to_vec()),
-        Kept::Lines(kept) => Some(kept),
-    }
+fn apply(selection: &Selection, lines: &str) -> Option<String> {
+    select(selection, "p", lines).ok()?
 }
 
 fn reached(channel: &Channel) -> BTreeSet<&String> {
@@ -130,7 +127,7 @@ proptest! {
     #[test]
     fn selection_of_its_own_result_changes_nothing(channels in channels(), selection in selections()) {
         let lines = lines("p", &channels);
-        if let Some(kept) = apply(&selection, lines.as_bytes()) {
+        if let Some(kept) = apply(&selection, &lines) {
             prop_assert_eq!(apply(&selection, &kept), Some(kept));
         }
     }
@@ -138,15 +135,15 @@ proptest! {
     #[test]
     fn accepted_result_has_one_head_that_reaches_all(channels in channels(), selection in selections()) {
         let lines = lines("p", &channels);
-        if let Some(kept) = apply(&selection, lines.as_bytes()) {
-            let (before, after) = (PackageParser::parse(lines.as_bytes()), PackageParser::parse(&kept));
+        if let Some(kept) = apply(&selection, &lines) {
+            let (before, after) = (PackageParser::parse(lines.as_bytes()), PackageParser::parse(kept.as_bytes()));
             for channel in cut(&before, &after) {
                 let reached = reached(channel);
                 prop_assert!(channel.entries.keys().all(|entry| reached.contains(entry)));
                 prop_assert!(channel.entries.keys().all(|entry| after.bundles.contains_key(entry)));
             }
             let default = after.default_channel.as_ref().unwrap();
-            prop_assert!(after.channels.contains_key(default) || kept == lines.as_bytes());
+            prop_assert!(after.channels.contains_key(default) || kept == lines);
             // Lines are only left out, and the rest keeps its order.
             let names: Vec<&String> = before.bundles.keys().collect();
             prop_assert!(after.bundles.keys().all(|name| names.contains(&name)));
@@ -176,11 +173,10 @@ proptest! {
         let result = |mut catalogs: [MemoryCatalog; 2]| {
             let texts: Vec<BTreeMap<String, String>> = catalogs.iter().map(|catalog| catalog.lines.clone()).collect();
             let composed = compose(&composition, &mut catalogs).ok()?;
-            let bytes = composed.packages.into_iter().map(|package| match package.content {
-                ComposedContent::Lines(lines) => lines,
-                ComposedContent::Shard { input } => texts[input][&package.name].clone().into_bytes(),
+            let lines = composed.packages.into_iter().map(|package| {
+                package.lines.unwrap_or_else(|input| texts[input][&package.name].clone())
             });
-            Some(bytes.collect::<Vec<_>>().concat())
+            Some(lines.collect::<String>())
         };
         let [one, two] = catalogs.clone();
         prop_assert_eq!(result(catalogs), result([two, one]));

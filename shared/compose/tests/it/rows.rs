@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use catalog_mirror_compose::{Kept, Selection};
+use catalog_mirror_compose::Selection;
 use rstest::rstest;
 
-use crate::support::{bundle, package, select, selection, summary};
+use crate::support::{apply, bundle, package, select, selection, summary};
 
 fn db() -> String {
     package(
@@ -272,10 +272,7 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
     ]
     .concat();
     let selection = selection("packages: [{name: db, channels: [{name: stable}]}]");
-    let selected = selection.apply("db", lines.as_bytes()).unwrap().unwrap();
-    let Kept::Lines(kept) = selected.kept else {
-        panic!("not whole")
-    };
+    let (kept, explanation) = apply(&selection, "db", &lines).unwrap();
     let deprecations = r#"{"entries":[{"message":"m2","reference":{"name":"db.v1.2.0","schema":"olm.bundle"}},{"message":"m4","reference":{"schema":"olm.package"}}],"package":"db","schema":"olm.deprecations"}"#;
     let expected = [
         r#"{"defaultChannel":"stable","name":"db","schema":"olm.package"}"#,
@@ -287,8 +284,8 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
         "\n",
         &other("a", ""),
     ];
-    assert_eq!(String::from_utf8(kept).unwrap(), expected.concat());
-    let notices: Vec<String> = selected.notices.iter().map(ToString::to_string).collect();
+    assert_eq!(kept, Some(expected.concat()));
+    let notices: Vec<String> = explanation.notices.iter().map(ToString::to_string).collect();
     assert_eq!(
         notices,
         [
@@ -296,8 +293,8 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
             "package db: a document of schema \"x.y\" was dropped, because it names old, which is not selected",
         ]
     );
-    let reasons = selected
-        .decisions
+    let decisions = explanation.decisions.unwrap();
+    let reasons = decisions
         .iter()
         .map(|decision| (decision.bundle.as_str(), decision.reason.as_str()));
     assert_eq!(
@@ -321,14 +318,13 @@ fn apply_unreadable_document_is_refused_unless_whole() {
         "{error}"
     );
     let whole = selection("full: true");
-    assert_eq!(whole.apply("p", lines.as_bytes()).unwrap().unwrap().kept, Kept::Whole);
+    assert_eq!(apply(&whole, "p", lines).unwrap().0, None);
 }
 
 #[test]
 fn apply_single_head_is_whole() {
     let lines = package("p", &[("c", &["1.0.0"])]);
-    let kept = Selection::default().apply("p", lines.as_bytes()).unwrap().unwrap().kept;
-    assert_eq!(kept, Kept::Whole);
+    assert_eq!(apply(&Selection::default(), "p", &lines).unwrap().0, None);
 }
 
 /// A chain of 20,000 entries, one where each skips 20 others, and a cycle of 20,000. Twice the entries may take twice the

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use catalog_mirror_compose::{
-    ComposeError, ComposedPackage, Composition, Explanation, Kept, PackageLines, PackageSource, ReadError, SelectError,
-    Selection,
+    ComposeError, ComposedContent, Composition, CompositionInput, DependencyRule, Explanation, PackageLines,
+    PackageSource, ReadError, SelectError, Selection,
 };
 use olm::PackageParser;
+use work::Budget;
 
 /// Returns the canonical lines of a package. The first channel is the default one. An entry is written as
 /// `1.2.0<1.1.0,-1.0.0`: version, what it replaces, what it skips.
@@ -62,13 +63,36 @@ pub(crate) fn selection(yaml: &str) -> Selection {
     serde_saphyr::from_str(yaml).unwrap()
 }
 
-/// Returns the selected lines; all of them for a whole package.
+/// Returns what a selection takes of a package, `None` for all lines, and its explanation.
+pub(crate) fn apply(
+    selection: &Selection,
+    package: &str,
+    lines: &str,
+) -> Result<(Option<String>, Explanation), SelectError> {
+    let input = CompositionInput {
+        catalog: Some("one".to_owned()),
+        select: Some(selection.clone()),
+        ..CompositionInput::default()
+    };
+    let composition = Composition {
+        inputs: vec![input],
+        dependencies: DependencyRule::Ignore,
+        ..Composition::default()
+    };
+    match compose(&composition, &mut [MemoryCatalog::new(&[(package, lines)])]) {
+        Ok(mut composed) => Ok((composed.packages.remove(0).lines.ok(), composed.explanation)),
+        Err(ComposeError::Select(_, error)) => Err(*error),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Returns the selected lines; all of them for a whole package, `None` if the package is not selected.
 pub(crate) fn select(selection: &Selection, package: &str, lines: &str) -> Result<Option<String>, SelectError> {
-    let selected = selection.apply(package, lines.as_bytes())?;
-    Ok(selected.map(|selected| match selected.kept {
-        Kept::Whole => lines.to_owned(),
-        Kept::Lines(kept) => String::from_utf8(kept).unwrap(),
-    }))
+    if !selection.takes(package) {
+        return Ok(None);
+    }
+    let (kept, _) = apply(selection, package, lines)?;
+    Ok(Some(kept.unwrap_or_else(|| lines.to_owned())))
 }
 
 /// Returns the default channel and the versions of each channel, such as `*fast: 1.1.0 2.0.0; stable: 1.0.0`.
@@ -134,7 +158,7 @@ impl PackageSource for MemoryCatalog {
         self.lines.keys().cloned().collect()
     }
 
-    fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ReadError> {
+    fn read(&mut self, package: &str) -> Result<PackageLines, ReadError> {
         if self.reads.iter().any(|read| read == package) && !self.can_reread {
             return Err(format!("{package:?} is read twice").into());
         }
@@ -144,9 +168,16 @@ impl PackageSource for MemoryCatalog {
     }
 }
 
+/// Package of a composed catalog: its lines, or the number of the input that has them all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PackageInMemory {
+    pub(crate) name: String,
+    pub(crate) lines: Result<String, usize>,
+}
+
 /// A composed catalog in memory, in byte order of the packages.
 pub(crate) struct ComposedCatalog {
-    pub(crate) packages: Vec<ComposedPackage>,
+    pub(crate) packages: Vec<PackageInMemory>,
     pub(crate) explanation: Explanation,
 }
 
@@ -155,12 +186,28 @@ pub(crate) fn compose(
     composition: &Composition,
     catalogs: &mut [MemoryCatalog],
 ) -> Result<ComposedCatalog, ComposeError> {
-    let mut packages = Vec::new();
-    let mut keep = |package| {
-        packages.push(package);
+    compose_within(composition, catalogs, &Budget::default())
+}
+
+/// Composes catalogs within a budget.
+pub(crate) fn compose_within(
+    composition: &Composition,
+    catalogs: &mut [MemoryCatalog],
+    budget: &Budget,
+) -> Result<ComposedCatalog, ComposeError> {
+    let (mut packages, mut explanation) = (Vec::new(), Explanation::with_decisions());
+    let mut keep = |package: catalog_mirror_compose::ComposedPackage<'_>| {
+        let lines = match package.content {
+            ComposedContent::Shard { input } => Err(input),
+            ComposedContent::Lines(lines) => Ok(std::io::read_to_string(lines)?),
+        };
+        packages.push(PackageInMemory {
+            name: package.name,
+            lines,
+        });
         Ok(())
     };
-    let explanation = catalog_mirror_compose::compose(composition, catalogs, &mut keep)?;
-    packages.sort_by(|one: &ComposedPackage, other| one.name.cmp(&other.name));
+    catalog_mirror_compose::compose(composition, catalogs, &mut explanation, &mut keep, budget)?;
+    packages.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(ComposedCatalog { packages, explanation })
 }

@@ -264,9 +264,13 @@ impl Mirror {
             return Ok((Some(content.rendering), explanation));
         }
         let (_, mut catalogs) = composing.read_inputs().await?;
-        let composition = composed.composition.clone();
-        let work = move || compose::compose(&composition, &mut catalogs, &mut |_| Ok(()));
-        Ok((None, run(budget.clone(), work).await??))
+        let (composition, own) = (composed.composition.clone(), budget.clone());
+        let explained = run(budget, move || {
+            let mut explanation = Explanation::with_decisions();
+            let composed = compose::compose(&composition, &mut catalogs, &mut explanation, &mut |_| Ok(()), &own);
+            composed.map(|()| explanation)
+        });
+        Ok((None, explained.await??))
     }
 }
 
@@ -295,8 +299,8 @@ impl Composing<'_> {
         let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
         let stored = PublishedShards::new(self.mirror.store.clone(), known);
         let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.budget), Arc::new(stored));
-        let composition = composed.composition.clone();
-        let work = move || render_composition(&composition, &mut catalogs, renderer);
+        let (composition, budget) = (composed.composition.clone(), self.budget.clone());
+        let work = move || render_composition(&composition, &mut catalogs, renderer, &budget);
         let (rendering, explanation) = run(self.budget.clone(), work).await??;
         let content = NewContent {
             rendering,
@@ -362,7 +366,7 @@ pub(crate) fn log_notices(explanation: &Explanation) {
     for notice in explanation.notices.iter().take(NOTICES_MAX) {
         tracing::info!(%notice, "composed");
     }
-    let more = explanation.notices.len().saturating_sub(NOTICES_MAX);
+    let more = explanation.notices.len().saturating_sub(NOTICES_MAX) + explanation.more_notices;
     if more > 0 {
         tracing::info!(more, "`catalog-mirror compose --explain` prints the other notices");
     }

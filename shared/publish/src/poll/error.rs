@@ -3,6 +3,7 @@ use std::{collections::BTreeSet, time::Duration};
 use model::{Outcome, RejectionKind};
 use render::RenderError;
 use source::{ImageError, ServerFault};
+use work::OverBudget;
 
 use crate::{InvalidCatalog, PublishError, RetryableError, RollbackError, Suspicion};
 
@@ -157,6 +158,10 @@ impl PollError {
                 BTreeSet::from([exceeded.name])
             }
             Self::PullTime(_) => BTreeSet::from(["pullSeconds"]),
+            Self::Compose(compose::ComposeError::Work {
+                over: OverBudget::Steps(_),
+                ..
+            }) => BTreeSet::from(["steps"]),
             _ => BTreeSet::new(),
         }
     }
@@ -175,7 +180,12 @@ impl PollError {
             Self::Suspicious(_) | Self::Invalid(_) => true,
             Self::Compose(error) => !matches!(
                 error,
-                compose::ComposeError::Read { .. } | compose::ComposeError::Sink(_)
+                compose::ComposeError::Read { .. }
+                    | compose::ComposeError::Sink(_)
+                    | compose::ComposeError::Work {
+                        over: OverBudget::Stopped,
+                        ..
+                    }
             ),
             // Signatures are not: they are pushed after their image and do not change its digest. They are looked for
             // before the pull, so a refused image costs no download.

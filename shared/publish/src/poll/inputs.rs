@@ -9,11 +9,12 @@ use std::{
 use compose::{
     ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageLines, PackageSource, ReadError,
 };
-use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd};
+use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering};
 use store::{Store, read_lines, read_stored};
 use tempfile::spooled_tempfile_in;
 use tokio::runtime::Handle;
+use work::Budget;
 
 use crate::PollError;
 
@@ -67,7 +68,7 @@ impl PackageSource for InputCatalog {
         }
     }
 
-    fn read(&mut self, package: &str) -> Result<PackageLines<'static>, ReadError> {
+    fn read(&mut self, package: &str) -> Result<PackageLines, ReadError> {
         const ABSENT: &str = "the catalog has no such package";
         match self {
             Self::Published(published) => {
@@ -79,10 +80,14 @@ impl PackageSource for InputCatalog {
                 Ok(PackageLines::new(lines))
             }
             Self::Rendered(rendering) => {
-                let shard = rendering.shards().iter().find(|shard| shard.name == package);
-                let shard = shard.ok_or(ABSENT)?;
-                let lines = decode_zstd(&rendering.compressed(shard)?, shard.lines.size)?;
-                Ok(PackageLines::from(lines))
+                let at = rendering
+                    .shards()
+                    .binary_search_by(|shard| shard.name.as_str().cmp(package));
+                let shard = &rendering.shards()[at.map_err(|_| ABSENT)?];
+                let mut lines = spooled_tempfile_in(SPOOL_BYTES, env::temp_dir());
+                decode_zstd_to(&rendering.compressed(shard)?, shard.lines.size, &mut lines)?;
+                lines.rewind()?;
+                Ok(PackageLines::new(lines))
             }
         }
     }
@@ -90,7 +95,8 @@ impl PackageSource for InputCatalog {
 
 impl PublishedCatalog {
     fn shard(&self, package: &str) -> Option<&ShardRef> {
-        self.snapshot.shards().find(|shard| shard.name == package)
+        let global = self.snapshot.global.as_ref().filter(|_| package.is_empty());
+        global.or_else(|| self.snapshot.package(package))
     }
 
     /// Gives whole packages to the renderer, without reading their lines.
@@ -120,16 +126,18 @@ pub(crate) fn render_composition(
     composition: &Composition,
     catalogs: &mut [InputCatalog],
     mut renderer: Renderer,
+    budget: &Budget,
 ) -> Result<(Rendering, Explanation), PollError> {
     let mut whole: Vec<Vec<String>> = vec![Vec::new(); catalogs.len()];
-    let mut sink = |package: ComposedPackage| match package.content {
+    let mut sink = |package: ComposedPackage<'_>| match package.content {
         ComposedContent::Shard { input } => {
             whole[input].push(package.name);
             Ok(())
         }
-        ComposedContent::Lines(lines) => render_lines(&package.name, &mut lines.as_slice(), &mut renderer),
+        ComposedContent::Lines(lines) => render_lines(&package.name, lines, &mut renderer),
     };
-    let explanation = compose::compose(composition, catalogs, &mut sink)?;
+    let mut explanation = Explanation::default();
+    compose::compose(composition, catalogs, &mut explanation, &mut sink, budget)?;
     for ((name, catalog), packages) in composition.names().zip(catalogs).zip(&whole) {
         if !packages.is_empty() {
             let rendered = catalog.render_whole(packages, &mut renderer);

@@ -1,0 +1,77 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
+
+use crate::{ComposeError, SelectError, input::PackageReader};
+
+/// Maximum memory for the outline of a package, in bytes. The largest of real catalogs takes a tenth.
+const OUTLINE_BYTES_MAX: usize = 64 << 20;
+
+/// Memory of a channel entry, bundle or deprecation beside its names, in bytes.
+const ENTRY_BYTES: usize = 200;
+
+/// Memory of a name that an entry skips, in bytes.
+const SKIP_BYTES: usize = 48;
+
+/// What selections and edits must know of a package. It grows with the number of bundles and entries, not with their content.
+#[derive(Debug, Default)]
+pub(crate) struct PackageOutline {
+    pub(crate) default_channel: Option<String>,
+    /// True if the package has an `olm.package`.
+    pub(crate) has_package: bool,
+    pub(crate) channels: BTreeMap<String, Channel>,
+    /// Version of each bundle, as it is written.
+    pub(crate) bundles: BTreeMap<String, Option<String>>,
+    pub(crate) deprecated: BTreeSet<DeprecationTarget>,
+    /// First document of OLM that does not fit its schema.
+    unreadable: Option<UnreadableMeta>,
+    /// Estimate of its memory.
+    pub(crate) bytes: usize,
+}
+
+impl PackageOutline {
+    pub(crate) fn read(package: &str, lines: &mut PackageReader) -> Result<Self, ComposeError> {
+        let mut outline = Self::default();
+        lines.for_each(0, |line, _| outline.add(package, line))?;
+        Ok(outline)
+    }
+
+    /// Adds one line.
+    pub(crate) fn add(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
+        let part = PackageParser::parse(line);
+        if !part.package_lines.is_empty() {
+            self.default_channel = part.default_channel;
+            self.has_package = true;
+        }
+        for (name, channel) in part.channels {
+            let skips: usize = channel.entries.values().map(|entry| entry.skips.len()).sum();
+            self.bytes += line.len() + channel.entries.len() * ENTRY_BYTES + skips * SKIP_BYTES;
+            let known = self.channels.entry(name).or_default();
+            known.entries.extend(channel.entries);
+        }
+        for (name, bundle) in part.bundles {
+            self.bytes += name.len() + ENTRY_BYTES;
+            self.bundles.insert(name, bundle.version);
+        }
+        for target in part.deprecations.into_keys() {
+            self.bytes += target.name.len() + ENTRY_BYTES;
+            self.deprecated.insert(target);
+        }
+        self.unreadable = self.unreadable.take().or_else(|| part.unreadable.into_iter().next());
+        if self.bytes > OUTLINE_BYTES_MAX {
+            return Err(ComposeError::TooLarge {
+                package: package.to_owned(),
+                limit: OUTLINE_BYTES_MAX,
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses a package with a document of OLM that does not fit its schema.
+    pub(crate) fn check_readable(&self, package: &str) -> Result<(), SelectError> {
+        match &self.unreadable {
+            None => Ok(()),
+            Some(meta) => Err(SelectError::Unreadable(package.to_owned(), meta.clone())),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Inputs that take much work or memory for few bytes.
+
+use std::{
+    fmt::Write as _,
+    time::{Duration, Instant},
+};
+
+use catalog_mirror_compose::Composition;
+use rstest::rstest;
+use work::{Budget, MemoryPool};
+
+use crate::support::{MemoryCatalog, bundle, compose_within, package, with_property};
+
+const REQUIRED: &str = "olm.package.required";
+
+fn composition(rule: &str) -> Composition {
+    let select = if rule == "include" {
+        "{packages: [{name: a}]}"
+    } else {
+        "{}"
+    };
+    serde_saphyr::from_str(&format!(
+        "inputs: [{{catalog: one, select: {select}}}]\ndependencies: {rule}"
+    ))
+    .unwrap()
+}
+
+/// Package of a number of bundles, all of them in one chain in each of `channels`.
+fn chain(name: &str, bundles: usize, channels: usize) -> String {
+    let entries = (0..bundles).map(|at| match at {
+        0 => format!(r#"{{"name":"{name}.v1.0.0"}}"#),
+        _ => format!(r#"{{"name":"{name}.v1.0.{at}","replaces":"{name}.v1.0.{}"}}"#, at - 1),
+    });
+    let entries = entries.collect::<Vec<_>>().join(",");
+    let mut lines = format!(r#"{{"defaultChannel":"c0","name":"{name}","schema":"olm.package"}}"#) + "\n";
+    for channel in 0..channels {
+        writeln!(
+            lines,
+            r#"{{"entries":[{entries}],"name":"c{channel}","package":"{name}","schema":"olm.channel"}}"#
+        )
+        .unwrap();
+    }
+    lines.extend((0..bundles).map(|at| bundle(name, &format!("1.0.{at}"))));
+    lines
+}
+
+/// Package `a` with one bundle that has these requirements of packages.
+fn requiring(values: impl Iterator<Item = String>) -> String {
+    let separator = format!(r#"}},{{"type":"{REQUIRED}","value":"#);
+    let values = values.collect::<Vec<_>>().join(&separator);
+    with_property(&package("a", &[("c", &["1.0.0"])]), "1.0.0", REQUIRED, &values)
+}
+
+fn required(package: &str, range: &str) -> String {
+    format!(r#"{{"packageName":"{package}","versionRange":"{range}"}}"#)
+}
+
+/// A range of many alternatives, which no version of a large package meets.
+fn large_range(size: usize) -> [String; 2] {
+    let range = vec![">9.0.0"; size].join(" || ");
+    [requiring(std::iter::once(required("b", &range))), chain("b", size, 1)]
+}
+
+/// Many ranges, each of which one bundle of a package with several channels meets, the highest first.
+fn many_ranges(size: usize) -> [String; 2] {
+    let ranges = (0..size).rev().map(|at| required("b", &format!("1.0.{at}")));
+    [requiring(ranges), chain("b", size, 10)]
+}
+
+/// One requirement of many bundles of other channels.
+fn many_channels(size: usize) -> [String; 2] {
+    let ranges = (0..size).map(|at| required("b", &format!("1.0.{at}")));
+    let mut lines = r#"{"defaultChannel":"c0","name":"b","schema":"olm.package"}"#.to_owned() + "\n";
+    for at in 0..size {
+        writeln!(
+            lines,
+            r#"{{"entries":[{{"name":"b.v1.0.{at}"}}],"name":"c{at}","package":"b","schema":"olm.channel"}}"#
+        )
+        .unwrap();
+    }
+    lines.extend((0..size).map(|at| bundle("b", &format!("1.0.{at}"))));
+    [requiring(ranges), lines]
+}
+
+#[rstest]
+#[case::large_range("warn", large_range, 20_000)]
+#[case::large_range_to_include("include", large_range, 20_000)]
+#[case::many_ranges("include", many_ranges, 4_000)]
+#[case::many_channels("include", many_channels, 8_000)]
+fn requirements_cost_no_more_than_they_have_bytes(
+    #[case] rule: &str,
+    #[case] input: fn(usize) -> [String; 2],
+    #[case] size: usize,
+) {
+    let begin = Instant::now();
+    let [a, b] = input(size);
+    let mut catalogs = [MemoryCatalog::new(&[("a", &a), ("b", &b)])];
+    catalogs[0].can_reread = true;
+    let budget = Budget::default();
+    compose_within(&composition(rule), &mut catalogs, &budget).unwrap();
+    let bytes = (a.len() + b.len()) as u64;
+    assert!(budget.used() < bytes / 4, "{} steps for {bytes} bytes", budget.used());
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn compose_beyond_its_budget_ends_with_the_limit_and_the_package() {
+    let [a, b] = large_range(100);
+    let compose = |budget: &Budget| {
+        let mut catalogs = [MemoryCatalog::new(&[("a", &a), ("b", &b)])];
+        compose_within(&composition("warn"), &mut catalogs, budget)
+    };
+    let budget = Budget::default();
+    compose(&budget).unwrap();
+    compose(&Budget::new(budget.used(), MemoryPool::default())).unwrap();
+    let error = compose(&Budget::new(budget.used() - 1, MemoryPool::default()))
+        .err()
+        .unwrap();
+    let expected = format!("the work on package b exceeds the limit steps of {}", budget.used() - 1);
+    assert_eq!(error.to_string(), expected);
+    let stopped = Budget::default();
+    stopped.stop();
+    let error = compose(&stopped).err().unwrap().to_string();
+    assert!(error.ends_with("the result is not wanted any more"), "{error}");
+}
+
+#[rstest]
+#[case::exactly(0, true)]
+#[case::one_more(1, false)]
+fn requirement_of_too_many_bytes_is_refused(#[case] more: usize, #[case] passes: bool) {
+    let json = |range: usize| format!(r#"{{"package":{}}}"#, required("b", &"x".repeat(range)));
+    let range = (1 << 20) - json(0).len() + more;
+    let a = requiring(std::iter::once(required("b", &"x".repeat(range))));
+    let mut catalogs = [MemoryCatalog::new(&[("a", &a)])];
+    let composed = compose_within(&composition("warn"), &mut catalogs, &Budget::default());
+    let error = "package a: names, versions and requirements exceed 1048576 bytes; select fewer packages, or set \
+                 dependencies: ignore";
+    assert_eq!(
+        composed.err().map(|error| error.to_string()),
+        (!passes).then(|| error.to_owned())
+    );
+}
+
+#[test]
+fn notices_cut_foreign_text_and_count_beyond_a_thousand() {
+    let long = "x".repeat(600_000);
+    let a = requiring(
+        (0..1200)
+            .map(|at| required(&format!("b{at}"), "1.x"))
+            .chain([required("b", &long)]),
+    );
+    let mut catalogs = [MemoryCatalog::new(&[("a", &a)])];
+    let composed = compose_within(&composition("warn"), &mut catalogs, &Budget::default()).unwrap();
+    let lengths = composed
+        .explanation
+        .notices
+        .iter()
+        .map(|notice| notice.to_string().len());
+    assert_eq!(
+        (composed.explanation.notices.len(), composed.explanation.more_notices),
+        (1000, 201)
+    );
+    assert!(lengths.max().unwrap() < 500);
+    let a = requiring(std::iter::once(required("b", &long)));
+    let mut catalogs = [MemoryCatalog::new(&[("a", &a)])];
+    let composed = compose_within(&composition("warn"), &mut catalogs, &Budget::default()).unwrap();
+    let notice = composed.explanation.notices[0].to_string();
+    assert_eq!(
+        notice,
+        format!(
+            "package a: a.v1.0.0 requires package b {}..., which no package of the result provides",
+            "x".repeat(290)
+        )
+    );
+}
