@@ -11,7 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("work", &[]),
     ("fbc", &["work"]),
-    ("olm", &["model"]),
+    ("olm", &["model", "work"]),
     ("compose", &["fbc", "model", "olm", "work"]),
     ("oci", &["model"]),
     ("fetch", &["model"]),
@@ -40,7 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("state-reader", &["model", "store", "trust"]),
     ("http", &["model", "oci", "olm", "state-reader"]),
     // The objects inside a bundle may be YAML, which `fbc` reads.
-    ("grpc", &["fbc", "model", "olm", "state-reader"]),
+    ("grpc", &["fbc", "model", "olm", "state-reader", "work"]),
     ("server", &["model"]),
     (
         "config",

@@ -2,8 +2,9 @@ use std::{ops::Range, sync::Arc};
 
 use futures_util::TryStreamExt;
 use model::{Sha256, text::LineBuffer};
-use reader::{PublishedState, ReaderError, WeightedCache, pick};
-use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
+use reader::{PublishedState, WeightedCache, pick};
+use tokio::{runtime::Handle, sync::Semaphore};
+use work::Budget;
 
 use crate::{
     AnswerError,
@@ -43,7 +44,9 @@ impl ContentCache {
         let build = async {
             let _turn = self.builds.acquire().await;
             let (state, record, runtime) = (state.clone(), Arc::clone(record), Handle::current());
-            let built = spawn_blocking(move || build(&state, &record, &runtime)).await;
+            let budget = Budget::default();
+            let own = budget.clone();
+            let built = work::run(budget, move || build(&state, &record, &runtime, &own)).await;
             match built.map_err(|error| failed(&error))? {
                 // They would be too large again.
                 Err(error) if !matches!(error, AnswerError::ContentsTooLarge { .. }) => Err(error),
@@ -59,14 +62,16 @@ fn build(
     state: &PublishedState,
     record: &Arc<PackageRecord>,
     runtime: &Handle,
+    budget: &Budget,
 ) -> Result<PackageContents, AnswerError> {
     let read = |ranges: Vec<Range<u64>>, each: &mut dyn FnMut(&[u8])| {
         let mut lines = LineBuffer::default();
         let mut chunks = pick(runtime.block_on(state.package(&record.name))?, ranges);
         while let Some(chunk) = runtime.block_on(chunks.try_next())? {
+            budget.charge_bytes(chunk.len())?;
             lines.push(&chunk, &mut *each);
         }
-        Ok::<_, ReaderError>(())
+        Ok::<_, AnswerError>(())
     };
     let mut package_line = Vec::new();
     let range = record.package_line.unwrap_or_default().offsets();

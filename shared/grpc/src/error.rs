@@ -1,5 +1,6 @@
 use reader::ReaderError;
 use tonic::{Code, Status};
+use work::OverBudget;
 
 use crate::catalogs::failed;
 
@@ -75,6 +76,15 @@ impl AnswerError {
 impl From<AnswerError> for Status {
     fn from(error: AnswerError) -> Self {
         Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<OverBudget> for AnswerError {
+    fn from(error: OverBudget) -> Self {
+        match error {
+            OverBudget::Stopped => Self::ClientGone,
+            OverBudget::Steps(_) => Self::TooLarge,
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Facts, ShardRef, StoredDocument, text};
 use olm::{FINDINGS, FactsBuilder, RecordedShard, Recorder, Recording, ValidationSummary};
 use reader::{PublishedCatalogs, PublishedState};
-use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio::runtime::Handle;
+use work::Budget;
 
 use crate::{
     AnswerError,
@@ -51,8 +52,10 @@ pub(crate) async fn make_index(
         let (known, state, runtime) = (known.next().cloned(), state.clone(), Handle::current());
         async move {
             let Some(record) = known else {
-                let read = move || runtime.block_on(read_record(&state, &shard, is_validated));
-                let record = spawn_blocking(read).await.map_err(|error| failed(&error))?;
+                let budget = Budget::default();
+                let own = budget.clone();
+                let read = move || runtime.block_on(read_record(&state, &shard, is_validated, &own));
+                let record = work::run(budget, read).await.map_err(|error| failed(&error))?;
                 return record.map(Arc::new);
             };
             Ok(record)
@@ -77,16 +80,19 @@ async fn read_record(
     state: &PublishedState,
     shard: &ShardRef,
     is_validated: bool,
+    budget: &Budget,
 ) -> Result<PackageRecord, AnswerError> {
     let mut recorder = PackageRecorder::new(&shard.name);
     let validated = RecordedShard {
         name: &shard.name,
         metas: &[],
         is_yaml: fbc::is_yaml,
+        budget,
     };
     let mut validator = (!is_validated).then(|| (FINDINGS.recorder)(validated));
     let mut chunks = state.shard(shard).await?;
     while let Some(chunk) = chunks.try_next().await? {
+        budget.charge_bytes(chunk.len())?;
         recorder.push(&chunk);
         if let Some(validator) = &mut validator {
             validator.push(&chunk);

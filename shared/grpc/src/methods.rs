@@ -6,7 +6,7 @@ use futures_util::TryStreamExt;
 use model::text::LineBuffer;
 use prost::Message;
 use reader::pick;
-use tokio::task::spawn_blocking;
+use work::Budget;
 
 use crate::{
     AnswerError,
@@ -146,7 +146,7 @@ async fn complete<'i>(
         contents.complete(record, at, message)?
     } else {
         let record = Arc::clone(record);
-        let made = spawn_blocking(move || contents.complete(&record, at, message)).await;
+        let made = work::run(Budget::default(), move || contents.complete(&record, at, message)).await;
         made.map_err(|error| failed(&error))??
     };
     call.send_bytes(bytes, Some(memory)).await

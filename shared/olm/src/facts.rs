@@ -7,6 +7,7 @@
 use model::{Facts, IndexedMeta};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
+use work::Budget;
 
 use crate::{search, validate};
 
@@ -40,6 +41,8 @@ pub struct RecordedShard<'s> {
     pub metas: &'s [IndexedMeta],
     /// Returns true if the bytes are YAML, in which the objects inside a bundle may be written.
     pub is_yaml: fn(&[u8]) -> bool,
+    /// Budget of the work on the Shard. A recorder that it stops has no result that counts.
+    pub budget: &'s Budget,
 }
 
 /// Recorder of one kind of facts about one Shard.

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bundle, Channel, Package};
 
+/// Maximum size of all uses, in bytes: ten times those of the largest real catalog. Each has the name of its bundle, which may
+/// have megabytes.
+const USES_MAX: usize = 64 << 20;
+
 /// Selection of bundles of a catalog. The default selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BundleSelection {
@@ -18,6 +22,9 @@ pub struct BundleSelection {
 /// Error of a selection that would leave out images.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SelectionError {
+    /// The bundles and images have more names than fit into memory.
+    #[error("the names of the bundles with their images exceed the limit of {USES_MAX} bytes")]
+    TooManyUses,
     /// A Package that was selected by name has none of the selected channels.
     #[error("package {package} has none of the channels asked for; it has {has:?}")]
     NoChannel {
@@ -63,7 +70,11 @@ pub enum SelectionError {
 /// # Ok::<(), catalog_mirror_olm::SelectionError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RequiredImages(BTreeMap<String, BTreeSet<ImageUse>>);
+pub struct RequiredImages {
+    images: BTreeMap<String, BTreeSet<ImageUse>>,
+    /// Size of all uses, in bytes.
+    size: usize,
+}
 
 /// Use of an image by one bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -154,11 +165,11 @@ impl RequiredImages {
             for image in &bundle.related_images {
                 // Most bundles list their own image among the related ones, without a name or under any.
                 if image.reference != bundle.image {
-                    self.need(&image.reference, need(&image.name));
+                    self.need(&image.reference, need(&image.name))?;
                 }
             }
             if !bundle.image.is_empty() {
-                self.need(&bundle.image, need(""));
+                self.need(&bundle.image, need(""))?;
             }
         }
         Ok(())
@@ -166,28 +177,34 @@ impl RequiredImages {
 
     /// Adds the images of another catalog.
     pub fn merge(&mut self, other: Self) {
-        for (image, needs) in other.0 {
-            self.0.entry(image).or_default().extend(needs);
+        self.size += other.size;
+        for (image, needs) in other.images {
+            self.images.entry(image).or_default().extend(needs);
         }
     }
 
-    fn need(&mut self, image: &str, need: ImageUse) {
-        self.0.entry(image.to_owned()).or_default().insert(need);
+    fn need(&mut self, image: &str, need: ImageUse) -> Result<(), SelectionError> {
+        self.size += image.len() + need.catalog.len() + need.package.len() + need.bundle.len() + need.name.len();
+        if self.size > USES_MAX {
+            return Err(SelectionError::TooManyUses);
+        }
+        self.images.entry(image.to_owned()).or_default().insert(need);
+        Ok(())
     }
 
     /// Returns the images in byte order, each with its uses.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &BTreeSet<ImageUse>)> {
-        self.0.iter().map(|(image, needs)| (image.as_str(), needs))
+        self.images.iter().map(|(image, needs)| (image.as_str(), needs))
     }
 
     /// Returns the number of different images.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.images.len()
     }
 
     /// Returns true if no image is needed.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.images.is_empty()
     }
 }
 

@@ -88,7 +88,7 @@ impl App {
             match left.checked_sub(package.size()) {
                 Some(rest) => {
                     left = rest;
-                    self.compare_package(&package, comparison.since, &mut changes).await?;
+                    changes = self.compare_package(&package, comparison.since, changes).await?;
                 }
                 None => changes.omit(&package),
             }
@@ -100,8 +100,8 @@ impl App {
         &self,
         package: &ChangedShard<'_>,
         since: Sha256,
-        changes: &mut Changes,
-    ) -> Result<(), ApiError> {
+        mut changes: Changes,
+    ) -> Result<Changes, ApiError> {
         // Retention may delete an object of an earlier state at any time, also while this runs: that is no failure.
         let gone = |error: ReaderError| {
             if error.is_missing() {
@@ -112,8 +112,12 @@ impl App {
         };
         let old = self.read_package(package.old).await.map_err(gone)?;
         let new = self.read_package(package.new).await?;
-        changes.add(package.name, old.as_ref(), new.as_ref());
-        Ok(())
+        let (name, size) = (package.name.to_owned(), package.size());
+        let add = move || {
+            changes.add(&name, old.as_ref(), new.as_ref());
+            changes
+        };
+        Ok(self.catalogs.run(size, add).await)
     }
 
     async fn read_package(&self, shard: Option<&ShardRef>) -> Result<Option<Package>, ReaderError> {

@@ -57,6 +57,8 @@ struct SearchRecorder<'a> {
     package: PackageTexts,
     /// Head of each channel.
     heads: HashMap<String, String>,
+    /// Head of the default channel: looked up when it may change, because the name of the channel may have megabytes.
+    default_head: Option<String>,
     /// Head whose line was read, and its texts.
     head: Option<(String, HeadTexts)>,
     /// True in the second pass, in which the line of the head is read in any case.
@@ -175,11 +177,11 @@ impl Recorder for SearchRecorder<'_> {
     where
         Self: 's,
     {
-        let wanted = self.default_head().filter(|wanted| match &self.head {
-            Some((head, _)) => head != wanted,
+        let wanted = self.default_head.as_ref().filter(|wanted| match &self.head {
+            Some((head, _)) => head != *wanted,
             None => self.has_bundle(wanted),
         });
-        match wanted.map(str::to_owned) {
+        match wanted.cloned() {
             // The line of the head came before its channel.
             Some(head) if !self.is_last => Recording::Reading(Box::new(Self {
                 head: Some((head, HeadTexts::default())),
@@ -207,6 +209,7 @@ impl<'a> SearchRecorder<'a> {
             seen: 0,
             package: PackageTexts::default(),
             heads: HashMap::new(),
+            default_head: None,
             head: None,
             is_last: false,
         }
@@ -217,7 +220,7 @@ impl<'a> SearchRecorder<'a> {
             "olm.package" | "olm.channel" => meta.length <= GRAPH_LINE_MAX,
             "olm.bundle" if meta.length <= BUNDLE_LINE_MAX => match &self.head {
                 Some((head, _)) => *head == meta.name,
-                None => self.default_head() == Some(&meta.name),
+                None => self.default_head.as_ref() == Some(&meta.name),
             },
             _ => false,
         }
@@ -229,17 +232,21 @@ impl<'a> SearchRecorder<'a> {
         bundles.any(is_readable)
     }
 
-    fn default_head(&self) -> Option<&str> {
-        self.heads.get(&self.package.default_channel).map(String::as_str)
-    }
-
     fn line(&mut self, meta: &IndexedMeta, line: &[u8]) {
         match meta.schema.as_str() {
-            "olm.package" => self.package = serde_json::from_slice(line).unwrap_or_default(),
+            "olm.package" => {
+                self.package = serde_json::from_slice(line).unwrap_or_default();
+                self.default_head = self.heads.get(&self.package.default_channel).cloned();
+            }
             "olm.channel" => {
                 let channel: Option<OlmChannel<'_>> = serde_json::from_slice(line).ok();
-                let head = channel.and_then(|channel| channel.head());
-                self.heads.extend(head.map(|head| (meta.name.clone(), head)));
+                let Some(head) = channel.and_then(|channel| channel.head()) else {
+                    return;
+                };
+                if meta.name == self.package.default_channel {
+                    self.default_head = Some(head.clone());
+                }
+                self.heads.insert(meta.name.clone(), head);
             }
             _ => self.head = Some((meta.name.clone(), HeadTexts::read(line))),
         }

@@ -52,8 +52,10 @@ pub struct ValidationSummary {
 
 impl FindingsRecorder {
     fn new(shard: RecordedShard<'_>) -> Self {
+        let mut validator = ShardValidator::new(shard.name, shard.is_yaml);
+        validator.budget = shard.budget.clone();
         Self {
-            validator: ShardValidator::new(shard.name, shard.is_yaml),
+            validator,
             found: PackageFindings::default(),
         }
     }

@@ -16,6 +16,7 @@ use std::{collections::BTreeMap, mem};
 
 use model::text::{self, LineBuffer};
 use serde::Serialize;
+use work::Budget;
 
 pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
 pub use rule::{Rule, Severity};
@@ -103,6 +104,8 @@ pub struct ShardValidator {
     /// Number of complete lines so far, all of which were checked.
     lines: usize,
     buffer: LineBuffer,
+    /// Budget of the work after the last line, which ends without a result if it is stopped.
+    budget: Budget,
 }
 
 impl ShardValidator {
@@ -114,6 +117,7 @@ impl ShardValidator {
             counts: SchemaCounts::default(),
             lines: 0,
             buffer: LineBuffer::default(),
+            budget: Budget::default(),
         }
     }
 
@@ -140,7 +144,7 @@ impl ShardValidator {
             package: &self.package.name,
             sink,
         };
-        self.package.finish(&mut report);
+        self.package.finish(&mut report, &self.budget).ok();
         self.counts
     }
 }
@@ -207,7 +211,8 @@ impl Report<'_> {
     }
 }
 
-/// Returns the text in quotes, so that an empty one is seen.
+/// Returns the text in quotes, so that an empty one is seen, without what no violation shows.
 fn quoted(text: &str) -> String {
-    format!("{text:?}")
+    let end = text.char_indices().nth(TEXT_CHARS);
+    format!("{:?}", &text[..end.map_or(text.len(), |(end, _)| end)])
 }

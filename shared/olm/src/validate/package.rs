@@ -1,5 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
+use work::{Budget, OverBudget};
+
 use super::{
     Place, Report, Rule, SchemaCounts,
     bundle::BundleFacts,
@@ -117,14 +119,18 @@ impl PackageFacts {
     }
 
     /// Checks the documents against each other.
-    pub(crate) fn finish<'s>(&'s self, report: &mut Report<'_>) {
+    pub(crate) fn finish<'s>(&'s self, report: &mut Report<'_>, work: &Budget) -> Result<(), OverBudget> {
         let bundles: HashSet<&str> = self.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
         let is_defined = !self.definitions.is_empty();
         // All channels are held at a time, so they share one budget.
         let bytes = self.channels.iter().map(|(_, bytes)| bytes.len());
         let mut budget = ValueBudget::new(bytes.sum());
-        let decode = |(line, bytes): &'s StoredLine| ChannelFacts::decode(*line, bytes, &mut budget, report);
-        let read: Vec<ChannelFacts<'_>> = self.channels.iter().map(decode).collect();
+        let mut decode = |(line, bytes): &'s StoredLine| {
+            work.charge_bytes(bytes.len())?;
+            Ok(ChannelFacts::decode(*line, bytes, &mut budget, report))
+        };
+        let read = self.channels.iter().map(&mut decode);
+        let read: Vec<ChannelFacts<'_>> = read.collect::<Result<_, OverBudget>>()?;
         let mut channels: HashSet<&str> = HashSet::new();
         let mut entries: HashSet<&str> = HashSet::new();
         for channel in &read {
@@ -135,11 +141,17 @@ impl PackageFacts {
             if !channels.insert(channel.name()) {
                 report.add(Rule::ChannelDuplicate, place, "");
             }
+            work.charge(channel.channel.list("entries").len() as u64)?;
             channel.check(&bundles, &mut entries, report);
         }
         self.check_default_channel(&channels, report);
+        work.charge(self.bundles.len() as u64)?;
         self.check_bundles(is_defined, &entries, report);
+        for (_, bytes) in &self.deprecations {
+            work.charge_bytes(bytes.len())?;
+        }
         self.check_deprecations(is_defined, &channels, &bundles, report);
+        Ok(())
     }
 
     fn check_default_channel(&self, channels: &HashSet<&str>, report: &mut Report<'_>) {

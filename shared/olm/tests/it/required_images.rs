@@ -1,6 +1,7 @@
 //! Images of the selected bundles, and their uses.
 
 use catalog_mirror_olm::{BundleSelection, Package, PackageParser, RequiredImages, SelectionError};
+use rstest::rstest;
 
 const LINES: &str = r#"{"defaultChannel":"stable","name":"db","schema":"olm.package"}
 {"entries":[{"name":"db.v1"},{"name":"db.v2","replaces":"db.v1"},{"name":"db.v9"},{"name":"db.v3","replaces":"db.v2","skips":["db.v9"]}],"name":"stable","package":"db","schema":"olm.channel"}
@@ -52,6 +53,24 @@ fn image_lists_all_its_uses() {
     // A bundle's own image counts once, although its related images list it too.
     let (_, needed_by) = needs.iter().find(|(image, _)| *image == "b:1").unwrap();
     assert_eq!(needed_by.len(), 1);
+}
+
+/// Each use has the name of the bundle, so a long one and many images would take the product of both.
+#[rstest]
+#[case(7, true)]
+#[case(8, false)]
+fn names_of_uses_fit_into_their_limit(#[case] images: usize, #[case] fits: bool) {
+    let related: Vec<String> = (0..images).map(|at| format!(r#"{{"image":"{at}"}}"#)).collect();
+    let (name, related) = ("b".repeat(8 << 20), related.join(","));
+    let line = format!(r#"{{"name":"{name}","package":"db","relatedImages":[{related}],"schema":"olm.bundle"}}"#);
+    let package = PackageParser::parse(line.as_bytes());
+    let needed = needed(&package, &BundleSelection::default());
+    let expected = if fits {
+        Ok(images)
+    } else {
+        Err(SelectionError::TooManyUses)
+    };
+    assert_eq!(needed.map(|needed| needed.len()), expected);
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Search: texts of packages, and the packages that queries find.
 
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_olm::{
     RecordedShard, Recorder, Recording, SEARCH, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
@@ -8,6 +13,7 @@ use model::{Facts, IndexedMeta, SearchPackage};
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
+use work::Budget;
 
 /// Returns the canonical lines of documents, and their positions.
 fn lines(metas: &[Value]) -> (Vec<u8>, Vec<IndexedMeta>) {
@@ -28,10 +34,12 @@ fn lines(metas: &[Value]) -> (Vec<u8>, Vec<IndexedMeta>) {
 }
 
 fn recorder<'s>(name: &'s str, metas: &'s [IndexedMeta]) -> Box<dyn Recorder + 's> {
+    static BUDGET: LazyLock<Budget> = LazyLock::new(Budget::default);
     (SEARCH.recorder)(RecordedShard {
         name,
         metas,
         is_yaml: |_| false,
+        budget: &BUDGET,
     })
 }
 
@@ -182,6 +190,26 @@ fn words_of_a_package_are_kept_up_to_their_bytes() {
             "{last}"
         );
     }
+}
+
+/// The name of the default channel is compared with the names of all channels, and the head with all bundles.
+#[test]
+fn recorder_takes_no_longer_for_a_long_name_of_the_default_channel() {
+    let took = |length: usize| {
+        let long = "c".repeat(length);
+        let mut metas = vec![
+            json!({"schema": "olm.package", "name": "p", "defaultChannel": long}),
+            json!({"schema": "olm.channel", "package": "p", "name": "other", "entries": [{"name": "p.v1"}]}),
+        ];
+        metas.extend((0..20_000).map(|at| json!({"schema": "olm.bundle", "package": "p", "name": format!("b{at}")})));
+        let (lines, index) = lines(&metas);
+        let mut recorder = recorder("p", &index);
+        let began = Instant::now();
+        recorder.push(&lines);
+        recorder.finish();
+        began.elapsed()
+    };
+    assert!(took(1_000_000) < took(1) * 20 + Duration::from_secs(1));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The rules against a table of catalogs that break them, and properties that hold for all catalogs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
 
 use crate::mutations::{self, Catalog};
 use catalog_mirror_olm::{Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
@@ -38,6 +41,30 @@ fn shard(name: &str, lines: &str, sink: &mut dyn FnMut(RuleViolation)) -> Schema
 
 fn rules(text: &str) -> BTreeSet<&'static str> {
     validate(text).0.iter().map(|violation| violation.rule.code()).collect()
+}
+
+/// A finding about a second bundle of a version quotes the first one.
+#[test]
+fn bundles_of_one_version_take_no_longer_with_a_long_name() {
+    let took = |length: usize| {
+        let bundle = |name: &str| {
+            let properties = json!([{"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}]);
+            format!(
+                "{}\n",
+                json!({"schema": "olm.bundle", "package": "p", "name": name, "properties": properties})
+            )
+        };
+        let mut lines = bundle(&"b".repeat(length));
+        lines.extend((0..2000).map(|at| bundle(&format!("b{at}"))));
+        let began = Instant::now();
+        let mut duplicates = 0;
+        shard("p", &lines, &mut |violation| {
+            duplicates += usize::from(violation.rule == Rule::VersionDuplicate)
+        });
+        assert_eq!(duplicates, 2000);
+        began.elapsed()
+    };
+    assert!(took(1_000_000) < took(1) * 20 + Duration::from_secs(1));
 }
 
 #[test]

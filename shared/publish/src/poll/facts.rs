@@ -161,6 +161,7 @@ impl FactReader {
             name: &shard.name,
             metas: &shard.metas,
             is_yaml: fbc::is_yaml,
+            budget: self.rendering.budget(),
         };
         let mut found: Vec<Recording<'_>> = self
             .kinds
