@@ -13,10 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fbc", &["work"]),
     ("olm", &["model", "work"]),
     ("compose", &["fbc", "model", "olm", "work"]),
-    ("oci", &["model"]),
+    ("oci", &["model", "work"]),
     ("fetch", &["model"]),
     ("trust", &["model"]),
-    ("source", &["fetch", "model", "oci"]),
+    ("source", &["fetch", "model", "oci", "work"]),
     ("render", &["fbc", "model", "oci", "work"]),
     ("store", &["model"]),
     (

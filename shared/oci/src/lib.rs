@@ -14,11 +14,11 @@ pub use documents::{Documents, LABEL, PLATFORMS, Platform, digest};
 pub use folder::ROOT;
 pub use layer::Layer;
 pub use manifest::{
-    ImageDescriptor, ImageDocument, ImageError, ImageIndex, ImageManifest, TargetPlatform, catalog_root,
-    choose_platform, manifest_of, parse_document, parse_manifest,
+    ImageDescriptor, ImageDocument, ImageError, ImageIndex, ImageManifest, REF_NAME, SignatureDescriptor,
+    SignatureManifest, TargetPlatform, catalog_root, choose_platform, parse_document, parse_manifest,
 };
 pub use path::{clean_path, shown};
 pub use unpack::{
-    ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, OverlayState, Root,
-    RootState, UnpackBudget, UnpackError, decompress,
+    ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, NamedLimit,
+    OverlayState, Root, RootState, UnpackBudget, UnpackError, decompress,
 };

@@ -19,13 +19,14 @@ use oci::{Digest, FileSink, Root};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use tokio::time::{sleep, timeout};
+use work::Budget;
 
 use crate::error::Error;
 use crate::location::ArchiveLocation;
 use crate::retries::Retries;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
-use crate::stream::blocking;
+use crate::stream::bounded;
 use crate::tree::{TreeArchive, TreeFault};
 use crate::web::{BodyCopy, BodyWriter, WebSession};
 
@@ -102,12 +103,14 @@ impl ArchiveRequest<'_> {
             place: format!("archive {}", &self.location.url),
             blob: copy.blob.clone(),
             limits: self.settings.limits.clone(),
+            work: Budget::default(),
         };
+        let work = archive.work.clone();
         if self.revision(&copy.blob.digest) != *expected {
             return Err(archive.fault(TreeFault::Changed));
         }
         let folder = self.location.folder.clone();
-        let unpacked = blocking(move || {
+        let unpacked = bounded(&work, move || {
             let root = match folder {
                 Some(parts) => Root::plain(parts),
                 None => archive.common_folder(&mut copy.open()?)?,

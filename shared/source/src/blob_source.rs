@@ -2,13 +2,12 @@
 
 use bytes::Bytes;
 use fetch::Traffic;
-use oci::{BlobRef, Digest, DigestHasher, ImageLimits, LimitExceeded};
+use oci::{BlobRef, Digest, DigestHasher};
 use tokio::sync::mpsc::Sender;
 
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::registry::Session;
-use crate::settings::SourceSettings;
 
 /// A place that holds manifests and blobs.
 pub(crate) enum BlobSource {
@@ -63,59 +62,6 @@ impl BlobSource {
         match self {
             Self::Registry(session) => error.without(&session.sent_secrets()),
             Self::Layout(_) => error,
-        }
-    }
-}
-
-/// A limit of the settings, by its name in the configuration.
-#[derive(Clone, Copy)]
-pub(crate) struct NamedLimit {
-    pub(crate) name: &'static str,
-    pub(crate) bytes: u64,
-}
-
-impl NamedLimit {
-    pub(crate) const fn manifest(limits: &ImageLimits) -> Self {
-        Self {
-            name: "manifestBytes",
-            bytes: limits.manifest_bytes,
-        }
-    }
-
-    pub(crate) const fn config(limits: &ImageLimits) -> Self {
-        Self {
-            name: "configBytes",
-            bytes: limits.config_bytes,
-        }
-    }
-
-    /// Returns the limit of a copy on disk.
-    pub(crate) fn download(settings: &SourceSettings) -> Self {
-        let (image, space) = (settings.limits.compressed_bytes, settings.download_space.share());
-        if space < image {
-            let name = "downloadBytes";
-            Self { name, bytes: space }
-        } else {
-            let name = "compressedBytes";
-            Self { name, bytes: image }
-        }
-    }
-
-    pub(crate) fn check(self, bytes: u64, place: &str) -> Result<(), Error> {
-        if bytes <= self.bytes {
-            return Ok(());
-        }
-        Err(Error::Limit(LimitExceeded {
-            name: self.name,
-            limit: self.bytes,
-            place: place.to_owned(),
-        }))
-    }
-
-    pub(crate) const fn signature(limits: &ImageLimits) -> Self {
-        Self {
-            name: "signatureBytes",
-            bytes: limits.signature_bytes,
         }
     }
 }

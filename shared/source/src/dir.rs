@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use oci::{ContentReader, Digest, DigestHasher, FileSink, ImageError, ImageLimits, LinkError, UnpackBudget};
 use walkdir::{DirEntry, WalkDir};
+use work::Budget;
 
 use crate::error::Error;
 
@@ -58,7 +59,7 @@ impl FolderWalk {
             root,
             links: Vec::new(),
             hasher: DigestHasher::default(),
-            budget: UnpackBudget::new(limits),
+            budget: UnpackBudget::new(limits, Budget::default()),
         })
     }
 

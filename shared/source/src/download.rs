@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::EmptyLayers;
-use oci::{BlobRef, Digest, LimitExceeded};
+use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
 use oci_client::Reference;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{self, Receiver};
@@ -68,9 +68,9 @@ impl DownloadSpace {
         (permits(self.bytes) as u64).saturating_sub(free) * PERMIT_BYTES
     }
 
-    /// Returns the number of bytes that one copy may take.
-    pub(crate) const fn share(&self) -> u64 {
-        self.bytes / SHARE
+    /// Returns the limit of one copy.
+    pub(crate) const fn limit(&self) -> NamedLimit {
+        NamedLimit::new("downloadBytes", self.bytes / SHARE)
     }
 
     /// Waits for space in the order of the requests, and takes it.
@@ -82,14 +82,7 @@ impl DownloadSpace {
         bytes: u64,
         place: impl Fn() -> String,
     ) -> Result<OwnedSemaphorePermit, LimitExceeded> {
-        let limit = self.share();
-        if bytes > limit {
-            return Err(LimitExceeded {
-                name: "downloadBytes",
-                limit,
-                place: place(),
-            });
-        }
+        self.limit().check(bytes, place)?;
         let permits = u32::try_from(permits_for(bytes)).unwrap_or(u32::MAX);
         let taken = Arc::clone(&self.permits).acquire_many_owned(permits).await;
         Ok(taken.expect("the semaphore is never closed"))

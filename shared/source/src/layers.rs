@@ -19,14 +19,14 @@ use oci::{
     UnpackBudget, UnpackError, shown,
 };
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::spawn_blocking;
 use tracing::Instrument;
+use work::Budget;
 
 use crate::blob_source::{BlobSource, StreamEnd};
 use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
-use crate::stream::{CHUNKS_AHEAD, ChannelReader};
+use crate::stream::{CHUNKS_AHEAD, ChannelReader, bounded};
 
 /// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
 pub(crate) async fn read<S: FileSink + 'static>(
@@ -37,7 +37,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     sink: S,
     settings: &SourceSettings,
 ) -> Result<(S, Pull), Error> {
-    let budget = Arc::new(UnpackBudget::new(&settings.limits));
+    let budget = Arc::new(UnpackBudget::new(&settings.limits, Budget::default()));
     let (first, mut above) = oneshot::channel();
     let mut pull = Pull::default();
     let mut turns = Vec::new();
@@ -107,8 +107,7 @@ async fn finish<S: FileSink + 'static>(
         RootState::NotDirectory => return Err(ImageError::RootNotDirectory(path()).into()),
     }
     let limits = settings.limits.clone();
-    let finished = spawn_blocking(move || state.finish(&root, &limits));
-    Ok(finished.await.map_err(Error::Task)??)
+    bounded(&Budget::default(), move || state.finish(&root, &limits)).await
 }
 
 /// One layer of an image, and the channels to the layers above and below it.
@@ -142,9 +141,10 @@ impl<S: FileSink + 'static> LayerTurn<S> {
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
         let (layer, depth) = (self.scan.layer.clone(), self.scan.depth);
         let (scan, above) = (self.scan, self.above);
-        let scanner = spawn_blocking(move || scan_layer(&scan, ChannelReader::new(from), above));
+        let budget = scan.budget.work().clone();
+        let scanner = bounded(&budget, move || scan_layer(&scan, ChannelReader::new(from), above));
         let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
-        let scanned = settle(fetched, scanned.map_err(Error::Task)?)?;
+        let scanned = settle(fetched, scanned)?;
         let is_empty = matches!(scanned, Scanned::Empty(_));
         tracing::debug!(empty = is_empty, "read a layer");
         let state = match scanned {
@@ -193,10 +193,10 @@ fn pass_on<S: FileSink>(
 }
 
 /// Chooses between two errors: a failed fetch explains a failed scan, not the other way round.
-fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, UnpackError>) -> Result<T, Error> {
+fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, Error>) -> Result<T, Error> {
     match (fetched, scanned) {
         (Err(error), _) => Err(error),
-        (Ok(_), Err(error)) => Err(error.into()),
+        (Ok(_), Err(error)) => Err(error),
         (Ok(StreamEnd::Verified), Ok(scanned)) => Ok(scanned),
         (Ok(StreamEnd::Unwanted), Ok(_)) => Err(Error::Abandoned),
     }

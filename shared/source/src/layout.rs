@@ -5,15 +5,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oci::{BlobRef, Digest, ImageError, ImageIndex, ImageLimits, manifest_of, parse_document, shown};
+use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, parse_document};
 use tokio::sync::mpsc::Sender;
 
-use crate::blob_source::{BlobCheck, NamedLimit, StreamEnd, verify};
+use crate::blob_source::{BlobCheck, StreamEnd, verify};
 use crate::error::Error;
 use crate::stream::blocking;
-
-/// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
-pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
 const CHUNK_BYTES: usize = 128 * 1024;
@@ -35,20 +32,20 @@ impl Layout {
     /// Returns the digest that `index.json` has for `tag`, or its only digest.
     pub(crate) async fn resolve(&self, tag: Option<&str>) -> Result<Digest, Error> {
         let path = self.dir.join("index.json");
-        let limit = NamedLimit::manifest(&self.limits);
+        let limit = self.limits.manifest();
         let body = blocking(move || read_file(&path, limit)).await?;
         let digest = Digest::of(&body);
         let index: ImageIndex = parse_document("index.json", &digest, &body)?;
-        Ok(choose(&index, tag, &digest)?)
+        Ok(index.tagged(tag, &digest)?)
     }
 
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
-        let body = self.blob(digest, NamedLimit::manifest(&self.limits)).await?;
+        let body = self.blob(digest, self.limits.manifest()).await?;
         verify(digest, "manifest", body)
     }
 
     pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        let body = self.blob(&blob.digest, NamedLimit::config(&self.limits)).await?;
+        let body = self.blob(&blob.digest, self.limits.config()).await?;
         let mut check = BlobCheck::new("config", blob);
         check.update(&body)?;
         check.finish().map(|()| body)
@@ -74,9 +71,9 @@ pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> 
     let failed = Error::reading(path);
     let mut body = Vec::new();
     let file = open_file(path).map_err(failed)?;
-    let mut file = file.take(limit.bytes.saturating_add(1));
+    let mut file = file.take(limit.value.saturating_add(1));
     file.read_to_end(&mut body).map_err(failed)?;
-    limit.check(body.len() as u64, &path.display().to_string())?;
+    limit.check(body.len() as u64, || path.display().to_string())?;
     Ok(body.into())
 }
 
@@ -108,29 +105,4 @@ fn next_chunk(file: &mut File) -> io::Result<Bytes> {
     let mut chunk = Vec::with_capacity(CHUNK_BYTES);
     file.take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
     Ok(chunk.into())
-}
-
-fn choose(index: &ImageIndex, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
-    let name = |at: usize| {
-        let annotations = index.manifests[at].annotations.as_ref()?;
-        annotations.get(REF_NAME).map(String::as_str)
-    };
-    let fits = |at: &usize| tag.is_none() || name(*at) == tag;
-    let fitting: Vec<_> = (0..index.manifests.len()).filter(fits).collect();
-    let [at] = fitting.as_slice() else {
-        let tags: Vec<_> = (0..index.manifests.len())
-            .map(|at| name(at).unwrap_or("(no tag)"))
-            .collect();
-        let found = if tags.is_empty() {
-            "none".to_owned()
-        } else {
-            shown(tags.join(", ").as_bytes())
-        };
-        let wanted = tag.map_or_else(
-            || "without a tag that is the only one".to_owned(),
-            |tag| format!("tagged {tag}"),
-        );
-        return Err(ImageError::NoTag { wanted, found });
-    };
-    Ok(manifest_of(digest, &index.manifests[*at])?.digest)
 }

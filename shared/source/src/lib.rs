@@ -26,7 +26,6 @@ mod web;
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::Error;
 pub use crate::failure::{ServerFailure, ServerFault, ServerPlace};
-pub use crate::layout::REF_NAME;
 pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::registry::{Pushed, RegistryMirror, RegistryRule, RegistryRules};
@@ -42,7 +41,8 @@ pub use fetch::{
 };
 pub use model::EmptyLayers;
 pub use oci::{
-    Digest, DigestError, FileSink, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError, TargetPlatform,
+    Digest, DigestError, FileSink, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError, REF_NAME,
+    TargetPlatform,
 };
 
 #[cfg(test)]

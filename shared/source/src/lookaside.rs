@@ -4,10 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use oci::{Digest, LimitExceeded};
+use oci::Digest;
 use reqwest::Url;
 
-use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::layout::read_file;
 use crate::registry::Session;
@@ -68,19 +67,12 @@ impl Sources {
 
 impl Lookaside {
     async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Bytes>, Error> {
-        let limit = session.limits().signatures;
         let mut found = Vec::new();
         for number in 1_u64.. {
             let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
                 break;
             };
-            if number > limit {
-                return Err(Error::Limit(LimitExceeded {
-                    name: "signatures",
-                    limit,
-                    place: folder.to_owned(),
-                }));
-            }
+            session.limits().signatures().check(number, || folder.to_owned())?;
             found.push(signature);
         }
         Ok(found)
@@ -95,7 +87,7 @@ impl Lookaside {
             }
             Self::Folder(folder) => {
                 let path = folder.join(path);
-                let limit = NamedLimit::signature(session.limits());
+                let limit = session.limits().signature();
                 match blocking(move || read_file(&path, limit)).await {
                     Ok(bytes) => Ok(Some(bytes)),
                     Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fetch::{FetchSettings, HeaderFiles, Logins};
-use oci::{ImageLimits, TargetPlatform};
+use oci::{ImageLimits, NamedLimit, TargetPlatform};
 
 use crate::download::DownloadSpace;
 use crate::registry::RegistryRules;
@@ -38,6 +38,18 @@ pub struct SourceSettings {
     pub download_space: DownloadSpace,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,
+}
+
+impl SourceSettings {
+    /// Returns the limit of a copy on disk.
+    pub(crate) fn download_limit(&self) -> NamedLimit {
+        let (image, space) = (self.limits.compressed_bytes, self.download_space.limit());
+        if space.value < image {
+            space
+        } else {
+            NamedLimit::new("compressedBytes", image)
+        }
+    }
 }
 
 impl Default for SourceSettings {

@@ -1,26 +1,12 @@
 //! Signatures that are attached to an image. They are not verified here, because that takes keys.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use oci::{BlobRef, Digest, LimitExceeded, parse_document};
-use serde::Deserialize;
+use oci::{BlobRef, Digest, SignatureDescriptor, SignatureManifest, parse_document};
 
 use crate::error::Error;
 use crate::registry::Session;
 use crate::source::Source;
 use crate::sources::{PARSING, Sources};
-
-/// Media type of a signed payload (cosign, specs/SIGNATURE_SPEC.md).
-const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// Annotation with the signature in base64.
-const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// Artifact type of signatures that are referrers of the image (cosign, `COSIGN_EXPERIMENTAL=1 --registry-referrers-mode=oci-1-1`).
-const SIGNATURE_ARTIFACT: &str = "application/vnd.dev.cosign.artifact.sig.v1+json";
-/// Type that cosign 2 writes into the index of a registry without referrers in place of the type of its bundles.
-const EMPTY: &str = "application/vnd.oci.empty.v1+json";
-/// Start of the media types of Sigstore bundles of all versions.
-const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 
 /// Kind of a document with signatures, for errors.
 const MANIFEST: &str = "signature manifest";
@@ -41,32 +27,6 @@ pub struct Attached {
     pub payload: Bytes,
     /// The signature over the payload, in base64.
     pub signature: String,
-}
-
-/// The needed part of a manifest.
-#[derive(Debug, Deserialize)]
-struct SignatureManifest {
-    #[serde(default)]
-    layers: Vec<SignatureDescriptor>,
-}
-
-/// The needed part of an index.
-#[derive(Debug, Deserialize)]
-struct SignatureIndex {
-    #[serde(default)]
-    manifests: Vec<SignatureDescriptor>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SignatureDescriptor {
-    #[serde(default)]
-    media_type: String,
-    artifact_type: Option<String>,
-    digest: Digest,
-    size: u64,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
 }
 
 impl Sources {
@@ -136,7 +96,7 @@ impl SignatureSearch {
     async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
         let entries: Vec<_> = {
             let _parsing = PARSING.lock().await;
-            let index: SignatureIndex = parse_document(MANIFEST, digest, body)?;
+            let index: SignatureManifest = parse_document(MANIFEST, digest, body)?;
             let entries = index.manifests.into_iter().filter(SignatureDescriptor::is_signature);
             entries.take(self.one_too_many()).collect()
         };
@@ -179,36 +139,10 @@ impl SignatureSearch {
     }
 
     fn take(&mut self, of: &str) -> Result<(), Error> {
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => Err(Error::Limit(LimitExceeded {
-                name: "signatures",
-                limit: self.session.limits().signatures,
-                place: format!("what is attached to {of}"),
-            })),
-        }
-    }
-}
-
-impl SignatureDescriptor {
-    /// Returns true if the entry may be a signature. SBOMs and scans refer to images too, and may also be in bundles; only
-    /// the content of a bundle tells.
-    fn is_signature(&self) -> bool {
-        let kind = self.artifact_type.as_deref().unwrap_or(EMPTY);
-        [SIGNATURE_ARTIFACT, EMPTY].contains(&kind) || kind.starts_with(BUNDLE)
-    }
-
-    /// Returns true for a layer of a signature manifest that holds a signature: a payload or a bundle.
-    fn is_content(&self) -> bool {
-        self.attached().is_some() || self.media_type.starts_with(BUNDLE)
-    }
-
-    /// Returns the signature of a payload.
-    fn attached(&self) -> Option<&str> {
-        let signature = self.annotations.get(SIGNATURE)?;
-        (self.media_type == SIMPLE_SIGNING).then_some(signature)
+        let place = || format!("what is attached to {of}");
+        let limit = self.session.limits().signatures();
+        let left = self.left.checked_sub(1);
+        self.left = left.ok_or_else(|| limit.exceeded(place()))?;
+        Ok(())
     }
 }

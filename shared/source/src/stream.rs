@@ -4,18 +4,31 @@ use std::io::{self, BufRead, Read};
 
 use bytes::{Buf, Bytes};
 use tokio::sync::mpsc::Receiver;
-use tokio::task::spawn_blocking;
+use work::Budget;
 
 use crate::error::Error;
 
 /// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
 pub(crate) const CHUNKS_AHEAD: usize = 4;
 
-/// Runs `work` on a blocking thread.
+/// Runs `read` on a blocking thread. It ends by itself, as what reads a file or a channel does.
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    read: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    spawn_blocking(work).await.map_err(Error::Task)?
+    bounded(&Budget::default(), read).await
+}
+
+/// Runs `read` on a blocking thread. If the future is dropped, `budget` is stopped.
+pub(crate) async fn bounded<T, E>(
+    budget: &Budget,
+    read: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, Error>
+where
+    T: Send + 'static,
+    E: Into<Error> + Send + 'static,
+{
+    let done = work::run(budget.clone(), read).await;
+    done.map_err(Error::Task)?.map_err(Into::into)
 }
 
 /// The chunks of a fetch as one stream for a blocking thread. Ends where the fetch ends; the fetch reports its failure.

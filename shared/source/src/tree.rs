@@ -8,6 +8,8 @@ use oci::{
     UnpackError, shown,
 };
 
+use work::Budget;
+
 use crate::error::Error;
 
 /// Start of a pointer file of Git LFS.
@@ -83,6 +85,7 @@ pub(crate) struct TreeArchive {
     /// Digest of the archive, and the size that its content is compared with.
     pub(crate) blob: BlobRef,
     pub(crate) limits: ImageLimits,
+    pub(crate) work: Budget,
 }
 
 impl TreeArchive {
@@ -124,7 +127,7 @@ impl TreeArchive {
             layer: self.blob.clone(),
             root,
             // One for each pass: two passes over an archive do not make it larger.
-            budget: Arc::new(UnpackBudget::new(&self.limits)),
+            budget: Arc::new(UnpackBudget::new(&self.limits, self.work.clone())),
         }
     }
 

@@ -8,7 +8,7 @@ use super::{ImageError, parse_document};
 use crate::digest::Digest;
 use crate::documents::LABEL;
 use crate::path::{clean_path, shown};
-use crate::unpack::{ImageLimits, LimitExceeded};
+use crate::unpack::{ImageLimits, NamedLimit};
 
 const DATABASE: &str = "operators.operatorframework.io.index.database.v1";
 
@@ -37,13 +37,8 @@ pub fn catalog_root(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Resul
             ImageError::NoLabel
         });
     };
-    if label.len() as u64 > limits.path_bytes {
-        return Err(ImageError::Limit(LimitExceeded {
-            name: "pathBytes",
-            limit: limits.path_bytes,
-            place: format!("the label {LABEL} of config {digest}"),
-        }));
-    }
+    let place = || format!("the label {LABEL} of config {digest}");
+    NamedLimit::new("pathBytes", limits.path_bytes).check(label.len() as u64, place)?;
     let parts = clean_path(label).ok_or_else(|| ImageError::RootEscapes(shown(label.as_bytes())))?;
     Ok(parts.into_iter().map(ToOwned::to_owned).collect())
 }

@@ -3,6 +3,7 @@
 mod config;
 mod error;
 mod platform;
+mod signature;
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,15 @@ use serde::Deserialize;
 use crate::digest::{BlobRef, Digest};
 use crate::media_type;
 use crate::path::shown;
-use crate::unpack::{ImageLimits, LimitExceeded};
+use crate::unpack::{ImageLimits, NamedLimit};
 
 pub use config::catalog_root;
 pub use error::ImageError;
 pub use platform::{TargetPlatform, choose_platform};
+pub use signature::{SignatureDescriptor, SignatureManifest};
+
+/// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
+pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// Media types of an index, of OCI and of Docker.
 const INDEX_TYPES: [&str; 2] = [
@@ -125,11 +130,37 @@ impl ManifestOutline {
     }
 }
 
+impl ImageIndex {
+    /// Returns the digest of the image with this tag in an image layout, or of its only image. `digest` is that of the index.
+    ///
+    /// # Errors
+    /// [`ImageError::NoTag`] for none or several, and a malformed entry.
+    pub fn tagged(&self, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
+        let name = |entry: &ImageDescriptor| entry.annotations.as_ref()?.get(REF_NAME).cloned();
+        let fits = |entry: &&ImageDescriptor| tag.is_none() || name(entry).as_deref() == tag;
+        let fitting: Vec<_> = self.manifests.iter().filter(fits).collect();
+        if let [entry] = fitting.as_slice() {
+            return Ok(manifest_of(digest, entry)?.digest);
+        }
+        let tags = self
+            .manifests
+            .iter()
+            .map(|entry| name(entry).unwrap_or_else(|| "(no tag)".to_owned()));
+        let tags = tags.collect::<Vec<_>>().join(", ");
+        let without = || "without a tag that is the only one".to_owned();
+        Err(ImageError::NoTag {
+            wanted: tag.map_or_else(without, |tag| format!("tagged {tag}")),
+            found: if tags.is_empty() {
+                "none".to_owned()
+            } else {
+                shown(tags.as_bytes())
+            },
+        })
+    }
+}
+
 /// Returns the digest and size of the manifest that an index names.
-///
-/// # Errors
-/// Malformed entries, and those of other documents.
-pub fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
+fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
     let digest = entry.digest.parse().map_err(|source| ImageError::Digest {
         manifest: index.clone(),
         source,
@@ -171,28 +202,17 @@ fn image(
             kind: shown(kind.as_bytes()),
         });
     }
-    if manifest.layers.len() as u64 > limits.layers {
-        return Err(limit("layers", limits.layers, digest));
-    }
+    let place = || format!("manifest {digest}");
+    NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
     let config = blob(digest, &manifest.config)?;
     let layers = manifest
         .layers
         .iter()
         .map(|layer| layer_blob(digest, layer))
         .collect::<Result<Vec<_>, _>>()?;
-    let total = layers.iter().try_fold(0u64, |sum, layer| sum.checked_add(layer.size));
-    if total.is_none_or(|total| total > limits.compressed_bytes) {
-        return Err(limit("compressedBytes", limits.compressed_bytes, digest));
-    }
+    let total = layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.size));
+    NamedLimit::new("compressedBytes", limits.compressed_bytes).check(total, place)?;
     Ok(ImageManifest { config, layers })
-}
-
-fn limit(name: &'static str, limit: u64, digest: &Digest) -> ImageError {
-    ImageError::Limit(LimitExceeded {
-        name,
-        limit,
-        place: format!("manifest {digest}"),
-    })
 }
 
 fn is_image_config(media_type: &str) -> bool {
@@ -255,6 +275,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::LimitExceeded;
 
     fn read(body: &serde_json::Value) -> Result<ImageDocument, ImageError> {
         let body = body.to_string();

@@ -4,6 +4,7 @@
 use std::io::{self, BufRead, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
+use work::OverBudget;
 
 use super::error::LayerError;
 use super::limits::LayerMeter;
@@ -62,6 +63,9 @@ impl<'a, R> MeteredReader<'a, R> {
 
 impl<R: Read> Read for MeteredReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.meter.is_stopped() {
+            return Err(io::Error::other(OverBudget::Stopped));
+        }
         let count = self.inner.read(buffer)?;
         self.meter.count_bytes(count as u64).map_err(io::Error::other)?;
         Ok(count)
@@ -99,6 +103,21 @@ mod tests {
             decompress(&mut raw).unwrap().read_to_string(&mut out).unwrap();
             assert_eq!(out, "hello world");
         }
+    }
+
+    #[test]
+    fn read_of_stopped_work_fails() {
+        let blob = crate::BlobRef {
+            digest: crate::Digest::of(b""),
+            size: 100,
+        };
+        let work = work::Budget::default();
+        let budget = crate::UnpackBudget::new(&crate::ImageLimits::default(), work.clone());
+        let mut reader = MeteredReader::new(io::repeat(0), budget.meter(&blob));
+        let mut buffer = [1; 4];
+        reader.read_exact(&mut buffer).unwrap();
+        work.stop();
+        assert!(reader.read(&mut buffer).is_err());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use work::Budget;
+
 use crate::digest::{BlobRef, Digest};
 use crate::path::shown;
 
@@ -56,11 +58,21 @@ pub struct LimitExceeded {
     pub place: String,
 }
 
+/// A limit by its name in `catalogs.yaml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedLimit {
+    /// Name of the limit.
+    pub name: &'static str,
+    /// Value of the limit, in bytes or entries.
+    pub value: u64,
+}
+
 /// Counters that all layers of one image share.
 pub struct UnpackBudget {
     pub(crate) limits: ImageLimits,
     bytes: AtomicU64,
     entries: AtomicU64,
+    work: Budget,
 }
 
 /// Counts the decompressed bytes of one layer.
@@ -92,7 +104,52 @@ impl Default for ImageLimits {
     }
 }
 
+impl NamedLimit {
+    /// Names a value.
+    pub const fn new(name: &'static str, value: u64) -> Self {
+        Self { name, value }
+    }
+
+    /// Compares what is used with the limit.
+    ///
+    /// # Errors
+    /// More than the limit. `place` names what exceeds it.
+    pub fn check(self, used: u64, place: impl FnOnce() -> String) -> Result<(), LimitExceeded> {
+        if used <= self.value {
+            Ok(())
+        } else {
+            Err(self.exceeded(place()))
+        }
+    }
+
+    /// Returns the error of what exceeds the limit.
+    pub const fn exceeded(self, place: String) -> LimitExceeded {
+        let Self { name, value: limit } = self;
+        LimitExceeded { name, limit, place }
+    }
+}
+
 impl ImageLimits {
+    /// Returns the limit of a manifest.
+    pub const fn manifest(&self) -> NamedLimit {
+        NamedLimit::new("manifestBytes", self.manifest_bytes)
+    }
+
+    /// Returns the limit of an image config.
+    pub const fn config(&self) -> NamedLimit {
+        NamedLimit::new("configBytes", self.config_bytes)
+    }
+
+    /// Returns the limit of a signature.
+    pub const fn signature(&self) -> NamedLimit {
+        NamedLimit::new("signatureBytes", self.signature_bytes)
+    }
+
+    /// Returns the limit of the number of signatures.
+    pub const fn signatures(&self) -> NamedLimit {
+        NamedLimit::new("signatures", self.signatures)
+    }
+
     /// Returns the number of bytes that this many compressed bytes may have after decompression.
     pub fn decompressed_of(&self, compressed: u64) -> u64 {
         self.ratio.saturating_mul(compressed).max(self.ratio_floor_bytes)
@@ -109,13 +166,19 @@ impl fmt::Display for LimitExceeded {
 impl std::error::Error for LimitExceeded {}
 
 impl UnpackBudget {
-    /// Creates the counters of one image, all at zero.
-    pub fn new(limits: &ImageLimits) -> Self {
+    /// Creates the counters of one image, all at zero. Reading ends when `work` is stopped.
+    pub fn new(limits: &ImageLimits, work: Budget) -> Self {
         Self {
             limits: limits.clone(),
+            work,
             bytes: AtomicU64::new(0),
             entries: AtomicU64::new(0),
         }
+    }
+
+    /// Returns the bound of the work on the image.
+    pub const fn work(&self) -> &Budget {
+        &self.work
     }
 
     pub(crate) fn meter<'a>(&'a self, layer: &'a BlobRef) -> LayerMeter<'a> {
@@ -131,8 +194,8 @@ impl UnpackBudget {
     /// # Errors
     /// More than `decompressedBytes`.
     pub fn count_bytes(&self, count: u64, place: impl Fn() -> String) -> Result<(), LimitExceeded> {
-        let limit = self.limits.decompressed_bytes;
-        check("decompressedBytes", limit, add(&self.bytes, count), place)
+        let limit = NamedLimit::new("decompressedBytes", self.limits.decompressed_bytes);
+        limit.check(add(&self.bytes, count), place)
     }
 
     /// Counts one entry of an archive or a folder.
@@ -140,7 +203,7 @@ impl UnpackBudget {
     /// # Errors
     /// More than `entries`.
     pub fn count_entry(&self, place: impl Fn() -> String) -> Result<(), LimitExceeded> {
-        check("entries", self.limits.entries, add(&self.entries, 1), place)
+        NamedLimit::new("entries", self.limits.entries).check(add(&self.entries, 1), place)
     }
 
     /// Checks the length of a path or of a link's target. `holder` names the layer or folder.
@@ -149,7 +212,7 @@ impl UnpackBudget {
     /// More than `pathBytes`.
     pub fn check_path(&self, path: &[u8], holder: impl Fn() -> String) -> Result<(), LimitExceeded> {
         let place = || format!("path {} of {}", shown(path), holder());
-        check("pathBytes", self.limits.path_bytes, path.len() as u64, place)
+        NamedLimit::new("pathBytes", self.limits.path_bytes).check(path.len() as u64, place)
     }
 
     /// Checks the size of a file.
@@ -158,17 +221,21 @@ impl UnpackBudget {
     /// More than `fileBytes`.
     pub fn check_file(&self, path: &str, size: u64) -> Result<(), LimitExceeded> {
         let place = || format!("file {}", shown(path.as_bytes()));
-        check("fileBytes", self.limits.file_bytes, size, place)
+        NamedLimit::new("fileBytes", self.limits.file_bytes).check(size, place)
     }
 
     /// Checks the memory that all paths of the catalog take.
     pub(crate) fn check_tree(&self, bytes: u64, layer: &Digest) -> Result<(), LimitExceeded> {
         let place = || format!("the paths down to layer {layer}");
-        check("treeBytes", self.limits.tree_bytes, bytes, place)
+        NamedLimit::new("treeBytes", self.limits.tree_bytes).check(bytes, place)
     }
 }
 
 impl LayerMeter<'_> {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.budget.work.is_stopped()
+    }
+
     pub(crate) fn count_bytes(&mut self, count: u64) -> Result<(), LimitExceeded> {
         let place = || format!("layer {}", self.layer.digest);
         // The whole image first, so that many layers below their own ratio cannot exceed the total.
@@ -178,27 +245,11 @@ impl LayerMeter<'_> {
         if self.bytes <= limits.decompressed_of(self.layer.size) {
             return Ok(());
         }
-        Err(LimitExceeded {
-            name: "ratio",
-            limit: limits.ratio,
-            place: place(),
-        })
+        Err(NamedLimit::new("ratio", limits.ratio).exceeded(place()))
     }
 }
 
 fn add(counter: &AtomicU64, count: u64) -> u64 {
     // Relaxed: layers only add, and no other memory depends on the order.
     counter.fetch_add(count, Ordering::Relaxed).saturating_add(count)
-}
-
-fn check(name: &'static str, limit: u64, used: u64, place: impl Fn() -> String) -> Result<(), LimitExceeded> {
-    if used <= limit {
-        Ok(())
-    } else {
-        Err(LimitExceeded {
-            name,
-            limit,
-            place: place(),
-        })
-    }
 }

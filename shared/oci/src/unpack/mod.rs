@@ -34,7 +34,7 @@ mod tar;
 
 pub use decompress::decompress;
 pub use error::{LayerError, UnpackError};
-pub use limits::{ImageLimits, LimitExceeded, UnpackBudget};
+pub use limits::{ImageLimits, LimitExceeded, NamedLimit, UnpackBudget};
 pub use overlay::{Depth, LinkError, Root, RootState};
 pub use scan::LayerScan;
 pub use sink::{ContentReader, FileSink};

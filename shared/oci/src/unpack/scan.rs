@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::decompress::{MeteredReader, decompress};
 use super::error::{LayerError, UnpackError};
-use super::limits::{LimitExceeded, UnpackBudget};
+use super::limits::{LimitExceeded, NamedLimit, UnpackBudget};
 use super::overlay::{Depth, NodeKind, Root, Touch};
 use super::sink::FileSink;
 use super::state::{EntryKind, LayerEntry, OverlayState};
@@ -136,11 +136,10 @@ impl LayerScan {
         match error {
             TarError::Read(error) => self.broken(error, LayerError::Format),
             TarError::Malformed(what) => self.error(LayerError::Tar { entry, what }),
-            TarError::HeaderBytes => UnpackError::Limit(LimitExceeded {
-                name: "headerBytes",
-                limit: self.budget.limits.header_bytes,
-                place: format!("entry {entry} of {}", self.place()),
-            }),
+            TarError::HeaderBytes => {
+                let limit = NamedLimit::new("headerBytes", self.budget.limits.header_bytes);
+                UnpackError::Limit(limit.exceeded(format!("entry {entry} of {}", self.place())))
+            }
         }
     }
 

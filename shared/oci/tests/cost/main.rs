@@ -37,7 +37,7 @@ impl FileSink for Forget {
 /// Reads a layer twice, as the upper and the lower layer of an image, so that the lower one is compared with all of the upper.
 fn read(layer: &[u8]) -> Result<(), UnpackError> {
     let limits = ImageLimits::default();
-    let budget = Arc::new(UnpackBudget::new(&limits));
+    let budget = Arc::new(UnpackBudget::new(&limits, work::Budget::default()));
     let root = Root::new(vec!["configs".to_owned()]);
     let mut state = OverlayState::new(Forget);
     for depth in 0..2 {

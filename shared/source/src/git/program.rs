@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use fetch::{RequestSpec, authority};
-use oci::{BlobRef, FileSink, Root, shown};
+use oci::{BlobRef, FileSink, NamedLimit, Root, shown};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use walkdir::WalkDir;
+use work::Budget;
 
-use crate::blob_source::NamedLimit;
 use crate::download::{give_back, temporary_folder};
 use crate::error::Error;
 use crate::git::GitRequest;
@@ -25,7 +25,7 @@ use crate::location::GitLocation;
 use crate::retries::retried;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
-use crate::stream::blocking;
+use crate::stream::bounded;
 use crate::tree::{TreeArchive, TreeFault};
 use crate::web::WebSession;
 
@@ -120,7 +120,7 @@ impl<'a> GitProgram<'a> {
             url,
             dir,
         };
-        let limit = NamedLimit::manifest(&settings.limits);
+        let limit = settings.limits.manifest();
         program
             .run(&["init", "--quiet", "--bare", "--template="], limit)
             .await?;
@@ -130,7 +130,7 @@ impl<'a> GitProgram<'a> {
     /// Returns the commit that the source means now.
     pub(super) async fn resolve(&self) -> Result<String, Error> {
         let name = self.location.reference.as_deref().unwrap_or("HEAD");
-        let limit = NamedLimit::manifest(&self.settings.limits);
+        let limit = self.settings.limits.manifest();
         // The commit of an annotated tag has the tag's name with ^{}.
         let arguments = ["ls-remote", self.url.as_str(), name, &format!("{name}^{{}}")];
         let found = self.run(&arguments, limit).await?;
@@ -154,9 +154,9 @@ impl<'a> GitProgram<'a> {
 
     /// Fetches a commit and passes the files of its folder to `sink`.
     pub(super) async fn read<S: FileSink + 'static>(&self, commit: &str, sink: S) -> Result<(S, Pull), Error> {
-        let limit = NamedLimit::download(self.settings);
+        let limit = self.settings.download_limit();
         let place = || self.location.to_string();
-        let mut space = self.settings.download_space.take(limit.bytes, place).await?;
+        let mut space = self.settings.download_space.take(limit.value, place).await?;
         // Without its history. A filter would not spare the files of other folders: servers refuse one by path.
         let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head"];
         self.run(&[&arguments[..], &[self.url.as_str(), commit]].concat(), limit)
@@ -169,7 +169,9 @@ impl<'a> GitProgram<'a> {
                 size: self.stored(".pack"),
             },
             limits: self.settings.limits.clone(),
+            work: Budget::default(),
         };
+        let work = archive.work.clone();
         let (pack_bytes, root) = (archive.blob.size, Root::plain(self.location.folder.clone()));
         // A tree and not the commit, which would add its name to the archive.
         let (tree, path) = (format!("{commit}^{{tree}}"), root.path());
@@ -180,7 +182,7 @@ impl<'a> GitProgram<'a> {
             .collect();
         let (tar, output) = io::pipe().map_err(|error| self.failed(&error))?;
         let mut process = self.start(&arguments, MESSAGE_BYTES, output.into())?;
-        let unpacked = blocking(move || archive.unpack(&mut BufReader::new(tar), root, sink)).await;
+        let unpacked = bounded(&work, move || archive.unpack(&mut BufReader::new(tar), root, sink)).await;
         // A process that ends by itself has the reason; a signal only says that its output is not read any more.
         match process.0.wait().await {
             Ok(status) if status.code().is_some_and(|code| code != 0) => {
@@ -203,11 +205,7 @@ impl<'a> GitProgram<'a> {
     async fn check_names(&self, tree: &str, folder: Option<&str>) -> Result<(), Error> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", "--", tree].into_iter();
         let arguments: Vec<_> = arguments.chain(folder).collect();
-        let limits = &self.settings.limits;
-        let limit = NamedLimit {
-            name: "decompressedBytes",
-            bytes: limits.decompressed_bytes,
-        };
+        let limit = NamedLimit::new("decompressedBytes", self.settings.limits.decompressed_bytes);
         let list = self.run(&arguments, limit).await?;
         for (columns, path) in list.split('\0').filter_map(|line| line.split_once('\t')) {
             let place = || shown(path.as_bytes());
@@ -229,12 +227,12 @@ impl<'a> GitProgram<'a> {
         let path = self.dir.path().join(OUTPUT);
         let output = File::create(&path).map_err(|error| self.failed(&error))?;
         let before = self.stored("");
-        let mut process = self.start(arguments, limit.bytes, output.into())?;
+        let mut process = self.start(arguments, limit.value, output.into())?;
         let status = loop {
             let ended = timeout(MEASURE_INTERVAL, process.0.wait()).await;
             // Also after a failure: at this size the kernel has ended it.
             let written = self.stored("").saturating_sub(before);
-            limit.check(written, &format!("git {} of {}", arguments[0], self.location))?;
+            limit.check(written, || format!("git {} of {}", arguments[0], self.location))?;
             if let Ok(ended) = ended {
                 break ended.map_err(|error| self.failed(&error))?;
             }

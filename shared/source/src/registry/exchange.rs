@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, RequestSpec};
-use oci::LimitExceeded;
+use oci::NamedLimit;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
-use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
@@ -137,19 +136,12 @@ impl Session {
 
     /// Reads a whole body into memory.
     pub(crate) async fn body(&self, response: FetchResponse, limit: NamedLimit, what: &str) -> Result<Bytes, Error> {
-        let read = response.bytes(limit.bytes).await;
+        let place = || format!("{what} from {}/{}", self.place.name, self.repository);
+        let read = response.bytes(limit.value).await;
         read.map_err(|failed| match failed.error {
-            FetchError::TooLarge { limit: bytes } => Error::Limit(LimitExceeded {
-                name: limit.name,
-                limit: bytes,
-                place: format!("{what} from {}/{}", self.place.name, self.repository),
-            }),
+            FetchError::TooLarge { .. } => limit.exceeded(place()).into(),
             _ => self.fetch_failed(failed),
         })
-    }
-
-    pub(crate) fn manifest_limit(&self) -> NamedLimit {
-        NamedLimit::manifest(self.limits())
     }
 }
 

@@ -2,16 +2,16 @@
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
-use oci::{BlobRef, Digest, DigestError};
+use oci::{BlobRef, Digest, DigestError, NamedLimit};
 use oci_client::Reference;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 
-use crate::blob_source::{BlobCheck, NamedLimit, verify};
+use crate::blob_source::{BlobCheck, verify};
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
-use crate::registry::exchange::ApiRequest;
+use crate::registry::exchange::{ApiRequest, if_found};
 use crate::retries::Retries;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
@@ -33,17 +33,18 @@ impl Session {
     pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
         let tag = reference.tag().unwrap_or("latest");
-        // Remembered for each host: a registry without HEAD would else cost two requests at every poll.
-        if !self.has_no_head() {
-            if let Some(digest) = self.head(tag).await? {
+        let what = format!("tag {tag}");
+        let (mut response, is_head) = self.head_or_get(tag, &what).await?;
+        let mut promised = self.promised_digest(&response)?;
+        if is_head {
+            if let Some(digest) = promised {
                 return Ok(digest);
             }
             self.remember_no_head();
+            response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
+            promised = self.promised_digest(&response)?;
         }
-        let what = format!("tag {tag}");
-        let response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
-        let promised = self.promised_digest(&response)?;
-        let body = self.body(response, self.manifest_limit(), "manifest").await?;
+        let body = self.body(response, self.limits().manifest(), "manifest").await?;
         match promised {
             Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
             None => Ok(Digest::of(&body)),
@@ -53,28 +54,20 @@ impl Session {
     /// Returns true if a manifest with that digest or tag exists: one HEAD, or one GET if the registry has no HEAD.
     pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
         let what = format!("manifest {version}");
-        let method = if self.has_no_head() { Method::GET } else { Method::HEAD };
-        let found = self.send(&manifest_request(method, version, &what)).await;
-        let Err(Error::Server(error)) = found else {
-            return found.map(|_| true);
-        };
-        match &error.fault {
-            ServerFault::NotFound { .. } => Ok(false),
-            fault if refuses_head(fault) && !self.has_no_head() => {
-                self.remember_no_head();
-                Box::pin(self.exists(version)).await
-            }
-            _ => Err(Error::Server(error)),
-        }
+        Ok(if_found(self.head_or_get(version, &what).await)?.is_some())
     }
 
-    async fn head(&self, tag: &str) -> Result<Option<Digest>, Error> {
-        let what = format!("tag {tag}");
-        match self.send(&manifest_request(Method::HEAD, tag, &what)).await {
-            Ok(response) => self.promised_digest(&response),
-            Err(Error::Server(error)) if refuses_head(&error.fault) => Ok(None),
-            Err(error) => Err(error),
+    /// Sends one HEAD, or one GET if the registry has no HEAD. That is remembered for each host: it would cost two requests at
+    /// every poll. Returns true with the answer to a HEAD.
+    async fn head_or_get(&self, version: &str, what: &str) -> Result<(FetchResponse, bool), Error> {
+        if !self.has_no_head() {
+            match self.send(&manifest_request(Method::HEAD, version, what)).await {
+                Err(Error::Server(error)) if refuses_head(&error.fault) => self.remember_no_head(),
+                answered => return answered.map(|response| (response, true)),
+            }
         }
+        let answered = self.send(&manifest_request(Method::GET, version, what)).await;
+        answered.map(|response| (response, false))
     }
 
     /// Returns the digest in the header of an answer, not verified.
@@ -94,14 +87,13 @@ impl Session {
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let what = format!("manifest {digest}");
         let request = manifest_request(Method::GET, digest.as_str(), &what);
-        let document = self.whole_document(&request, self.manifest_limit()).await?;
+        let document = self.whole_document(&request, self.limits().manifest()).await?;
         verify(digest, "manifest", document.body)
     }
 
     /// Returns the bytes of the image config, which hash to its digest.
     pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        let limit = NamedLimit::config(self.limits());
-        self.small_blob("config", blob, limit).await
+        self.small_blob("config", blob, self.limits().config()).await
     }
 
     /// Returns a blob in one piece, verified.

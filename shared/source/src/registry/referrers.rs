@@ -53,7 +53,7 @@ impl Session {
             accept: Some(INDEX),
             ..ApiRequest::get(path, &pages.what)
         };
-        match self.whole_document(&request, self.manifest_limit()).await {
+        match self.whole_document(&request, self.limits().manifest()).await {
             Ok(page) => {
                 pages.next = self.next_path(&page.url, &page.headers, &pages.read)?;
                 Ok(Some(page.body))

@@ -5,7 +5,6 @@ use fetch::{RedirectRefusal, RedirectTarget, RequestSpec};
 use oci::BlobRef;
 use reqwest::{StatusCode, Url};
 
-use crate::blob_source::NamedLimit;
 use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found};
@@ -23,13 +22,13 @@ impl Session {
             accept: Some(MANIFESTS),
             ..ApiRequest::get(format!("manifests/{tag}"), &what)
         };
-        let document = if_found(self.whole_document(&request, self.manifest_limit()).await)?;
+        let document = if_found(self.whole_document(&request, self.limits().manifest()).await)?;
         Ok(document.map(|document| document.body))
     }
 
     /// Returns a signed payload or a whole signature, verified against its digest only.
     pub(crate) async fn signature(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        self.small_blob("signature", blob, self.signature_limit()).await
+        self.small_blob("signature", blob, self.limits().signature()).await
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
@@ -46,12 +45,11 @@ impl Session {
         let response = followed.map_err(|error| self.fetch_failed(error))?;
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => self.body(response, self.signature_limit(), url.path()).await.map(Some),
+            StatusCode::OK => self
+                .body(response, self.limits().signature(), url.path())
+                .await
+                .map(Some),
             status => Err(self.failed(self.status_fault(status, response.headers(), url.path()))),
         }
-    }
-
-    fn signature_limit(&self) -> NamedLimit {
-        NamedLimit::signature(self.limits())
     }
 }

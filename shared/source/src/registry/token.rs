@@ -61,7 +61,9 @@ pub(crate) async fn request(
             return Err(session.failed_at(&response, fault));
         }
     }
-    let body = session.body(response, session.manifest_limit(), "token answer").await?;
+    let body = session
+        .body(response, session.limits().manifest(), "token answer")
+        .await?;
     let answer: TokenAnswer =
         serde_json::from_slice(&body).map_err(|_| wrong("answers something other than a token"))?;
     usable_token(answer, asked).ok_or_else(|| wrong("answers without a token that can be sent"))

@@ -5,17 +5,16 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 
 use bytes::Bytes;
-use oci::{BlobRef, DigestHasher};
+use oci::{BlobRef, DigestHasher, NamedLimit};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::JoinHandle;
 
-use crate::blob_source::NamedLimit;
 use crate::download::give_back;
 use crate::error::Error;
 use crate::settings::SourceSettings;
-use crate::stream::CHUNKS_AHEAD;
+use crate::stream::{CHUNKS_AHEAD, blocking};
 
 /// Size of the buffer of a reader. Large enough for few system calls.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -50,14 +49,14 @@ impl BodyCopy {
 impl BodyWriter {
     /// Waits for space for a body of the declared length, and creates the file.
     pub(crate) async fn open(settings: &SourceSettings, declared: Option<u64>, place: String) -> Result<Self, Error> {
-        let max = NamedLimit::download(settings);
+        let max = settings.download_limit();
         // Without a declared length there must be space for the largest body. What is not used is given back.
-        let most = declared.unwrap_or(max.bytes);
-        max.check(most, &place)?;
+        let most = declared.unwrap_or(max.value);
+        max.check(most, || place.clone())?;
         let space = settings.download_space.take(most, || place.clone()).await?;
         let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
-        let writing = spawn_blocking(move || write(file, from));
+        let writing = tokio::spawn(blocking(move || write(file, from)));
         Ok(Self {
             max,
             place,
@@ -69,7 +68,7 @@ impl BodyWriter {
 
     /// Checks the number of bytes that were received so far. A declared length may be missing or wrong.
     pub(crate) fn check(&self, received: u64) -> Result<(), Error> {
-        self.max.check(received, &self.place)
+        Ok(self.max.check(received, || self.place.clone())?)
     }
 
     /// Writes the next bytes.

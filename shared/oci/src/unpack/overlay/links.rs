@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use super::super::limits::LimitExceeded;
+use super::super::limits::{LimitExceeded, NamedLimit};
 use super::{Depth, NodeKind, Overlay, Root};
 use crate::path::{clean_path, parent, shown};
 
@@ -67,14 +67,8 @@ impl<'a> LinkResolver<'a> {
     }
 
     fn within_bounds(&self, path: &str) -> Result<(), LimitExceeded> {
-        if self.steps.get() <= self.max_steps {
-            return Ok(());
-        }
-        Err(LimitExceeded {
-            name: "linkSteps",
-            limit: self.max_steps,
-            place: format!("the links up to {}", shown(path.as_bytes())),
-        })
+        let place = || format!("the links up to {}", shown(path.as_bytes()));
+        NamedLimit::new("linkSteps", self.max_steps).check(self.steps.get(), place)
     }
 
     fn count_step(&self) {
