@@ -10,11 +10,11 @@ use std::{
 };
 
 use model::{Availability, CatalogName, Current, Key, Outcome, Snapshot};
-use publish::{Catalog, CatalogSource, ComposedSource, PollOptions, Report, RollbackOptions, RollbackTarget, Schedule};
+use publish::{Catalog, CatalogSource, ComposedSource, PollOptions, Report, Schedule};
 use store::{Store, StoreExt, read_stored};
 use storekit::{Action, MemoryStore};
 use tokio_util::sync::CancellationToken;
-use upkeep::{GcOptions, Retention};
+use upkeep::{GcOptions, Retention, RollbackOptions, RollbackTarget};
 
 use crate::support::{
     catalogs::{Files, connected_package},
@@ -242,7 +242,7 @@ async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     let rollback = async |name: &str| {
         let store: Arc<dyn Store> = Arc::new(site.store.clone());
         let options = RollbackOptions::new(RollbackTarget::Previous);
-        publish::rollback(&store, &name.parse().unwrap(), &options).await
+        upkeep::rollback(&store, &name.parse().unwrap(), &options).await
     };
     assert_eq!(rollback("team").await.content_hash, Some(first));
     assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);

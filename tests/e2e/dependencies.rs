@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // Of `publish`, only the names of the catalogs, clocks and counts.
-    ("upkeep", &["model", "publish", "render", "store", "work"]),
+    ("upkeep", &["model", "publish", "render", "store", "trust", "work"]),
     // Of `publish`, only the report of a poll and the difference of two states.
     ("notify", &["fetch", "model", "publish", "store"]),
     (

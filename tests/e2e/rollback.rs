@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use model::{CatalogName, Key, Kind, Outcome};
-use publish::{PollError, Report, RollbackError, RollbackOptions, RollbackTarget, UpdateCheck};
+use publish::{PollError, Report, RollbackError, UpdateCheck};
 use serde_json::Value;
 use store::Store;
 use storekit::{Action, Answer, MemoryStore, Moment};
+use upkeep::{RollbackOptions, RollbackTarget};
 
 use crate::support::{
     site::{Site, ten, ten_but},
@@ -15,7 +16,7 @@ use crate::support::{
 
 async fn rollback(store: &MemoryStore, name: &CatalogName, target: RollbackTarget) -> Report {
     let store: Arc<dyn Store> = Arc::new(store.clone());
-    publish::rollback(&store, name, &RollbackOptions::new(target)).await
+    upkeep::rollback(&store, name, &RollbackOptions::new(target)).await
 }
 
 /// Publishes ten packages, and then one of them with more bundles.

@@ -3,9 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use model::{Current, Document, Key, Outcome};
-use publish::{MirrorSettings, PollError, PublishError, RollbackError, RollbackOptions, RollbackTarget};
+use publish::{MirrorSettings, PollError, PublishError, RollbackError};
 use store::{Condition, DOCUMENT_MAX, Store, StoreExt};
 use trust::{Signer, SigningKey, Trust};
+use upkeep::{RollbackOptions, RollbackTarget};
 
 use crate::support::{
     binary::{Ran, Server},
@@ -152,7 +153,7 @@ async fn rollback_signs_only_verified_states() {
             signer,
             ..RollbackOptions::new(RollbackTarget::Previous)
         };
-        publish::rollback(&store, &site.catalog.name, &options).await
+        upkeep::rollback(&store, &site.catalog.name, &options).await
     };
 
     let report = back(None).await;

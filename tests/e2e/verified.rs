@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use model::{Key, Outcome, Status};
-use publish::{PollError, Report, RollbackOptions, RollbackTarget, UpdateCheck};
+use publish::{PollError, Report, UpdateCheck};
 use serde_json::json;
 use store::{Store, StoreExt};
 use testkit::{Cosign, Fault, Image, Kind};
 use trust::PublicKey;
 use trust::policy::{ImageName, KeySources, Policy, VerifyError};
+use upkeep::{RollbackOptions, RollbackTarget};
 
 use crate::support::{
     catalogs,
@@ -66,7 +67,7 @@ async fn rollback(site: &Site, target: &RollbackTarget, unverified: bool) -> Rep
         unverified,
         ..RollbackOptions::new(target.clone())
     };
-    publish::rollback(&store, &site.catalog.name, &options).await
+    upkeep::rollback(&store, &site.catalog.name, &options).await
 }
 
 fn changed() -> Image {

@@ -9,12 +9,12 @@ use std::{
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::{FutureExt, StreamExt, stream};
 use model::{CatalogName, Outcome};
-use publish::{Catalog, PollOrder, Report, RollbackOptions, RollbackTarget};
+use publish::{Catalog, PollOrder, Report};
 use serde_json::{Value, json};
 use store::Store;
 use tokio::time::timeout;
 use tracing::Instrument;
-use upkeep::{GcOptions, GcReport};
+use upkeep::{GcOptions, GcReport, RollbackOptions, RollbackTarget};
 
 use crate::{
     CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
@@ -277,7 +277,7 @@ impl<'a> Invocation<'a> {
         let mut reports = Vec::new();
         // Also for a catalog that is not configured: what is stored can be published again without its source.
         for catalog in &manual.catalogs {
-            reports.push(publish::rollback(&self.poller.store, catalog, &options).await);
+            reports.push(upkeep::rollback(&self.poller.store, catalog, &options).await);
         }
         self.round().notify(&reports).await;
         self.queue_followers(&reports).await;

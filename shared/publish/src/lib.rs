@@ -4,7 +4,6 @@ mod catalogs;
 mod env;
 mod poll;
 mod report;
-mod rollback;
 mod stats;
 mod status;
 mod transaction;
@@ -14,11 +13,10 @@ pub use env::{Env, jittered};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, InvalidCatalog,
     KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
-    PollTimes, ProgressCounts, RenderSink, Schedule, SourceLimits, Suspicion, UpdateCheck, ValidationMode,
-    ValidationModeError, due,
+    PollTimes, ProgressCounts, RenderSink, RollbackError, Schedule, SourceLimits, Suspicion, UpdateCheck,
+    ValidationMode, ValidationModeError, due,
 };
 pub use report::{ChangedPackages, Report};
-pub use rollback::{RollbackError, RollbackOptions, RollbackTarget, rollback};
-pub use stats::ObjectStats;
+pub use stats::{ObjectStats, find_unservable};
 pub use status::record_status;
 pub use transaction::{Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions};

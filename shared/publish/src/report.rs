@@ -79,7 +79,7 @@ impl Report {
     }
 
     /// Records the state that is published now.
-    pub(crate) fn describe(&mut self, current: Option<&Current>) {
+    pub fn describe(&mut self, current: Option<&Current>) {
         self.content_hash = current.map(|current| current.content_hash);
         self.serial = current.map(|current| current.serial);
     }
@@ -91,7 +91,7 @@ impl Report {
     }
 
     /// Records the outcome and the duration.
-    pub(crate) fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
+    pub fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
         self.outcome = match ended.as_ref().map_err(PollError::cause) {
             Ok(outcome) | Err(PollError::KnownRevision { outcome, .. }) => *outcome,
             Err(PollError::Suspicious(_) | PollError::Invalid(_) | PollError::Rejected(_)) => Outcome::Refused,

@@ -31,10 +31,10 @@ impl ObjectStats {
 
 /// Looks at every object that a Snapshot names without reading it. Returns the problem of each that cannot be served. It finds lost
 /// and truncated objects, not flipped bits, for one HEAD each.
-pub(crate) async fn find_unservable(
-    store: &dyn Store,
-    snapshot: &Snapshot,
-) -> Result<BTreeMap<Key, String>, StoreError> {
+///
+/// # Errors
+/// As [`Store::head`].
+pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<BTreeMap<Key, String>, StoreError> {
     let objects = snapshot.objects().into_iter();
     let stats: Vec<_> = objects.map(|entry| stat(store, entry.object)).collect();
     let found = stream::iter(stats)

@@ -6,11 +6,10 @@ use std::{
     time::Duration,
 };
 
+use ::upkeep::{RollbackOptions, RollbackTarget, rollback};
 use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Sha256};
-use publish::{
-    Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, RollbackOptions, RollbackTarget, rollback,
-};
+use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
 use store::Store;
 use sync::{Archive, Copier, Importer, Pack, PackOptions, StoreOrigin, SyncOptions, SyncReport};
 

@@ -3,7 +3,7 @@ use std::slice;
 use clap::{ArgGroup, Args};
 use model::CatalogName;
 use notify::NotifierSettings;
-use publish::{RollbackOptions, RollbackTarget};
+use upkeep::{RollbackOptions, RollbackTarget};
 
 use super::poll::print_polls;
 use crate::{
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
         signer: config.keys.signer(),
         ..RollbackOptions::new(target)
     };
-    let reports = [publish::rollback(&store, &args.name, &options).await];
+    let reports = [upkeep::rollback(&store, &args.name, &options).await];
     print_polls(&reports, args.report.json)?;
     notifier.after(&reports[0]).await;
     Ok(Exit::of([reports[0].outcome], args.report.detailed_exitcode))

@@ -1,11 +1,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
-use model::{Outcome, RejectionKind};
+use model::{CatalogName, Outcome, RejectionKind, Sha256};
 use render::RenderError;
 use source::{ImageError, ServerFault};
 use work::OverBudget;
 
-use crate::{InvalidCatalog, PublishError, RetryableError, RollbackError, Suspicion};
+use crate::{InvalidCatalog, PublishError, RetryableError, Suspicion};
 
 /// Failure of a poll or rollback. What was published before stays served.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +95,54 @@ pub enum PollError {
     /// A blocking task of the poll panicked or was cancelled.
     #[error("a worker thread failed")]
     Worker(#[from] tokio::task::JoinError),
+}
+
+/// An earlier content that cannot be published again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RollbackError {
+    /// The store has no such catalog.
+    #[error("the store has no catalog {0}")]
+    NoCatalog(CatalogName),
+    /// The history has no other content.
+    #[error("there is no earlier publication")]
+    NoPrevious,
+    /// No content hash of the history starts so.
+    #[error("no remembered publication has a content hash that starts with {0:?}")]
+    Unknown(String),
+    /// Several content hashes of the history start so.
+    #[error("{count} publications have content hashes that start with {prefix:?}")]
+    Ambiguous {
+        /// First digits of the hash, as they were given.
+        prefix: String,
+        /// Number of content hashes that start with it.
+        count: usize,
+    },
+    /// The content is not stored any more.
+    #[error("the content {0} is not stored any more")]
+    Gone(Sha256),
+    /// The pointer is not signed by one of the keys, so its history must not be signed anew.
+    #[error("what is published is not signed by one of the keys; poll the catalog with them first")]
+    Untrusted,
+    /// The published content is verified, and this one is not, or under another policy.
+    #[error(
+        "{content_hash} {how}, unlike what is published now: to publish it all the same ask for it as `unverified`"
+    )]
+    Unverified {
+        /// Content hash of the publication that was asked for.
+        content_hash: Sha256,
+        /// State of its verification, in words.
+        how: &'static str,
+    },
+    /// Objects of the content are missing or truncated.
+    #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
+    Incomplete {
+        /// Content hash of the publication that was asked for.
+        content_hash: Sha256,
+        /// Number of objects that are missing or truncated.
+        count: usize,
+        /// Key and problem of the first of them.
+        first: String,
+    },
 }
 
 impl PollError {

@@ -2,10 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     thread,
 };
 
@@ -138,22 +135,15 @@ impl FactReader {
         if workers < 2 {
             return batch.iter().map(|shard| self.read_shard(shard)).collect();
         }
-        let next = AtomicUsize::new(0);
-        let found = Mutex::new(Vec::with_capacity(batch.len()));
-        let take = || {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            Some((at, batch.get(at)?))
-        };
-        let work = || {
-            while let Some((at, shard)) = take() {
-                let facts = self.read_shard(shard);
-                found.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
-            }
-        };
-        thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.sort_by_key(|(at, _)| *at);
-        found.into_iter().map(|(_, facts)| facts).collect()
+        let read = |shards: &[Shard]| shards.iter().map(|shard| self.read_shard(shard)).collect::<Vec<_>>();
+        thread::scope(|scope| {
+            let parts = batch.chunks(batch.len().div_ceil(workers));
+            let reading: Vec<_> = parts.map(|shards| scope.spawn(move || read(shards))).collect();
+            let ended = reading
+                .into_iter()
+                .map(|thread| thread.join().expect("recorders do not panic"));
+            ended.flatten().collect()
+        })
     }
 
     fn read_shard(&self, shard: &Shard) -> Result<Vec<Box<RawValue>>, RenderError> {

@@ -22,7 +22,7 @@ mod validation;
 pub use self::{
     catalog::Catalog,
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
-    error::PollError,
+    error::{PollError, RollbackError},
     facts::{CatalogFacts, FactReader, KnownFacts},
     metrics::{PollMetrics, PollProgress, ProgressCounts},
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, Retention, gc, verify};
+use catalog_mirror_upkeep::{
+    GcError, GcOptions, GcReport, Retention, RollbackOptions, RollbackTarget, gc, rollback, verify,
+};
 use model::{
     Availability, CatalogName, Current, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, Publication,
     RENDER_VERSION, Sha256, Snapshot, SourceRef, StoredDocument,
 };
-use publish::{
-    Env, PublishError, Report, RollbackOptions, RollbackTarget, Transaction, TransactionOptions, remove, rollback,
-};
+use publish::{Env, PublishError, Report, Transaction, TransactionOptions, remove};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{BuiltSnapshot, SnapshotBuilder};

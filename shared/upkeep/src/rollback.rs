@@ -1,14 +1,15 @@
+//! Publishes earlier content again.
+
 use std::{sync::Arc, time::Instant};
 
 use model::{CatalogName, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
+use publish::{
+    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RetryableError, RollbackError, Transaction,
+    TransactionOptions, find_unservable,
+};
 use store::{Store, read_stored};
 use tracing::Instrument;
 use trust::Signer;
-
-use crate::{
-    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RetryableError, Transaction,
-    TransactionOptions, stats::find_unservable,
-};
 
 /// Maximum number of attempts of one rollback, as of a poll.
 const ATTEMPTS: u32 = 6;
@@ -45,54 +46,6 @@ impl RollbackOptions {
             env: Env::default(),
         }
     }
-}
-
-/// An earlier content that cannot be published again.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RollbackError {
-    /// The store has no such catalog.
-    #[error("the store has no catalog {0}")]
-    NoCatalog(CatalogName),
-    /// The history has no other content.
-    #[error("there is no earlier publication")]
-    NoPrevious,
-    /// No content hash of the history starts so.
-    #[error("no remembered publication has a content hash that starts with {0:?}")]
-    Unknown(String),
-    /// Several content hashes of the history start so.
-    #[error("{count} publications have content hashes that start with {prefix:?}")]
-    Ambiguous {
-        /// First digits of the hash, as they were given.
-        prefix: String,
-        /// Number of content hashes that start with it.
-        count: usize,
-    },
-    /// The content is not stored any more.
-    #[error("the content {0} is not stored any more")]
-    Gone(Sha256),
-    /// The pointer is not signed by one of the keys, so its history must not be signed anew.
-    #[error("what is published is not signed by one of the keys; poll the catalog with them first")]
-    Untrusted,
-    /// The published content is verified, and this one is not, or under another policy.
-    #[error(
-        "{content_hash} {how}, unlike what is published now: to publish it all the same ask for it as `unverified`"
-    )]
-    Unverified {
-        /// Content hash of the publication that was asked for.
-        content_hash: Sha256,
-        /// State of its verification, in words.
-        how: &'static str,
-    },
-    /// Objects of the content are missing or truncated.
-    #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
-    Incomplete {
-        /// Content hash of the publication that was asked for.
-        content_hash: Sha256,
-        /// Number of objects that are missing or truncated.
-        count: usize,
-        /// Key and problem of the first of them.
-        first: String,
-    },
 }
 
 /// Publishes an earlier content of a catalog again, under a new serial, after a look at every object that it names.
