@@ -30,5 +30,5 @@ pub use name::{CatalogName, CatalogNameError};
 pub use notified::{Notified, PublicationId};
 pub use object::{Content, ManifestEntry, ObjectDigest, ObjectRef};
 pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, ShardRef, Snapshot};
-pub use source_ref::{INPUTS_MAX, SignedBy, SourceInput, SourceRef, Verified};
+pub use source_ref::{AttachedSignature, INPUTS_MAX, ImageSignatures, SignedBy, SourceInput, SourceRef, Verified};
 pub use status::{EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, RejectionKind, Status};

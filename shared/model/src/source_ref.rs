@@ -42,6 +42,26 @@ pub struct SourceInput {
     pub snapshot: ObjectRef,
 }
 
+/// Signatures of an image as they were fetched, unverified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageSignatures {
+    /// Payloads and signatures that cosign attached.
+    pub attached: Vec<AttachedSignature>,
+    /// Sigstore bundles, each a JSON document.
+    pub bundles: Vec<Vec<u8>>,
+    /// OpenPGP messages of simple signing, binary.
+    pub simple: Vec<Vec<u8>>,
+}
+
+/// Payload and signature that cosign attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedSignature {
+    /// Signed bytes: a payload of simple signing.
+    pub payload: Vec<u8>,
+    /// Signature of the payload in base64.
+    pub signature: String,
+}
+
 /// Result of verifying the signatures of a source image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {

@@ -53,17 +53,11 @@ pub enum Error {
         /// The underlying error, which the chain prints after this one.
         source: LinkError,
     },
-    /// A file on this machine cannot be read.
-    #[error("cannot read {path}", path = .path.display())]
+    /// A file on this machine cannot be read or written.
+    #[error("cannot {action} {path}", path = .path.display())]
     Io {
-        /// Path of the file on this machine.
-        path: PathBuf,
-        /// The underlying error, which the chain prints after this one.
-        source: io::Error,
-    },
-    /// A file on this machine cannot be written.
-    #[error("cannot write {path}", path = .path.display())]
-    Write {
+        /// `read` or `write`.
+        action: &'static str,
         /// Path of the file on this machine.
         path: PathBuf,
         /// The underlying error, which the chain prints after this one.
@@ -143,15 +137,17 @@ impl Error {
 
     /// Turns an error of reading `path` into one that names it.
     pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
-        |source| Self::Io {
-            path: path.to_owned(),
-            source,
-        }
+        Self::file("read", path)
     }
 
     /// Turns an error of writing `path` into one that names it.
     pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
-        |source| Self::Write {
+        Self::file("write", path)
+    }
+
+    fn file(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Io {
+            action,
             path: path.to_owned(),
             source,
         }

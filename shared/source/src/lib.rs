@@ -30,7 +30,6 @@ pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::registry::{Pushed, RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::SourceSettings;
-pub use crate::signatures::{Attached, Signatures};
 pub use crate::source::{Source, SourceError};
 pub use crate::sources::{Pull, Sources};
 pub use crate::tree::TreeFault;
@@ -39,7 +38,7 @@ pub use fetch::{
     CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,
     MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule, read_header_file,
 };
-pub use model::EmptyLayers;
+pub use model::{EmptyLayers, ImageSignatures};
 pub use oci::{
     Digest, DigestError, FileSink, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError, REF_NAME,
     TargetPlatform,

@@ -55,7 +55,7 @@ impl Sources {
         source: &Source,
         digest: &Digest,
         lookaside: &Lookaside,
-    ) -> Result<Vec<Bytes>, Error> {
+    ) -> Result<Vec<Vec<u8>>, Error> {
         let Source::Registry { reference, .. } = source else {
             return Ok(Vec::new());
         };
@@ -66,14 +66,14 @@ impl Sources {
 }
 
 impl Lookaside {
-    async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Bytes>, Error> {
+    async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Vec<u8>>, Error> {
         let mut found = Vec::new();
         for number in 1_u64.. {
             let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
                 break;
             };
             session.limits().signatures().check(number, || folder.to_owned())?;
-            found.push(signature);
+            found.push(signature.into());
         }
         Ok(found)
     }

@@ -1,6 +1,6 @@
 //! Signatures that are attached to an image. They are not verified here, because that takes keys.
 
-use bytes::Bytes;
+use model::{AttachedSignature, ImageSignatures};
 use oci::{BlobRef, Digest, SignatureDescriptor, SignatureManifest, parse_document};
 
 use crate::error::Error;
@@ -11,37 +11,19 @@ use crate::sources::{PARSING, Sources};
 /// Kind of a document with signatures, for errors.
 const MANIFEST: &str = "signature manifest";
 
-/// Signatures of one image, as found and not verified.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Signatures {
-    /// Signed payloads, each with its signature.
-    pub attached: Vec<Attached>,
-    /// Sigstore bundles, each a JSON document.
-    pub bundles: Vec<Bytes>,
-}
-
-/// Payload and signature that cosign attaches to an image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attached {
-    /// The signed bytes: a simple signing document.
-    pub payload: Bytes,
-    /// The signature over the payload, in base64.
-    pub signature: String,
-}
-
 impl Sources {
     /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from the digest and as
     /// referrers. Sources other than registries have none.
     ///
     /// # Errors
     /// Every failure except the absence of signatures.
-    pub async fn signatures(&self, source: &Source, digest: &Digest) -> Result<Signatures, Error> {
+    pub async fn signatures(&self, source: &Source, digest: &Digest) -> Result<ImageSignatures, Error> {
         let Source::Registry { reference, .. } = source else {
-            return Ok(Signatures::default());
+            return Ok(ImageSignatures::default());
         };
         let mut found = SignatureSearch {
             session: self.session_with(reference, digest.as_str()).await?,
-            signatures: Signatures::default(),
+            signatures: ImageSignatures::default(),
             left: self.limits().signatures,
         };
         self.in_time(found.all(digest)).await?;
@@ -52,7 +34,7 @@ impl Sources {
 /// The collection of the signatures of one image.
 struct SignatureSearch {
     session: Session,
-    signatures: Signatures,
+    signatures: ImageSignatures,
     /// Number of documents that may still be fetched.
     left: u64,
 }
@@ -121,9 +103,9 @@ impl SignatureSearch {
                 digest: layer.digest.clone(),
                 size: layer.size,
             };
-            let payload = self.session.signature(&blob).await?;
+            let payload = self.session.signature(&blob).await?.into();
             match layer.attached() {
-                Some(signature) => self.signatures.attached.push(Attached {
+                Some(signature) => self.signatures.attached.push(AttachedSignature {
                     payload,
                     signature: signature.to_owned(),
                 }),

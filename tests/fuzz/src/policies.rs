@@ -3,7 +3,7 @@ use std::{io, path::Path, sync::Arc};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use trust::policy::{
-    CosignSignature, ImageName, ImageSignatures, KeySources, Keyring, OpenPgpBackend, OpenPgpError, Policy,
+    AttachedSignature, ImageName, ImageSignatures, KeySources, Keyring, OpenPgpBackend, OpenPgpError, Policy,
     PolicyError, SignedMessage,
 };
 use trust::{PublicKey, pae};
@@ -147,7 +147,7 @@ fn states(payload: &[u8]) -> bool {
 }
 
 fn attached(payload: &[u8], signature: &str) -> ImageSignatures {
-    let attached = CosignSignature {
+    let attached = AttachedSignature {
         payload: payload.to_vec(),
         signature: signature.to_owned(),
     };

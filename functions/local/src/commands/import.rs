@@ -41,7 +41,9 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
     let files = args.files.clone();
     // The archive is read before the store is opened: a damaged one must not create a store.
-    let opening = work::run(Budget::default(), move || Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?));
+    let opening = work::run(Budget::default(), move || {
+        Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?)
+    });
     let archive = opening.await??;
     // A new site begins with its first import, so the store may be missing.
     let store = args.store.open_alone(Access::Create).await?;

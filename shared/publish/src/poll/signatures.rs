@@ -2,7 +2,7 @@
 
 use model::{SourceRef, Verified};
 use source::{Digest, Sources};
-use trust::policy::{CosignSignature, ImageSignatures, Policy, VerifyError};
+use trust::policy::{ImageSignatures, Policy, VerifyError};
 
 use super::{composing::ResolvedInputs, once::Poll};
 use crate::{Catalog, Mirror, PollError, Transaction};
@@ -104,20 +104,10 @@ async fn find(
         return Ok(found);
     };
     if policy.signature_kinds().cosign {
-        let signatures = images.signatures(source, digest).await?;
-        found.attached = signatures.attached.into_iter().map(attached).collect();
-        found.bundles = signatures.bundles.into_iter().map(Into::into).collect();
+        found = images.signatures(source, digest).await?;
     }
     if let (true, Some(lookaside)) = (policy.signature_kinds().simple, &catalog.lookaside) {
-        let signatures = images.simple_signatures(source, digest, lookaside).await?;
-        found.simple = signatures.into_iter().map(Into::into).collect();
+        found.simple = images.simple_signatures(source, digest, lookaside).await?;
     }
     Ok(found)
-}
-
-fn attached(found: source::Attached) -> CosignSignature {
-    CosignSignature {
-        payload: found.payload.into(),
-        signature: found.signature,
-    }
 }

@@ -7,7 +7,7 @@ use model::SignedBy;
 use serde::Deserialize;
 
 use crate::policy::{
-    CosignSignature, IdentityRule, SignatureError, Subject,
+    AttachedSignature, IdentityRule, SignatureError, Subject,
     payload::{self, JsonObject, read},
 };
 use crate::{PublicKey, pae};
@@ -53,7 +53,7 @@ struct StatementSubject {
 
 /// Verifies a payload that cosign attached (cosign, specs/SIGNATURE_SPEC.md) and returns its signer.
 pub(crate) fn check_payload(
-    attached: &CosignSignature,
+    attached: &AttachedSignature,
     keys: &[PublicKey],
     subject: Subject<'_>,
     identity: Option<&IdentityRule>,

@@ -8,6 +8,7 @@ mod requirement;
 
 use std::{fmt::Debug, sync::Arc};
 
+pub use model::{AttachedSignature, ImageSignatures};
 use model::{Sha256, Verified};
 
 use crate::PublicKey;
@@ -51,26 +52,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) image: &'a ImageName,
     /// Digest of the image, as `sha256:HEX`.
     pub(crate) digest: &'a str,
-}
-
-/// Signatures of an image as they were fetched, unverified.
-#[derive(Debug, Clone, Default)]
-pub struct ImageSignatures {
-    /// Payloads and signatures that cosign attached.
-    pub attached: Vec<CosignSignature>,
-    /// Sigstore bundles, each a JSON document.
-    pub bundles: Vec<Vec<u8>>,
-    /// OpenPGP messages of simple signing, binary.
-    pub simple: Vec<Vec<u8>>,
-}
-
-/// Payload and signature that cosign attached.
-#[derive(Debug, Clone)]
-pub struct CosignSignature {
-    /// Signed bytes: a payload of simple signing.
-    pub payload: Vec<u8>,
-    /// Signature of the payload in base64.
-    pub signature: String,
 }
 
 impl Policy {

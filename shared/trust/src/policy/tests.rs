@@ -16,8 +16,8 @@ fn public(signer: &Cosign) -> PublicKey {
     PublicKey::from_der(signer.public()).unwrap()
 }
 
-fn attach(signer: &Cosign, payload: &str) -> CosignSignature {
-    CosignSignature {
+fn attach(signer: &Cosign, payload: &str) -> AttachedSignature {
+    AttachedSignature {
         payload: payload.as_bytes().to_vec(),
         signature: signer.sign(payload.as_bytes()),
     }
@@ -38,14 +38,14 @@ fn image() -> ImageName {
     ImageName::parse("quay.io/ns/cat:v1")
 }
 
-fn real() -> CosignSignature {
-    CosignSignature {
+fn real() -> AttachedSignature {
+    AttachedSignature {
         payload: PAYLOAD.as_bytes().to_vec(),
         signature: SIGNATURE.to_owned(),
     }
 }
 
-fn attached(attached: Vec<CosignSignature>) -> ImageSignatures {
+fn attached(attached: Vec<AttachedSignature>) -> ImageSignatures {
     ImageSignatures {
         attached,
         ..ImageSignatures::default()
@@ -108,11 +108,11 @@ fn verify_refuses_an_unsigned_image() {
 #[test]
 fn verify_refuses_another_key_payload_or_signature() {
     let by = |keys: Vec<PublicKey>| Policy::cosign(image(), keys);
-    let altered_payload = CosignSignature {
+    let altered_payload = AttachedSignature {
         payload: PAYLOAD.replace("ns/cat", "ns/dog").into_bytes(),
         ..real()
     };
-    let no_signature = CosignSignature {
+    let no_signature = AttachedSignature {
         signature: "?".to_owned(),
         ..real()
     };

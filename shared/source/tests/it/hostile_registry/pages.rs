@@ -1,6 +1,6 @@
 //! Lists of signatures that come in pages: where the next one may be, and how many there may be.
 
-use catalog_mirror_source::{Error, ImageLimits, Signatures};
+use catalog_mirror_source::{Error, ImageLimits, ImageSignatures};
 use serde_json::{Value, json};
 use testkit::{Fault, Image, Kind};
 
@@ -12,7 +12,7 @@ const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const SBOM: &str = "application/spdx+json";
 
 impl Lab {
-    async fn signatures(&self) -> Result<Signatures, Error> {
+    async fn signatures(&self) -> Result<ImageSignatures, Error> {
         let digest = self.image.digest.parse().unwrap();
         self.client().signatures(&self.source(), &digest).await
     }
@@ -87,7 +87,7 @@ async fn all_pages_of_referrers_are_read() {
         page(&[d], None),
     ]);
     let found = lab.signatures().await.unwrap();
-    assert_eq!(found.bundles, ["a", "b", "c", "d"]);
+    assert_eq!(found.bundles, [b"a", b"b", b"c", b"d"]);
     let list = lab.list();
     let expected = [
         format!("{list}?"),
@@ -194,7 +194,7 @@ async fn missing_page_of_referrers_is_an_error() {
     let index = json!({"schemaVersion": 2, "manifests": [lab.bundle("tagged")]}).to_string();
     let index = Image::of_manifest(INDEX, index.into());
     lab.registry.push("ns/cat", &lab.image.digest.replace(':', "-"), &index);
-    assert_eq!(lab.signatures().await.unwrap().bundles, ["tagged"]);
+    assert_eq!(lab.signatures().await.unwrap().bundles, [b"tagged"]);
 }
 
 /// A list that the registry says it has filtered is filtered again.
@@ -206,6 +206,6 @@ async fn filtered_referrers_are_filtered_again() {
     };
     headers.push(("oci-filters-applied", "artifactType".to_owned()));
     lab.lists([Fault::Answer(status, headers, body)]);
-    assert_eq!(lab.signatures().await.unwrap().bundles, ["a"]);
+    assert_eq!(lab.signatures().await.unwrap().bundles, [b"a"]);
     assert!(lab.asked()[0].ends_with('?'), "no filter is asked for");
 }
