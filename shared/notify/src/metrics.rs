@@ -3,7 +3,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::receiver::Delivery;
+use crate::SendError;
 
 /// Counters of events by receiver and outcome.
 #[derive(Debug, Clone, Default)]
@@ -23,15 +23,18 @@ impl NotifyMetrics {
         this
     }
 
-    /// Counts an event. Creates all outcomes of the receiver at once, so that rates need no special cases.
-    pub(crate) fn count(&self, receiver: &str, delivery: Delivery) {
-        for outcome in [Delivery::Delivered, Delivery::Postponed, Delivery::GivenUp] {
-            let labels = [
-                ("receiver", receiver.to_owned()),
-                ("outcome", outcome.as_str().to_owned()),
-            ];
-            let counter = self.events.get_or_create(&labels);
-            counter.inc_by(u64::from(outcome == delivery));
+    /// Counts an event by the result of all attempts to send it. Creates all outcomes of the receiver at once, so that rates need
+    /// no special cases.
+    pub(crate) fn count(&self, receiver: &str, sent: &Result<(), SendError>) {
+        let is_dropped = matches!(sent, Err(SendError::Permanent(_)));
+        let outcomes = [
+            ("delivered", sent.is_ok()),
+            ("postponed", sent.is_err() && !is_dropped),
+            ("given_up", is_dropped),
+        ];
+        for (outcome, is_it) in outcomes {
+            let labels = [("receiver", receiver.to_owned()), ("outcome", outcome.to_owned())];
+            self.events.get_or_create(&labels).inc_by(u64::from(is_it));
         }
     }
 }

@@ -13,15 +13,16 @@ use model::text::chain;
 use model::{CatalogName, Outcome, PublicationId};
 use publish::Report;
 use store::{ReadError, Store};
-use tokio::sync::Semaphore;
-use tracing::Instrument;
+use tokio::{sync::Semaphore, time::timeout_at};
 
 use crate::{
     Event, NotifierSettings, NotifyMetrics, Receiver, SendError,
     outbox::{Outbox, StartAt, advance},
-    receiver::Delivery,
     settings::SendWaits,
 };
+
+/// Maximum number of concurrent events to one receiver.
+const SIDE_BY_SIDE: usize = 4;
 
 /// Number of catalogs whose cursors are read at a time.
 const CONCURRENT_READS: usize = 16;
@@ -59,7 +60,7 @@ impl Notifier {
     pub fn new(store: Arc<dyn Store>, receivers: Vec<Box<dyn Receiver>>, settings: NotifierSettings) -> Self {
         let limited = |receiver| LimitedReceiver {
             receiver,
-            permits: Semaphore::new(settings.side_by_side.max(1)),
+            permits: Semaphore::new(SIDE_BY_SIDE),
         };
         Self {
             store,
@@ -117,7 +118,8 @@ impl Notifier {
         };
         self.receivers_of(&report.catalog).next()?;
         // An unchanged poll, the usual one, then costs no read of the store.
-        if self.queue(&report.catalog).last_delivered() == Some(published) {
+        let queue = self.queue(&report.catalog);
+        if *queue.last_delivered.lock().unwrap_or_else(PoisonError::into_inner) == Some(published) {
             return None;
         }
         Some(match report.outcome {
@@ -127,12 +129,8 @@ impl Notifier {
     }
 
     /// Sends the outstanding events of a catalog.
+    #[tracing::instrument(name = "notify", skip_all, fields(%catalog))]
     async fn run(&self, catalog: &CatalogName, start: StartAt) {
-        let span = tracing::info_span!("notify", %catalog);
-        self.work(catalog, start).instrument(span).await;
-    }
-
-    async fn work(&self, catalog: &CatalogName, start: StartAt) {
         let queue = self.queue(catalog);
         queue.requests.fetch_add(1, Ordering::SeqCst);
         // A request that arrives while another task is busy is seen by that task, after it has let go of the lock.
@@ -142,7 +140,7 @@ impl Notifier {
                 tracing::warn!(error = chain(&error), "cannot read the cursors of the receivers");
                 None
             });
-            queue.set_last_delivered(delivered);
+            *queue.last_delivered.lock().unwrap_or_else(PoisonError::into_inner) = delivered;
             drop(busy);
             if queue.requests.load(Ordering::SeqCst) == requests {
                 return;
@@ -161,7 +159,7 @@ impl Notifier {
         outbox.add_receivers(&self.names_for(catalog), start).await?;
         let due = self
             .receivers_of(catalog)
-            .map(|receiver| (receiver, outbox.cursor(receiver.name())));
+            .map(|limited| (limited, outbox.cursor(limited.receiver.name())));
         let due: Vec<_> = due.filter(|(_, cursor)| *cursor != Some(published)).collect();
         let from: Vec<_> = due.iter().map(|(_, cursor)| *cursor).collect();
         let events = outbox.events(&self.settings.source, &from).await?;
@@ -173,37 +171,14 @@ impl Notifier {
         Ok(all_delivered.then_some(published))
     }
 
-    /// Sends an event to one receiver and moves its cursor. Returns true if both succeeded.
-    async fn bring_up_to_date(&self, receiver: &LimitedReceiver, event: &Event) -> bool {
-        if !self.send(receiver, event).await.is_settled() {
-            return false;
-        }
-        let data = &event.data;
-        let moved = advance(
-            &*self.store,
-            &data.catalog,
-            receiver.name(),
-            data.previous,
-            data.published,
-        );
-        let moved = moved.await;
-        if let Err(error) = &moved {
-            tracing::warn!(
-                receiver = receiver.name(),
-                error = chain(error),
-                "cannot store the cursor of a receiver; the event will be sent again"
-            );
-        }
-        moved.is_ok()
-    }
-
-    async fn send(&self, receiver: &LimitedReceiver, event: &Event) -> Delivery {
-        let result = self.attempts(receiver, event).await;
-        let delivery = Delivery::of(&result);
-        let (receiver, id) = (receiver.name(), &event.id);
+    /// Sends an event to one receiver and moves its cursor past one that was delivered or is dropped. Returns true if the cursor
+    /// was moved.
+    async fn bring_up_to_date(&self, limited: &LimitedReceiver, event: &Event) -> bool {
+        let sent = self.attempts(limited, event).await;
+        let (receiver, id, data) = (limited.receiver.name(), &event.id, &event.data);
         // Counted before it is logged: a test that waits for the log line then finds the count.
-        self.metrics.count(receiver, delivery);
-        match result {
+        self.metrics.count(receiver, &sent);
+        match sent {
             Ok(()) => tracing::info!(receiver, id, "delivered an event"),
             Err(error @ SendError::Permanent(_)) => {
                 tracing::error!(receiver, id, error = chain(&error), "dropped an event");
@@ -216,17 +191,26 @@ impl Notifier {
                     error,
                     "cannot deliver an event; it is sent again after the next poll"
                 );
+                return false;
             }
         }
-        delivery
+        let moved = advance(&*self.store, &data.catalog, receiver, data.previous, data.published).await;
+        if let Err(error) = &moved {
+            let error = chain(error);
+            tracing::warn!(
+                receiver,
+                error,
+                "cannot store the cursor of a receiver; the event will be sent again"
+            );
+        }
+        moved.is_ok()
     }
 
-    async fn attempts(&self, receiver: &LimitedReceiver, event: &Event) -> Result<(), SendError> {
+    async fn attempts(&self, limited: &LimitedReceiver, event: &Event) -> Result<(), SendError> {
         let mut waits = SendWaits::new(&self.settings);
         loop {
-            let attempt = tokio::time::timeout_at(waits.attempt_deadline(), receiver.send(event));
-            let sent = attempt.await.unwrap_or_else(|late| Err(SendError::temporary(late)));
-            match sent {
+            let attempt = timeout_at(waits.attempt_deadline(), limited.send(event));
+            match attempt.await.unwrap_or_else(|late| Err(SendError::temporary(late))) {
                 Ok(()) => return Ok(()),
                 Err(error) => tokio::time::sleep(waits.after(error)?).await,
             }
@@ -238,18 +222,19 @@ impl Notifier {
         if names.is_empty() {
             return;
         }
-        let added = async {
-            let mut outbox = Outbox::open(&*self.store, catalog).await?;
-            outbox.add_receivers(&names, StartAt::Current).await
+        let added = match Outbox::open(&*self.store, catalog).await {
+            Ok(mut outbox) => outbox.add_receivers(&names, StartAt::Current).await,
+            Err(error) => Err(error),
         };
-        let added: Result<(), ReadError> = added.await;
         if let Err(error) = added {
             tracing::warn!(%catalog, error = chain(&error), "cannot store the first cursors of new receivers");
         }
     }
 
     fn names_for(&self, catalog: &CatalogName) -> Vec<&str> {
-        self.receivers_of(catalog).map(LimitedReceiver::name).collect()
+        self.receivers_of(catalog)
+            .map(|limited| limited.receiver.name())
+            .collect()
     }
 
     fn receivers_of(&self, catalog: &CatalogName) -> impl Iterator<Item = &LimitedReceiver> {
@@ -263,22 +248,8 @@ impl Notifier {
 }
 
 impl LimitedReceiver {
-    fn name(&self) -> &str {
-        self.receiver.name()
-    }
-
     async fn send(&self, event: &Event) -> Result<(), SendError> {
         let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
         self.receiver.send(event).await
-    }
-}
-
-impl CatalogQueue {
-    fn last_delivered(&self) -> Option<PublicationId> {
-        *self.last_delivered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_last_delivered(&self, delivered: Option<PublicationId>) {
-        *self.last_delivered.lock().unwrap_or_else(PoisonError::into_inner) = delivered;
     }
 }

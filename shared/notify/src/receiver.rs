@@ -53,37 +53,3 @@ impl SendError {
         }
     }
 }
-
-/// The outcome of all attempts to send an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// The receiver has acknowledged the event.
-    Delivered,
-    /// The event will be sent again after the next poll.
-    Postponed,
-    /// The receiver will never take the event.
-    GivenUp,
-}
-
-impl Delivery {
-    pub(crate) const fn of(result: &Result<(), SendError>) -> Self {
-        match result {
-            Ok(()) => Self::Delivered,
-            Err(SendError::Temporary { .. } | SendError::Refused(_)) => Self::Postponed,
-            Err(SendError::Permanent(_)) => Self::GivenUp,
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::Postponed => "postponed",
-            Self::GivenUp => "given_up",
-        }
-    }
-
-    /// Returns true if the receiver's cursor moves past the event.
-    pub(crate) const fn is_settled(self) -> bool {
-        matches!(self, Self::Delivered | Self::GivenUp)
-    }
-}

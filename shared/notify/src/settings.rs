@@ -5,32 +5,23 @@ use tokio::time::Instant;
 
 use crate::SendError;
 
-/// Source, times and concurrency of sending events.
+/// Maximum time for one attempt: the minimum that Standard Webhooks recommends.
+const ATTEMPT_MAX: Duration = Duration::from_secs(15);
+
+/// Source of events, and the time for sending them.
 #[derive(Debug, Clone)]
 pub struct NotifierSettings {
     /// The `source` of every event, a URI reference of this mirror. Default: `/catalogs`.
     pub source: String,
-    /// Maximum time for one attempt. Default: 15 s, the minimum that Standard Webhooks recommends.
-    pub attempt: Duration,
-    /// Wait before the second attempt. Later waits double, with jitter. Default: 1 s.
-    pub first: Duration,
-    /// Longest of these waits. Default: 2 min.
-    pub longest: Duration,
     /// Maximum time for all attempts before the next poll. Default: 30 s, because the command waits for it.
     pub total: Duration,
-    /// Maximum number of concurrent events to one receiver. Default: 4.
-    pub side_by_side: usize,
 }
 
 impl Default for NotifierSettings {
     fn default() -> Self {
         Self {
             source: "/catalogs".to_owned(),
-            attempt: Duration::from_secs(15),
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(120),
             total: Duration::from_secs(30),
-            side_by_side: 4,
         }
     }
 }
@@ -45,30 +36,23 @@ impl NotifierSettings {
     }
 }
 
-/// The waits between the attempts to send one event.
-pub(crate) struct SendWaits {
-    waits: RetryWaits,
-    attempt: Duration,
-}
+/// The waits between the attempts to send one event: they double from a second, with jitter.
+pub(crate) struct SendWaits(RetryWaits);
 
 impl SendWaits {
     pub(crate) fn new(settings: &NotifierSettings) -> Self {
-        let waits = RetryWaits::new(&RetrySchedule {
-            first: settings.first,
-            longest: settings.longest,
+        Self(RetryWaits::new(&RetrySchedule {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(120),
             attempts: None,
             total: settings.total,
-        });
-        Self {
-            waits,
-            attempt: settings.attempt,
-        }
+        }))
     }
 
     /// Returns the deadline of an attempt that starts now.
     pub(crate) fn attempt_deadline(&self) -> Instant {
         // An attempt that would outlive the total time is cut off, because a command waits for its end.
-        (Instant::now() + self.attempt).min(self.waits.deadline())
+        (Instant::now() + ATTEMPT_MAX).min(self.0.deadline())
     }
 
     /// Returns the wait before the next attempt, or the error if no attempt is left.
@@ -76,7 +60,7 @@ impl SendWaits {
         let SendError::Temporary { retry_after, .. } = &error else {
             return Err(error);
         };
-        self.waits.next_wait(*retry_after).ok_or(error)
+        self.0.next_wait(*retry_after).ok_or(error)
     }
 }
 

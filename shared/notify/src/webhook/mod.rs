@@ -89,8 +89,19 @@ impl Webhook {
         self.fetcher.trust_ca_files(ca_files)?;
         Ok(self)
     }
+}
 
-    async fn post(&self, event: &Event) -> Result<(), SendError> {
+#[async_trait]
+impl Receiver for Webhook {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wants(&self, catalog: &CatalogName) -> bool {
+        self.catalogs.is_empty() || self.catalogs.contains(catalog)
+    }
+
+    async fn send(&self, event: &Event) -> Result<(), SendError> {
         let secrets = self.secret.read().map_err(|error| SendError::Refused(error.into()))?;
         // The time of the attempt and not of the event: a receiver refuses old timestamps.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -108,21 +119,6 @@ impl Webhook {
             Ok(response) => outcome(response.status(), response.headers()),
             Err(failed) => Err(SendError::temporary(failed)),
         }
-    }
-}
-
-#[async_trait]
-impl Receiver for Webhook {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn wants(&self, catalog: &CatalogName) -> bool {
-        self.catalogs.is_empty() || self.catalogs.contains(catalog)
-    }
-
-    async fn send(&self, event: &Event) -> Result<(), SendError> {
-        self.post(event).await
     }
 }
 
