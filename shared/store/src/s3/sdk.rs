@@ -21,10 +21,7 @@ use aws_smithy_runtime_api::client::{
 };
 use rustls::{
     RootCertStore,
-    pki_types::{
-        CertificateDer,
-        pem::{self, PemObject as _},
-    },
+    pki_types::{CertificateDer, pem::PemObject as _},
 };
 
 use crate::s3::{OpenError, S3Settings};
@@ -144,6 +141,9 @@ impl HttpClient for Lazy {
 /// Variable from which other AWS tools take CA certificates. The SDK for Rust does not read it.
 const BUNDLE: &str = "AWS_CA_BUNDLE";
 
+/// First line of a certificate in PEM.
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+
 /// Returns the CA certificates of the system and those of the operator.
 pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError> {
     let bundle = env::var_os(BUNDLE).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -155,25 +155,34 @@ pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError
     Ok(context.expect("a trust store is all it takes"))
 }
 
-/// Reads the certificates of a file and tries each of them. The SDK would panic at a bad one, at the first request only.
+/// Reads the certificates of a file and tries each of them. One that cannot be used is logged and skipped, as for registries; the
+/// SDK would panic at it, at the first request only.
 fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
-    let broken = |source| OpenError::CaFile {
+    let bytes = std::fs::read(path).map_err(|source| OpenError::CaFile {
         path: path.clone(),
         source,
-    };
-    let bytes = std::fs::read(path).map_err(|error| broken(pem::Error::Io(error)))?;
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&bytes) {
-        let added = roots.add(certificate.map_err(broken)?);
-        added.map_err(|source| OpenError::Certificate {
-            path: path.clone(),
-            source,
-        })?;
+    })?;
+    let mut usable = Vec::new();
+    let text = String::from_utf8_lossy(&bytes);
+    for (rest, number) in text.split(BEGIN).skip(1).zip(1_usize..) {
+        let section = [BEGIN, rest].concat();
+        let added = match CertificateDer::from_pem_slice(section.as_bytes()) {
+            Ok(certificate) => RootCertStore::empty()
+                .add(certificate)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match added {
+            Ok(()) => usable.extend_from_slice(section.as_bytes()),
+            Err(error) => {
+                tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
+            }
+        }
     }
-    if roots.is_empty() {
+    if usable.is_empty() {
         Err(OpenError::NoCertificate(path.clone()))
     } else {
-        Ok(bytes)
+        Ok(usable)
     }
 }
 
@@ -196,8 +205,18 @@ mod tests {
         ));
         assert!(matches!(checked(b"no certificate\n"), Err(OpenError::NoCertificate(_))));
         let cut = b"-----BEGIN CERTIFICATE-----\nAAAA\n";
-        assert!(matches!(checked(cut), Err(OpenError::CaFile { .. })));
+        assert!(matches!(checked(cut), Err(OpenError::NoCertificate(_))));
         let hollow = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        assert!(matches!(checked(hollow), Err(OpenError::Certificate { .. })));
+        assert!(matches!(checked(hollow), Err(OpenError::NoCertificate(_))));
+    }
+
+    #[tokio::test]
+    async fn broken_certificate_is_skipped() {
+        let registry = testkit::Registry::builder().tls().start().await;
+        let good = registry.ca_pem();
+        let hollow = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for pem in [format!("{hollow}{good}"), format!("{good}{hollow}"), good.to_owned()] {
+            assert_eq!(checked(pem.as_bytes()).unwrap(), good.as_bytes());
+        }
     }
 }

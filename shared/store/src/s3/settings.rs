@@ -1,7 +1,5 @@
 use std::{path::PathBuf, time::Duration};
 
-use rustls::pki_types::pem;
-
 /// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
 /// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,18 +62,10 @@ pub enum OpenError {
         /// Path of the CA file.
         path: PathBuf,
         /// Cause of the failure.
-        source: pem::Error,
+        source: std::io::Error,
     },
-    /// A certificate of a CA file cannot be used.
-    #[error("{path} holds a certificate that cannot be used")]
-    Certificate {
-        /// Path of the CA file.
-        path: PathBuf,
-        /// Defect of the certificate.
-        source: rustls::Error,
-    },
-    /// A CA file holds no certificate at all.
-    #[error("{0} holds no certificate")]
+    /// A CA file holds no certificate, or none that can be used.
+    #[error("{0} holds no usable certificate")]
     NoCertificate(PathBuf),
 }
 
