@@ -16,8 +16,6 @@ use tokio::net::TcpStream;
 use crate::support::{http, work::Work};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Beginning of a line for `alice` as `htpasswd -nbB -C 4` writes it.
-const ALICE: &str = "alice:$2y$04$";
 
 impl Work {
     /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that.
@@ -178,32 +176,6 @@ async fn server_with_readers_refuses_requests_without_credentials() {
     let same = http::get(&url, &[("authorization", "Bearer token"), ("if-none-match", &tag)]).await;
     assert_eq!(same.status(), 304);
     assert!(http::field(&same, "cache-control").starts_with("private"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn readers_file_changed_is_used_without_restart() {
-    let work = Work::published();
-    work.write("readers", robot());
-    let server = work.serve("--readers readers");
-    let url = server.url("/catalogs");
-    let status = async |token: &str| {
-        http::get(&url, &[("authorization", &format!("Bearer {token}"))])
-            .await
-            .status()
-    };
-    assert_eq!(status("token").await, 200);
-
-    work.write("readers", format!("{ALICE}nonsense\n"));
-    let line = server.says("cannot be used");
-    assert!(
-        line.contains("line 1") && !line.contains("alice") && !line.contains("nonsense"),
-        "{line}"
-    );
-    assert_eq!(status("token").await, 200);
-
-    work.write("readers", format!("robot:sha256:{}\n", Sha256::of(b"other")));
-    until("the new list is used", async || status("other").await == 200).await;
-    assert_eq!(status("token").await, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,21 +55,6 @@ fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
     }
 }
 
-/// `serve` lists an Unavailable catalog and answers 404 for it. The others are copied all the same.
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_from_a_server_passes_over_its_unavailable_catalog() {
-    let work = Work::new();
-    work.write(
-        "catalogs.yaml",
-        "catalogs:\n- {name: hidden, source: 'oci:example:v1', availabilityMode: Unavailable}\n- {name: open, source: 'oci:example:v1'}\n",
-    );
-    work.run("poll --store store --config catalogs.yaml").exits(0);
-    let server = work.serve("");
-    work.run(&format!("sync {} copy", server.url)).exits(0);
-    let listed = work.run("ls --store copy").exits(0).stdout;
-    assert!(listed.contains("open") && !listed.contains("hidden"), "{listed}");
-}
-
 #[test]
 fn variable_names_the_configuration_of_every_command() {
     let work = Work::published();
