@@ -2,7 +2,6 @@
 # over TLS, with a login. The controller has the role that is shipped.
 # shellcheck shell=bash
 
-CONTROLLER=$TESTED/catalog-mirror-controller
 TLS=$(dirname "$REGISTRY_CA")
 POLICY=$ROOT/infra/kubernetes/controller/components/label-policy
 LABEL=olm.operatorframework.io/metadata.name
@@ -12,12 +11,8 @@ SECRET=correct-horse
 NAME=cc-up-latest
 
 prepare() {
-  need_kubernetes
-  need_catalogd
-  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
-  start_cluster
-  prepare_olm
-  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
+  prepare_controller
+  WEBHOOK=$(free_port)
   make_images
   publish first
   start_mirror
@@ -53,16 +48,6 @@ start_mirror() {
 
 from_mirror() { curl -sSf --cacert "$REGISTRY_CA" -u "cluster:$SECRET" "https://$MIRROR_HOST$1"; }
 
-start_controller() {
-  API=$(free_port) HEALTH=$(free_port) WEBHOOK=${WEBHOOK:-$(free_port)}
-  start "$WORK/controller.log" env KUBECONFIG="$WORK/account.yaml" "$CONTROLLER" --leader-elect --tls-cert "$TLS/tls.crt" \
-    --tls-key "$TLS/tls.key" --pull-cas-dir "$TLS" --cache-dir "$WORK/cache" --catalogs-server-addr "127.0.0.1:$API" \
-    --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:$HEALTH" \
-    --webhook-server-port "$WEBHOOK"
-  CONTROLLER_PID=$STARTED_PID
-  wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/healthz"
-}
-
 stop_controller() { end_process "$CONTROLLER_PID"; }
 
 progress() { kubectl get clustercatalog "$1" -o json | jq -r '.status.conditions[]? | select(.type == "Progressing") | "\(.status) \(.reason) \(.message)"'; }
@@ -73,7 +58,7 @@ becomes() {
 }
 resolved() { kubectl get clustercatalog "$1" -o jsonpath='{.status.resolvedSource.image.ref}'; }
 has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
-lines() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$API/catalogs/$1/api/v1/all" | sha256; }
+lines() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$CONTROLLER_API/catalogs/$1/api/v1/all" | sha256; }
 expected() { "$CATALOG_MIRROR" render "oci:$IMAGES:$1" | sha256; }
 manifests() { "$CATALOG_MIRROR" manifests --store "$WORK/origin" --url "https://$MIRROR_HOST" --kind clustercatalog --interval 1m "$@"; }
 # image: the mirror's image by its digest.
@@ -134,7 +119,7 @@ label_policy() {
 }
 
 prepare
-start_controller
+start_controller controller --leader-elect --webhook-server-port "$WEBHOOK"
 pulls
 labels
 stop_cluster

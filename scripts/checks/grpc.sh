@@ -60,33 +60,6 @@ health_follows_the_catalog() {
   kill "$STARTED_PID" "$SERVER_PID"
 }
 
-# The only catalog answers for hosts that name none, but never for one that a client names.
-removed_catalog_is_no_other() {
-  local store=$WORK/two
-  publish_state "$store" "state of a" a
-  publish_state "$store" "state of b" b
-  serve_grpc "$store"
-  is "the host names the catalog" "$(ask_state a.mirror.example) $(ask_state b.mirror.example)" '"state of a" "state of b"'
-  "$CATALOG_MIRROR" rm --store "$store" a >"$WORK/rm.out" 2>&1
-  # Names of catalogs are known for a second.
-  sleep 1.5
-  matches "the host of a catalog that was removed does not answer with another one" "$(ask_state a.mirror.example)" '^NotFound'
-  kill "$SERVER_PID"
-  publish_state "$store" "state of a" a
-  echo 'grpc: {anonymous: [b]}' >"$WORK/anonymous.yaml"
-  serve_grpc "$store" --config "$WORK/anonymous.yaml"
-  is "nor does the host of a catalog that is not for all clients" "$(ask_state a.mirror.example) $(ask_state b.mirror.example)" \
-    'NotFound "state of b"'
-  kill "$SERVER_PID"
-}
-
-# ask_state HOST: the state that a bundle of its catalog tells, or the code of the error.
-ask_state() {
-  ask_grpc api.Registry/GetBundle '{"pkgName": "package-7", "channelName": "stable", "csvName": "package-7.v1.0.0"}' \
-    -authority "$1:50051" >"$WORK/state" 2>&1
-  jq -r '.properties[] | select(.type == "test.state").value' "$WORK/state" 2>/dev/null || sed -n 's/.*Code: //p' "$WORK/state"
-}
-
 # One stream lasts for all publications; others begin and end between them.
 streams_under_publications() {
   local state reader before
@@ -170,7 +143,6 @@ health_follows_the_catalog &
 HEALTH_PID=$!
 tools
 over_tls
-removed_catalog_is_no_other
 streams_under_publications
 clients_that_do_not_read
 floods

@@ -2,16 +2,10 @@
 # with a login: after each step the status of every ClusterCatalog is the same, but for times and texts of errors.
 # shellcheck shell=bash
 
-CONTROLLER=$TESTED/catalog-mirror-controller
-CERTIFICATES=$WORK/registry-tls
+CERTIFICATES=$WORK/authorities
 
 prepare() {
-  need_kubernetes
-  need_catalogd
-  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
-  start_cluster
-  prepare_olm
-  make_service_certificate
+  prepare_controller
   # The login comes from the service account; the global secret has one for another registry.
   secret login "$REGISTRY"
   secret global registry.invalid
@@ -23,7 +17,6 @@ prepare() {
 start_own_registry() {
   local home=$WORK/own
   mkdir -p "$home"
-  mkdir "$CERTIFICATES" && cp "$REGISTRY_CA" "$CERTIFICATES/ca.crt"
   OWN=127.0.0.1:$(free_port)
   sed "s|addr: .*|addr: $OWN|; s|rootdirectory: [^}]*|rootdirectory: $home/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$home/config.yml"
   up
@@ -90,7 +83,6 @@ start_catalogd() {
 start_ours() {
   local flags
   mapfile -t flags < <(flags)
-  [[ -f $WORK/account.yaml ]] || write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   BEGAN=$(now_ms)
   start "$WORK/ours.log" env -u KUBECONFIG "$CONTROLLER" "${flags[@]}" --kubeconfig "$WORK/account.yaml" --leader-elect \
     --webhook-server-port "$(free_port)" "$@"

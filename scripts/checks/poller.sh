@@ -20,9 +20,7 @@ messages() { sqs ReceiveMessage "$(jq -n --arg url "$1" '{QueueUrl: $url, MaxNum
 
 # What the function finds around it.
 surroundings() {
-  CLOCK=$WORK/clock
-  printf 0 >"$CLOCK"
-  start_moto "$CLOCK"
+  start_moto
   use_s3 "$MOTO_URL"
   make_bucket mirror
   make_bucket config
@@ -87,30 +85,6 @@ directly() {
   fi
 }
 
-# Objects that nothing names, as a killed poll leaves them, are condemned in one run and deleted in a later one. moto dates
-# objects by a clock of three days ago at first, so the state of collection is old enough for its next step.
-collecting() {
-  local orphan key keys=()
-  printf -- '-259200' >"$CLOCK"
-  for orphan in one two three; do
-    printf %s "$orphan" >"$WORK/orphan"
-    key=packages/sha256/$(sha256 <"$WORK/orphan").json.zst
-    s3_curl -f -T "$WORK/orphan" "/${PLACE#s3://}/$key"
-    keys+=("$key")
-  done
-  is "a dry run of gc counts the garbage" "$(ask '{"action":"gc","dryRun":true}' '"\(.dryRun) \(.condemned.objects) \(.condemned.bytes)"')" "true 3 11"
-  is "gc condemns it" "$(ask "$(event manual-gc)" '"\(.step) \(.condemned.objects) \(.deleted.objects)"')" "condemn 3 0"
-  succeeds "and deletes nothing yet" s3_object "$PLACE" "${keys[0]}" -o /dev/null
-  printf 0 >"$CLOCK"
-  is "a run more than two hours later deletes it" "$(ask "$(event manual-gc)" '"\(.step) \(.deleted.objects)"')" "delete 3"
-  for key in "${keys[@]}"; do
-    is "${key:16:8} is gone" "$(s3_curl -o /dev/null -w '%{http_code}' "/${PLACE#s3://}/$key")" 404
-  done
-  is "a check finds nothing wrong after it" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
-  is "the next run has nothing left to delete" "$(ask "$(event manual-gc)" .left.objects)" 0
-  matches "its figures are metrics" "$(grep -c '"DeletedObjects":3' "$FUNCTION_LOG")" '^[1-9]'
-}
-
 by_queue() {
   configure good other
   start_poller QUEUE_URL="$QUEUE"
@@ -121,24 +95,6 @@ by_queue() {
     "$(ask "$(event queue | sed 's/no-longer-configured/other/')" '[.batchItemFailures[].itemIdentifier] | join(" ")')" \
     "7c9e6679-7425-40de-944b-e07fc1f90ae7"
   is "the others are published" "$(current other | jq -r .serial)" 1
-}
-
-refusals() {
-  local text code=0
-  printf 'catalogs: [{name: A, source: "%s"}, {name: b, source: "dir:/etc"}]\n' "$SOURCE" >"$WORK/broken.yaml"
-  put_config "$WORK/broken.yaml"
-  printf '{}' >"$WORK/event.json"
-  text=$(invoke poller "$WORK/event.json" 2>&1) || code=$?
-  [[ $code != 0 ]] && ok "a broken configuration fails the event" || not_ok "a broken configuration fails the event" "$text"
-  matches "with all problems" "$text" 'catalog A.*catalog b'
-  is "what is published stays" "$(current good | jq -r .serial)" 4
-  code=0
-  start_poller STORE=/tmp CATALOGS="$(cat "$WORK/broken.yaml")" IDENTITY=yes
-  wait "$STARTED_PID" || code=$?
-  is "a broken environment is refused at init" "$code" 1
-  for text in STORE IDENTITY 'catalog A' 'catalog b'; do
-    matches "with the problem of $text" "$(grep 'cannot start' "$FUNCTION_LOG")" "$text"
-  done
 }
 
 # Configuration and objects in MinIO; secrets and events stay with moto.
@@ -171,7 +127,5 @@ if [[ ${S3_SERVER:-moto} == minio ]]; then
   over_minio
 else
   directly
-  collecting
   by_queue
-  refusals
 fi

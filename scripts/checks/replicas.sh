@@ -2,22 +2,14 @@
 # answers 503 with Retry-After, while images change, one of them dies and comes back with an old store, and the leader ends.
 # shellcheck shell=bash
 
-CONTROLLER=$TESTED/catalog-mirror-controller
 CATALOGS=20
 IMAGES=8
 declare -A API HEALTH PID
 
 prepare() {
-  need_kubernetes
-  need_catalogd
   need_reader
-  start_cluster
-  prepare_olm
-  make_service_certificate
+  prepare_controller
   secret login "$REGISTRY"
-  mkdir "$WORK/authorities"
-  cp "$REGISTRY_CA" "$WORK/authorities/ca.crt"
-  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   push_images
 }
 
@@ -43,12 +35,8 @@ image() { sed -n "$(($1 + 1))p" "$WORK/refs" | cut -d' ' -f1; }
 
 # start_replica NAME
 start_replica() {
-  API[$1]=$(free_port) HEALTH[$1]=$(free_port)
-  start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" --leader-elect \
-    --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
-    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:${API[$1]}" \
-    --webhook-server-port "$(free_port)" --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:${HEALTH[$1]}"
-  PID[$1]=$STARTED_PID
+  start_controller "$1" --leader-elect --webhook-server-port "$(free_port)"
+  API[$1]=$CONTROLLER_API HEALTH[$1]=$CONTROLLER_HEALTH PID[$1]=$CONTROLLER_PID
 }
 
 is_ready() { curl -sf "http://127.0.0.1:${HEALTH[$1]}/readyz"; }

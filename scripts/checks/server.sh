@@ -1,4 +1,4 @@
-# The server under attack and behind locks: floods of HTTP/2, more connections than the limit, TLS as openssl and
+# The server under attack and behind locks: floods of HTTP/2, TLS as openssl and
 # curl speak it, readers as skopeo, crane and htpasswd know them, and a process that may write nowhere.
 # shellcheck shell=bash
 
@@ -71,41 +71,15 @@ floods() {
   say "resident: $before kB before the floods, $(resident_kb) kB after; attacks ended: $(tr '\n' ',' <"$WORK/attacks")"
 }
 
-crowds() {
-  local answer
-  limited "connections: 200, firstRequest: 3s"
-  start "$WORK/hold" python3 "$ROOT/scripts/lib/hold.py" 127.0.0.1 "${URL##*:}" 200 60
-  wait_for 5 grep -q 200 "$WORK/hold"
-  answer=$(curl -sS -w ' %{http_code}' "$URL/healthz" || true)
-  matches "one connection too many gets a 503" "$answer" 'too-many-connections.* 503$'
-  succeeds "idle clients free their connections" wait_for 10 curl -sf "$URL/healthz"
-  is "it serves on" "$(whole)" "$HASH"
-}
-
-# served_serial: of the certificate that a handshake shows.
-served_serial() { openssl s_client -connect "$HOST" </dev/null 2>/dev/null | openssl x509 -noout -serial; }
-file_serial() { openssl x509 -noout -serial -in "$1"; }
-shows() { [[ $(served_serial) == "$(file_serial "$1")" ]]; }
-
 tls() {
-  local one=$WORK/one two=$WORK/two now=$WORK/now
-  make_certificates "$one" && make_certificates "$two"
-  mkdir -p "$now" && cp "$one"/tls.* "$now"
-  secured https --tls-cert "$now/tls.crt" --tls-key "$now/tls.key"
+  local one=$WORK/one
+  make_certificates "$one"
+  secured https --tls-cert "$one/tls.crt" --tls-key "$one/tls.key"
   is "curl speaks HTTP/2 over TLS" "$(curl -sS --cacert "$one/ca.crt" -o /dev/null -w '%{http_version} %{http_code}' "$URL/catalogs")" "2 200"
   is "and HTTP/1.1" "$(curl -sS --http1.1 --cacert "$one/ca.crt" -o /dev/null -w '%{http_version} %{http_code}' "$URL/catalogs")" "1.1 200"
   matches "openssl agrees on h2 and TLS 1.3" "$(openssl s_client -connect "$HOST" -alpn h2 </dev/null 2>/dev/null)" 'ALPN protocol: h2'
   is "TLS 1.1 is refused" "$(openssl s_client -connect "$HOST" -tls1_1 -cipher ALL:@SECLEVEL=0 </dev/null 2>&1 | grep -c 'BEGIN CERTIFICATE')" 0
-  is "the certificate is the one in the file" "$(served_serial)" "$(file_serial "$one/tls.crt")"
-  # A link elsewhere and back, as a mounted secret changes, and never both files at once.
-  cp "$two/tls.crt" "$now/tls.crt"
-  succeeds "half of a new pair is logged" wait_for 10 grep -q 'cannot be used' "$SERVER_LOG"
-  is "and the old pair stays" "$(served_serial)" "$(file_serial "$one/tls.crt")"
-  is "and counted in the metrics" "$(counted file_broken 'file="certificate"')" 1
-  cp "$two/tls.key" "$now/tls.key"
-  succeeds "the whole new pair is used" wait_for 10 shows "$two/tls.crt"
-  is "by curl, too" "$(whole --cacert "$two/ca.crt")" "$HASH"
-  is "skopeo reads an image over it" "$(SSL_CERT_FILE=$two/ca.crt skopeo inspect --raw "docker://$HOST/all:latest" | sha256)" "$(jq -r .image.index.sha256 <<<"$(snapshot "$STORE" all)")"
+  is "skopeo reads an image over it" "$(SSL_CERT_FILE=$one/ca.crt skopeo inspect --raw "docker://$HOST/all:latest" | sha256)" "$(jq -r .image.index.sha256 <<<"$(snapshot "$STORE" all)")"
 }
 
 readers() {
@@ -116,9 +90,6 @@ readers() {
   secured http --readers "$WORK/readers"
   is "nobody reads without credentials" "$(status "$URL/catalogs") $(status "$URL/v2/") $(status "$URL/metrics") $(status "$URL/healthz")" "401 401 401 200"
   is "a password of htpasswd is taken" "$(whole -u "alice:correct horse")" "$HASH"
-  is "a token is, as such and as a password" "$(whole -H "Authorization: Bearer $token") $(whole -u "robot:$token")" "$HASH $HASH"
-  is "a wrong one is not" "$(status "$URL/catalogs" -u alice:wrong)" 401
-  is "no shared cache may keep an answer" "$(field "$URL/catalogs/all/api/v1/all" cache-control -u "robot:$token" | cut -d, -f1)" private
 
   succeeds "skopeo logs in" skopeo login --authfile "$auth" --tls-verify=false -u alice -p "correct horse" "$HOST"
   is "and reads" "sha256:$(skopeo inspect --authfile "$auth" --tls-verify=false --raw "docker://$HOST/all:latest" | sha256)" "$index"
@@ -189,7 +160,6 @@ units() {
 
 busy
 floods
-crowds
 tls
 readers
 unprivileged

@@ -260,42 +260,8 @@ CdnErrorsAlarm"
   is "the CDN's alarm is only where its metrics are" "$(jq -c 'has("CdnErrorsAlarm"), has("NoPollAlarm")' "$WORK/europe.json" | tr '\n' ' ')" "false true "
 }
 
-# behaviour PATH: the origin and the cache policy that the first matching pattern names, as CloudFront decides.
-behaviour() {
-  property Distribution .DistributionConfig | "$VENV/bin/python" -c 'import fnmatch, json, sys
-config, path = json.load(sys.stdin), sys.argv[1]
-found = next((each for each in config["CacheBehaviors"] if fnmatch.fnmatchcase(path, each["PathPattern"])), config["DefaultCacheBehavior"])
-print(found["TargetOriginId"], found["CachePolicyId"])' "$1"
-}
-
+# tests/e2e/template.rs compares the behaviours with the routes and the kinds of objects.
 cdn() {
-  local path expected
-  while read -r path expected; do
-    is "${path//$HASH/HASH} comes from" "$(behaviour "$path")" "$expected"
-  done <<EOF
-/catalogs reader NegotiatedCache
-/catalogs.json reader NegotiatedCache
-/healthz reader NegotiatedCache
-/catalogs/v4.20/current.json reader NegotiatedCache
-/catalogs/v4.20/status.json reader NegotiatedCache
-/catalogs/v4.20/content-hash reader NegotiatedCache
-/catalogs/v4.20/all.json reader NegotiatedCache
-/catalogs/v4.20/api/v1/all reader NegotiatedCache
-/catalogs/v4.20/api/v1/metas reader QueriedCache
-/catalogs/v4.20/changes reader QueriedCache
-/catalogs/v4.20/search reader QueriedCache
-/catalogs/v4.20/packages/etcd reader NegotiatedCache
-/v2/ reader NegotiatedCache
-/v2/_catalog reader QueriedCache
-/v2/v4.20/tags/list reader QueriedCache
-/v2/v4.20/manifests/latest reader NegotiatedCache
-/v2/v4.20/blobs/sha256:$HASH reader NegotiatedCache
-/catalogs/v4.20/packages/$HASH reader NegotiatedCache
-$(immutable_keys | grep -v ^garbage/ | sed 's|.*|/& bucket ImmutableCache|')
-/garbage/sha256/$HASH.json.zst reader NegotiatedCache
-/gc.json reader NegotiatedCache
-/config/catalogs.yaml reader NegotiatedCache
-EOF
   is "the CDN compresses nothing" "$(property Distribution '.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]] | map(.Compress) | unique')" '[false]'
   is "and speaks TLS" "$(property Distribution '.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]] | map(.ViewerProtocolPolicy) | unique')" '["redirect-to-https"]'
   is "each origin has its access control" "$(property Distribution '[.DistributionConfig.Origins[].OriginAccessControlId]')" '["ReaderAccess","BucketAccess"]'

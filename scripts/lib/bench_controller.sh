@@ -6,31 +6,12 @@ CONTROLLER_CATALOGS=200
 CONTROLLER_IDLE=${CONTROLLER_IDLE:-300}
 
 bench_controller() {
-  CONTROLLER=$(dirname "$CATALOG_MIRROR")/catalog-mirror-controller
-  need_kubernetes
-  need_catalogd
   start_registry
-  start_cluster
-  prepare_olm
-  make_service_certificate
+  prepare_controller
   secret login "$REGISTRY"
-  mkdir "$WORK/authorities"
-  cp "$REGISTRY_CA" "$WORK/authorities/ca.crt"
-  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
   one_catalog
   many_catalogs
   stop_cluster
-}
-
-# controller NAME FLAG...: a replica; CONTROLLER_PID, CONTROLLER_API and CONTROLLER_HEALTH are set afterwards.
-controller() {
-  CONTROLLER_API=$(free_port) CONTROLLER_HEALTH=$(free_port)
-  start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" "${@:2}" \
-    --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
-    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" \
-    --metrics-bind-address 0 --webhook-server-port "$(free_port)" --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH"
-  CONTROLLER_PID=$STARTED_PID
-  wait_for 30 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
 }
 
 # memory PID: what it has now and had at most, in MB. seconds PID: of CPU until now.
@@ -69,7 +50,7 @@ one_catalog() {
   push_bench "$image" large
   began=$(now_ms)
   create_large
-  controller alone
+  start_controller alone --webhook-server-port "$(free_port)"
   wait_for 300 serve_all 1
   say "the controller serves the large catalog after $(elapsed "$began"): $(memory "$CONTROLLER_PID")"
   sleep 30
@@ -95,7 +76,7 @@ many_catalogs() {
   push_bench "oci:$LAYOUT:step-000" one
   push_bench "oci:$LAYOUT:step-000" all
   for each in a b c; do
-    controller "$each" --leader-elect
+    start_controller "$each" --leader-elect --webhook-server-port "$(free_port)"
     pids+=("$CONTROLLER_PID")
   done
   began=$(now_ms)

@@ -81,6 +81,32 @@ make_service_certificate() {
     -extfile <(echo "subjectAltName=DNS:$SERVICE,IP:127.0.0.1") -out "$WORK/tls/tls.crt" 2>/dev/null
 }
 
+# prepare_controller: a cluster with what an installation of OLM v1 has. CONTROLLER is the program, $WORK/tls has its certificate,
+# $WORK/authorities the suite's authority, and $WORK/account.yaml the access of its service account.
+prepare_controller() {
+  CONTROLLER=${TESTED:-$(dirname "$CATALOG_MIRROR")}/catalog-mirror-controller
+  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
+  need_kubernetes
+  need_catalogd
+  start_cluster
+  prepare_olm
+  make_service_certificate
+  mkdir "$WORK/authorities"
+  cp "$REGISTRY_CA" "$WORK/authorities/ca.crt"
+  write_kubeconfig "$WORK/account.yaml" "$(account_token)"
+}
+
+# start_controller NAME [FLAG...]: a replica; CONTROLLER_PID, CONTROLLER_API and CONTROLLER_HEALTH are set afterwards.
+start_controller() {
+  CONTROLLER_API=$(free_port) CONTROLLER_HEALTH=$(free_port)
+  start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" \
+    --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
+    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" \
+    --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH" "${@:2}"
+  CONTROLLER_PID=$STARTED_PID
+  wait_for 60 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
+}
+
 # write_kubeconfig FILE TOKEN
 write_kubeconfig() {
   cat >"$1" <<YAML

@@ -28,15 +28,14 @@ start_minio() {
   wait_for 30 curl -sf ${MINIO_CA:+--cacert "$MINIO_CA"} "$MINIO_URL/minio/health/ready"
 }
 
-# start_moto [CLOCK]: MOTO_URL is set afterwards. With a file that says by how many seconds the clock is wrong that dates
-# its objects.
+# start_moto: MOTO_URL is set afterwards.
 start_moto() {
   local port python
   need_python_tools
   python=$(dirname "$(command -v moto_server)")/python3
   port=$(free_port)
   MOTO_URL=http://127.0.0.1:$port
-  start "$WORK/moto.log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" ${1:+--clock "$1"} -H 127.0.0.1 -p "$port"
+  start "$WORK/moto.log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port"
   wait_for 30 curl -sf "$MOTO_URL/moto-api/"
 }
 
