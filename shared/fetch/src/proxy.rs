@@ -29,9 +29,9 @@ pub(crate) struct ProxyRules {
 #[derive(Debug, PartialEq, Eq)]
 enum DirectHosts {
     All,
-    Network(IpNet),
-    Address {
-        address: IpAddr,
+    /// A network, or one address.
+    Network {
+        network: IpNet,
         port: Option<u16>,
     },
     Names {
@@ -123,12 +123,12 @@ impl DirectHosts {
             return Some(Self::All);
         }
         if let Ok(network) = text.parse() {
-            return Some(Self::Network(network));
+            return Some(Self::Network { network, port: None });
         }
         let (host, port) = split_port(&text)?;
         if let Ok(address) = host.parse::<IpAddr>() {
-            let address = address.to_canonical();
-            return Some(Self::Address { address, port });
+            let network = address.to_canonical().into();
+            return Some(Self::Network { network, port });
         }
         let domain = host.strip_prefix("*.").or_else(|| host.strip_prefix('.'));
         let with_itself = domain.is_none();
@@ -144,8 +144,7 @@ impl DirectHosts {
         let fits = |wanted: &Option<u16>| wanted.is_none_or(|wanted| wanted == port);
         match (self, address) {
             (Self::All, _) => true,
-            (Self::Network(network), Some(address)) => network.contains(&address),
-            (Self::Address { address, port }, Some(other)) => *address == other && fits(port),
+            (Self::Network { network, port }, Some(address)) => network.contains(&address) && fits(port),
             (
                 Self::Names {
                     domain,

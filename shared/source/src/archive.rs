@@ -14,7 +14,7 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fetch::{FetchError, FetchResponse, Fetcher, Traffic, conditions};
+use fetch::{FetchError, FetchResponse, Traffic, conditions};
 use oci::{Digest, FileSink, Root};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
@@ -24,8 +24,7 @@ use work::Budget;
 use crate::error::Error;
 use crate::location::ArchiveLocation;
 use crate::retries::Retries;
-use crate::settings::SourceSettings;
-use crate::sources::Pull;
+use crate::sources::{Pull, Sources};
 use crate::stream::bounded;
 use crate::tree::{TreeArchive, TreeFault};
 use crate::web::{BodyCopy, BodyWriter, WebSession};
@@ -59,16 +58,18 @@ struct LastAnswer {
 
 /// One resolve or read of one archive.
 pub(crate) struct ArchiveRequest<'a> {
-    pub(crate) archives: &'a Archives,
-    pub(crate) fetcher: &'a Fetcher,
-    pub(crate) settings: &'a Arc<SourceSettings>,
-    pub(crate) location: &'a ArchiveLocation,
+    sources: &'a Sources,
+    location: &'a ArchiveLocation,
 }
 
-impl ArchiveRequest<'_> {
+impl<'a> ArchiveRequest<'a> {
+    pub(crate) const fn new(sources: &'a Sources, location: &'a ArchiveLocation) -> Self {
+        Self { sources, location }
+    }
+
     /// Returns the revision that the archive has now.
     pub(crate) async fn resolve(self) -> Result<Digest, Error> {
-        let shared = self.archives.at(self.location);
+        let shared = self.sources.archives.at(self.location);
         let mut known = shared.lock().await;
         let session = self.session().await?;
         let asked = self.ask(&session, &mut known).await;
@@ -82,7 +83,7 @@ impl ArchiveRequest<'_> {
 
     /// Passes the files of the archive to `sink` if it still has the revision `expected`.
     pub(crate) async fn read<S: FileSink + 'static>(self, expected: &Digest, sink: S) -> Result<(S, Pull), Error> {
-        let shared = self.archives.at(self.location);
+        let shared = self.sources.archives.at(self.location);
         let session = self.session().await?;
         let (copy, traffic) = {
             let mut known = shared.lock().await;
@@ -102,7 +103,7 @@ impl ArchiveRequest<'_> {
         let archive = TreeArchive {
             place: format!("archive {}", &self.location.url),
             blob: copy.blob.clone(),
-            limits: self.settings.limits.clone(),
+            limits: self.sources.settings().limits.clone(),
             work: Budget::default(),
         };
         let work = archive.work.clone();
@@ -132,7 +133,7 @@ impl ArchiveRequest<'_> {
     }
 
     async fn session(&self) -> Result<WebSession, Error> {
-        WebSession::open(self.fetcher, self.settings, &self.location.url).await
+        WebSession::open(self.sources, &self.location.url).await
     }
 
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
@@ -149,7 +150,7 @@ impl ArchiveRequest<'_> {
     async fn attempt(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
         let none = HeaderMap::new();
         let asked = known.last.as_ref().map_or(&none, |last| &last.conditions);
-        let limit = self.settings.resolve_timeout;
+        let limit = self.sources.settings().resolve_timeout;
         // Only until the headers: the body has its own minimum throughput.
         let answered = timeout(limit, session.get(&self.location.url, asked));
         let response = answered.await.map_err(|_| Error::Timeout(limit))??;
@@ -173,7 +174,7 @@ impl ArchiveRequest<'_> {
     async fn receive(&self, session: &WebSession, mut response: FetchResponse) -> Result<BodyCopy, Error> {
         let declared = response.content_length();
         let place = format!("the archive {}", session.shown());
-        let mut copy = BodyWriter::open(self.settings, declared, place).await?;
+        let mut copy = BodyWriter::open(self.sources.settings(), declared, place).await?;
         let mut received = 0;
         while let Some(chunk) = response.chunk().await.map_err(|failed| session.fetch_failed(failed))? {
             received += chunk.len() as u64;

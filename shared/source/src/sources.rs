@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fetch::Traffic;
+use fetch::{Fetcher, Traffic};
 use model::EmptyLayers;
 use oci::{
     Digest, FileSink, ImageDocument, ImageError, ImageLimits, ImageManifest, Root, catalog_root, choose_platform,
@@ -25,7 +25,6 @@ use crate::failure::ServerFault;
 use crate::git::{GitCommits, GitRequest};
 use crate::layers;
 use crate::layout::Layout;
-use crate::location::{ArchiveLocation, GitLocation};
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
@@ -42,8 +41,8 @@ pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
 #[derive(Clone)]
 pub struct Sources {
     client: RegistryClient,
-    archives: Archives,
-    commits: GitCommits,
+    pub(crate) archives: Archives,
+    pub(crate) commits: GitCommits,
     settings: Arc<SourceSettings>,
 }
 
@@ -143,11 +142,11 @@ impl Sources {
                 Source::Archive(location) => {
                     // As long as a pull, because the digest is known only after the last byte.
                     let limit = self.settings.pull_timeout;
-                    let resolving = timeout(limit, self.archive(location).resolve());
+                    let resolving = timeout(limit, ArchiveRequest::new(self, location).resolve());
                     // On the heap, so that polls of images do not carry this state.
                     Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
                 }
-                Source::Git(location) => self.in_time(Box::pin(self.git(location).resolve())).await,
+                Source::Git(location) => self.in_time(Box::pin(GitRequest::new(self, location).resolve())).await,
                 Source::Dir(path) => {
                     let path = path.clone();
                     let limits = self.settings.limits.clone();
@@ -230,8 +229,8 @@ impl Sources {
         let blobs = match source {
             Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
-            Source::Archive(location) => return Box::pin(self.archive(location).read(digest, sink)).await,
-            Source::Git(location) => return Box::pin(self.git(location).read(digest, sink)).await,
+            Source::Archive(location) => return Box::pin(ArchiveRequest::new(self, location).read(digest, sink)).await,
+            Source::Git(location) => return Box::pin(GitRequest::new(self, location).read(digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest) = (path.clone(), digest.clone());
                 let limits = self.settings.limits.clone();
@@ -311,22 +310,8 @@ impl Sources {
         self.client.session(reference, &self.settings, "pull,push")
     }
 
-    fn archive<'a>(&'a self, location: &'a ArchiveLocation) -> ArchiveRequest<'a> {
-        ArchiveRequest {
-            archives: &self.archives,
-            fetcher: self.client.fetcher(),
-            settings: &self.settings,
-            location,
-        }
-    }
-
-    fn git<'a>(&'a self, location: &'a GitLocation) -> GitRequest<'a> {
-        GitRequest {
-            commits: &self.commits,
-            fetcher: self.client.fetcher(),
-            settings: &self.settings,
-            location,
-        }
+    pub(crate) fn fetcher(&self) -> &Fetcher {
+        self.client.fetcher()
     }
 
     pub(crate) fn limits(&self) -> &ImageLimits {

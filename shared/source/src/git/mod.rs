@@ -27,14 +27,12 @@ mod program;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fetch::Fetcher;
 use oci::{Digest, FileSink};
 
 use crate::error::Error;
 use crate::git::program::GitProgram;
 use crate::location::GitLocation;
-use crate::settings::SourceSettings;
-use crate::sources::Pull;
+use crate::sources::{Pull, Sources};
 use crate::tree::TreeFault;
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
@@ -43,13 +41,15 @@ pub(crate) struct GitCommits(Arc<Mutex<BTreeMap<String, String>>>);
 
 /// One resolve or read of one repository.
 pub(crate) struct GitRequest<'a> {
-    pub(crate) commits: &'a GitCommits,
-    pub(crate) fetcher: &'a Fetcher,
-    pub(crate) settings: &'a Arc<SourceSettings>,
-    pub(crate) location: &'a GitLocation,
+    sources: &'a Sources,
+    location: &'a GitLocation,
 }
 
-impl GitRequest<'_> {
+impl<'a> GitRequest<'a> {
+    pub(crate) const fn new(sources: &'a Sources, location: &'a GitLocation) -> Self {
+        Self { sources, location }
+    }
+
     /// Returns the revision that the source has now.
     pub(crate) async fn resolve(self) -> Result<Digest, Error> {
         let program = GitProgram::open(&self).await?;
@@ -88,7 +88,7 @@ impl GitRequest<'_> {
     }
 
     fn commits(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
-        self.commits.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sources.commits.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

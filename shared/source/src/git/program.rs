@@ -101,17 +101,14 @@ struct GitProcess(Child);
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
     pub(super) async fn open(request: &'a GitRequest<'a>) -> Result<Self, Error> {
-        let (settings, location) = (request.settings, request.location);
-        let session = WebSession::open(request.fetcher, settings, &location.url).await?;
+        let (settings, location, fetcher) = (request.sources.settings(), request.location, request.sources.fetcher());
+        let session = WebSession::open(request.sources, &location.url).await?;
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
         let ca_file = dir.path().join("ca.pem");
         if url.scheme() == "https" {
-            fs::write(&ca_file, request.fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
+            fs::write(&ca_file, fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
         }
-        let proxy = request
-            .fetcher
-            .proxy(&url)
-            .map_err(|failed| session.fetch_failed(failed))?;
+        let proxy = fetcher.proxy(&url).map_err(|failed| session.fetch_failed(failed))?;
         let program = Self {
             settings,
             location,

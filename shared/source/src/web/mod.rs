@@ -18,7 +18,7 @@ use reqwest::{StatusCode, Url};
 
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
-use crate::settings::SourceSettings;
+use crate::sources::Sources;
 
 pub(crate) use copy::{BodyCopy, BodyWriter};
 
@@ -33,12 +33,13 @@ pub(crate) struct WebSession {
 
 impl WebSession {
     /// Reads the credentials for the host and path of `url`. Sends nothing.
-    pub(crate) async fn open(fetcher: &Fetcher, settings: &SourceSettings, url: &Url) -> Result<Self, Error> {
+    pub(crate) async fn open(sources: &Sources, url: &Url) -> Result<Self, Error> {
+        let settings = sources.settings();
         let host = authority(url);
         let path = url.path().trim_matches('/');
         let login = find_login(&settings.logins, &settings.auth_files, &host, path).await?;
         let session = Self {
-            fetcher: fetcher.with_own_traffic(None),
+            fetcher: sources.fetcher().with_own_traffic(None),
             place: ServerPlace {
                 text: url.to_string(),
                 name: host.clone(),
