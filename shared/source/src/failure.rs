@@ -136,47 +136,38 @@ impl ServerFailure {
     fn advice(&self) -> Option<String> {
         let host = self.at.as_ref().map_or(&self.place.name, |peer| &peer.host);
         let is_registry = self.place.is_registry;
-        let fixed = match &self.fault {
-            ServerFault::Unauthorized { .. } if is_registry => {
-                return Some(format!(
-                    "log in with `podman login {host}`, or name a file that has credentials for it with --auth-file or \
-                     REGISTRY_AUTH_FILE"
-                ));
+        use FetchError::{Address, NotTls, RateLimited, Redirect};
+        use ServerFault as Fault;
+        Some(match &self.fault {
+            Fault::Unauthorized { .. } if is_registry => format!(
+                "log in with `podman login {host}`, or name a file that has credentials for it with --auth-file or \
+                 REGISTRY_AUTH_FILE"
+            ),
+            Fault::Unauthorized { .. } => {
+                format!("add a user and a password for {host} to a file of authFiles (--auth-file)")
             }
-            ServerFault::Unauthorized { .. } => {
-                return Some(format!(
-                    "add a user and a password for {host} to a file of authFiles (--auth-file)"
-                ));
+            Fault::PlainHttp => format!("use https, or list {host} {PLAIN_HTTP}"),
+            Fault::PlainHttpRefused => format!("if it speaks TLS take {host} off plainHttp (--plain-http)"),
+            Fault::Fetch(NotTls) if is_registry => format!("if that is intended list {host} {PLAIN_HTTP}"),
+            Fault::Fetch(NotTls) => {
+                format!("if that is intended write http:// in its URL and list {host} {PLAIN_HTTP}")
             }
-            ServerFault::PlainHttp => return Some(format!("use https, or list {host} {PLAIN_HTTP}")),
-            ServerFault::PlainHttpRefused => {
-                return Some(format!("if it speaks TLS take {host} off plainHttp (--plain-http)"));
+            Fault::Fetch(Redirect { to, reason }) if *reason == RedirectRefusal::Private => {
+                format!("if that is intended list {to} {INTERNAL}")
             }
-            ServerFault::Fetch(FetchError::NotTls) if is_registry => {
-                return Some(format!("if that is intended list {host} {PLAIN_HTTP}"));
+            Fault::Fetch(Address { reason }) if *reason == RedirectRefusal::Private => {
+                format!("if that is intended list {host} {INTERNAL}")
             }
-            ServerFault::Fetch(FetchError::NotTls) => {
-                return Some(format!(
-                    "if that is intended write http:// in its URL and list {host} {PLAIN_HTTP}"
-                ));
+            Fault::Fetch(RateLimited { .. }) => "poll less often, or log in to be granted more".to_owned(),
+            Fault::Forbidden { .. } => "ask its owner for the right to read it, or use another account".to_owned(),
+            Fault::NotFound { .. } => {
+                let names = if is_registry { "name and the tag" } else { "URL" };
+                format!("check the {names}; some servers also answer so without credentials")
             }
-            ServerFault::Fetch(FetchError::Redirect { to, reason }) if *reason == RedirectRefusal::Private => {
-                return Some(format!("if that is intended list {to} {INTERNAL}"));
-            }
-            ServerFault::Fetch(FetchError::Address { reason }) if *reason == RedirectRefusal::Private => {
-                return Some(format!("if that is intended list {host} {INTERNAL}"));
-            }
-            ServerFault::Fetch(FetchError::RateLimited { .. }) => "poll less often, or log in to be granted more",
-            ServerFault::Forbidden { .. } => "ask its owner for the right to read it, or use another account",
-            ServerFault::NotFound { .. } if is_registry => {
-                "check the name and the tag; some registries also answer so without credentials"
-            }
-            ServerFault::NotFound { .. } => "check the URL; some servers also answer so without credentials",
-            ServerFault::WebPage => "a proxy or a login page stands in between, or it is another kind of server",
-            ServerFault::UploadLocation => "a proxy in front of it may have to pass its name and scheme on",
+            Fault::WebPage => "a proxy or a login page stands in between, or it is another kind of server".to_owned(),
+            Fault::UploadLocation => "a proxy in front of it may have to pass its name and scheme on".to_owned(),
             _ => return None,
-        };
-        Some(fixed.to_owned())
+        })
     }
 }
 

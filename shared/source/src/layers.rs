@@ -194,10 +194,8 @@ fn pass_on<S: FileSink>(
 
 /// Chooses between two errors: a failed fetch explains a failed scan, not the other way round.
 fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, Error>) -> Result<T, Error> {
-    match (fetched, scanned) {
-        (Err(error), _) => Err(error),
-        (Ok(_), Err(error)) => Err(error),
-        (Ok(StreamEnd::Verified), Ok(scanned)) => Ok(scanned),
-        (Ok(StreamEnd::Unwanted), Ok(_)) => Err(Error::Abandoned),
+    match (fetched?, scanned?) {
+        (StreamEnd::Verified, scanned) => Ok(scanned),
+        (StreamEnd::Unwanted, _) => Err(Error::Abandoned),
     }
 }
