@@ -1,5 +1,7 @@
 //! Implements [`Services`] with AWS, or with servers that speak its protocols.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use async_trait::async_trait;
 use aws_config::SdkConfig;
@@ -18,26 +20,18 @@ const CATALOGS_MAX: i64 = 1 << 20;
 pub struct Aws {
     sdk: SdkConfig,
     s3: aws_sdk_s3::Client,
-    /// Bucket and key of `catalogs.yaml`; `None` if the variable holds its text.
-    catalogs: Option<(String, String)>,
-    queue: Option<String>,
-    event_bus: Option<String>,
+    environment: Arc<Environment>,
 }
 
 impl Aws {
     /// Returns the services behind `sdk`. `path_style` has the meaning of [`store::s3::S3Settings::path_style`].
-    pub fn new(sdk: SdkConfig, environment: &Environment, path_style: bool) -> Self {
+    pub fn new(sdk: SdkConfig, environment: Arc<Environment>, path_style: bool) -> Self {
         let s3 = aws_sdk_s3::config::Builder::from(&sdk)
             .force_path_style(path_style)
             .build();
         Self {
             s3: aws_sdk_s3::Client::from_conf(s3),
-            catalogs: match &environment.catalogs {
-                ConfigLocation::Object { bucket, key } => Some((bucket.clone(), key.clone())),
-                ConfigLocation::Text(_) => None,
-            },
-            queue: environment.queue.clone(),
-            event_bus: environment.event_bus.clone(),
+            environment,
             sdk,
         }
     }
@@ -46,10 +40,9 @@ impl Aws {
 #[async_trait]
 impl Services for Aws {
     async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
-        let (bucket, key) = self
-            .catalogs
-            .as_ref()
-            .context("the configuration is not an object of S3")?;
+        let ConfigLocation::Object { bucket, key } = &self.environment.catalogs else {
+            anyhow::bail!("the configuration is not an object of S3");
+        };
         let known = known.map(str::to_owned);
         let request = self.s3.get_object().bucket(bucket).key(key).set_if_none_match(known);
         let object = match request.send().await {
@@ -77,7 +70,7 @@ impl Services for Aws {
     }
 
     async fn send(&self, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
-        let queue = self.queue.as_ref().context("no queue is configured")?;
+        let queue = self.environment.queue.as_ref().context("no queue is configured")?;
         let is_fifo = queue.ends_with(".fifo");
         let entries = messages
             .iter()
@@ -102,7 +95,7 @@ impl Services for Aws {
     }
 
     fn bus(&self) -> Option<Box<dyn Receiver>> {
-        let bus = self.event_bus.clone()?;
+        let bus = self.environment.event_bus.clone()?;
         let client = aws_sdk_eventbridge::Client::new(&self.sdk);
         Some(Box::new(Bus { client, bus }))
     }

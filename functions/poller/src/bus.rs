@@ -30,15 +30,12 @@ pub(crate) struct Bus {
     pub(crate) bus: String,
 }
 
-/// Failure to put an event on the bus.
+/// An event that EventBridge refused, although the request succeeded.
 #[derive(Debug, thiserror::Error)]
-enum BusError {
-    /// The request as a whole failed.
-    #[error("the request failed")]
-    Request(#[source] Box<SdkError<PutEventsError>>),
-    /// The request succeeded, but EventBridge refused its event.
-    #[error("EventBridge refused the event: {code}: {message}")]
-    Entry { code: String, message: String },
+#[error("EventBridge refused the event: {code}: {message}")]
+struct RefusedEntry {
+    code: String,
+    message: String,
 }
 
 #[async_trait]
@@ -100,7 +97,7 @@ fn check_entries(output: &PutEventsOutput) -> Result<(), SendError> {
         .unwrap_or_default()
         .to_owned();
     let is_temporary = TEMPORARY_CODES.contains(&code.as_str());
-    Err(send_error(BusError::Entry { code, message }, is_temporary))
+    Err(send_error(RefusedEntry { code, message }, is_temporary))
 }
 
 fn request_error(error: SdkError<PutEventsError>) -> SendError {
@@ -111,10 +108,10 @@ fn request_error(error: SdkError<PutEventsError>) -> SendError {
         status.is_server_error() || status.as_u16() == 429
     });
     let is_temporary = is_temporary || error.code().is_some_and(|code| TEMPORARY_CODES.contains(&code));
-    send_error(BusError::Request(Box::new(error)), is_temporary)
+    send_error(error, is_temporary)
 }
 
-fn send_error(error: BusError, is_temporary: bool) -> SendError {
+fn send_error(error: impl std::error::Error + Send + Sync + 'static, is_temporary: bool) -> SendError {
     if is_temporary {
         SendError::temporary(error)
     } else {

@@ -117,6 +117,6 @@ async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
             .await
             .context("the store does not support several writers")?;
     }
-    let services = Aws::new(sdk, &environment, settings.path_style);
+    let services = Aws::new(sdk, environment.clone(), settings.path_style);
     Ok(Poller::new(environment, Arc::new(store), Arc::new(services)))
 }

@@ -21,9 +21,9 @@ use crate::{
     deadline::collect,
     metrics::{self, CatalogMetrics},
     queue,
-    round::{Candidate, Round, take_followers},
+    round::{Candidate, take_followers},
     secrets::PullSecrets,
-    site::{Site, SiteCache, SiteParts},
+    site::{Site, SiteCache},
 };
 
 /// Time that must be left to start the check of one catalog. Reading the objects of a catalog rarely takes less.
@@ -31,11 +31,11 @@ const CHECK_MIN: Duration = Duration::from_secs(1);
 
 /// Function with its caches, which last from one event to the next.
 pub struct Poller {
-    environment: Arc<Environment>,
-    store: Arc<dyn Store>,
-    services: Arc<dyn Services>,
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) services: Arc<dyn Services>,
     sites: SiteCache,
-    secrets: PullSecrets,
+    pub(crate) secrets: PullSecrets,
 }
 
 impl Poller {
@@ -62,13 +62,7 @@ impl Poller {
     }
 
     async fn run(&self, event: PollerEvent, deadline: Deadline) -> anyhow::Result<Value> {
-        let parts = SiteParts {
-            environment: &self.environment,
-            store: &self.store,
-            services: &*self.services,
-            logins: self.secrets.logins(),
-        };
-        let (site, secrets) = tokio::join!(self.sites.site(parts), self.secrets.refresh(&*self.services));
+        let (site, secrets) = tokio::join!(self.sites.site(self), self.secrets.refresh(&*self.services));
         // The problems of the configuration first: they say more than a secret that it may not even need.
         let site = site?;
         secrets?;
@@ -88,10 +82,10 @@ impl Poller {
 
 /// One event with the configuration that applies to it.
 #[derive(Clone, Copy)]
-struct Invocation<'a> {
-    poller: &'a Poller,
-    site: &'a Site,
-    deadline: Deadline,
+pub(crate) struct Invocation<'a> {
+    pub(crate) poller: &'a Poller,
+    pub(crate) site: &'a Site,
+    pub(crate) deadline: Deadline,
 }
 
 impl<'a> Invocation<'a> {
@@ -154,7 +148,7 @@ impl<'a> Invocation<'a> {
             .iter()
             .filter(|catalog| named.contains(&catalog.name));
         let candidates = self.read(known.cloned().collect()).await;
-        let result = self.round().pull(candidates.iter().collect(), false).await;
+        let result = self.pull(candidates.iter().collect(), false).await;
         // What is refused or failed for good is not delivered again: the same image would end the same way, and `status.json`
         // has the reason.
         let is_retried = |report: &&Report| report.outcome == Outcome::Failed && !report.failed_for_good();
@@ -190,7 +184,6 @@ impl<'a> Invocation<'a> {
     /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue. Compositions come after their
     /// inputs; those that are not due are polled too if an input was published.
     async fn poll(self, due: Vec<&Candidate>, not_due: Option<&Vec<&Candidate>>, to_queue: bool) -> PollerAnswer {
-        let round = self.round();
         let order = PollOrder::new(&self.site.catalogs);
         let mut not_due = not_due.cloned();
         let mut levels: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
@@ -199,13 +192,13 @@ impl<'a> Invocation<'a> {
         }
         let (mut reports, mut left, mut messages) = (Vec::new(), Vec::new(), Vec::new());
         while let Some((_, candidates)) = levels.pop_first() {
-            let checked = round.check(candidates).await;
+            let checked = self.check_for_updates(candidates).await;
             left.extend(names(&checked.left));
             if to_queue {
                 messages.extend(checked.messages());
             } else {
                 let changed = checked.changed.iter().map(|(candidate, _)| *candidate).collect();
-                let pulled = round.pull(changed, false).await;
+                let pulled = self.pull(changed, false).await;
                 for candidate in take_followers(&mut not_due, &order, &pulled.reports) {
                     levels.entry(order.level(candidate.name())).or_default().push(candidate);
                 }
@@ -220,7 +213,7 @@ impl<'a> Invocation<'a> {
     }
 
     async fn force(self, chosen: Vec<&Candidate>) -> PollerAnswer {
-        let pulled = self.round().pull(chosen, true).await;
+        let pulled = self.pull(chosen, true).await;
         let left = names(&pulled.left);
         self.answer(pulled.reports, left, Vec::new(), None).await
     }
@@ -249,7 +242,7 @@ impl<'a> Invocation<'a> {
     /// Sends notifications, and the compositions of what was published to the queue. Expires the pull secrets if a registry
     /// refused a login.
     async fn finish(self, reports: &[Report]) {
-        self.round().notify(reports).await;
+        self.notify(reports).await;
         self.queue_followers(reports).await;
         let is_refused = |report: &Report| report.error.as_ref().is_some_and(publish::PollError::is_refused_login);
         if reports.iter().any(is_refused) {
@@ -279,7 +272,7 @@ impl<'a> Invocation<'a> {
         for catalog in &manual.catalogs {
             reports.push(upkeep::rollback(&self.poller.store, catalog, &options).await);
         }
-        self.round().notify(&reports).await;
+        self.notify(&reports).await;
         self.queue_followers(&reports).await;
         PollerAnswer::of(reports)
     }
@@ -347,16 +340,6 @@ impl<'a> Invocation<'a> {
             .buffer_unordered(self.poller.environment.resolves)
             .collect()
             .await
-    }
-
-    fn round(self) -> Round<'a> {
-        let environment = &self.poller.environment;
-        Round {
-            site: self.site,
-            deadline: self.deadline,
-            checks: environment.resolves,
-            pulls: environment.side_by_side,
-        }
     }
 
     fn measure(self, candidates: &[Candidate], reports: &[Report]) {

@@ -13,22 +13,11 @@ use publish::{Catalog, LastPoll, Mirror, PollOptions, PollOrder, PollTimes, Repo
 use store::{Store, StoreExt};
 use tokio::time::timeout;
 
-use crate::{CatalogMessage, Deadline, site::Site};
+use crate::{CatalogMessage, poller::Invocation};
 
 /// Time that must be left to start a check for an update. A check is one small request to the registry and two to S3, and
 /// usually takes 0.1 s.
 const CHECK_MIN: Duration = Duration::from_secs(1);
-
-/// Settings of the checks and pulls of one invocation.
-#[derive(Clone, Copy)]
-pub(crate) struct Round<'a> {
-    pub(crate) site: &'a Site,
-    pub(crate) deadline: Deadline,
-    /// Maximum number of catalogs that are checked at a time.
-    pub(crate) checks: usize,
-    /// Maximum number of catalogs that are pulled at a time.
-    pub(crate) pulls: usize,
-}
 
 /// Catalogs of a round, by result.
 #[derive(Debug, Default)]
@@ -40,15 +29,18 @@ pub(crate) struct RoundResult<'a> {
     pub(crate) left: Vec<&'a Candidate>,
 }
 
-impl<'a> Round<'a> {
+impl<'a> Invocation<'a> {
     /// Checks each catalog for an update. Ends the poll of those that need no pull.
-    pub(crate) async fn check(self, mut candidates: Vec<&'a Candidate>) -> RoundResult<'a> {
+    pub(crate) async fn check_for_updates(self, mut candidates: Vec<&'a Candidate>) -> RoundResult<'a> {
         candidates.sort_by_key(|candidate| candidate.last_poll());
         let checks: Vec<_> = candidates
             .into_iter()
             .map(|candidate| self.check_one(candidate))
             .collect();
-        let checked: Vec<_> = stream::iter(checks).buffer_unordered(self.checks).collect().await;
+        let checked: Vec<_> = stream::iter(checks)
+            .buffer_unordered(self.poller.environment.resolves)
+            .collect()
+            .await;
         let mut result = RoundResult::default();
         for (candidate, check) in checked {
             match check {
@@ -80,9 +72,12 @@ impl<'a> Round<'a> {
         self.site.notifier.register_receivers(&names).await;
         let polls: Vec<_> = candidates
             .into_iter()
-            .map(|candidate| self.poll(candidate, force))
+            .map(|candidate| self.pull_one(candidate, force))
             .collect();
-        let polled: Vec<_> = stream::iter(polls).buffer_unordered(self.pulls).collect().await;
+        let polled: Vec<_> = stream::iter(polls)
+            .buffer_unordered(self.poller.environment.side_by_side)
+            .collect()
+            .await;
         let mut result = RoundResult::default();
         for (candidate, report) in polled {
             match report {
@@ -93,7 +88,7 @@ impl<'a> Round<'a> {
         result
     }
 
-    async fn poll(self, candidate: &'a Candidate, force: bool) -> (&'a Candidate, Option<Report>) {
+    async fn pull_one(self, candidate: &'a Candidate, force: bool) -> (&'a Candidate, Option<Report>) {
         let Some(time) = self.deadline.time_for(candidate.pull_time()) else {
             return (candidate, None);
         };

@@ -7,13 +7,12 @@ use config::{Config, ConfigKeys};
 use futures_util::future::try_join_all;
 use notify::{Notifier, NotifierSettings, Receiver};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
-use source::{Logins, Sources};
-use store::Store;
+use source::Sources;
 use tokio::sync::Mutex;
 use trust::{Signer, SigningKey};
 use upkeep::Retention;
 
-use crate::{ConfigDocument, ConfigLocation, Environment, Services, secrets};
+use crate::{ConfigDocument, ConfigLocation, Environment, Poller, Services, secrets};
 
 /// Memory in MB below which rendering uses one worker and small buffers.
 const SMALL_MEMORY_MB: u64 = 512;
@@ -33,6 +32,33 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    fn new(poller: &Poller, config: Config, signer: Option<Signer>) -> anyhow::Result<Self> {
+        let webhooks = config.webhooks.into_iter();
+        let webhooks = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
+        let receivers = webhooks.chain(poller.services.bus()).collect();
+        let usual = NotifierSettings::default();
+        let notifying = NotifierSettings {
+            source: config.event_source.unwrap_or(usual.source),
+            ..usual
+        };
+        let settings = settings(&poller.environment, &config.limits, signer.clone());
+        let images = source::SourceSettings {
+            // Shared with the cache of secrets, so that rotated ones reach a cached site.
+            logins: poller.secrets.logins(),
+            ..config.images
+        };
+        let images = Sources::new(images).context("cannot set up the registry client")?;
+        tracing::info!(catalogs = config.catalogs.len(), "loaded the configuration");
+        Ok(Self {
+            catalogs: config.catalogs,
+            mirror: Mirror::new(images, poller.store.clone(), settings, PollMetrics::default()),
+            notifier: Notifier::new(poller.store.clone(), receivers, notifying),
+            retention: config.retention.unwrap_or_default(),
+            built: Instant::now(),
+            signer,
+        })
+    }
+
     /// Returns true if the signing keys are old enough to be read again.
     fn is_stale(&self) -> bool {
         self.signer.is_some() && self.built.elapsed() >= secrets::LIFETIME
@@ -46,37 +72,29 @@ pub(crate) struct SiteCache {
     last: Mutex<Option<(Option<String>, Arc<Site>)>>,
 }
 
-/// Parts of a site that do not come from `catalogs.yaml`.
-pub(crate) struct SiteParts<'a> {
-    pub(crate) environment: &'a Environment,
-    pub(crate) store: &'a Arc<dyn Store>,
-    pub(crate) services: &'a dyn Services,
-    pub(crate) logins: Logins,
-}
-
 impl SiteCache {
     /// Returns the site of the current configuration, which costs one conditional request if it is an object of S3.
     ///
     /// # Errors
     /// If the configuration or a signing key cannot be read or used.
-    pub(crate) async fn site(&self, parts: SiteParts<'_>) -> anyhow::Result<Arc<Site>> {
+    pub(crate) async fn site(&self, poller: &Poller) -> anyhow::Result<Arc<Site>> {
         let mut last = self.last.lock().await;
         last.take_if(|(_, site)| site.is_stale());
         let known = last.as_ref().and_then(|(tag, _)| tag.clone());
-        let changed = match (&parts.environment.catalogs, &*last) {
+        let changed = match (&poller.environment.catalogs, &*last) {
             (ConfigLocation::Text(_), Some((_, site))) => return Ok(site.clone()),
             (ConfigLocation::Text(text), None) => Some(("CATALOGS".to_owned(), text.clone(), None)),
             (ConfigLocation::Object { bucket, key }, _) => {
-                let document = parts.services.catalogs(known.as_deref()).await?;
+                let document = poller.services.catalogs(known.as_deref()).await?;
                 document.map(|ConfigDocument { text, tag }| (format!("s3://{bucket}/{key}"), text, tag))
             }
         };
         if let Some((place, text, tag)) = changed {
             // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm function would hide
             // the mistake until the next cold start.
-            let config = parts.environment.config(&place, &text)?;
-            let signer = signer(parts.environment, parts.services, &config).await?;
-            let site = parts.build(config, signer)?;
+            let config = poller.environment.config(&place, &text)?;
+            let signer = signer(&poller.environment, &*poller.services, &config).await?;
+            let site = Site::new(poller, config, signer)?;
             *last = Some((tag, Arc::new(site)));
         }
         let (_, site) = last
@@ -86,50 +104,20 @@ impl SiteCache {
     }
 }
 
-impl SiteParts<'_> {
-    fn build(self, config: Config, signer: Option<Signer>) -> anyhow::Result<Site> {
-        let webhooks = config.webhooks.into_iter();
-        let webhooks = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
-        let receivers = webhooks.chain(self.services.bus()).collect();
-        let usual = NotifierSettings::default();
-        let notifying = NotifierSettings {
-            source: config.event_source.unwrap_or(usual.source),
-            ..usual
-        };
-        let settings = self.settings(&config.limits, signer.clone());
-        let images = source::SourceSettings {
-            // Shared with the cache of secrets, so that rotated ones reach a cached site.
-            logins: self.logins.clone(),
-            ..config.images
-        };
-        let images = Sources::new(images).context("cannot set up the registry client")?;
-        tracing::info!(catalogs = config.catalogs.len(), "loaded the configuration");
-        Ok(Site {
-            catalogs: config.catalogs,
-            mirror: Mirror::new(images, self.store.clone(), settings, PollMetrics::default()),
-            notifier: Notifier::new(self.store.clone(), receivers, notifying),
-            retention: config.retention.unwrap_or_default(),
-            built: Instant::now(),
-            signer,
-        })
+fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
+    let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
+    let mut settings = MirrorSettings::with_limits(limits);
+    if is_small {
+        (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
     }
-
-    fn settings(&self, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
-        let environment = self.environment;
-        let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
-        let mut settings = MirrorSettings::with_limits(limits);
-        if is_small {
-            (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
-        }
-        MirrorSettings {
-            identity: environment.identity,
-            side_by_side: environment.side_by_side,
-            // The queue gives each catalog an invocation of its own, and /tmp is small.
-            registry_wait: None,
-            resolves: environment.resolves,
-            signer,
-            ..settings
-        }
+    MirrorSettings {
+        identity: environment.identity,
+        side_by_side: environment.side_by_side,
+        // The queue gives each catalog an invocation of its own, and /tmp is small.
+        registry_wait: None,
+        resolves: environment.resolves,
+        signer,
+        ..settings
     }
 }
 

@@ -100,6 +100,24 @@ pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes,
     }
 }
 
+/// Reads a document as [`read_stored`] does. Returns `None` if it is missing or damaged, which is logged.
+///
+/// # Errors
+/// [`ObjectError::Read`] if the store fails.
+pub async fn read_usable<T: StoredDocument>(
+    store: &dyn Store,
+    stored: &ObjectDigest,
+) -> Result<Option<T>, ObjectError> {
+    match read_stored(store, stored).await {
+        Err(error) if error.is_not_found() || error.is_damage() => {
+            let key = stored.with_kind(T::KIND).key();
+            tracing::warn!(%key, error = model::text::chain(&error), "a stored document is unusable");
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}
+
 /// Reads a document that is stored compressed, and compares the hash of its bytes with its key.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ pub use bridge::{StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
 pub use folder::FolderStore;
-pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored};
+pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored, read_usable};
 pub use lines::{LinesError, read_lines};
 pub use location::{S3Location, S3LocationError, StorePlace, StorePlaceError};
 pub use store::{

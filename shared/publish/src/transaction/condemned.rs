@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{Garbage, GcPhase, GcState, Key, ObjectKey, ObjectRef};
-use store::{Condition, Dated, ObjectInfo, Store, StoreError, StoreExt, read_stored};
+use store::{Condition, Dated, ObjectInfo, Store, StoreError, StoreExt, read_usable};
 use tokio::sync::Mutex;
 
 use crate::{Env, PublishError};
@@ -102,7 +102,10 @@ impl CondemnedList {
         let (state, info) = document.map_or_else(Default::default, |(state, info)| (state, Some(info)));
         let keys = match state.garbage() {
             None => Some(BTreeSet::new()),
-            Some(garbage) => read_list(store, garbage).await?,
+            // A list that cannot be read says nothing, so every key counts as listed: publications go on, at the price of a spare.
+            Some(garbage) => read_usable::<Garbage>(store, &garbage.digest)
+                .await?
+                .map(|list| list.keys),
         };
         let since = state.since.or(info.as_ref().map(|info| info.modified));
         let age = since.and_then(|since| date.duration_since(since).ok());
@@ -155,17 +158,5 @@ impl CondemnedList {
             // A whole round has passed since the first read: hours.
             GcPhase::None | GcPhase::Condemned { .. } => Err(PublishError::Expired),
         }
-    }
-}
-
-/// A list that cannot be read says nothing, so every key counts as listed: publications go on, at the price of a spare.
-async fn read_list(store: &dyn Store, garbage: &ObjectRef) -> Result<Option<BTreeSet<ObjectKey>>, PublishError> {
-    match read_stored::<Garbage>(store, &garbage.digest).await {
-        Ok(list) => Ok(Some(list.keys)),
-        Err(error) if error.is_not_found() || error.is_damage() => {
-            tracing::warn!(key = %garbage.key(), error = model::text::chain(&error), "the list of condemned objects is unreadable");
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, read_stored};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, read_usable};
 use tokio::sync::OnceCell;
 use trust::Signer;
 
@@ -211,14 +211,9 @@ impl Pointer {
 
 impl BaseSnapshot {
     async fn read(store: &dyn Store, current: &Current) -> Result<Self, PublishError> {
-        let snapshot = match read_stored::<Snapshot>(store, &current.snapshot.digest).await {
-            Ok(snapshot) => snapshot,
-            // A lost or damaged Snapshot must not stop the publication that replaces it.
-            Err(error) if error.is_not_found() || error.is_damage() => {
-                tracing::warn!(key = %current.snapshot.key(), error = model::text::chain(&error), "the published snapshot is unusable");
-                return Ok(Self::default());
-            }
-            Err(error) => return Err(error.into()),
+        // A lost or damaged Snapshot must not stop the publication that replaces it.
+        let Some(snapshot) = read_usable::<Snapshot>(store, &current.snapshot.digest).await? else {
+            return Ok(Self::default());
         };
         let objects = snapshot.objects().into_iter().map(|entry| entry.object);
         let named = objects.chain([current.snapshot]).map(|object| object_key(&object));

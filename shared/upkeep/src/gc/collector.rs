@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::{Garbage, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, StoredDocument};
 use publish::ObjectStats;
-use store::{Condition, DELETE_BATCH_MAX, Dated, ObjectInfo, ObjectState, Store, StoreExt, check_object, read_stored};
+use store::{Condition, DELETE_BATCH_MAX, Dated, ObjectInfo, ObjectState, Store, StoreExt, check_object, read_usable};
 
 use super::{DELETING_MAX, GcError, GcOptions, GcReport, GcStep, NextStep, marks::Marks};
 
@@ -93,7 +93,7 @@ impl Collector<'_> {
             // Any collector may delete during these 30 minutes, also one that did not start the phase: the first may
             // have died.
             GcPhase::Deleting { garbage } if state.age < DELETING_MAX && !self.options.offline => {
-                let keys = self.read_list(garbage).await?.unwrap_or_default();
+                let keys = read_usable(self.store, &garbage.digest).await?.unwrap_or_default();
                 self.delete(&state, keys).await.map(Some)
             }
             GcPhase::Deleting { .. } if is_due => self.replace(&state, GcPhase::None, GcStep::Finish).await,
@@ -205,7 +205,7 @@ impl Collector<'_> {
         garbage: &ObjectRef,
         spared: &BTreeSet<ObjectKey>,
     ) -> Result<Option<GcReport>, GcError> {
-        let Some(condemned) = self.read_list(garbage).await? else {
+        let Some(condemned) = read_usable::<Garbage>(self.store, &garbage.digest).await? else {
             // Without its list nothing can be deleted: the round ends.
             return self.replace(state, GcPhase::None, GcStep::Finish).await;
         };
@@ -301,19 +301,6 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads a list of condemned keys; `None` if it is missing or damaged.
-    async fn read_list(&self, garbage: &ObjectRef) -> Result<Option<Garbage>, GcError> {
-        match read_stored::<Garbage>(self.store, &garbage.digest).await {
-            Ok(list) => Ok(Some(list)),
-            Err(error) if error.is_not_found() || error.is_damage() => {
-                let key = garbage.key();
-                tracing::warn!(%key, error = model::text::chain(&error), "the list of condemned objects is unreadable");
-                Ok(None)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
     async fn put_list(&self, keys: BTreeSet<ObjectKey>) -> Result<ObjectRef, GcError> {
         let bytes = Garbage { keys }.to_stored().map_err(GcError::Compress)?;
         let object = ObjectDigest::of(&bytes).with_kind(Kind::Garbage);
@@ -370,7 +357,10 @@ impl DatedState {
             state,
             // Without a document the age has no meaning.
             age_seconds: self.info.as_ref().map_or(0, |_| self.age.as_secs()),
-            next: Some(NextStep::after(next, left)),
+            next: Some(NextStep {
+                step: next,
+                due_in_seconds: left.as_secs(),
+            }),
             ..GcReport::default()
         }
     }

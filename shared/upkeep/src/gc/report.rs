@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use model::{CatalogName, Key};
 use publish::ObjectStats;
 use serde::Serialize;
@@ -98,15 +96,6 @@ pub struct NextStep {
     pub step: GcStep,
     /// Seconds until it is due, by the store's clock; 0 if it is due now.
     pub due_in_seconds: u64,
-}
-
-impl NextStep {
-    pub(super) const fn after(step: GcStep, wait: Duration) -> Self {
-        Self {
-            step,
-            due_in_seconds: wait.as_secs(),
-        }
-    }
 }
 
 impl GcStep {
