@@ -63,38 +63,25 @@ impl Store for FolderStore {
         if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
         }
-        let work = {
-            let key = key.clone();
-            move |inner: &Shared| inner.get(&key, &get, ReadMode::Blocking)
-        };
-        self.blocking(Operation::Get, key, work).await?
+        let work = move |inner: &Shared, key: &Key| inner.get(key, &get, ReadMode::Blocking);
+        self.with_key(Operation::Get, key, work).await?
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
         if let Ok(info) = self.inner.stat_file(key, ReadMode::CacheOnly) {
             return Ok(info);
         }
-        let work = {
-            let key = key.clone();
-            move |inner: &Shared| inner.stat_file(&key, ReadMode::Blocking)
-        };
-        self.blocking(Operation::Get, key, work).await
+        let work = |inner: &Shared, key: &Key| inner.stat_file(key, ReadMode::Blocking);
+        self.with_key(Operation::Get, key, work).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        let work = {
-            let key = key.clone();
-            move |inner: &Shared| inner.stat(&key)
-        };
-        self.blocking(Operation::Get, key, work).await
+        self.with_key(Operation::Get, key, |inner, key| inner.stat(key)).await
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
-        let work = {
-            let key = key.clone();
-            move |inner: &Shared| inner.put(&key, &bytes, &condition)
-        };
-        let version = self.blocking(Operation::Put, key, work).await?;
+        let work = move |inner: &Shared, key: &Key| inner.put(key, &bytes, &condition);
+        let version = self.with_key(Operation::Put, key, work).await?;
         version.ok_or_else(|| StoreError::conflict(key))
     }
 
@@ -113,8 +100,7 @@ impl Store for FolderStore {
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let key = key.clone();
-        self.blocking(Operation::Delete, &key.clone(), move |inner| inner.delete(&key))
+        self.with_key(Operation::Delete, key, |inner, key| inner.delete(key))
             .await
     }
 
@@ -124,6 +110,17 @@ impl Store for FolderStore {
 }
 
 impl FolderStore {
+    /// Works on an object as [`FolderStore::blocking`] does.
+    async fn with_key<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        key: &Key,
+        work: impl FnOnce(&Shared, &Key) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let own = key.clone();
+        self.blocking(operation, key, move |inner| work(inner, &own)).await
+    }
+
     /// Works on a thread that may wait for the disk. Work that was started is finished, also if its caller has gone.
     async fn blocking<T: Send + 'static>(
         &self,

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{
     Condition, Version,
-    folder::{Dir, Inner, ReadMode, Temp, split},
+    folder::{Dir, Inner, Temp, split},
 };
 
 /// Number of times that a publication makes its folder. A delete removes the folder that it empties, maybe between our
@@ -89,11 +89,7 @@ impl Inner {
     }
 
     fn version(&self, key: &Key) -> io::Result<Option<Version>> {
-        match self.stat_file(key, ReadMode::Blocking) {
-            Ok(info) => Ok(Some(info.version)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(self.find_file(key)?.map(|info| info.version))
     }
 
     /// Locks the mutable objects for one change. The kernel frees the lock when its holder closes the file or dies.

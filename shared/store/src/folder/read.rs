@@ -80,13 +80,17 @@ impl Inner {
         Ok(self.open(key, mode)?.info().clone())
     }
 
+    /// Returns the facts about an object; `None` if it is missing.
+    pub(super) fn find_file(&self, key: &Key) -> io::Result<Option<ObjectInfo>> {
+        match self.stat_file(key, ReadMode::Blocking) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
     /// Looks at an object and at the file system's clock, which may be that of another machine.
     pub(super) fn stat(&self, key: &Key) -> io::Result<Stat> {
-        let object = match self.stat_file(key, ReadMode::Blocking) {
-            Ok(info) => Some(info),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
+        let object = self.find_file(key)?;
         // Taken after the object was read, so that no object is younger than its date.
         let date = Temp::create(self.temp_folder()?)?.stamp()?.modified();
         Ok(Stat { date, object })

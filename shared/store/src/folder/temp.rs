@@ -206,14 +206,11 @@ impl Staged for StagedFile {
 
     async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
         let (mut temp, pending) = self.take()?;
-        let commit = {
-            let key = key.clone();
-            move |inner: &super::Shared| {
-                pending.iter().try_for_each(|bytes| temp.write(bytes))?;
-                inner.publish(temp, &key, &condition)
-            }
+        let commit = move |inner: &super::Shared, key: &Key| {
+            pending.iter().try_for_each(|bytes| temp.write(bytes))?;
+            inner.publish(temp, key, &condition)
         };
-        let version = self.store.blocking(Operation::Put, key, commit).await?;
+        let version = self.store.with_key(Operation::Put, key, commit).await?;
         version.ok_or_else(|| StoreError::conflict(key))
     }
 }

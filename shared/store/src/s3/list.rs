@@ -77,7 +77,12 @@ impl Listing {
 
     /// Reads one page. S3 puts at most 1,000 objects on one.
     async fn page(&mut self, token: Option<String>) -> Result<(), StoreError> {
-        let request = self.store.client().list_objects_v2().bucket(&self.store.place().bucket);
+        let request = self
+            .store
+            .bucket
+            .client
+            .list_objects_v2()
+            .bucket(&self.store.place().bucket);
         let request = request.prefix(&self.prefix).set_continuation_token(token);
         let page = request.send().await;
         let page = page.map_err(|error| fault::failed(Operation::List, &self.store.place(), error))?;

@@ -42,8 +42,8 @@ impl S3Store {
     }
 
     pub(crate) async fn conditions(&self) -> Result<Conditions, StoreError> {
-        let found = *self.known_conditions().get_or_try_init(|| self.probe()).await?;
-        if found == Conditions::Ignored && !self.settings().single_writer {
+        let found = *self.bucket.conditions.get_or_try_init(|| self.probe()).await?;
+        if found == Conditions::Ignored && !self.bucket.settings.single_writer {
             let overwrites = Overwrites(self.place().to_string());
             return Err(StoreError::failed(Operation::Put, &NAME, overwrites));
         }
@@ -58,7 +58,7 @@ impl S3Store {
         if honoured {
             return Ok(Conditions::Honoured);
         }
-        if self.settings().single_writer {
+        if self.bucket.settings.single_writer {
             tracing::warn!(store = %self.place(), "endpoint ignores conditional writes; make sure that there is no other writer");
         }
         Ok(Conditions::Ignored)
@@ -66,7 +66,7 @@ impl S3Store {
 
     /// True if a conditional write of the existing object is refused, as it should be.
     async fn is_refused(&self, none_match: Option<&str>, matches: Option<&str>) -> Result<bool, StoreError> {
-        let request = self.client().put_object().bucket(&self.place().bucket);
+        let request = self.bucket.client.put_object().bucket(&self.place().bucket);
         let request = request.key(self.place().name(NAME)).body(CONTENT.to_vec().into());
         let request = request.content_type("text/plain").cache_control("no-store");
         let request = request.set_if_none_match(none_match.map(Into::into));

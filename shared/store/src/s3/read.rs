@@ -44,7 +44,7 @@ impl S3Store {
     }
 
     fn get_request(&self, key: &Key) -> GetObjectFluentBuilder {
-        let request = self.client().get_object().bucket(&self.place().bucket);
+        let request = self.bucket.client.get_object().bucket(&self.place().bucket);
         request.key(self.place().name(&key.to_string()))
     }
 
@@ -77,28 +77,33 @@ impl S3Store {
     }
 
     pub(crate) async fn info(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        let request = self.client().head_object().bucket(&self.place().bucket);
-        match request.key(self.place().name(&key.to_string())).send().await {
-            Ok(output) => head_info(&output).map_err(|lacking| StoreError::failed(Operation::Get, key, lacking)),
-            Err(error) if fault::meaning(&error) == Meaning::Missing => Err(StoreError::not_found(key)),
-            Err(error) => Err(fault::failed(Operation::Get, key, error)),
-        }
+        let object = self.look_at(key, &AnswerDate::default()).await?;
+        object.ok_or_else(|| StoreError::not_found(key))
     }
 
     /// Looks at an object and takes the server's time from the same answer.
     pub(crate) async fn dated_info(&self, key: &Key) -> Result<Stat, StoreError> {
         let date = AnswerDate::default();
-        let request = self.client().head_object().bucket(&self.place().bucket);
-        let request = request.key(self.place().name(&key.to_string())).customize();
-        let lacking = |lacking| StoreError::failed(Operation::Get, key, lacking);
-        let object = match request.interceptor(date.clone()).send().await {
-            Ok(output) => Some(head_info(&output).map_err(lacking)?),
-            Err(error) if fault::meaning(&error) == Meaning::Missing => None,
-            Err(error) => return Err(fault::failed(Operation::Get, key, error)),
-        };
+        let object = self.look_at(key, &date).await?;
         // Collection waits by this clock. Our own would let it delete too early where ours is ahead.
-        let date = date.get().ok_or(Lacking("Date")).map_err(lacking)?;
-        Ok(Stat { date, object })
+        match date.get() {
+            Some(date) => Ok(Stat { date, object }),
+            None => Err(StoreError::failed(Operation::Get, key, Lacking("Date"))),
+        }
+    }
+
+    /// Looks at an object, and sets `date` to that of the answer. Returns `None` if the object is missing.
+    pub(crate) async fn look_at(&self, key: &Key, date: &AnswerDate) -> Result<Option<ObjectInfo>, StoreError> {
+        let request = self.bucket.client.head_object().bucket(&self.place().bucket);
+        let request = request.key(self.place().name(&key.to_string())).customize();
+        match request.interceptor(date.clone()).send().await {
+            Ok(output) => match head_info(&output) {
+                Ok(info) => Ok(Some(info)),
+                Err(lacking) => Err(StoreError::failed(Operation::Get, key, lacking)),
+            },
+            Err(error) if fault::meaning(&error) == Meaning::Missing => Ok(None),
+            Err(error) => Err(fault::failed(Operation::Get, key, error)),
+        }
     }
 
     /// Returns a URL from which any client can read an object for `expires`, at most a week. It is made without a request, so

@@ -9,7 +9,7 @@ use aws_sdk_s3::{
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use model::Key;
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::{
     Condition, Fetched, Get, Listed, ObjectInfo, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
@@ -19,16 +19,16 @@ use crate::{
 /// Store in a bucket. Clones share it.
 #[derive(Clone)]
 pub struct S3Store {
-    inner: Arc<Inner>,
+    pub(crate) bucket: Arc<Bucket>,
 }
 
-struct Inner {
-    client: Client,
+pub(crate) struct Bucket {
+    pub(crate) client: Client,
     place: S3Location,
-    settings: S3Settings,
-    conditions: OnceCell<Conditions>,
+    pub(crate) settings: S3Settings,
+    pub(crate) conditions: OnceCell<Conditions>,
     /// Held from the look to the write for an endpoint that ignores conditions.
-    writing: Mutex<()>,
+    pub(crate) writing: Mutex<()>,
 }
 
 impl S3Store {
@@ -42,35 +42,21 @@ impl S3Store {
         if let Some(endpoint) = &settings.endpoint {
             builder = builder.endpoint_url(endpoint);
         }
-        let inner = Inner {
+        let bucket = Bucket {
             client: Client::from_conf(builder.build()),
             place,
             settings: settings.clone(),
             conditions: OnceCell::new(),
             writing: Mutex::new(()),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            bucket: Arc::new(bucket),
+        }
     }
 
     /// Returns the location of the objects.
     pub fn place(&self) -> &S3Location {
-        &self.inner.place
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.inner.client
-    }
-
-    pub(crate) fn settings(&self) -> &S3Settings {
-        &self.inner.settings
-    }
-
-    pub(crate) fn known_conditions(&self) -> &OnceCell<Conditions> {
-        &self.inner.conditions
-    }
-
-    pub(crate) async fn lock_writes(&self) -> MutexGuard<'_, ()> {
-        self.inner.writing.lock().await
+        &self.bucket.place
     }
 }
 
@@ -108,7 +94,7 @@ impl Store for S3Store {
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let request = self.client().delete_object().bucket(&self.place().bucket);
+        let request = self.bucket.client.delete_object().bucket(&self.place().bucket);
         let request = request.key(self.place().name(&key.to_string())).customize();
         // A repeated delete could come after the object was written again.
         let once = config::Config::builder().retry_config(RetryConfig::disabled());

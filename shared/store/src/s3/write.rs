@@ -12,7 +12,7 @@ use model::{Key, Sha256};
 
 use crate::s3::{
     S3Settings, S3Store,
-    attempts::{Attempts, SignedPayload},
+    attempts::{AnswerDate, Attempts, SignedPayload},
     fault::{self, Meaning},
     probe::Conditions,
     read::Lacking,
@@ -106,22 +106,18 @@ impl S3Store {
         if *condition == Condition::Always || self.conditions().await? == Conditions::Honoured {
             return self.write_if(&object, condition).await;
         }
-        let _writing = self.lock_writes().await;
+        let _writing = self.bucket.writing.lock().await;
         self.look(key, condition).await?;
         self.write_if(&object, &Condition::Always).await
     }
 
     /// Checks a condition by a look, for an endpoint that ignores conditions.
     async fn look(&self, key: &Key, condition: &Condition) -> Result<(), StoreError> {
-        let found = match self.info(key).await {
-            Ok(info) => Some(info.version),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
-        };
-        let holds = match (condition, found) {
-            (Condition::Always, _) | (Condition::CreateOnly, None) => true,
-            (Condition::CreateOnly, Some(_)) | (Condition::Replace(_), None) => false,
-            (Condition::Replace(version), Some(found)) => *version == found,
+        let found = self.look_at(key, &AnswerDate::default()).await?;
+        let holds = match condition {
+            Condition::Always => true,
+            Condition::CreateOnly => found.is_none(),
+            Condition::Replace(version) => found.is_some_and(|found| found.version == *version),
         };
         if holds { Ok(()) } else { Err(StoreError::conflict(key)) }
     }
@@ -170,7 +166,7 @@ impl S3Store {
             Condition::CreateOnly => (Some("*".to_owned()), None),
             Condition::Replace(version) => (None, Some(version.0.clone())),
         };
-        let request = self.client().put_object().bucket(&self.place().bucket);
+        let request = self.bucket.client.put_object().bucket(&self.place().bucket);
         let request = request.key(self.place().name(&key.to_string()));
         let request = request.body(ByteStream::new(source.body()));
         let request = request.content_length(source.size() as i64);
@@ -180,7 +176,7 @@ impl S3Store {
         let request = request.set_content_encoding(key.encoding().content_encoding().map(Into::into));
         let request = request.cache_control(key.cache_policy().cache_control());
         let request = request.set_if_none_match(none_match).set_if_match(matches);
-        let limits = config::Config::builder().timeout_config(object.timeouts(self.settings()));
+        let limits = config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
         let request = request.customize().config_override(limits);
         let request = request
             .interceptor(attempts.clone())
