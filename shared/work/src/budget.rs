@@ -1,6 +1,9 @@
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use crate::{MemoryPool, MemoryShare};
@@ -18,6 +21,8 @@ struct SharedBudget {
     steps: u64,
     used: AtomicU64,
     memory: MemoryPool,
+    /// Place of the work among others.
+    place: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// Reason why work ends before its result.
@@ -40,7 +45,14 @@ impl Budget {
             steps,
             used: AtomicU64::new(0),
             memory,
+            place: OnceLock::new(),
         }))
+    }
+
+    /// Holds the place of the work among others, such as a permit, until the last copy of the budget is dropped: a thread that
+    /// goes on after a time-out keeps it. Only the first place is held.
+    pub fn hold(&self, place: impl Any + Send + Sync) {
+        drop(self.0.place.set(Box::new(place)));
     }
 
     /// Ends the work: each thread fails at its next charge.
@@ -128,6 +140,17 @@ mod tests {
         assert_eq!(budget.charge(1), Err(OverBudget::Steps(10)));
         assert_eq!(other.charge(0), Err(OverBudget::Steps(10)));
         assert!(other.take(1).is_some(), "there is memory");
+    }
+
+    #[test]
+    fn place_is_given_back_with_the_last_copy() {
+        let (place, budget) = (Arc::new(()), Budget::default());
+        budget.hold(place.clone());
+        let thread = budget.clone();
+        drop(budget);
+        assert_eq!(Arc::strong_count(&place), 2);
+        drop(thread);
+        assert_eq!(Arc::strong_count(&place), 1);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub struct Mirror {
     /// Identifier under which its pulls are recorded.
     pub(crate) process: String,
     pub(crate) settings: MirrorSettings,
-    pub(crate) rendering: Semaphore,
+    pub(crate) rendering: Arc<Semaphore>,
     pub(crate) resolving: Semaphore,
     progress: Arc<PollProgress>,
     metrics: PollMetrics,
@@ -97,7 +97,7 @@ pub(crate) struct KnownCatalog {
 impl Mirror {
     /// Reads with `images` and publishes to `store`. The limits of `images` and `settings` are for catalogs without their own.
     pub fn new(images: Sources, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
-        let rendering = Semaphore::new(settings.side_by_side.max(1));
+        let rendering = Arc::new(Semaphore::new(settings.side_by_side.max(1)));
         let resolving = Semaphore::new(settings.resolves.max(1));
         metrics.set_budgets(settings.render.budget.memory(), &settings.download_space);
         Self {

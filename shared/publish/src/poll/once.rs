@@ -254,9 +254,11 @@ impl<'a> Poll<'a> {
             copy_first(self, digest).await?;
         }
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
-        let permit = self.mirror.rendering.acquire_many(self.permits(digest)).await;
-        let _permit = permit.expect("the semaphore is never closed");
+        let places = self.mirror.rendering.clone();
+        let permit = places.acquire_many_owned(self.permits(digest)).await;
         let budget = self.mirror.budget(self.catalog);
+        // Threads that go on after a time-out keep it until they have ended.
+        budget.hold(permit.expect("the semaphore is never closed"));
         let _stop = StopOnDrop::new(budget.clone());
         let limit = self.mirror.pull_time(self.catalog);
         // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
