@@ -1,6 +1,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    io::{self, Cursor, Read},
+    io::Read,
 };
 
 use model::Hasher;
@@ -12,9 +12,10 @@ use crate::{
     edit::{self, EditedLines, Merge, MergePlan},
     error::shown,
     include::Includer,
-    input::{LinePlace, NamedCatalog, PackageReader},
+    input::{NamedCatalog, PackageReader},
     outline::PackageOutline,
     rewrite::{PackageCut, Remaining},
+    sink::push_lines,
 };
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
@@ -39,6 +40,9 @@ pub enum ComposedContent<'a> {
     /// New lines in canonical form, made while they are read. One line is held at a time.
     Lines(&'a mut dyn Read),
 }
+
+/// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
+const GLOBAL_BYTES_MAX: usize = 32 << 20;
 
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +95,9 @@ pub enum ComposeError {
         /// Limit in bytes.
         limit: usize,
     },
+    /// Several inputs have documents without a package, too large to sort.
+    #[error("the documents without a package of all inputs exceed {GLOBAL_BYTES_MAX} bytes")]
+    Global,
     /// The work takes too many steps, or is not wanted any more.
     #[error("the work on {place} {over}")]
     Work {
@@ -185,6 +192,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                 self.add_package(name, owners.get(name).copied())?;
             }
         }
+        self.package.clear();
         if self.composition.dependencies == DependencyRule::Include {
             self.include(&names)?;
         }
@@ -234,35 +242,27 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         if let (1, Some(input)) = (catalogs.len(), first) {
             return self.push("", ComposedContent::Shard { input });
         }
-        let (mut readers, mut contents, mut places) = (Vec::new(), HashSet::new(), Vec::new());
+        let (mut contents, mut lines, mut bytes) = (HashSet::new(), BTreeSet::new(), 0);
         for (_, catalog) in &mut catalogs {
-            let (mut reader, mut content) = (catalog.read("")?, Hasher::new());
-            reader.for_each(readers.len(), |line, place| {
+            let mut content = Hasher::new();
+            catalog.read("")?.for_each(0, |line, _| {
                 content.update(line);
-                places.push(place);
+                // Sorted, so that the order of the inputs does not change the content hash.
+                bytes += if lines.insert(line.to_vec()) { line.len() } else { 0 };
+                if bytes > GLOBAL_BYTES_MAX {
+                    return Err(ComposeError::Global);
+                }
                 Ok(())
             })?;
             contents.insert(content.finish());
-            readers.push(reader);
         }
         if let (1, Some(input)) = (contents.len(), first) {
             return self.push("", ComposedContent::Shard { input });
         }
-        if places.is_empty() {
+        if lines.is_empty() {
             return Ok(());
         }
-        // Sorted, so that the order of the inputs does not change the content hash.
-        let (mut places, mut last) = (sorted(places, &mut readers)?.into_iter(), None);
-        push_lines(self.sink, "", &mut || {
-            for place in places.by_ref() {
-                let line = readers[place.reader].line_at(place)?;
-                if last.as_ref() != Some(&line) {
-                    last = Some(line.clone());
-                    return Ok(Some(line));
-                }
-            }
-            Ok(None)
-        })
+        push_lines(self.sink, "", &mut || Ok(lines.pop_first()))
     }
 
     /// Composes one package: what the selection of its input takes, then additions, then removals.
@@ -456,84 +456,4 @@ fn explain_removed(
             )
         }
     }));
-}
-
-/// Supplier of lines; `None` behind the last one.
-type NextLine<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, ComposeError> + 'a;
-
-/// Passes lines to the receiver as it reads them. Those that it leaves are made too, for what they require.
-fn push_lines(sink: &mut PackageSink<'_>, name: &str, next: &mut NextLine<'_>) -> Result<(), ComposeError> {
-    let mut lines = LineReader {
-        next,
-        line: Cursor::default(),
-        failure: None,
-    };
-    let pushed = sink(ComposedPackage {
-        name: name.to_owned(),
-        content: ComposedContent::Lines(&mut lines),
-    });
-    if let Some(error) = lines.failure {
-        return Err(error);
-    }
-    pushed.map_err(ComposeError::Sink)?;
-    while next()?.is_some() {}
-    Ok(())
-}
-
-struct LineReader<'a, 'n> {
-    next: &'a mut NextLine<'n>,
-    line: Cursor<Vec<u8>>,
-    /// Error of a line. The receiver has another in its place.
-    failure: Option<ComposeError>,
-}
-
-impl Read for LineReader<'_, '_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.line.read(buffer)?;
-        if read > 0 {
-            return Ok(read);
-        }
-        match (self.next)() {
-            Ok(None) => Ok(0),
-            Ok(Some(line)) => {
-                self.line = Cursor::new(line);
-                self.line.read(buffer)
-            }
-            Err(error) => {
-                self.failure = Some(error);
-                Err(io::Error::other("a line cannot be composed"))
-            }
-        }
-    }
-}
-
-/// Sorts lines by their bytes, and holds two of them at a time.
-fn sorted(mut places: Vec<LinePlace>, readers: &mut [PackageReader]) -> Result<Vec<LinePlace>, ComposeError> {
-    if places.len() < 2 {
-        return Ok(places);
-    }
-    let right = places.split_off(places.len() / 2);
-    let mut halves = [
-        sorted(places, readers)?.into_iter(),
-        sorted(right, readers)?.into_iter(),
-    ];
-    let mut read = |half: &mut std::vec::IntoIter<LinePlace>| {
-        let place = half.next();
-        place
-            .map(|place| Ok::<_, ComposeError>((readers[place.reader].line_at(place)?, place)))
-            .transpose()
-    };
-    let mut first = [read(&mut halves[0])?, read(&mut halves[1])?];
-    let mut sorted = Vec::new();
-    loop {
-        let lower = match &first {
-            [Some((left, _)), Some((right, _))] => usize::from(right < left),
-            [left, _] => usize::from(left.is_none()),
-        };
-        let Some((_, place)) = first[lower].take() else {
-            return Ok(sorted);
-        };
-        sorted.push(place);
-        first[lower] = read(&mut halves[lower])?;
-    }
 }

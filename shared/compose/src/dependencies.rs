@@ -16,11 +16,11 @@ use work::Budget;
 
 use crate::{ComposeError, Explanation, Notice, error::shown, input::PackageReader};
 
-/// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes. Three full catalogs take a tenth.
-const FACT_BYTES_MAX: usize = 64 << 20;
+/// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes.
+const FACT_BYTES_MAX: usize = 128 << 20;
 
 /// Maximum size of one requirement, in bytes. Real ones have hundreds.
-const REQUIREMENT_BYTES_MAX: usize = 1 << 20;
+const REQUIREMENT_BYTES_MAX: usize = 16 << 20;
 
 /// Memory of a fact beside its text, in bytes.
 const FACT_BYTES: usize = 100;
@@ -307,30 +307,32 @@ impl Dependencies {
     /// Returns true if the result fulfils the constraint.
     pub(crate) fn fulfils(&self, constraint: &Constraint) -> Result<bool, ComposeError> {
         self.budget.charge(1)?;
-        if let Some(api) = &constraint.gvk
-            && !self.has_api(api)
-        {
-            return Ok(false);
-        }
-        if let Some(package) = &constraint.package
-            && !self.has(package)?
-        {
-            return Ok(false);
-        }
-        for part in constraint.all.iter().flat_map(|list| &list.constraints) {
+        Ok(constraint.gvk.as_ref().is_none_or(|api| self.has_api(api))
+            && constraint
+                .package
+                .as_ref()
+                .map_or(Ok(true), |package| self.has(package))?
+            && constraint
+                .all
+                .as_ref()
+                .map_or(Ok(true), |list| self.fulfils_all(list))?
+            && constraint
+                .any
+                .as_ref()
+                .map_or(Ok(true), |list| self.fulfils_any(list))?
+            && !constraint
+                .not
+                .as_ref()
+                .map_or(Ok(false), |list| self.fulfils_any(list))?)
+    }
+
+    fn fulfils_all(&self, list: &ConstraintList) -> Result<bool, ComposeError> {
+        for part in &list.constraints {
             if !self.fulfils(part)? {
                 return Ok(false);
             }
         }
-        if let Some(any) = &constraint.any
-            && !self.fulfils_any(any)?
-        {
-            return Ok(false);
-        }
-        match &constraint.not {
-            Some(not) => Ok(!self.fulfils_any(not)?),
-            None => Ok(true),
-        }
+        Ok(true)
     }
 
     /// Returns true if the result fulfils one of the constraints.

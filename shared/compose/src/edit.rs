@@ -335,13 +335,14 @@ pub(crate) fn check(
         if old.is_some_and(|old| old.entries.len() == kept.len() && kept.iter().all(|entry| is_same(old, entry))) {
             continue;
         }
-        let place = format!("package {package}, channel {name}");
-        let words = || BrokenWords {
-            selection: "what is added and removed".to_owned(),
-            connect: "keep what connects them",
-            otherwise: "let added entries replace or skip the others",
-        };
-        kept_channel::check_part(place, channel, old, kept, words).map_err(edit_error)?;
+        kept_channel::check(channel, kept).map_err(|fault| {
+            let words = BrokenWords {
+                selection: "what is added and removed".to_owned(),
+                connect: "keep what connects them",
+                otherwise: "let added entries replace or skip the others",
+            };
+            edit_error(words.error(format!("package {package}, channel {name}"), old, kept, fault))
+        })?;
         if let Some(bundle) = kept.iter().find(|entry| !rest.bundles.contains(*entry)) {
             return Err(no_bundle(package, bundle));
         }

@@ -10,12 +10,16 @@ use semver::Version;
 
 use crate::{
     ComposeError, Decision, PackageSelection, PackageSource, SelectedBundle, Selection,
-    dependencies::{BundleDependencies, Constraint, Dependencies, Gvk, RequiredPackage},
+    dependencies::{BundleDependencies, Constraint, Dependencies, Gvk, RequiredBy, RequiredPackage},
     error::{listed, shown},
     input::{NamedCatalog, PackageReader},
-    kept_channel::GrowingChannels,
+    kept_channel::{self, KeptEntries},
     outline::PackageOutline,
 };
+
+/// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole
+/// requires more of it, so packages of hostile catalogs alone come so far. The whole package needs no check.
+const CHECKS_MAX: usize = 20;
 
 /// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.
 pub(crate) struct Includer<'a, 'i, C> {
@@ -28,6 +32,8 @@ pub(crate) struct Includer<'a, 'i, C> {
     /// Inputs and packages that provide an API; `None` until an API is missing.
     apis: Option<ApiProviders>,
     included: BTreeMap<String, Included>,
+    /// Packages whose bundles have to be checked, because there are more of them.
+    unchecked: BTreeSet<String>,
 }
 
 /// Inputs and packages that provide each API.
@@ -50,7 +56,8 @@ struct Included {
     candidate: usize,
     /// Reason for each bundle that is required.
     reasons: BTreeMap<usize, Rc<str>>,
-    channels: GrowingChannels,
+    /// Number of checks so far.
+    checks: usize,
     /// True if the bundles that are required make no valid channels.
     whole: bool,
 }
@@ -114,31 +121,24 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
             candidates: BTreeMap::new(),
             apis: None,
             included: BTreeMap::new(),
+            unchecked: BTreeSet::new(),
         }
     }
 
     /// Takes along what is missing, and what that requires in turn. Returns the packages in byte order of their names.
     pub(crate) fn include_missing(mut self) -> Result<BTreeMap<String, IncludedPackage>, ComposeError> {
         // A requirement that no input meets stays so, because candidates are never added. Many packages may have it.
-        let mut unmet = HashSet::new();
-        let mut at = 0;
-        // Requirements of bundles that are taken along come behind the others.
-        while let Some(required) = self.dependencies.required(at).cloned() {
-            at += 1;
-            let Some(constraint) = Constraint::parse(&required.constraint) else {
-                continue;
-            };
-            let mut providers = Providers::default();
-            if unmet.contains(&required.constraint) || !self.find(&constraint, &mut providers)? {
-                unmet.insert(required.constraint);
-                continue;
+        let (mut unmet, mut at) = (HashSet::new(), 0);
+        loop {
+            // Requirements of bundles that are taken along come behind the others.
+            while let Some(required) = self.dependencies.required(at).cloned() {
+                at += 1;
+                if !unmet.contains(&required.constraint) && !self.meet(&required)? {
+                    unmet.insert(required.constraint);
+                }
             }
-            let (bundle, package) = (shown(&required.bundle), shown(&required.package));
-            let text = shown(&constraint.to_string());
-            let reason: Rc<str> = format!("included: {bundle} of {package} requires {text}").into();
-            for provider in providers.bundles {
-                self.take(&provider, &reason)?;
-            }
+            let Some(name) = self.unchecked.pop_first() else { break };
+            self.check(&name)?;
         }
         let candidates = &self.candidates;
         let packages = self.included.into_iter().map(|(name, included)| {
@@ -146,6 +146,24 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
             (name, package)
         });
         Ok(packages.collect())
+    }
+
+    /// Takes along what a requirement lacks. Returns false if no input has it.
+    fn meet(&mut self, required: &RequiredBy) -> Result<bool, ComposeError> {
+        let Some(constraint) = Constraint::parse(&required.constraint) else {
+            return Ok(true);
+        };
+        let mut providers = Providers::default();
+        if !self.find(&constraint, &mut providers)? {
+            return Ok(false);
+        }
+        let (bundle, package) = (shown(&required.bundle), shown(&required.package));
+        let text = shown(&constraint.to_string());
+        let reason: Rc<str> = format!("included: {bundle} of {package} requires {text}").into();
+        for provider in providers.bundles {
+            self.take(&provider, &reason)?;
+        }
+        Ok(true)
     }
 
     /// Adds the bundles that meet a constraint to `providers`. Returns false if no input has them.
@@ -237,26 +255,35 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 
     fn take(&mut self, provider: &Provider, reason: &Rc<str>) -> Result<(), ComposeError> {
         let package = &provider.package;
-        let candidate = &self.candidates[package][provider.candidate];
         let included = self.included.entry(package.clone()).or_insert_with(|| Included {
             candidate: provider.candidate,
             reasons: BTreeMap::new(),
-            channels: GrowingChannels::new(&candidate.channels),
+            checks: 0,
             whole: false,
         });
         if included.whole || included.reasons.contains_key(&provider.bundle) {
             return Ok(());
         }
         included.reasons.insert(provider.bundle, reason.clone());
-        let bundle = &candidate.bundles[provider.bundle];
-        self.dependencies.add_bundle(package, bundle)?;
-        included.channels.keep(&bundle.name);
-        if !included.channels.are_valid() {
-            included.whole = true;
-            let others = candidate.bundles.iter().enumerate();
-            for (_, bundle) in others.filter(|(at, _)| !included.reasons.contains_key(at)) {
-                self.dependencies.add_bundle(package, bundle)?;
-            }
+        self.unchecked.insert(package.clone());
+        let bundle = &self.candidates[package][provider.candidate].bundles[provider.bundle];
+        self.dependencies.add_bundle(package, bundle)
+    }
+
+    /// Takes the whole package if its bundles make no valid channels.
+    fn check(&mut self, package: &str) -> Result<(), ComposeError> {
+        let Some(included) = self.included.get_mut(package).filter(|included| !included.whole) else {
+            return Ok(());
+        };
+        let candidate = &self.candidates[package][included.candidate];
+        included.checks += 1;
+        if included.checks <= CHECKS_MAX && candidate.connects(&included.names(candidate)) {
+            return Ok(());
+        }
+        included.whole = true;
+        let others = candidate.bundles.iter().enumerate();
+        for (_, bundle) in others.filter(|(at, _)| !included.reasons.contains_key(at)) {
+            self.dependencies.add_bundle(package, bundle)?;
         }
         Ok(())
     }
@@ -338,20 +365,32 @@ impl IncludeCandidate {
         }))
     }
 
+    /// Returns true if each channel is valid with these entries alone.
+    fn connects(&self, names: &KeptEntries<'_>) -> bool {
+        self.channels.values().all(|channel| {
+            let kept = channel.entries.keys().map(String::as_str);
+            let kept: KeptEntries<'_> = kept.filter(|entry| names.contains(entry)).collect();
+            kept.is_empty() || kept.len() == channel.entries.len() || kept_channel::check(channel, &kept).is_ok()
+        })
+    }
+
     /// Returns the selection of these bundles. If none of them is in the default channel, the first channel that has one
     /// takes its place.
-    fn selection(&self, name: &str, included: &Included) -> Selection {
-        let kept = self.channels.keys().zip(included.channels.has_kept());
-        let kept: Vec<&String> = kept.filter_map(|(name, is_kept)| is_kept.then_some(name)).collect();
-        let has_default = kept.contains(&&self.default_channel);
-        let bundles = included.reasons.keys().map(|at| SelectedBundle {
-            name: self.bundles[*at].name.to_string(),
+    fn selection(&self, name: &str, names: &KeptEntries<'_>) -> Selection {
+        let has = |channel: &Channel| channel.entries.keys().any(|entry| names.contains(entry.as_str()));
+        let other = if self.channels.get(&self.default_channel).is_some_and(has) {
+            None
+        } else {
+            self.channels.iter().find(|(_, channel)| has(channel))
+        };
+        let bundles = names.iter().map(|name| SelectedBundle {
+            name: (*name).to_owned(),
         });
         Selection {
             full: false,
             packages: vec![PackageSelection {
                 name: name.to_owned(),
-                default_channel: kept.first().filter(|_| !has_default).map(|name| (*name).clone()),
+                default_channel: other.map(|(channel, _)| channel.clone()),
                 selected_bundles: bundles.collect(),
                 ..PackageSelection::default()
             }],
@@ -360,6 +399,11 @@ impl IncludeCandidate {
 }
 
 impl Included {
+    fn names<'c>(&self, candidate: &'c IncludeCandidate) -> KeptEntries<'c> {
+        let names = self.reasons.keys().map(|at| &*candidate.bundles[*at].name);
+        names.collect()
+    }
+
     fn package(&self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
         let reasons = if self.whole {
             let reasons: Vec<String> = self.reasons.values().map(ToString::to_string).collect();
@@ -375,7 +419,7 @@ impl Included {
         };
         IncludedPackage {
             input: candidate.input,
-            selection: (!self.whole).then(|| candidate.selection(name, self)),
+            selection: (!self.whole).then(|| candidate.selection(name, &self.names(candidate))),
             reasons,
         }
     }

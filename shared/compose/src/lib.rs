@@ -14,6 +14,7 @@ mod outline;
 mod rewrite;
 mod select;
 mod selection;
+mod sink;
 mod version_constraint;
 
 pub use compose::{ComposeError, ComposedContent, ComposedPackage, PackageSink, compose};

@@ -4,8 +4,8 @@ use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
 
 use crate::{ComposeError, SelectError, input::PackageReader};
 
-/// Maximum memory for the outline of a package, in bytes. The largest of real catalogs takes a tenth.
-const OUTLINE_BYTES_MAX: usize = 64 << 20;
+/// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few megabytes.
+const OUTLINE_BYTES_MAX: usize = 128 << 20;
 
 /// Memory of a channel entry, bundle or deprecation beside its names, in bytes.
 const ENTRY_BYTES: usize = 200;

@@ -114,61 +114,48 @@ pub(crate) struct PackageCut<'a> {
     pub(crate) rest: &'a Remaining<'a>,
 }
 
-/// Change of a line, or of its entries.
-enum LineChange {
-    None,
-    Gone,
-    New(Vec<u8>),
-}
-
 impl PackageCut<'_> {
     /// Returns what remains of a line. One that does not change stays byte for byte.
     pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
-        Ok(match self.change(&line, explanation)? {
-            LineChange::None => Some(line),
-            LineChange::Gone => None,
-            LineChange::New(line) => Some(line),
-        })
+        let changed = match self.cut(&line, explanation)? {
+            None => return Ok(None),
+            Some(Cow::Borrowed(_)) => None,
+            Some(Cow::Owned(line)) => Some(line),
+        };
+        Ok(Some(changed.unwrap_or(line)))
     }
 
-    fn change(&self, line: &[u8], explanation: &mut Explanation) -> Result<LineChange, RewriteError> {
+    fn cut<'l>(&self, line: &'l [u8], explanation: &mut Explanation) -> Result<Option<Cow<'l, [u8]>>, RewriteError> {
         let (header, rest) = (LineHeader::of(line), self.rest);
-        let is_gone = match &*header.schema {
-            "olm.package" => {
-                return Ok(match rest.default_channel {
-                    None => LineChange::None,
-                    Some(channel) => LineChange::New(set(line, "defaultChannel", to_raw_value(channel)?)?),
-                });
-            }
-            "olm.channel" => match rest.channels.get(&*header.name) {
-                None => true,
-                Some(kept) => {
-                    return filter_entries(line, |entry| {
-                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
-                        Ok(kept.contains(&*entry.name))
-                    });
-                }
+        Ok(match &*header.schema {
+            "olm.package" => match rest.default_channel {
+                None => Some(Cow::Borrowed(line)),
+                Some(channel) => Some(Cow::Owned(set(line, "defaultChannel", to_raw_value(channel)?)?)),
             },
-            "olm.bundle" => !rest.bundles.contains(&*header.name),
-            "olm.deprecations" => {
-                return filter_entries(line, |entry| {
-                    let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
-                    Ok(rest.has_target(&target.schema, &target.name))
-                });
-            }
+            "olm.channel" => match rest.channels.get(&*header.name) {
+                None => None,
+                Some(kept) => filter_entries(line, |entry| {
+                    let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
+                    Ok(kept.contains(&*entry.name))
+                })?,
+            },
+            "olm.bundle" => rest.bundles.contains(&*header.name).then_some(Cow::Borrowed(line)),
+            "olm.deprecations" => filter_entries(line, |entry| {
+                let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
+                Ok(rest.has_target(&target.schema, &target.name))
+            })?,
             _ => match header.names().find(|named| self.is_gone(named)) {
-                None => false,
+                None => Some(Cow::Borrowed(line)),
                 Some(gone) => {
                     explanation.notice(Notice::Dropped {
                         package: shown(self.name),
                         schema: shown(&header.schema),
                         gone: shown(&gone),
                     });
-                    true
+                    None
                 }
             },
-        };
-        Ok(if is_gone { LineChange::Gone } else { LineChange::None })
+        })
     }
 
     fn is_gone(&self, name: &str) -> bool {
@@ -178,11 +165,11 @@ impl PackageCut<'_> {
     }
 }
 
-/// Leaves some `entries` of a line out. A line without any is gone.
+/// Returns the line without some of its `entries`, or `None` if none is left.
 fn filter_entries(
     line: &[u8],
     keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
-) -> Result<LineChange, RewriteError> {
+) -> Result<Option<Cow<'_, [u8]>>, RewriteError> {
     let object: RawObject = serde_json::from_slice(line)?;
     let entries: Option<Vec<&RawValue>> = object
         .get("entries")
@@ -196,12 +183,12 @@ fn filter_entries(
         }
     }
     if kept.len() == entries.len() {
-        return Ok(LineChange::None);
+        return Ok(Some(Cow::Borrowed(line)));
     }
     if kept.is_empty() {
-        return Ok(LineChange::Gone);
+        return Ok(None);
     }
-    Ok(LineChange::New(set(line, "entries", to_raw_value(&kept)?)?))
+    Ok(Some(Cow::Owned(set(line, "entries", to_raw_value(&kept)?)?)))
 }
 
 /// Returns the line with another value of one field.

@@ -118,7 +118,8 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it.
         if kept.len() != channel.entries.len() {
-            kept_channel::check_part(self.place(name), channel, Some(channel), &kept, || words(&rule))?;
+            kept_channel::check(channel, &kept)
+                .map_err(|fault| words(&rule).error(self.place(name), Some(channel), &kept, fault))?;
             if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
                 return Err(self.no_bundle(bundle));
             }
@@ -144,14 +145,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             } else {
                 ChannelFault::Heads(heads.iter().map(|head| (*head).to_owned()).collect())
             };
-            let place = self.place(name);
-            return Err(kept_channel::broken(
-                place,
-                Some(channel),
-                &all().collect(),
-                fault,
-                words(rule),
-            ));
+            return Err(words(rule).error(self.place(name), Some(channel), &all().collect(), fault));
         }
         let mut kept = KeptEntries::new();
         let shown_name = shown(name);

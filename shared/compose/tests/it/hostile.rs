@@ -116,7 +116,10 @@ fn compose_beyond_its_budget_ends_with_the_limit_and_the_package() {
     let error = compose(&Budget::new(budget.used() - 1, MemoryPool::default()))
         .err()
         .unwrap();
-    let expected = format!("the work on package b exceeds the limit steps of {}", budget.used() - 1);
+    let expected = format!(
+        "the work on the composition exceeds the limit steps of {}",
+        budget.used() - 1
+    );
     assert_eq!(error.to_string(), expected);
     let stopped = Budget::default();
     stopped.stop();
@@ -129,11 +132,11 @@ fn compose_beyond_its_budget_ends_with_the_limit_and_the_package() {
 #[case::one_more(1, false)]
 fn requirement_of_too_many_bytes_is_refused(#[case] more: usize, #[case] passes: bool) {
     let json = |range: usize| format!(r#"{{"package":{}}}"#, required("b", &"x".repeat(range)));
-    let range = (1 << 20) - json(0).len() + more;
+    let range = (16 << 20) - json(0).len() + more;
     let a = requiring(std::iter::once(required("b", &"x".repeat(range))));
     let mut catalogs = [MemoryCatalog::new(&[("a", &a)])];
     let composed = compose_within(&composition("warn"), &mut catalogs, &Budget::default());
-    let error = "package a: names, versions and requirements exceed 1048576 bytes; select fewer packages, or set \
+    let error = "package a: names, versions and requirements exceed 16777216 bytes; select fewer packages, or set \
                  dependencies: ignore";
     assert_eq!(
         composed.err().map(|error| error.to_string()),
