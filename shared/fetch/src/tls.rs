@@ -201,3 +201,67 @@ impl fmt::Debug for CertificateVerifier {
 fn is_authority(error: &OtherError) -> bool {
     matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::sync::Mutex;
+
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::*;
+
+    /// Keeps the fields of all log lines as text.
+    #[derive(Clone, Default)]
+    struct LogText(Arc<Mutex<String>>);
+
+    impl Visit for LogText {
+        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+            write!(self.0.lock().unwrap(), "{field}={value:?} ").unwrap();
+        }
+    }
+
+    impl Subscriber for LogText {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[tokio::test]
+    async fn skipped_certificate_is_logged_with_file_and_number() {
+        let server = testkit::Registry::builder().tls().start().await;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let hollow = format!("{BEGIN}AAAA\n-----END CERTIFICATE-----\n");
+        fs::write(file.path(), format!("{0}{hollow}{0}{hollow}", server.ca_pem())).unwrap();
+        let log = LogText::default();
+        let files = [file.path().to_owned()];
+        let read = tracing::subscriber::with_default(log.clone(), || TrustedCertificates::read(&files));
+        assert_eq!(read.unwrap().all.len(), 2);
+        let log = log.0.lock().unwrap();
+        for number in [2, 4] {
+            assert!(
+                log.contains(&format!("file={} number={number} ", file.path().display())),
+                "{log}"
+            );
+        }
+        assert_eq!(log.matches("number=").count(), 2, "{log}");
+    }
+}
