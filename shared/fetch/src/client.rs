@@ -63,7 +63,7 @@ struct SharedClients {
 struct Pools {
     own: TrustedCertificates,
     /// With the system's. Made on first use: loading those takes longer than an unchanged poll, and plain HTTP needs none.
-    all: Option<TrustedCertificates>,
+    all: Option<Arc<TrustedCertificates>>,
     /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
     clients: BTreeMap<ClientKind, Client>,
 }
@@ -89,7 +89,7 @@ impl Fetcher {
             pools: Mutex::new(pools),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
-        let tls = TrustedCertificates::none().config()?;
+        let tls = Arc::new(TrustedCertificates::none()).config()?;
         shared.build(tls, AddressScope::Machine, None)?;
         Ok(Self {
             shared: Arc::new(shared),
@@ -267,8 +267,9 @@ impl Pools {
     }
 
     /// Returns the operator's own and the system's certificates.
-    fn all(&mut self) -> &TrustedCertificates {
-        self.all.get_or_insert_with(|| self.own.clone().with_system())
+    fn all(&mut self) -> Arc<TrustedCertificates> {
+        let all = self.all.get_or_insert_with(|| Arc::new(self.own.clone().with_system()));
+        Arc::clone(all)
     }
 }
 
@@ -289,9 +290,9 @@ impl SharedClients {
             return client.clone();
         }
         let trusted = if is_plain {
-            TrustedCertificates::none()
+            Arc::new(TrustedCertificates::none())
         } else {
-            pools.all().clone()
+            pools.all()
         };
         let client = trusted.config().and_then(|tls| self.build(tls, nearest, proxy));
         let client = client.expect("`new` has built a client from these settings");

@@ -31,7 +31,7 @@ pub(crate) struct TrustedCertificates {
 
 /// Verification of a server's certificate.
 struct CertificateVerifier {
-    trusted: TrustedCertificates,
+    trusted: Arc<TrustedCertificates>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -103,7 +103,7 @@ impl TrustedCertificates {
     }
 
     /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
-    pub(crate) fn config(self) -> Result<ClientConfig, FetchSettingsError> {
+    pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
         let provider = ring::default_provider();
         let verifier = CertificateVerifier {
             trusted: self,
