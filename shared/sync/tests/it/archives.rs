@@ -11,7 +11,6 @@ use catalog_mirror_sync::{
 };
 use model::{Document, Key, Outcome};
 use store::Store;
-use storekit::MemoryStore;
 
 use crate::kit::{
     DERIVED, V1, V2, add_recorded_findings, assert_sound, mirror, name, publish, published, remake_image_index,
@@ -33,6 +32,20 @@ pub(crate) async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<
     })
     .await
     .unwrap()
+}
+
+fn packed(whole: bool) -> PackOptions {
+    PackOptions {
+        whole,
+        ..PackOptions::default()
+    }
+}
+
+fn since(since: Since) -> PackOptions {
+    PackOptions {
+        since,
+        ..PackOptions::default()
+    }
 }
 
 pub(crate) fn open(volumes: &[Vec<u8>]) -> Result<Archive, ArchiveError> {
@@ -63,11 +76,7 @@ async fn import_of_export_has_the_findings() {
     let (key, counts) = add_recorded_findings(&from).await;
     for whole in [false, true] {
         let (memory, to) = mirror(&[]).await;
-        let options = PackOptions {
-            whole,
-            ..PackOptions::default()
-        };
-        let report = import(&export(&from, options).await, &to).await.unwrap();
+        let report = import(&export(&from, packed(whole)).await, &to).await.unwrap();
         assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
         assert!(counts.errors > 0);
         assert_eq!(report.validation, Some(counts));
@@ -81,11 +90,7 @@ async fn import_of_export_is_the_original_byte_for_byte() {
     let (original, from) = mirror(&[V1]).await;
     for whole in [false, true] {
         let (memory, to) = mirror(&[]).await;
-        let options = PackOptions {
-            whole,
-            ..PackOptions::default()
-        };
-        let volumes = export(&from, options).await;
+        let volumes = export(&from, packed(whole)).await;
         let report = import(&volumes, &to).await.unwrap();
         assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
         assert_eq!(report.rebuilt.objects, if whole { 0 } else { DERIVED });
@@ -119,11 +124,7 @@ async fn import_of_image_that_cannot_be_rebuilt_needs_a_whole_archive() {
     let index = remake_image_index(&from).await;
     for whole in [false, true] {
         let (memory, to) = mirror(&[]).await;
-        let options = PackOptions {
-            whole,
-            ..PackOptions::default()
-        };
-        let report = import(&export(&from, options).await, &to).await.unwrap();
+        let report = import(&export(&from, packed(whole)).await, &to).await.unwrap();
         if whole {
             assert_eq!(report.outcome, Outcome::Published);
             assert_eq!(published(&memory).await, published(&original).await);
@@ -170,25 +171,11 @@ async fn export_since_receipt_or_content_holds_new_objects_only() {
     let (memory, to) = mirror(&[]).await;
     import(&export(&from, PackOptions::default()).await, &to).await.unwrap();
     let receipt = receipt(&*to, &[name()]).await.unwrap();
-    let since = snapshot(&to).await.content_hash;
+    let content = snapshot(&to).await.content_hash;
     publish(&from, &name(), V2).await;
     let full = export(&from, PackOptions::default()).await;
-    let by_receipt = export(
-        &from,
-        PackOptions {
-            since: Since::Receipt(receipt),
-            ..PackOptions::default()
-        },
-    )
-    .await;
-    let by_content = export(
-        &from,
-        PackOptions {
-            since: Since::Contents(vec![since]),
-            ..PackOptions::default()
-        },
-    )
-    .await;
+    let by_receipt = export(&from, since(Since::Receipt(receipt))).await;
+    let by_content = export(&from, since(Since::Contents(vec![content]))).await;
     assert_eq!(by_receipt, by_content);
     assert!(by_receipt[0].len() < full[0].len());
 
@@ -288,31 +275,4 @@ async fn import_of_earlier_state_is_refused_before_any_write() {
     let reports = Importer::new(open(&old).unwrap(), to, settings).run().await.unwrap();
     assert_eq!(reports[0].outcome, Outcome::Published);
     assert_sound(&memory).await;
-}
-
-/// An import is a copy from an archive, so this is the test of `copies`, shorter.
-#[tokio::test(flavor = "multi_thread")]
-async fn import_that_stops_at_any_operation_is_finished_by_the_next() {
-    let (original, from) = mirror(&[V1]).await;
-    let volumes = export(&from, PackOptions::default()).await;
-    let goal = published(&original).await;
-    for at in 0.. {
-        let memory = MemoryStore::new();
-        let to: Arc<dyn Store> = Arc::new(memory.clone());
-        memory.set_hook(move |call, when| match when {
-            storekit::Moment::Before if call.number >= at => storekit::Answer::Fail,
-            _ => storekit::Answer::GoOn,
-        });
-        let failed = import(&volumes, &to).await;
-        memory.clear_hook();
-        memory.cut_power(|_| false);
-        assert_sound(&memory).await;
-        let now = published(&memory).await;
-        assert!(now.is_empty() || now == goal);
-        import(&volumes, &to).await.unwrap();
-        assert_eq!(published(&memory).await, goal);
-        if failed.is_ok_and(|report| report.error_text().is_none()) && now == goal && at > 60 {
-            return;
-        }
-    }
 }

@@ -6,34 +6,29 @@ use std::{
 };
 
 use catalog_mirror_sync::SyncOptions;
-use model::{Key, Kind, Outcome, Status};
+use model::{Key, Kind, Outcome, Status, ValidationCounts};
 use rstest::rstest;
-use store::StoreExt;
+use store::{Store, StoreExt};
 use storekit::{Action, Answer, Moment};
 
 use crate::kit::{
-    DERIVED, V1, V2, add_findings, assert_sound, copier, current, mirror, name, options, publish, published, put,
-    put_raw, republish, snapshot,
+    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, current, mirror, name, options, publish,
+    published, put, put_raw, republish, snapshot,
 };
 
 #[rstest]
-#[case::moved(false)]
-#[case::rebuilt(true)]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_is_the_original_byte_for_byte(#[case] rebuild: bool) {
+async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool) {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
-    let first = copier(&from, &to, options(rebuild)).copy(&name()).await;
+    let first = copy(&from, &to, options(rebuild)).await;
     assert_eq!((first.error_text(), first.outcome), (None, Outcome::Published));
     assert_eq!(first.rebuilt.objects, if rebuild { DERIVED } else { 0 });
     assert_eq!(published(&memory).await, published(&original).await);
-    assert_eq!(
-        copier(&from, &to, options(rebuild)).copy(&name()).await.outcome,
-        Outcome::Unchanged
-    );
+    assert_eq!(copy(&from, &to, options(rebuild)).await.outcome, Outcome::Unchanged);
 
     publish(&from, &name(), V2).await;
-    let update = copier(&from, &to, options(rebuild)).copy(&name()).await;
+    let update = copy(&from, &to, options(rebuild)).await;
     assert_eq!((update.error_text(), update.outcome), (None, Outcome::Published));
     // The pointer, the snapshot, two shards, and everything that is not rebuilt.
     assert_eq!(update.moved.objects, if rebuild { 4 } else { 4 + DERIVED });
@@ -41,53 +36,41 @@ async fn copy_is_the_original_byte_for_byte(#[case] rebuild: bool) {
     assert_sound(&memory).await;
 
     let (again, onward) = mirror(&[]).await;
-    copier(&to, &onward, options(rebuild)).copy(&name()).await;
+    copy(&to, &onward, options(rebuild)).await;
     assert_eq!(published(&again).await, published(&original).await);
 }
 
 #[rstest]
-#[case::moved(false)]
-#[case::rebuilt(true)]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_has_the_findings_and_their_numbers_in_its_status(#[case] rebuild: bool) {
+async fn copy_has_the_findings_and_their_numbers_in_its_status(#[values(false, true)] rebuild: bool) {
     let (original, from) = mirror(&[V1]).await;
     let key = add_findings(&from).await;
     let (memory, to) = mirror(&[]).await;
-    let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+    let report = copy(&from, &to, options(rebuild)).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     assert_eq!(memory.objects()[&key], original.objects()[&key]);
-    let status = to
-        .read_document::<Status>(&Key::Status(name()))
-        .await
-        .unwrap()
-        .unwrap()
-        .0;
-    assert_eq!(status.validation.map(|counts| counts.errors), Some(1));
+    assert_eq!(validated(&to).await.map(|counts| counts.errors), Some(1));
     assert_sound(&memory).await;
     // The next state has none.
     publish(&from, &name(), V2).await;
-    copier(&from, &to, options(rebuild)).copy(&name()).await;
-    let status = to
-        .read_document::<Status>(&Key::Status(name()))
-        .await
-        .unwrap()
-        .unwrap()
-        .0;
-    assert_eq!(status.validation, None);
+    copy(&from, &to, options(rebuild)).await;
+    assert_eq!(validated(&to).await, None);
+}
+
+async fn validated(store: &Arc<dyn Store>) -> Option<ValidationCounts> {
+    let status = store.read_document::<Status>(&Key::Status(name())).await.unwrap();
+    status.and_then(|(status, _)| status.validation)
 }
 
 #[rstest]
-#[case::moved(false)]
-#[case::rebuilt(true)]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_of_findings_that_are_another_document_is_refused(#[case] rebuild: bool) {
+async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, true)] rebuild: bool) {
     let (_, from) = mirror(&[V1]).await;
     let forged = put(&from, Kind::Facts, zstd::bulk::compress(b"{}", 1).unwrap()).await;
     let mut changed = snapshot(&from).await;
     changed.facts.insert("findings".to_owned(), forged);
     republish(&from, &changed).await;
-    let (_, to) = mirror(&[]).await;
-    let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+    let (_, report) = copied(&from, options(rebuild)).await;
     assert_eq!(report.outcome, Outcome::Failed);
     assert!(
         report.error_text().unwrap().contains("facts/sha256/"),
@@ -98,10 +81,8 @@ async fn copy_of_findings_that_are_another_document_is_refused(#[case] rebuild: 
 
 /// Acts as another catalog with the same packages that is copied at the same time and is always faster.
 #[rstest]
-#[case::moved(false)]
-#[case::rebuilt(true)]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_keeps_intact_objects_that_another_writer_put_first(#[case] rebuild: bool) {
+async fn copy_keeps_intact_objects_that_another_writer_put_first(#[values(false, true)] rebuild: bool) {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     let conflicts = Arc::new(Mutex::new(0));
@@ -119,7 +100,7 @@ async fn copy_keeps_intact_objects_that_another_writer_put_first(#[case] rebuild
         attempts: 1,
         ..options(rebuild)
     };
-    let copy = copier(&from, &to, once).copy(&name()).await;
+    let copy = copy(&from, &to, once).await;
     assert_eq!((copy.error_text(), copy.outcome), (None, Outcome::Published));
     assert!(*conflicts.lock().unwrap() > 0);
     memory.clear_hook();
@@ -144,7 +125,7 @@ async fn copy_of_unchanged_catalog_costs_one_read_and_one_status() {
 async fn copy_with_a_fault(at: u64, moment: Moment, kill: bool, rebuild: bool) -> bool {
     let (_, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
-    copier(&from, &to, options(rebuild)).copy(&name()).await;
+    copy(&from, &to, options(rebuild)).await;
     let before = published(&memory).await;
     publish(&from, &name(), V2).await;
 
@@ -194,7 +175,7 @@ async fn copy_with_a_fault(at: u64, moment: Moment, kill: bool, rebuild: bool) -
         now == before || now == done,
         "neither the old state nor the new one after {at}"
     );
-    let next = copier(&from, &to, options(rebuild)).copy(&name).await;
+    let next = copy(&from, &to, options(rebuild)).await;
     assert_eq!(next.error_text(), None, "the next run after {at}");
     assert_eq!(published(&memory).await, done);
     assert_sound(&memory).await;
@@ -220,7 +201,7 @@ async fn copy_of_diverged_origin_is_refused_unless_allowed() {
     let (_, newer) = mirror(&[V1, V2]).await;
     let (_, other) = mirror(&[&[("else", 1)]]).await;
     let (memory, to) = mirror(&[]).await;
-    copier(&newer, &to, options(true)).copy(&name()).await;
+    copy(&newer, &to, options(true)).await;
     let before = published(&memory).await;
     for (rollback, diverged) in [(false, false), (true, false), (false, true)] {
         let options = SyncOptions {
@@ -228,7 +209,7 @@ async fn copy_of_diverged_origin_is_refused_unless_allowed() {
             diverged,
             ..options(true)
         };
-        let refused = copier(&other, &to, options).copy(&name()).await;
+        let refused = copy(&other, &to, options).await;
         assert_eq!(refused.outcome, Outcome::Refused);
         assert_eq!(published(&memory).await, before);
     }
@@ -237,7 +218,7 @@ async fn copy_of_diverged_origin_is_refused_unless_allowed() {
         diverged: true,
         ..options(true)
     };
-    let taken = copier(&other, &to, allowed).copy(&name()).await;
+    let taken = copy(&other, &to, allowed).await;
     assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
     assert_sound(&memory).await;
 }
@@ -251,11 +232,11 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
         content_bytes,
         ..options(true)
     };
-    let refused = copier(&newer, &to, limited(size - 1)).copy(&name()).await;
+    let refused = copy(&newer, &to, limited(size - 1)).await;
     let text = refused.error_text().unwrap_or_default();
     assert!(text.contains("exceeds the limit contentBytes"), "{text}");
     assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
-    let taken = copier(&newer, &to, limited(size)).copy(&name()).await;
+    let taken = copy(&newer, &to, limited(size)).await;
     assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
 }
 
@@ -265,9 +246,9 @@ async fn copy_of_lagging_origin_is_unchanged_unless_rollback_is_allowed() {
     let (_, edge) = mirror(&[V1]).await;
     let (_, origin) = mirror(&[V1, V2]).await;
     let (memory, to) = mirror(&[]).await;
-    copier(&origin, &to, options(true)).copy(&name()).await;
+    copy(&origin, &to, options(true)).await;
     let before = published(&memory).await;
-    let lagging = copier(&edge, &to, options(true)).copy(&name()).await;
+    let lagging = copy(&edge, &to, options(true)).await;
     assert_eq!((lagging.error_text(), lagging.outcome), (None, Outcome::Unchanged));
     assert_eq!(lagging.serial, Some(2));
     assert_eq!(published(&memory).await, before);
@@ -275,7 +256,7 @@ async fn copy_of_lagging_origin_is_unchanged_unless_rollback_is_allowed() {
         rollback: true,
         ..options(true)
     };
-    let taken = copier(&edge, &to, allowed).copy(&name()).await;
+    let taken = copy(&edge, &to, allowed).await;
     assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
     assert_eq!(current(&to, &name()).await.unwrap().serial, 1);
     assert_sound(&memory).await;
@@ -288,7 +269,7 @@ async fn copy_replaces_damaged_leftovers() {
     for entry in snapshot(&from).await.objects() {
         let (memory, to) = mirror(&[]).await;
         put_raw(&to, &entry.key(), b"something else".to_vec()).await;
-        let report = copier(&from, &to, options(true)).copy(&name()).await;
+        let report = copy(&from, &to, options(true)).await;
         assert_eq!(report.error_text(), None, "{}", entry.key());
         assert_eq!(report.repaired, [entry.key().to_string()]);
         assert_eq!(published(&memory).await, published(&original).await);
@@ -297,20 +278,18 @@ async fn copy_replaces_damaged_leftovers() {
 
 /// Only the damaged object is made or fetched again.
 #[rstest]
-#[case::moved(false)]
-#[case::rebuilt(true)]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_with_recheck_replaces_damaged_objects_of_the_published_state(#[case] rebuild: bool) {
+async fn copy_with_recheck_replaces_damaged_objects_of_the_published_state(#[values(false, true)] rebuild: bool) {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
-    copier(&from, &to, options(rebuild)).copy(&name()).await;
+    copy(&from, &to, options(rebuild)).await;
     for entry in snapshot(&from).await.objects() {
         memory.corrupt(&entry.key(), &b"damaged"[..]);
         let recheck = SyncOptions {
             recheck: true,
             ..options(rebuild)
         };
-        let report = copier(&from, &to, recheck).copy(&name()).await;
+        let report = copy(&from, &to, recheck).await;
         assert_eq!((report.error_text(), report.outcome), (None, Outcome::Unchanged));
         assert_eq!(report.repaired, [entry.key().to_string()]);
         let made = rebuild && entry.object.kind != Kind::Package;

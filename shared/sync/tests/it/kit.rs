@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions};
+use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions, SyncReport};
 use model::{
     CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Facts, Key, Kind, ManifestEntry, ObjectDigest,
     PackageFindings, Sha256, Snapshot, StoredDocument, ValidationCounts,
@@ -155,6 +155,18 @@ pub(crate) async fn mirror(versions: &[Packages<'_>]) -> (MemoryStore, Arc<dyn S
 
 pub(crate) fn copier(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOptions) -> Copier {
     Copier::new(Arc::new(StoreOrigin(from.clone())), to.clone(), options)
+}
+
+/// Copies the catalog from store to store.
+pub(crate) async fn copy(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOptions) -> SyncReport {
+    copier(from, to, options).copy(&name()).await
+}
+
+/// Copies the catalog into a new store.
+pub(crate) async fn copied(from: &Arc<dyn Store>, options: SyncOptions) -> (MemoryStore, SyncReport) {
+    let (memory, to) = mirror(&[]).await;
+    let report = copy(from, &to, options).await;
+    (memory, report)
 }
 
 pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Option<Current> {

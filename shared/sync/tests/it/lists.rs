@@ -9,7 +9,7 @@ use storekit::Answer;
 use testkit::CurrentBuilder;
 use trust::{Signer, SigningKey};
 
-use crate::kit::{V1, assert_sound, copier, current, mirror, name, options, publish, put_raw, write_pointer};
+use crate::kit::{V1, assert_sound, copier, copy, current, mirror, name, options, publish, put_raw, write_pointer};
 fn names(names: &[&str]) -> Vec<CatalogName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
@@ -44,30 +44,6 @@ async fn copy_all_goes_on_while_one_catalog_hangs() {
         _ = copier.copy_all(&names) => panic!("one of the catalogs hangs"),
         done = tokio::time::timeout(Duration::from_secs(60), others) => done.expect("the others are copied"),
     }
-}
-
-/// A mirror lists a catalog that it does not serve, because its availability is `Unavailable`.
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
-    let (_, from) = mirror(&[V1]).await;
-    let listed: Catalogs = names(&["demo", "unavailable"]).into_iter().collect();
-    put_raw(&from, &Key::Catalogs, listed.to_bytes()).await;
-    let (memory, to) = mirror(&[]).await;
-    let copier = copier(&from, &to, options(true));
-    let reports = copier.copy_listed().await.unwrap();
-    let outcomes: Vec<_> = reports
-        .iter()
-        .map(|report| (report.outcome, report.not_served))
-        .collect();
-    assert_eq!(outcomes, [(Outcome::Published, false), (Outcome::Unchanged, true)]);
-    let unavailable = names(&["unavailable"]);
-    assert!(!memory.objects().contains_key(&Key::Status(unavailable[0].clone())));
-    // A name that the user asks for has to be there.
-    let report = &copier.copy_all(&unavailable).await[0];
-    assert!(
-        report.error_text().unwrap().contains("no catalog unavailable"),
-        "{report:?}"
-    );
 }
 
 /// An origin that is not trusted may list any number of names.
@@ -122,12 +98,12 @@ async fn copy_refuses_a_store_of_another_format_and_replaces_a_damaged_pointer()
     for version in [1, 99] {
         let pointer = format!("{{\"formatVersion\":{version}}}").into_bytes();
         put_raw(&to, &key, pointer.clone()).await;
-        let refused = copier(&from, &to, options(true)).copy(&name()).await;
+        let refused = copy(&from, &to, options(true)).await;
         assert!(refused.error_text().unwrap().contains("format version"), "{refused:?}");
         assert_eq!(memory.objects()[&key], pointer);
     }
     put_raw(&to, &key, b"damaged".to_vec()).await;
-    let replaced = copier(&from, &to, options(true)).copy(&name()).await;
+    let replaced = copy(&from, &to, options(true)).await;
     assert_eq!((replaced.error_text(), replaced.outcome), (None, Outcome::Published));
     assert_eq!(memory.objects()[&key], original.objects()[&key]);
     assert_sound(&memory).await;
@@ -138,7 +114,7 @@ async fn copy_refuses_a_store_of_another_format_and_replaces_a_damaged_pointer()
 async fn copy_restores_a_lost_list_of_catalogs() {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
-    copier(&from, &to, options(true)).copy(&name()).await;
+    copy(&from, &to, options(true)).await;
     let list = memory.objects()[&Key::Catalogs].clone();
     memory.lose(&Key::Catalogs);
     original.lose(&Key::Catalogs);

@@ -6,7 +6,7 @@ use model::{Key, Kind, Outcome, Sha256, Snapshot};
 use rstest::rstest;
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, copier, mirror, name, options, publish, published, put, put_image,
+    DERIVED, V1, V2, assert_sound, copied, copy, mirror, name, options, publish, published, put, put_image,
     remake_image_index, republish, snapshot,
 };
 /// An object of the origin that is not what its key says gets no key in the store.
@@ -16,8 +16,7 @@ async fn copy_of_damaged_origin_fails() {
     for entry in snapshot(&clean).await.objects() {
         let (original, from) = mirror(&[V1]).await;
         original.corrupt(&entry.key(), vec![0; entry.object.digest.size as usize]);
-        let (memory, to) = mirror(&[]).await;
-        let report = copier(&from, &to, options(false)).copy(&name()).await;
+        let (memory, report) = copied(&from, options(false)).await;
         assert_eq!(report.outcome, Outcome::Failed);
         let text = report.error_text().unwrap();
         assert!(text.contains(&entry.key().to_string()), "{text}");
@@ -43,8 +42,7 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
     republish(&from, &Snapshot { image, ..plain }).await;
     let index = remake_image_index(&from).await;
 
-    let (memory, to) = mirror(&[]).await;
-    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    let (memory, report) = copied(&from, options(true)).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     let layer = other.layer.with_kind(Kind::Blob).key();
     assert_eq!(report.not_rebuilt, [layer, index].map(|key| key.to_string()));
@@ -62,8 +60,7 @@ async fn copy_of_image_that_contradicts_its_lines_fails() {
     let documents = oci::Documents::new(layer, Sha256::of(b"another tar"));
     let image = Some(documents.image(layer, Sha256::of(b"another tar")));
     republish(&from, &Snapshot { image, ..plain }).await;
-    let (memory, to) = mirror(&[]).await;
-    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    let (memory, report) = copied(&from, options(true)).await;
     assert_eq!(report.outcome, Outcome::Failed);
     let layer = layer.with_kind(Kind::Blob).key().to_string();
     assert!(
@@ -98,8 +95,7 @@ async fn copy_of_snapshot_that_contradicts_its_lines_fails() {
             let mut changed = snapshot(&from).await;
             forge(&mut changed);
             republish(&from, &changed).await;
-            let (memory, to) = mirror(&[]).await;
-            let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+            let (memory, report) = copied(&from, options(rebuild)).await;
             assert_eq!(report.outcome, Outcome::Failed, "{case}");
             assert!(!memory.objects().contains_key(&Key::Current(name())), "{case}");
         }
@@ -108,10 +104,8 @@ async fn copy_of_snapshot_that_contradicts_its_lines_fails() {
 
 /// A Snapshot may name any index. One of other lines is refused, also if the store has it already.
 #[rstest]
-#[case::moved(false)]
-#[case::rebuilt(true)]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_of_index_that_contradicts_its_lines_fails(#[case] rebuild: bool) {
+async fn copy_of_index_that_contradicts_its_lines_fails(#[values(false, true)] rebuild: bool) {
     let (_, from) = mirror(&[V2, V1]).await;
     let (_, second) = mirror(&[V2]).await;
     let index = snapshot(&second).await.index;
@@ -123,7 +117,7 @@ async fn copy_of_index_that_contradicts_its_lines_fails(#[case] rebuild: bool) {
     for to_has_it in [false, true] {
         let (memory, to) = mirror(if to_has_it { &[V2] } else { &[] }).await;
         let before = published(&memory).await;
-        let report = copier(&from, &to, options(rebuild)).copy(&name()).await;
+        let report = copy(&from, &to, options(rebuild)).await;
         assert_eq!(report.outcome, Outcome::Failed);
         assert_eq!(published(&memory).await, before);
     }
@@ -138,8 +132,7 @@ async fn copy_of_snapshot_without_image_has_no_image() {
         ..snapshot(&from).await
     };
     republish(&from, &without).await;
-    let (memory, to) = mirror(&[]).await;
-    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    let (memory, report) = copied(&from, options(true)).await;
     assert_eq!((report.error_text(), report.rebuilt.objects), (None, 4));
     assert_eq!(published(&memory).await, published(&original).await);
     let is_blob = |key: &Key| matches!(key, Key::Object(Kind::Blob, _));
@@ -160,7 +153,7 @@ async fn copy_of_recompressed_shard_leaves_the_earlier_shard_alone() {
     changed.packages[0].stored = put(&from, Kind::Package, bytes).await;
     assert_ne!(changed.packages[0].stored.with_kind(Kind::Package).key(), key);
     republish(&from, &changed).await;
-    let report = copier(&from, &to, options(true)).copy(&name()).await;
+    let report = copy(&from, &to, options(true)).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     assert_sound(&memory).await;
     let other = upkeep::verify(&*to, &"other".parse().unwrap()).await.unwrap();

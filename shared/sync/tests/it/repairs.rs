@@ -4,7 +4,7 @@ use catalog_mirror_sync::SyncOptions;
 use model::{Encoding, Key, Kind, ManifestEntry};
 use storekit::{Action, Answer, Moment};
 
-use crate::kit::{V1, V2, assert_sound, copier, current, mirror, name, put_raw, snapshot};
+use crate::kit::{V1, V2, assert_sound, copier, copy, current, mirror, name, put_raw, snapshot};
 
 /// Another writer repairs the object, and the store fails at that moment.
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +88,7 @@ async fn repair_fetches_earlier_snapshots() {
     let (_, from) = mirror(&[V1, V2]).await;
     let (memory, to) = mirror(&[V1]).await;
     let earlier = current(&to, &name()).await.unwrap().snapshot.key();
-    let copied = copier(&from, &to, SyncOptions::default()).copy(&name()).await;
+    let copied = copy(&from, &to, SyncOptions::default()).await;
     assert!(copied.error.is_none(), "{copied:?}");
     let sound = memory.objects()[&earlier].clone();
     // The second one decodes to the right text, and its bytes do not have the hash of its name.

@@ -18,11 +18,10 @@ use axum::{
 use bytes::Bytes;
 use catalog_mirror_sync::{Copier, HttpOrigin, HttpSettings, SyncOptions, SyncReport};
 use fetch::{FetchSettings, RetrySchedule};
-use model::{Key, Kind, Outcome};
-use store::Store;
+use model::{CatalogName, Catalogs, Document, Key, Kind, Outcome};
 use storekit::MemoryStore;
 
-use crate::kit::{V1, assert_sound, mirror, name, published};
+use crate::kit::{V1, assert_sound, mirror, name, published, put_raw};
 
 /// Answer of a server; `None` is the object as it is.
 type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
@@ -66,13 +65,14 @@ fn settings() -> HttpSettings {
     }
 }
 
+fn origin(address: SocketAddr, settings: HttpSettings) -> Arc<HttpOrigin> {
+    Arc::new(HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings).unwrap())
+}
+
 async fn copy(address: SocketAddr, settings: HttpSettings) -> (MemoryStore, SyncReport) {
-    let origin = HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings).unwrap();
-    let memory = MemoryStore::new();
-    let to: Arc<dyn Store> = Arc::new(memory.clone());
-    let report = Copier::new(Arc::new(origin), to, SyncOptions::default())
-        .copy(&name())
-        .await;
+    let (memory, to) = mirror(&[]).await;
+    let copier = Copier::new(origin(address, settings), to, SyncOptions::default());
+    let report = copier.copy(&name()).await;
     assert_sound(&memory).await;
     (memory, report)
 }
@@ -96,6 +96,29 @@ async fn copy_needs_only_a_static_file_server() {
     let (memory, report) = copy(address, settings()).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     assert_eq!(published(&memory).await, published(&original).await);
+}
+
+/// A mirror of an earlier version lists a catalog that it does not serve, because its availability is `Unavailable`.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
+    let (original, from) = mirror(&[V1]).await;
+    let unavailable: CatalogName = "unavailable".parse().unwrap();
+    let listed = Catalogs::from_iter([name(), unavailable.clone()]);
+    put_raw(&from, &Key::Catalogs, listed.to_bytes()).await;
+    let address = server(original, Arc::new(|_, _, _| None)).await;
+    let (memory, to) = mirror(&[]).await;
+    let copier = Copier::new(origin(address, settings()), to, SyncOptions::default());
+    let reports = copier.copy_listed().await.unwrap();
+    let outcomes: Vec<_> = reports
+        .iter()
+        .map(|report| (report.outcome, report.not_served))
+        .collect();
+    assert_eq!(outcomes, [(Outcome::Published, false), (Outcome::Unchanged, true)]);
+    assert!(!memory.objects().contains_key(&Key::Status(unavailable.clone())));
+    // A name that the user asks for has to be there.
+    let report = &copier.copy_all(&[unavailable]).await[0];
+    let text = report.error_text().unwrap();
+    assert!(text.contains("no catalog unavailable"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
