@@ -1,10 +1,9 @@
 //! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses ranges that blang accepts
 //! and the reverse, so it cannot read them in its place.
 
-use std::{cmp::Ordering, fmt, ops::Bound, str::FromStr};
+use std::{cmp::Ordering, ops::Bound, str::FromStr};
 
 use semver::{BuildMetadata, Prerelease, Version};
-use serde::{Deserialize, Serialize};
 
 /// Maximum length of a release, in bytes.
 const RELEASE_MAX: usize = 20;
@@ -21,10 +20,8 @@ const RELEASE_MAX: usize = 20;
 /// assert!(!range.contains(&"1.3.0".parse().unwrap()));
 /// # Ok::<(), catalog_mirror_olm::VersionRangeError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRange {
-    text: String,
     /// Alternatives, of which one must hold as a whole.
     any_of: Vec<Vec<Comparison>>,
 }
@@ -171,8 +168,7 @@ impl FromStr for VersionRange {
             range: text.to_owned(),
             problem,
         })?;
-        let text = text.to_owned();
-        Ok(Self { text, any_of })
+        Ok(Self { any_of })
     }
 }
 
@@ -276,26 +272,6 @@ fn next(version: &str, number: usize) -> Option<String> {
     let part = parts.get_mut(number)?;
     *part = part.parse::<i64>().ok()?.wrapping_add(1).to_string();
     Some(parts.join("."))
-}
-
-impl fmt::Display for VersionRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl TryFrom<String> for VersionRange {
-    type Error = VersionRangeError;
-
-    fn try_from(text: String) -> Result<Self, VersionRangeError> {
-        text.parse()
-    }
-}
-
-impl From<VersionRange> for String {
-    fn from(range: VersionRange) -> Self {
-        range.text
-    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ const TEXT_CHARS: usize = 200;
 /// Maximum number of categories and of CPUs, which each answer shows.
 const LIST_MAX: usize = 100;
 
-/// Maximum size of the keywords, kinds and words of one Package, in bytes: six times those of the largest real one.
+/// Maximum size of the keywords, kinds and words of one Package, in bytes: ten times those of the largest real one.
 const WORDS_BYTES: usize = 64 << 10;
 
 /// Prefix of the labels by which a bundle names its CPUs.
