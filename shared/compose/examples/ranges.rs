@@ -1,13 +1,15 @@
 //! Prints random ranges of versions and what the mirror takes of them, one JSON object a line: of 5,000 by the rules of blang/semver,
 //! which bundles require, and of 2,000 by those of Masterminds/semver, which selections have.
 
+use std::ops::RangeBounds as _;
+
 use catalog_mirror_compose::VersionConstraint;
 use olm::VersionRange;
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Reason, TestRunner},
 };
-use semver::Version;
+use semver::{BuildMetadata, Version};
 use serde_json::json;
 
 /// Version that bundles have.
@@ -69,7 +71,7 @@ fn main() -> Result<(), Reason> {
                 "blang" => range
                     .parse()
                     .ok()
-                    .map(|range: VersionRange| takes(&versions, |version| range.contains(version))),
+                    .map(|range: VersionRange| takes(&versions, |version| contains(&range, version))),
                 _ => range
                     .parse()
                     .ok()
@@ -82,6 +84,17 @@ fn main() -> Result<(), Reason> {
         }
     }
     Ok(())
+}
+
+/// Asks the range in both ways, which must agree: one version, and the intervals that `dependencies` searches.
+fn contains(range: &VersionRange, version: &Version) -> bool {
+    let plain = Version {
+        build: BuildMetadata::EMPTY,
+        ..version.clone()
+    };
+    let in_interval = range.intervals().iter().any(|interval| interval.contains(&plain));
+    assert_eq!(in_interval, range.contains(version), "{range:?} {version}");
+    in_interval
 }
 
 fn takes(versions: &[String], contains: impl Fn(&Version) -> bool) -> String {
