@@ -49,7 +49,7 @@ impl CatalogMessage {
 }
 
 /// Catalogs by the result of sending their messages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SentMessages {
     pub(crate) queued: Vec<CatalogName>,
     /// Refused by the queue in every attempt.
@@ -58,20 +58,17 @@ pub(crate) struct SentMessages {
 
 /// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all.
 pub(crate) async fn send(services: &dyn Services, messages: Vec<CatalogMessage>) -> SentMessages {
-    let mut sent = SentMessages::default();
+    let mut refused = Vec::new();
     // One batch after the other: a throttled queue would refuse more if they came at once.
     for batch in messages.chunks(BATCH) {
-        let refused = send_batch(services, batch.to_vec()).await;
-        for message in batch {
-            let names = if refused.contains(message) {
-                &mut sent.left
-            } else {
-                &mut sent.queued
-            };
-            names.push(message.catalog.clone());
-        }
+        refused.extend(send_batch(services, batch.to_vec()).await);
     }
-    sent
+    let (left, queued): (Vec<_>, Vec<_>) = messages.into_iter().partition(|message| refused.contains(message));
+    let names = |messages: Vec<CatalogMessage>| messages.into_iter().map(|message| message.catalog).collect();
+    SentMessages {
+        queued: names(queued),
+        left: names(left),
+    }
 }
 
 /// Returns the messages that were refused in the last attempt.

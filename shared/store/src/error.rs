@@ -85,11 +85,6 @@ impl StoreError {
     pub const fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
     }
-
-    /// True if the store does not allow the operation at all.
-    pub const fn is_denied(&self) -> bool {
-        matches!(self, Self::Denied { .. })
-    }
 }
 
 /// Constructors for the implementations of [`Store`](crate::Store).

@@ -26,8 +26,6 @@ pub enum ReadError {
         size: u64,
         /// Maximum size that the caller accepts, in bytes.
         max: u64,
-        /// Version of the object, to replace it all the same.
-        version: Version,
     },
     /// The object is not a valid document of its kind.
     #[error("{key} cannot be used")]
@@ -82,7 +80,6 @@ pub trait StoreExt: Store {
                 key: key.to_string(),
                 size: info.size,
                 max,
-                version: info.version,
             });
         }
         Ok((collect(body).await?, info))

@@ -27,13 +27,6 @@ pub enum S3LocationError {
 
 const SCHEME: &str = "s3://";
 
-impl S3Location {
-    /// True if a text is meant as a location in S3, valid or not.
-    pub fn is_meant(text: &str) -> bool {
-        text.starts_with(SCHEME)
-    }
-}
-
 #[cfg(feature = "s3")]
 impl S3Location {
     /// Returns the name of an object in S3 for the path of its key.
@@ -143,7 +136,7 @@ impl FromStr for StorePlace {
     fn from_str(text: &str) -> Result<Self, StorePlaceError> {
         match text {
             "" => Err(StorePlaceError::Empty),
-            _ if S3Location::is_meant(text) => Ok(Self::S3(text.parse()?)),
+            _ if text.starts_with(SCHEME) => Ok(Self::S3(text.parse()?)),
             _ => Ok(Self::Folder(text.into())),
         }
     }
