@@ -3,6 +3,7 @@
 //! | a registry may | result |
 //! |---|---|
 //! | lie about a digest, a length, a type or an encoding | only bytes with the right digest are used; a web page in place of a manifest is named |
+//! | compress a body though nothing asks for it | decoded within the limits; an unknown coding is named |
 //! | send without end: signatures, pages, headers, bodies, single bytes | limits of the descriptor and of `ImageLimits`, read time-out, minimum throughput, time-outs of resolve and pull |
 //! | redirect, or name a token realm | the rules of `fetch`; at most 5 redirects |
 //! | link to further pages of signatures | the next page must be on the registry and not read before; each counts as one of `signatures` |
