@@ -76,7 +76,6 @@ impl<R: Read> Chunks<R> {
     }
 
     /// Makes the iterator and its chunks fail once the work of `budget` is stopped.
-    #[must_use]
     pub fn within(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
@@ -275,13 +274,11 @@ pub struct Chunk {
 
 impl Chunk {
     /// Returns the size of the chunk in bytes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
     /// Returns true if the chunk has no bytes. [`Chunks`] never returns such a chunk.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

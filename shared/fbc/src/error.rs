@@ -16,19 +16,16 @@ impl FbcError {
     }
 
     /// Returns the number of the document in its file. The first is 1; 0 means the file as a whole.
-    #[must_use]
     pub fn document(&self) -> usize {
         self.document
     }
 
     /// Returns the line in the file, if it is known. The first is 1.
-    #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
     /// Returns the kind of the error.
-    #[must_use]
     pub fn kind(&self) -> &FbcErrorKind {
         &self.kind
     }

@@ -42,7 +42,6 @@ impl<'a> Meta<'a> {
     /// let channel = Meta { schema: "olm.channel", ..package };
     /// assert_eq!(channel.group(), None);
     /// ```
-    #[must_use]
     pub fn group(&self) -> Option<&'a str> {
         let package = match self.schema {
             "olm.package" if self.package.is_empty() => self.name,
@@ -120,7 +119,6 @@ fn string<'a>(field: &Field<'a>) -> Result<Cow<'a, str>, FbcErrorKind> {
 /// paths.sort_by(|a, b| walk_order(a, b));
 /// assert_eq!(paths, ["foo/a", "foo-bar/a", "foo.yaml"]);
 /// ```
-#[must_use]
 pub fn walk_order(a: &str, b: &str) -> Ordering {
     a.split('/').cmp(b.split('/'))
 }

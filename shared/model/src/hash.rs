@@ -79,13 +79,9 @@ impl Default for Hasher {
 
 impl fmt::Display for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut hex = [0; 64];
-        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        f.pad(std::str::from_utf8(&hex).map_err(|_| fmt::Error)?)
+        let mut digits = [0; 64];
+        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
+        f.pad(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -100,25 +96,12 @@ impl FromStr for Sha256 {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut bytes = [0; 32];
-        let digits = text.as_bytes();
-        if digits.len() != 64 {
-            return Err(ParseSha256Error(text.to_owned()));
+        // Each hash has one text.
+        let is_lower = !text.bytes().any(|digit| digit.is_ascii_uppercase());
+        match hex::decode_to_slice(text, &mut bytes) {
+            Ok(()) if is_lower => Ok(Self(bytes)),
+            _ => Err(ParseSha256Error(text.to_owned())),
         }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let (Some(high), Some(low)) = (nibble(pair[0]), nibble(pair[1])) else {
-                return Err(ParseSha256Error(text.to_owned()));
-            };
-            *byte = high << 4 | low;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
     }
 }
 

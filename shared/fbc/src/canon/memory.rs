@@ -181,7 +181,6 @@ impl io::Write for Text {
 impl FbcLimits {
     /// Returns the memory that a chunk of this size may take while it is parsed, in bytes, the chunk included. At most
     /// 4 GiB.
-    #[must_use]
     pub fn memory_of(&self, chunk: usize) -> usize {
         let memory = self.memory_ratio.saturating_mul(chunk.max(SMALL_CHUNK));
         // Offsets into the text have 32 bits, so that the list of entries stays small.

@@ -1,0 +1,135 @@
+//! Texts for errors and logs: an error with its causes, and foreign texts, which another party chose.
+
+use std::error::Error;
+
+/// An error and its causes on one line, to be printed once, where the error is handled.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        // Some libraries repeat their source in their own text.
+        if !text.ends_with(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The most that is kept of an error: enough for what is wrong with five files.
+const MOST_CHARS: usize = 4000;
+
+/// An error and its causes to be kept, on one line of bounded length, as they may repeat foreign texts.
+pub fn error_line(error: &dyn Error) -> String {
+    line(&chain(error), MOST_CHARS)
+}
+
+/// A foreign text on one line of at most so many characters and an ellipsis, with everything escaped that is unprintable.
+pub fn line(text: &str, most_chars: usize) -> String {
+    let mut line = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at == most_chars {
+            line.push_str("...");
+            break;
+        }
+        if is_unprintable(c) {
+            line.extend(c.escape_unicode());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// Control characters, line separators, and marks that turn the direction of a line.
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Splitter of text that comes in chunks of any size into its lines. It holds at most one line.
+///
+/// ```
+/// use catalog_mirror_model::text::LineBuffer;
+///
+/// let mut found = Vec::new();
+/// let mut lines = LineBuffer::default();
+/// lines.push(b"one\ntw", |line| found.push(line.to_vec()));
+/// lines.push(b"o\nthree", |line| found.push(line.to_vec()));
+/// lines.finish(|line| found.push(line.to_vec()));
+/// assert_eq!(found, [b"one".to_vec(), b"two".to_vec(), b"three".to_vec()]);
+/// ```
+#[derive(Debug, Default)]
+pub struct LineBuffer {
+    /// Start of a line whose end has not come yet.
+    held: Vec<u8>,
+}
+
+impl LineBuffer {
+    /// Passes each line that ends in `chunk` to `each`, without its newline.
+    pub fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(&[u8])) {
+        while let Some(end) = memchr::memchr(b'\n', chunk) {
+            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
+            // Most lines lie within one chunk and are not copied.
+            if self.held.is_empty() {
+                each(line);
+            } else {
+                self.held.extend_from_slice(line);
+                each(&std::mem::take(&mut self.held));
+            }
+            chunk = rest;
+        }
+        self.held.extend_from_slice(chunk);
+    }
+
+    /// Passes a last line without a newline to `each`, if there is one.
+    pub fn finish(&mut self, each: impl FnOnce(&[u8])) {
+        let last = std::mem::take(&mut self.held);
+        if !last.is_empty() {
+            each(&last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot open the door")]
+    struct Door(#[source] io::Error);
+
+    #[test]
+    fn chain_joins_causes_on_one_line() {
+        assert_eq!(chain(&Door(io::Error::other("no key"))), "cannot open the door: no key");
+    }
+
+    #[test]
+    fn chain_does_not_repeat_a_cause_that_the_error_contains() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot open the door: {0}")]
+        struct Chatty(#[source] io::Error);
+        assert_eq!(
+            chain(&Chatty(io::Error::other("no key"))),
+            "cannot open the door: no key"
+        );
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        let said = |text: &str| error_line(&io::Error::other(text.to_owned()));
+        assert_eq!(said("a\nb\u{1b}[31m"), "a\\u{a}b\\u{1b}[31m");
+        assert_eq!(said(&"x".repeat(1_000_000)).len(), MOST_CHARS + 3);
+    }
+
+    #[test]
+    fn foreign_texts_stay_on_one_short_line() {
+        assert_eq!(line("a\n\u{1b}[2J\u{e9}", 300), "a\\u{a}\\u{1b}[2J\u{e9}");
+        assert_eq!(line("a\u{202e}b\u{2028}", 300), "a\\u{202e}b\\u{2028}");
+        assert_eq!(line(&"x".repeat(100_000), 300).len(), 303);
+        assert_eq!(line(&"x".repeat(300), 300).len(), 300);
+    }
+}
