@@ -98,10 +98,7 @@ fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError>
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(ConfError::Read(file, error)),
         };
-        let document: Document = match toml::from_str(&text) {
-            Ok(document) => document,
-            Err(error) => return Err(ConfError::Parse(file, error)),
-        };
+        let document: Document = toml::from_str(&text).map_err(|error| ConfError::Parse(file.clone(), error))?;
         let blocked = document
             .registries
             .block

@@ -10,8 +10,8 @@ const TEXT_CHARS: usize = 2000;
 
 /// Value that is one row of a table for people.
 pub(crate) trait Table {
-    /// Heads of the columns.
-    const HEADERS: &'static [&'static str];
+    /// Heads of the columns, with bars between them.
+    const HEADERS: &'static str;
     /// True for a last column that is left out if it is empty.
     const LAST_IS_OPTIONAL: bool = false;
 
@@ -31,15 +31,18 @@ pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::R
 pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
     let mut rows: Vec<Vec<String>> = values.iter().map(T::row).collect();
     let has_last = rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
-    let columns = T::HEADERS.len() - usize::from(T::LAST_IS_OPTIONAL && !has_last);
-    rows.iter_mut().for_each(|row| row.truncate(columns));
-    print_rows(&T::HEADERS[..columns], &rows)
+    let mut headers = T::HEADERS;
+    if T::LAST_IS_OPTIONAL && !has_last {
+        headers = headers.rsplit_once(" | ").map_or("", |(others, _)| others);
+        rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
+    print_rows(headers, &rows)
 }
 
-/// Prints rows as a table for people. Escapes what a catalog could use to change the terminal.
-pub(crate) fn print_rows(headers: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+/// Prints rows as a table for people. The heads of its columns have bars between them. Escapes what a catalog could use to change the terminal.
+pub(crate) fn print_rows(headers: &str, rows: &[Vec<String>]) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
-    table.load_style(presets::NOTHING).set_header(headers);
+    table.load_style(presets::NOTHING).set_header(headers.split(" | "));
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)));
     }

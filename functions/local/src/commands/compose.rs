@@ -190,7 +190,7 @@ async fn follow_published(store: &dyn Store, composed: &mut ComposedSource) -> a
 }
 
 impl Table for Decision {
-    const HEADERS: &'static [&'static str] = &["", "PACKAGE", "BUNDLE", "VERSION", "REASON"];
+    const HEADERS: &'static str = " | PACKAGE | BUNDLE | VERSION | REASON";
 
     fn row(&self) -> Vec<String> {
         vec![

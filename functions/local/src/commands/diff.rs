@@ -162,7 +162,7 @@ fn print_changes(changes: &Changes) -> anyhow::Result<()> {
     packages.removed.iter().for_each(|package| rows.summary('-', package));
     packages.changed.iter().for_each(|package| rows.change(package));
     if !changes.is_empty() {
-        print_rows(&["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"], &rows.0)?;
+        print_rows(" | PACKAGE | WHAT | NAME | FROM | TO", &rows.0)?;
     }
     print_text(&format!(
         "{} -> {}: {} packages added, {} removed, {} changed\n",

@@ -92,11 +92,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
 
 fn since(args: &ExportArgs) -> anyhow::Result<Since> {
     let Some(path) = &args.receipt else {
-        return Ok(if args.since.is_empty() {
-            Since::Nothing
-        } else {
-            Since::Contents(args.since.clone())
-        });
+        return Ok(Since::Contents(args.since.clone()));
     };
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let receipt = ::sync::Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())?;
@@ -174,7 +170,7 @@ pub(crate) struct WrittenVolume {
 }
 
 impl Table for WrittenVolume {
-    const HEADERS: &'static [&'static str] = &["VOLUME", "SIZE", "SHA256"];
+    const HEADERS: &'static str = "VOLUME | SIZE | SHA256";
 
     fn row(&self) -> Vec<String> {
         vec![

@@ -85,18 +85,8 @@ pub(crate) struct ListedCatalog {
 }
 
 impl Table for ListedCatalog {
-    const HEADERS: &'static [&'static str] = &[
-        "NAME",
-        "SERIAL",
-        "CONTENT",
-        "PACKAGES",
-        "SIZE",
-        "PUBLISHED",
-        "LAST POLL",
-        "OUTCOME",
-        "SOURCE",
-        "SIGNED BY",
-    ];
+    const HEADERS: &'static str =
+        "NAME | SERIAL | CONTENT | PACKAGES | SIZE | PUBLISHED | LAST POLL | OUTCOME | SOURCE | SIGNED BY";
     // Most stores have no policies, and the table is wide enough.
     const LAST_IS_OPTIONAL: bool = true;
 
@@ -125,7 +115,7 @@ fn signers(verified: &Verified) -> String {
 }
 
 impl Table for ShardRef {
-    const HEADERS: &'static [&'static str] = &["PACKAGE", "METAS", "SIZE", "STORED", "SHARD"];
+    const HEADERS: &'static str = "PACKAGE | METAS | SIZE | STORED | SHARD";
 
     fn row(&self) -> Vec<String> {
         vec![

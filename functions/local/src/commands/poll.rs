@@ -71,16 +71,7 @@ fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>
 }
 
 impl Table for Report {
-    const HEADERS: &'static [&'static str] = &[
-        "NAME",
-        "OUTCOME",
-        "SERIAL",
-        "CONTENT",
-        "PACKAGES",
-        "PULLED",
-        "PUBLISHED",
-        "TIME",
-    ];
+    const HEADERS: &'static str = "NAME | OUTCOME | SERIAL | CONTENT | PACKAGES | PULLED | PUBLISHED | TIME";
 
     fn row(&self) -> Vec<String> {
         vec![

@@ -181,10 +181,8 @@ pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) ->
         ];
         cells.map(str::to_owned).to_vec()
     });
-    let headers = [
-        "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
-    ];
-    print_rows(&headers, &rows.collect::<Vec<_>>())?;
+    let headers = "CATALOG | PACKAGE | NAME | VERSION | CHANNEL | PROVIDER | SUMMARY";
+    print_rows(headers, &rows.collect::<Vec<_>>())?;
     let total: u64 = answers.iter().map(|answer| answer.found.total).sum();
     match total.saturating_sub(hits.len() as u64) {
         0 if total == 0 => println!("no package has all of these words"),

@@ -203,17 +203,7 @@ pub(super) async fn origin(
 }
 
 impl Table for SyncReport {
-    const HEADERS: &'static [&'static str] = &[
-        "NAME",
-        "OUTCOME",
-        "SERIAL",
-        "CONTENT",
-        "MOVED",
-        "REBUILT",
-        "KEPT",
-        "ALL.JSON.GZ",
-        "TIME",
-    ];
+    const HEADERS: &'static str = "NAME | OUTCOME | SERIAL | CONTENT | MOVED | REBUILT | KEPT | ALL.JSON.GZ | TIME";
 
     fn row(&self) -> Vec<String> {
         vec![

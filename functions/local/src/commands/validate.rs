@@ -238,7 +238,7 @@ impl Validation {
 }
 
 impl Table for PlacedFinding {
-    const HEADERS: &'static [&'static str] = &["SEVERITY", "RULE", "PACKAGE", "CHANNEL", "BUNDLE", "PLACE", "FINDING"];
+    const HEADERS: &'static str = "SEVERITY | RULE | PACKAGE | CHANNEL | BUNDLE | PLACE | FINDING";
 
     fn row(&self) -> Vec<String> {
         let violation = &self.violation;

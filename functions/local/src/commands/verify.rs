@@ -88,7 +88,7 @@ pub(crate) struct VerifiedCatalog {
 }
 
 impl Table for VerifiedCatalog {
-    const HEADERS: &'static [&'static str] = &["NAME", "SNAPSHOTS", "OBJECTS", "SIZE", "FINDINGS"];
+    const HEADERS: &'static str = "NAME | SNAPSHOTS | OBJECTS | SIZE | FINDINGS";
 
     fn row(&self) -> Vec<String> {
         vec![
