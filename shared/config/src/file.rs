@@ -16,7 +16,7 @@ use upkeep::Retention;
 
 use crate::{
     ConfigProblems, GrpcConfig, ServerConfig, cluster_catalog, composed,
-    keys::{KeyPlaces, SignatureRules, read_keys},
+    keys::{ConfigKeys, SignatureRules, read_keys},
     limits::{self, LimitSettings},
     poll_interval,
     section::{Section, text},
@@ -35,7 +35,9 @@ pub(crate) struct MergedFiles {
     pub(crate) retention: Option<Retention>,
     pub(crate) server: ServerConfig,
     pub(crate) grpc: GrpcConfig,
-    pub(crate) keys: KeyPlaces,
+    pub(crate) keys: ConfigKeys,
+    /// True if paths are refused, as in a Lambda function.
+    pub(crate) no_files: bool,
     pub(crate) signatures: SignatureRules,
 }
 
@@ -95,10 +97,16 @@ impl MergedFiles {
             self.grpc = GrpcConfig::read(section);
         }
         if let Some(section) = document.section("signing") {
-            self.keys.signing.extend(read_keys(section));
+            let keys = &mut self.keys;
+            read_keys(section, |place, key, problems| {
+                keys.add_signing(place, key, self.no_files, problems)
+            });
         }
         if let Some(section) = document.section("trust") {
-            self.keys.trusted.extend(read_keys(section));
+            let keys = &mut self.keys;
+            read_keys(section, |place, key, problems| {
+                keys.add_trusted(place, key, self.no_files, problems)
+            });
         }
         if let Some(rule) = document.value("signature") {
             self.signatures.set_default(rule, document.place_of("signature"));

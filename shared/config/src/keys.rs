@@ -41,39 +41,21 @@ impl ConfigKeys {
         let is_some = !self.trusted.is_empty();
         is_some.then(|| Trust::new(self.trusted.iter().cloned().chain(own).collect()))
     }
-}
 
-/// Keys as they are configured, not read yet: paths and PEM texts.
-#[derive(Debug, Default)]
-pub(crate) struct KeyPlaces {
-    pub(crate) signing: Vec<KeyPlace>,
-    pub(crate) trusted: Vec<KeyPlace>,
-}
+    /// Reads a private key, which is a path. With `no_files` all are refused: a configuration is no secret.
+    pub(crate) fn add_signing(&mut self, place: &str, key: &str, no_files: bool, problems: &mut ConfigProblems) {
+        self.signing.extend(problems.ok(place, signing_key(key, no_files)));
+    }
 
-/// One configured key and the place where it is configured, for problems.
-#[derive(Debug)]
-pub(crate) struct KeyPlace {
-    place: String,
-    key: String,
-}
-
-impl KeyPlaces {
-    /// Reads all keys. With `no_files` paths are refused, and so are private keys: a configuration is no secret.
-    pub(crate) fn read(self, no_files: bool, problems: &mut ConfigProblems) -> ConfigKeys {
-        let mut keys = ConfigKeys::default();
-        for KeyPlace { place, key } in self.signing {
-            keys.signing.extend(problems.ok(place, signing_key(&key, no_files)));
-        }
-        for KeyPlace { place, key } in self.trusted {
-            keys.trusted
-                .extend(problems.ok(place, public_keys(&key, no_files)).unwrap_or_default());
-        }
-        keys
+    /// Reads public keys: a path, which is refused with `no_files`, or a PEM text.
+    pub(crate) fn add_trusted(&mut self, place: &str, key: &str, no_files: bool, problems: &mut ConfigProblems) {
+        let keys = problems.ok(place, public_keys(key, no_files));
+        self.trusted.extend(keys.into_iter().flatten());
     }
 }
 
-/// Reads `signing` or `trust`.
-pub(crate) fn read_keys(mut section: Section<'_>) -> Vec<KeyPlace> {
+/// Reads `signing` or `trust`, and passes each key with its place to `add`.
+pub(crate) fn read_keys(mut section: Section<'_>, mut add: impl FnMut(&str, &str, &mut ConfigProblems)) {
     let place = section.place().to_owned();
     let keys: Option<Vec<String>> = section.required("keys");
     // An empty list would turn off signing or verification. It comes from a template without a value more likely than
@@ -81,18 +63,10 @@ pub(crate) fn read_keys(mut section: Section<'_>) -> Vec<KeyPlace> {
     if keys.as_ref().is_some_and(Vec::is_empty) {
         section.problem("keys is empty: name a key or remove the section");
     }
-    section.finish();
-    let keys = keys.unwrap_or_default().into_iter();
-    keys.map(|key| KeyPlace::new(&place, &key)).collect()
-}
-
-impl KeyPlace {
-    pub(crate) fn new(place: &str, key: &impl ToString) -> Self {
-        Self {
-            place: place.to_owned(),
-            key: key.to_string(),
-        }
+    for key in keys.unwrap_or_default() {
+        add(&place, &key, section.problems());
     }
+    section.finish();
 }
 
 fn signing_key(text: &str, no_files: bool) -> Result<SigningKey, String> {

@@ -8,7 +8,7 @@ use trust::policy::OpenPgpBackend;
 use crate::{
     Config, ConfigProblems, ServerConfig, composed,
     file::{MergedFiles, PlacedCatalog, check_files},
-    keys::{KeyContext, KeyPlace},
+    keys::KeyContext,
 };
 
 /// Collects a configuration from files, texts and flags, and all of its problems.
@@ -31,7 +31,6 @@ pub struct ConfigLoader {
     interval: Duration,
     files: MergedFiles,
     server: ServerConfig,
-    registries_only: bool,
     problems: ConfigProblems,
     keyrings: Option<&'static dyn OpenPgpBackend>,
 }
@@ -50,7 +49,6 @@ impl ConfigLoader {
             interval,
             files: MergedFiles::default(),
             server: ServerConfig::default(),
-            registries_only: false,
             problems: ConfigProblems::default(),
             keyrings: None,
         }
@@ -102,19 +100,21 @@ impl ConfigLoader {
         self.server.extend(server);
     }
 
-    /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere.
+    /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it before adding files.
     pub fn registries_only(&mut self) {
-        self.registries_only = true;
+        self.files.no_files = true;
     }
 
     /// Adds the file of a private key that signs publications. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, file: &Path) {
-        self.files.keys.signing.push(KeyPlace::new(place, &file.display()));
+        let (files, file) = (&mut self.files, file.display().to_string());
+        files.keys.add_signing(place, &file, files.no_files, &mut self.problems);
     }
 
     /// Adds the file of a public key that is trusted. `place` names it in problems.
     pub fn verify_key(&mut self, place: &str, file: &Path) {
-        self.files.keys.trusted.push(KeyPlace::new(place, &file.display()));
+        let (files, file) = (&mut self.files, file.display().to_string());
+        files.keys.add_trusted(place, &file, files.no_files, &mut self.problems);
     }
 
     /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
@@ -136,14 +136,14 @@ impl ConfigLoader {
         if self.files.store.as_deref() == Some("") {
             problems.add("store", "the name of the folder or bucket is empty");
         }
-        if self.registries_only {
+        if self.files.no_files {
             refuse_paths(&self.files.catalogs, problems);
         }
         // Everything below needs the whole configuration: texts may come in any order.
         let mut catalogs = unique(self.files.catalogs, problems);
         composed::connect(&mut catalogs, problems);
         let keys = KeyContext {
-            no_files: self.registries_only,
+            no_files: self.files.no_files,
             keyrings: self.keyrings,
         };
         self.files.signatures.apply(&mut catalogs, keys, problems);
@@ -154,7 +154,6 @@ impl ConfigLoader {
             .finish(&catalogs, &self.files.sources.http.ca_files, problems);
         self.files.server.extend(self.server);
         self.files.server.check(problems);
-        let keys = self.files.keys.read(self.registries_only, problems);
         let limits = self.files.limits.apply(&mut catalogs);
         check_files(&self.files.sources, problems);
         let images = SourceSettings {
@@ -171,7 +170,7 @@ impl ConfigLoader {
             grpc: self.files.grpc,
             event_source,
             retention: self.files.retention,
-            keys,
+            keys: self.files.keys,
         })
     }
 }
