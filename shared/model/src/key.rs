@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, Sha256, Snapshot};
+use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, Sha256, Snapshot, StoredDocument};
 
 /// The key of a stored object. Every key is also a URL path below the mirror's root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,18 +70,35 @@ struct KindSpec {
     document: Option<DocumentCheck>,
 }
 
-const JSON: KindSpec = KindSpec {
-    folder: "",
-    content_type: "application/json",
-    encoding: Encoding::Zstd,
-    is_derived: false,
-    document: None,
-};
+impl KindSpec {
+    /// Returns the specification of canonical JSON lines.
+    const fn lines(folder: &'static str, encoding: Encoding) -> Self {
+        Self {
+            folder,
+            content_type: "application/jsonl",
+            encoding,
+            is_derived: false,
+            document: None,
+        }
+    }
 
-const LINES: KindSpec = KindSpec {
-    content_type: "application/jsonl",
-    ..JSON
-};
+    /// Returns the specification of a compressed JSON document.
+    const fn document<D: StoredDocument>(folder: &'static str) -> Self {
+        Self {
+            content_type: "application/json",
+            document: Some(DocumentCheck::of::<D>()),
+            ..Self::lines(folder, Encoding::Zstd)
+        }
+    }
+
+    /// Makes it that of objects that follow from the Shards and the Snapshot.
+    const fn derived(self) -> Self {
+        Self {
+            is_derived: true,
+            ..self
+        }
+    }
+}
 
 impl Kind {
     /// All kinds, in the order in which paths are matched.
@@ -99,45 +116,16 @@ impl Kind {
 
     const fn spec(self) -> KindSpec {
         match self {
-            Self::All(encoding) => KindSpec {
-                folder: "all/sha256/",
-                encoding,
-                is_derived: true,
-                ..LINES
-            },
-            Self::Package => KindSpec {
-                folder: "packages/sha256/",
-                ..LINES
-            },
-            Self::Snapshot => KindSpec {
-                folder: "snapshots/sha256/",
-                document: Some(DocumentCheck::of::<Snapshot>()),
-                ..JSON
-            },
-            Self::Index => KindSpec {
-                folder: "indexes/sha256/",
-                is_derived: true,
-                document: Some(DocumentCheck::of::<Index>()),
-                ..JSON
-            },
-            Self::Facts => KindSpec {
-                folder: "facts/sha256/",
-                is_derived: true,
-                document: Some(DocumentCheck::of::<Facts>()),
-                ..JSON
-            },
-            Self::Garbage => KindSpec {
-                folder: "garbage/sha256/",
-                document: Some(DocumentCheck::of::<Garbage>()),
-                ..JSON
-            },
+            Self::All(encoding) => KindSpec::lines("all/sha256/", encoding).derived(),
+            Self::Package => KindSpec::lines("packages/sha256/", Encoding::Zstd),
+            Self::Snapshot => KindSpec::document::<Snapshot>("snapshots/sha256/"),
+            Self::Index => KindSpec::document::<Index>("indexes/sha256/").derived(),
+            Self::Facts => KindSpec::document::<Facts>("facts/sha256/").derived(),
+            Self::Garbage => KindSpec::document::<Garbage>("garbage/sha256/"),
             Self::Blob => KindSpec {
-                folder: "blobs/sha256/",
                 // The document that names a blob knows its media type.
                 content_type: "application/octet-stream",
-                encoding: Encoding::Identity,
-                is_derived: true,
-                ..JSON
+                ..KindSpec::lines("blobs/sha256/", Encoding::Identity).derived()
             },
         }
     }
