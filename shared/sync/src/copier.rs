@@ -18,6 +18,9 @@ use crate::{
     plan::{Plan, Planned},
 };
 
+/// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN, few enough for a small server.
+pub(crate) const OBJECTS_IN_FLIGHT: usize = 16;
+
 /// Copies catalogs from an origin to a store, byte for byte.
 ///
 /// ```
@@ -67,8 +70,6 @@ pub struct SyncOptions {
     pub rebuild: bool,
     /// Hashes again what the published state names, and replaces what is damaged. Default: false.
     pub recheck: bool,
-    /// Maximum number of objects in flight for each catalog. Default: 16.
-    pub objects_in_flight: usize,
     /// Maximum number of catalogs that are copied at the same time. Default: 4.
     pub catalogs_in_flight: usize,
     /// Maximum number of attempts after lost races, the first one included. Default: 4.
@@ -98,8 +99,6 @@ impl Default for SyncOptions {
             diverged: false,
             rebuild: true,
             recheck: false,
-            // As many as a poll has in flight: enough to hide the latency of a CDN, few enough for a small server.
-            objects_in_flight: 16,
             // Each holds up to 16 MiB of objects in flight.
             catalogs_in_flight: 4,
             attempts: 4,
@@ -278,7 +277,7 @@ impl Copier {
         report: &mut SyncReport,
     ) -> Result<(), SyncError> {
         let fetches: Vec<_> = entries.iter().map(|entry| self.bring(transaction, entry)).collect();
-        let mut fetches = stream::iter(fetches).buffer_unordered(self.options.objects_in_flight.max(1));
+        let mut fetches = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some(bytes) = fetches.try_next().await? {
             report.moved.add(bytes);
             self.progress.done.fetch_add(1, Ordering::Relaxed);

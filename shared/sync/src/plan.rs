@@ -15,7 +15,7 @@ use upkeep::check_entry;
 
 use crate::{
     Copier, OriginError, SyncError, SyncReport,
-    copier::CopyState,
+    copier::{CopyState, OBJECTS_IN_FLIGHT},
     history::{self, Relation},
     origin::collect,
 };
@@ -247,7 +247,7 @@ impl Copier {
             Ok::<_, SyncError>((index, entry, there))
         });
         // Unordered, so that one slow answer does not hold up the others.
-        let looks = stream::iter(looks).buffer_unordered(self.options.objects_in_flight.max(1));
+        let looks = stream::iter(looks).buffer_unordered(OBJECTS_IN_FLIGHT);
         let mut looks: Vec<_> = looks.try_collect().await?;
         looks.sort_by_key(|(index, ..)| *index);
         let (there, missing): (Vec<_>, Vec<_>) = looks.into_iter().partition(|(_, _, there)| *there);

@@ -6,7 +6,7 @@ use publish::Transaction;
 use store::read_stored;
 use upkeep::{Finding, ObjectProblem, Verification, verify};
 
-use crate::{Copier, SyncError};
+use crate::{Copier, SyncError, copier::OBJECTS_IN_FLIGHT};
 
 /// Result of repairing one catalog of a store.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Copier {
         let fetches = wanted
             .into_iter()
             .map(async |entry| (entry.key().to_string(), self.repair_one(transaction, &entry).await));
-        let mut fetches = stream::iter(fetches).buffer_unordered(self.options.objects_in_flight.max(1));
+        let mut fetches = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some((key, brought)) = fetches.next().await {
             match brought {
                 Ok(true) => {

@@ -62,7 +62,6 @@ impl Pack {
             volumes: 1,
             catalogs: planning.catalogs,
             since: match &options.since {
-                Since::Nothing => Vec::new(),
                 Since::Contents(hashes) => hashes.clone(),
                 Since::Receipt(receipt) => receipt.catalogs.iter().map(|catalog| catalog.content_hash).collect(),
             },
@@ -200,7 +199,6 @@ fn packed(key: &Key, digest: ObjectDigest) -> PackedObject {
 /// Returns the objects that the receiving store has.
 async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result<BTreeSet<ObjectKey>, ArchiveError> {
     let hashes = match since {
-        Since::Nothing => return Ok(BTreeSet::new()),
         Since::Receipt(receipt) => return Ok(receipt.objects.clone()),
         Since::Contents(hashes) => hashes,
     };

@@ -21,15 +21,19 @@ impl Document for Receipt {
 }
 
 /// Objects that an archive leaves out, because the receiving store has them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
-    /// Leaves nothing out: the archive is complete.
-    #[default]
-    Nothing,
-    /// Leaves out the objects of states with these content hashes. The exporting store must still have their Snapshots.
+    /// Leaves out the objects of states with these content hashes. The exporting store must still have their Snapshots. Without
+    /// hashes, the default, the archive is complete.
     Contents(Vec<Sha256>),
     /// Leaves out the objects on a receipt of the receiving store.
     Receipt(Receipt),
+}
+
+impl Default for Since {
+    fn default() -> Self {
+        Self::Contents(Vec::new())
+    }
 }
 
 /// Lists the published states of `names` and their objects. A catalog that is not published is left out.

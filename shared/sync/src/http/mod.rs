@@ -14,7 +14,7 @@ use fetch::{
 use model::{Key, Sha256};
 use reqwest::{
     StatusCode,
-    header::{CONTENT_ENCODING, HeaderMap, HeaderValue, IF_NONE_MATCH},
+    header::{HeaderMap, HeaderValue, IF_NONE_MATCH},
 };
 use store::DOCUMENT_MAX;
 
@@ -119,13 +119,6 @@ impl HttpOrigin {
         if let (StatusCode::NOT_MODIFIED, Some(known)) = (response.status(), known) {
             return Ok(known.clone());
         }
-        // No hash pins the content of a document, so it must come without a coding.
-        let coding = response.headers().get(CONTENT_ENCODING);
-        if let Some(coding) = coding.filter(|coding| *coding != "identity") {
-            return Err(HttpError::Encoded(
-                String::from_utf8_lossy(coding.as_bytes()).into_owned(),
-            ));
-        }
         Ok(response.bytes(DOCUMENT_MAX).await?)
     }
 }
@@ -172,9 +165,6 @@ pub enum HttpError {
     /// The server answered 401 or 403: it wants other credentials.
     #[error("{0}, it wants credentials or other ones")]
     Forbidden(StatusCode),
-    /// A document with a content coding although none was requested. A proxy or CDN has transformed it.
-    #[error("it came with Content-Encoding {0:?}, although none was requested; something on the way transforms it")]
-    Encoded(String),
     /// A failure of the exchange itself.
     #[error(transparent)]
     Fetch(#[from] FailedFetch),

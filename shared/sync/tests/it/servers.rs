@@ -1,6 +1,7 @@
 //! Copies from servers, honest and lying ones.
 
 use std::{
+    io::Write,
     net::SocketAddr,
     sync::{
         Arc,
@@ -167,18 +168,6 @@ async fn copy_from_lying_server_fails_and_names_the_object() {
             "downhill",
             Arc::new(|key, _, _| is_shard(key).then(|| redirect("http://169.254.169.254/latest"))),
         ),
-        (
-            "gzip",
-            Arc::new(|key, _, bytes| {
-                matches!(key, Key::Current(_)).then(|| {
-                    let mut response = Response::new(Body::from(bytes));
-                    response
-                        .headers_mut()
-                        .insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-                    response
-                })
-            }),
-        ),
     ] {
         let report = lied_to(move |key, request, bytes| lie(key, request, bytes)).await;
         assert_eq!(report.outcome, Outcome::Failed, "{case}");
@@ -188,6 +177,26 @@ async fn copy_from_lying_server_fails_and_names_the_object() {
             "{case}: {text}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_from_server_that_compresses_documents_decodes_them() {
+    let (original, _) = mirror(&[V1]).await;
+    let compressed = |key: &Key, _: &Request, bytes: Bytes| {
+        (!key.is_immutable()).then(|| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&bytes).unwrap();
+            let mut response = Response::new(Body::from(encoder.finish().unwrap()));
+            let gzip = HeaderValue::from_static("gzip");
+            response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+            response
+        })
+    };
+    let address = server(original.clone(), Arc::new(compressed)).await;
+    let (memory, report) = copy(address, settings()).await;
+    assert_eq!(report.outcome, Outcome::Published, "{report:?}");
+    let pointer = Key::Current(name());
+    assert_eq!(memory.objects()[&pointer], original.objects()[&pointer]);
 }
 
 fn redirect(to: &str) -> Response<Body> {
