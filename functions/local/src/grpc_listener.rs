@@ -68,25 +68,23 @@ impl GrpcListener {
         }))
     }
 
-    /// Returns the registry API over catalogs.
-    pub(crate) fn api(&self, catalogs: PublishedCatalogs, stop: &CancellationToken) -> RegistryApi {
-        RegistryApi {
-            catalogs: Arc::new(RegistryCatalogs::new(
-                catalogs,
-                self.default.clone(),
-                self.anonymous.clone(),
-            )),
-            metrics: self.metrics.clone(),
-            stopping: stop.clone(),
-        }
-    }
-
-    /// Starts to answer until `stop` is cancelled.
+    /// Starts to answer about catalogs until `stop` is cancelled. Returns the catalogs as they are served, and the task.
     ///
     /// # Errors
     /// Fails if the address of the port cannot be told.
-    pub(crate) fn start(self, api: RegistryApi, stop: &CancellationToken) -> anyhow::Result<JoinHandle<()>> {
+    pub(crate) fn start(
+        self,
+        catalogs: PublishedCatalogs,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<(Arc<RegistryCatalogs>, JoinHandle<()>)> {
+        let catalogs = Arc::new(RegistryCatalogs::new(catalogs, self.default, self.anonymous));
+        let api = RegistryApi {
+            catalogs: catalogs.clone(),
+            metrics: self.metrics,
+            stopping: stop.clone(),
+        };
         tracing::info!(address = %self.listener.local_addr()?, "answering the registry API");
-        Ok(tokio::spawn(self.server.run(self.listener, api.router(), stop.clone())))
+        let serving = tokio::spawn(self.server.run(self.listener, api.router(), stop.clone()));
+        Ok((catalogs, serving))
     }
 }

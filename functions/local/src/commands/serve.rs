@@ -152,9 +152,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     #[cfg(feature = "grpc")]
     let prepared = match grpc {
         Some(listener) => {
-            let api = listener.api(catalogs.clone(), &stop);
-            tasks.push(listener.start(api.clone(), &stop)?);
-            async move { api.catalogs.prepare().await }.boxed()
+            let (served, serving) = listener.start(catalogs.clone(), &stop)?;
+            tasks.push(serving);
+            async move { served.prepare().await }.boxed()
         }
         None => ready(()).boxed(),
     };
