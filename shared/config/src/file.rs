@@ -99,13 +99,13 @@ impl MergedFiles {
         if let Some(section) = document.section("signing") {
             let keys = &mut self.keys;
             read_keys(section, |place, key, problems| {
-                keys.add_signing(place, key, self.no_files, problems)
+                keys.add_signing(place, key, self.no_files, problems);
             });
         }
         if let Some(section) = document.section("trust") {
             let keys = &mut self.keys;
             read_keys(section, |place, key, problems| {
-                keys.add_trusted(place, key, self.no_files, problems)
+                keys.add_trusted(place, key, self.no_files, problems);
             });
         }
         if let Some(rule) = document.value("signature") {

@@ -33,6 +33,7 @@ impl Default for HttpSettings {
 }
 
 /// Runs long work of the reader on threads for it, as [`reader::ReaderSettings::offload`]. To be called in the runtime.
+#[expect(clippy::disallowed_methods, reason = "other requests wait for the result too")]
 pub fn offload(work: Work) {
     drop(tokio::task::spawn_blocking(work));
 }

@@ -32,6 +32,7 @@ impl Drop for StopOnDrop {
 ///
 /// # Errors
 /// Fails if the work panics or the runtime ends.
+#[expect(clippy::disallowed_methods, reason = "this is the place that bounds it")]
 pub async fn run<T: Send + 'static>(budget: Budget, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     let guard = StopOnDrop::new(budget);
     let result = spawn_blocking(work).await;

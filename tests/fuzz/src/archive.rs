@@ -106,6 +106,7 @@ fn file(bytes: &[u8]) -> File {
 }
 
 /// Exports the catalog as an archive of one volume.
+#[expect(clippy::disallowed_methods, reason = "the store is one of the target")]
 pub(crate) fn export(store: &MemoryStore, whole: bool) -> Vec<u8> {
     let store: Arc<dyn Store> = Arc::new(store.clone());
     let options = PackOptions {

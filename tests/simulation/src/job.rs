@@ -152,6 +152,7 @@ async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usi
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the store is one of the simulation")]
 async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Archive, String> {
     let options = PackOptions {
         whole: all,

@@ -59,7 +59,7 @@ fn bundles_of_one_version_take_no_longer_with_a_long_name() {
         let began = Instant::now();
         let mut duplicates = 0;
         shard("p", &lines, &mut |violation| {
-            duplicates += usize::from(violation.rule == Rule::VersionDuplicate)
+            duplicates += usize::from(violation.rule == Rule::VersionDuplicate);
         });
         assert_eq!(duplicates, 2000);
         began.elapsed()

@@ -122,6 +122,7 @@ impl FolderStore {
     }
 
     /// Works on a thread that may wait for the disk. Work that was started is finished, also if its caller has gone.
+    #[expect(clippy::disallowed_methods, reason = "only files of the store are read and written")]
     async fn blocking<T: Send + 'static>(
         &self,
         operation: Operation,

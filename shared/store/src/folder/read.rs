@@ -261,6 +261,7 @@ impl Chunks {
         Ok(Some((chunk, self)))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "only files of the store are read and written")]
     fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
         let range = take(&mut self.rest, CHUNK);
         let file = Arc::clone(&self.file);

@@ -106,6 +106,7 @@ impl Source {
 }
 
 /// Reads a file from its start. It does not move the file's offset, so several bodies can read one file.
+#[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
 fn chunks(file: &Arc<File>, size: u64) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
     let file = Arc::clone(file);
     stream::try_unfold(0, move |at| {
@@ -167,6 +168,7 @@ impl Spool {
     }
 
     /// Moves the bytes in memory to the file. The file has no name and goes with its handle, also after a crash.
+    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
     async fn spill(&mut self) -> io::Result<()> {
         let (file, rest) = (self.file.take(), mem::take(&mut self.rest));
         let (file, mut rest) = spawn_blocking(move || append(file, rest)).await??;

@@ -18,6 +18,7 @@ use crate::kit::{
 };
 
 /// Exports the catalog and returns the volumes.
+#[expect(clippy::disallowed_methods, reason = "the archive is one of the test")]
 pub(crate) async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<Vec<u8>> {
     let pack = Pack::plan(store.clone(), &[name()], &options).await.unwrap();
     tokio::task::spawn_blocking(move || {
