@@ -29,16 +29,11 @@ pub(crate) struct SpecError {
 /// # Errors
 /// [`SpecError`], before anything is asked of a registry.
 pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, SpecError> {
-    let own = load(object, None).map_err(|message| SpecError {
-        message,
-        is_terminal: true,
-    })?;
+    let failed = |is_terminal| move |message| SpecError { message, is_terminal };
+    let own = load(object, None).map_err(failed(true))?;
     match policy_file() {
         None => Ok(own),
-        Some(policy) => load(object, Some(&policy)).map_err(|message| SpecError {
-            message,
-            is_terminal: false,
-        }),
+        Some(policy) => load(object, Some(&policy)).map_err(failed(false)),
     }
 }
 
