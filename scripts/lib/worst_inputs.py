@@ -111,7 +111,8 @@ def required(size):
 
 def chained(size):
     """Each package requires an API of the next one, so that a requirement shows only when another is met."""
-    count = size // 700
+    # As for `packages`: their number has a limit of its own.
+    count = size // 850
     # Numbers of one width, so that byte order is the order of the chain, and the reverse of it.
     names = [f"p{at:06}" for at in range(count)]
     yield from one_bundle("a", kind("K000000", "olm.gvk.required"), kind(f"K{count - 1:06}", "olm.gvk.required"))
