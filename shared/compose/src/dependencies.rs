@@ -386,3 +386,23 @@ fn too_large(package: &str, limit: usize) -> ComposeError {
         limit,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_accept_exactly_their_memory() {
+        let keep = |bytes| {
+            let mut dependencies = Dependencies::new(&Budget::default());
+            dependencies.bytes = bytes;
+            dependencies
+                .keep("p", "text")
+                .map(|_| dependencies.keep("p", "text").is_ok())
+        };
+        let (first, again) = (size_of::<Rc<str>>() + FACT_BYTES + "text".len(), size_of::<Rc<str>>());
+        assert!(keep(FACT_BYTES_MAX - first - again).unwrap());
+        assert!(!keep(FACT_BYTES_MAX - first).unwrap());
+        keep(FACT_BYTES_MAX - first + 1).unwrap_err();
+    }
+}

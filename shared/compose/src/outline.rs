@@ -75,3 +75,26 @@ impl PackageOutline {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outline_accepts_exactly_its_memory() {
+        let add = |bytes| {
+            let mut outline = PackageOutline {
+                bytes,
+                ..PackageOutline::default()
+            };
+            outline.add("p", br#"{"name":"p.v1","package":"p","schema":"olm.bundle"}"#)
+        };
+        let most = OUTLINE_BYTES_MAX - ENTRY_BYTES - "p.v1".len();
+        add(most).unwrap();
+        let error = add(most + 1).unwrap_err().to_string();
+        assert!(
+            error.starts_with("package p: names, versions and requirements exceed 134217728 bytes"),
+            "{error}"
+        );
+    }
+}

@@ -176,3 +176,18 @@ fn notices_cut_foreign_text_and_count_beyond_a_thousand() {
         )
     );
 }
+
+#[rstest]
+#[case::exactly(0, true)]
+#[case::one_more(1, false)]
+fn documents_without_a_package_beyond_their_limit_are_refused(#[case] more: usize, #[case] passes: bool) {
+    let long = "x".repeat((32 << 20) - "y\n".len() - 1 + more) + "\n";
+    let mut catalogs = [&*long, "y\n"].map(|lines| MemoryCatalog::new(&[("", lines)]));
+    let composition = serde_saphyr::from_str("inputs: [{catalog: one}, {catalog: two}]").unwrap();
+    let composed = compose_within(&composition, &mut catalogs, &Budget::default());
+    let error = "the documents without a package of all inputs exceed 33554432 bytes";
+    assert_eq!(
+        composed.err().map(|error| error.to_string()),
+        (!passes).then(|| error.to_owned())
+    );
+}
