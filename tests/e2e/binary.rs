@@ -122,6 +122,24 @@ fn rm_removes_catalog() {
     work.run("rm --store store demo").exits(1);
 }
 
+/// A removal that was killed half way leaves the name in `catalogs.json`.
+#[test]
+fn commands_go_on_beside_a_name_without_a_catalog() {
+    let work = Work::published();
+    work.run("sync store other").exits(0);
+    fs::remove_dir_all(work.path("store/catalogs/demo")).unwrap();
+    assert!(!work.run("ls --store store").exits(0).stdout.contains("demo"));
+    work.run("verify --store store").exits(0);
+    work.run("gc --store store --dry-run").exits(0);
+    work.run("sync store copy").exits(0);
+    let empty = work.run("export --store store --to a.tar").exits(1);
+    assert!(empty.stderr.contains("the store has no catalogs"), "{empty:#?}");
+    work.run("sync other store --allow-diverged").exits(0);
+    fs::remove_dir_all(work.path("store/catalogs/demo")).unwrap();
+    work.run("rm --store store demo").exits(0);
+    work.run("rm --store store demo").exits(1);
+}
+
 #[test]
 fn help_version_and_completions_are_printed() {
     let help = run(["--help"]).exits(0);
