@@ -46,7 +46,7 @@ pub(crate) struct ObjectVersion {
 pub(crate) struct CatalogStatus {
     #[serde(default)]
     pub(crate) conditions: Vec<Condition>,
-    /// What is served: `{"type": "Image", "image": {"ref": "REPOSITORY@DIGEST"}}`.
+    /// Content that is served: `{"type": "Image", "image": {"ref": "REPOSITORY@DIGEST"}}`.
     pub(crate) resolved_source: Option<Value>,
     /// URL to which clients add `/api/v1/all`: `{"base": URL}`.
     pub(crate) urls: Option<Value>,

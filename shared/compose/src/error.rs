@@ -1,10 +1,87 @@
 use olm::UnreadableMeta;
+use work::OverBudget;
+
+use crate::ReadError;
 
 /// Largest number of names in a message. A channel may have thousands.
 const NAMES_MAX: usize = 5;
 
 /// Maximum number of characters of foreign text in a message. A name or range may have megabytes.
 const TEXT_CHARS_MAX: usize = 300;
+
+/// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
+pub(crate) const GLOBAL_BYTES_MAX: usize = 32 << 20;
+
+/// Error of a composition.
+#[derive(Debug, thiserror::Error)]
+pub enum ComposeError {
+    /// Nothing is composed.
+    #[error("a composition needs `inputs` or `add`")]
+    NoInput,
+    /// An input has no place, or two.
+    #[error("an input has either `catalog` (published by this mirror) or `source` (pulled)")]
+    Origin,
+    /// A selection cannot be applied to its input.
+    #[error("input {0}")]
+    Select(String, #[source] Box<SelectError>),
+    /// A selection names a package that its input does not have.
+    #[error("input {0} has no package {1}")]
+    NoPackage(String, String),
+    /// Two inputs have the same package.
+    #[error("package {0} is in {1} and in {2}; select it from one of them, or set conflicts: first")]
+    Conflict(String, String, String),
+    /// An addition has other content for what exists.
+    #[error("add: package {0} has {1} already, with other content; set replace: true to replace it")]
+    Exists(String, String),
+    /// A removal names what is not there.
+    #[error("remove: the composition has no {1} of package {0}")]
+    NothingToRemove(String, String),
+    /// The package is not valid after `add` and `remove`.
+    #[error("add and remove leave an invalid package")]
+    Edit(#[source] Box<SelectError>),
+    /// The lines of a package cannot be read.
+    #[error("input {input}: cannot read package {package:?}")]
+    Read {
+        /// Name of the input.
+        input: String,
+        /// Name of the package.
+        package: String,
+        /// Error of the storage.
+        source: ReadError,
+    },
+    /// The receiver of the packages failed.
+    #[error("cannot keep a package")]
+    Sink(#[source] ReadError),
+    /// The names, versions and requirements of bundles take too much memory.
+    #[error(
+        "package {}: names, versions and requirements exceed {limit} bytes; select fewer packages, or set dependencies: ignore",
+        shown(.package)
+    )]
+    TooLarge {
+        /// Name of the package at which the limit was exceeded.
+        package: String,
+        /// Limit in bytes.
+        limit: usize,
+    },
+    /// Several inputs have documents without a package, too large to sort.
+    #[error("the documents without a package of all inputs exceed {GLOBAL_BYTES_MAX} bytes")]
+    Global,
+    /// The work takes too many steps, or is not wanted any more.
+    #[error("the work on {place} {over}")]
+    Work {
+        /// Package, or the composition as a whole.
+        place: String,
+        /// Bound of the work.
+        over: OverBudget,
+    },
+}
+
+impl From<OverBudget> for ComposeError {
+    fn from(over: OverBudget) -> Self {
+        let place = "the composition".to_owned();
+        Self::Work { place, over }
+    }
+}
 
 /// Error of a selection, or of the package that it is applied to. The first field is the package, or package and channel.
 #[derive(Debug, thiserror::Error)]

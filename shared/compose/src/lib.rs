@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod candidate;
 mod compose;
 mod composition;
 mod dependencies;
@@ -11,15 +12,16 @@ mod include;
 mod input;
 mod kept_channel;
 mod outline;
+mod requirement;
 mod rewrite;
 mod select;
 mod selection;
 mod sink;
 mod version_constraint;
 
-pub use compose::{ComposeError, ComposedContent, ComposedPackage, PackageSink, compose};
+pub use compose::{ComposedContent, ComposedPackage, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
-pub use error::{ChannelFault, RewriteError, SelectError};
+pub use error::{ChannelFault, ComposeError, RewriteError, SelectError};
 pub use explain::{Decision, Explanation, Notice};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
 pub use input::{PackageLines, PackageSource, ReadError, ReadSeek};

@@ -13,7 +13,7 @@ const ENTRY_BYTES: usize = 200;
 /// Memory of a name that an entry skips, in bytes.
 const SKIP_BYTES: usize = 48;
 
-/// What selections and edits must know of a package. It grows with the number of bundles and entries, not with their content.
+/// Facts that selections and edits need about a package. They grow with the number of bundles and entries, not with their content.
 #[derive(Debug, Default)]
 pub(crate) struct PackageOutline {
     pub(crate) default_channel: Option<String>,

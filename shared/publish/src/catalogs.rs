@@ -39,7 +39,7 @@ async fn without_pointer(store: &dyn Store, names: &BTreeSet<CatalogName>) -> Re
 }
 
 /// Removes the names without a pointer from a `catalogs.json` that has not changed for `age_min`. A first publication writes the
-/// document anew before its pointer, and its commit lands within two hours of that, so such a name is then nobody's.
+/// document anew before its pointer, and its commit lands within two hours of that, so no publication needs such a name then.
 ///
 /// # Errors
 /// [`ReadError::Store`]. A document that cannot be read is left to the next publication.
