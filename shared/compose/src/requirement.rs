@@ -1,4 +1,4 @@
-//! What a bundle requires, and APIs that bundles provide.
+//! Requirements of bundles, and APIs that bundles provide.
 
 use std::fmt;
 
