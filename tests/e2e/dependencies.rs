@@ -1,6 +1,10 @@
 //! Dependencies between our crates go one way. A new one is a decision, so this file must be changed too.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -142,6 +146,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Maximum number of lines of code in one shipped crate, without comments, blank lines and tests. Split a
+/// crate that needs more, or find what can go.
+const LINES_MAX: usize = 4_000;
+
 #[test]
 fn crate_depends_only_on_allowed_crates() {
     for package in members() {
@@ -172,6 +180,30 @@ fn shared_crate_always_has_rule() {
             "{short} has no rule in this file"
         );
     }
+}
+
+#[test]
+fn crate_has_at_most_4000_lines() {
+    let mut checked = 0;
+    for package in members() {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let folder = manifest.parent().unwrap();
+        let is_shipped = ["shared", "functions"].map(|part| folder.parent().unwrap().ends_with(part));
+        if !is_shipped.contains(&true) || folder.ends_with("testkit") {
+            continue;
+        }
+        let lines: usize = sources(&folder.join("src"))
+            .iter()
+            .map(|file| shipped_lines(file))
+            .sum();
+        assert!(
+            (1..=LINES_MAX).contains(&lines),
+            "{} has {lines} lines",
+            folder.display()
+        );
+        checked += 1;
+    }
+    assert!(checked > 20, "only {checked} crates were found");
 }
 
 #[test]
@@ -220,6 +252,31 @@ fn members() -> impl Iterator<Item = &'static Value> {
     let members = metadata["workspace_members"].as_array().unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     packages.iter().filter(|package| members.contains(&package["id"]))
+}
+
+/// Returns the Rust files in a folder that are no tests.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with("tests") || path.ends_with("tests.rs") {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Counts the lines of code before the tests, which stand at the end.
+fn shipped_lines(file: &Path) -> usize {
+    let text = fs::read_to_string(file).unwrap();
+    let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = shipped.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
 /// Returns the short names of our crates that a package depends on outside of its tests.
