@@ -175,22 +175,14 @@ impl fmt::Debug for BodyDecoder {
 
 #[cfg(test)]
 mod tests {
+    use testkit::{gzip, zstd};
+
     use super::*;
 
     fn zlib(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
-    }
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    fn zstd(bytes: &[u8]) -> Vec<u8> {
-        zstd::encode_all(bytes, 1).unwrap()
     }
 
     /// Decodes a body that comes in chunks of this size. Returns it with the size of the largest output.

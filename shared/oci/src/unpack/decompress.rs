@@ -74,19 +74,9 @@ impl<R: Read> Read for MeteredReader<'_, R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use testkit::{gzip, zstd};
 
     use super::*;
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    fn zstd(bytes: &[u8]) -> Vec<u8> {
-        zstd::encode_all(bytes, 1).unwrap()
-    }
 
     #[test]
     fn stream_of_several_members_is_decompressed_to_its_end() {
