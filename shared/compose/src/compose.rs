@@ -367,19 +367,15 @@ fn explain_removed(
         .iter()
         .filter(|(bundle, _)| !rest.bundles.contains(bundle.as_str()));
     decisions.extend(gone.map(|(bundle, version)| {
+        let reason = if named.contains(bundle) {
+            "in remove"
+        } else {
+            "in no channel that remove leaves"
+        };
         Decision {
             bundle: bundle.clone(),
             version: version.clone(),
-            ..Decision::of_package(
-                name,
-                false,
-                if named.contains(bundle) {
-                    "in remove"
-                } else {
-                    "in no channel that remove leaves"
-                }
-                .to_owned(),
-            )
+            ..Decision::of_package(name, false, reason.to_owned())
         }
     }));
 }
