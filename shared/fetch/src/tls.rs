@@ -6,6 +6,7 @@ use std::{fmt, fs};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use model::text::{PEM_BEGIN, pem_certificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
@@ -18,9 +19,6 @@ use rustls::{
 };
 
 use crate::settings::FetchSettingsError;
-
-/// First line of a certificate in PEM.
-const BEGIN: &str = "-----BEGIN CERTIFICATE-----\n";
 
 /// Certificates that are trusted: of authorities, and of servers that present one of them themselves.
 #[derive(Clone)]
@@ -78,11 +76,8 @@ impl TrustedCertificates {
             source,
         })?;
         let before = self.all.len();
-        // Split before they are parsed, so that one that is cut off does not hide the next one.
-        let text = String::from_utf8_lossy(&bytes);
-        for (rest, number) in text.split(BEGIN.trim_end()).skip(1).zip(1_usize..) {
-            let parsed = CertificateDer::from_pem_slice([BEGIN, rest].concat().as_bytes());
-            let added = match parsed {
+        for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
+            let added = match CertificateDer::from_pem_slice(pem.as_bytes()) {
                 Ok(certificate) => self.add(certificate).map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };
@@ -119,7 +114,8 @@ impl TrustedCertificates {
     pub(crate) fn pem(&self) -> Vec<u8> {
         let mut pem = Vec::new();
         for certificate in &self.all {
-            pem.extend_from_slice(BEGIN.as_bytes());
+            pem.extend_from_slice(PEM_BEGIN.as_bytes());
+            pem.push(b'\n');
             // Lines of the length that RFC 7468 asks for.
             for line in STANDARD.encode(certificate).as_bytes().chunks(64) {
                 pem.extend_from_slice(line);
@@ -249,7 +245,7 @@ mod tests {
     async fn skipped_certificate_is_logged_with_file_and_number() {
         let server = testkit::Registry::builder().tls().start().await;
         let file = tempfile::NamedTempFile::new().unwrap();
-        let hollow = format!("{BEGIN}AAAA\n-----END CERTIFICATE-----\n");
+        let hollow = format!("{PEM_BEGIN}\nAAAA\n-----END CERTIFICATE-----\n");
         fs::write(file.path(), format!("{0}{hollow}{0}{hollow}", server.ca_pem())).unwrap();
         let log = LogText::default();
         let files = [file.path().to_owned()];

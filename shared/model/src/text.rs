@@ -18,6 +18,17 @@ pub fn chain(error: &dyn Error) -> String {
     text
 }
 
+/// First line of a certificate in PEM (RFC 7468, section 5), without its end.
+pub const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+
+/// Returns the certificates of a PEM file, each with what stands in front of the next one. They are split before they are parsed, so
+/// that one that is cut off does not hide the next one.
+pub fn pem_certificates(file: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(file);
+    let certificates = text.split(PEM_BEGIN).skip(1);
+    certificates.map(|rest| [PEM_BEGIN, rest].concat()).collect()
+}
+
 /// The most that is kept of an error: enough for what is wrong with five files.
 const MOST_CHARS: usize = 4000;
 

@@ -19,6 +19,7 @@ use aws_smithy_runtime_api::client::{
     http::{HttpConnectorSettings, SharedHttpConnector},
     runtime_components::RuntimeComponents,
 };
+use model::text::pem_certificates;
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
@@ -141,9 +142,6 @@ impl HttpClient for Lazy {
 /// Variable from which other AWS tools take CA certificates. The SDK for Rust does not read it.
 const BUNDLE: &str = "AWS_CA_BUNDLE";
 
-/// First line of a certificate in PEM.
-const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
-
 /// Returns the CA certificates of the system and those of the operator.
 pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError> {
     let bundle = env::var_os(BUNDLE).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -163,17 +161,15 @@ fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
         source,
     })?;
     let mut usable = Vec::new();
-    let text = String::from_utf8_lossy(&bytes);
-    for (rest, number) in text.split(BEGIN).skip(1).zip(1_usize..) {
-        let section = [BEGIN, rest].concat();
-        let added = match CertificateDer::from_pem_slice(section.as_bytes()) {
+    for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
+        let added = match CertificateDer::from_pem_slice(pem.as_bytes()) {
             Ok(certificate) => RootCertStore::empty()
                 .add(certificate)
                 .map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         match added {
-            Ok(()) => usable.extend_from_slice(section.as_bytes()),
+            Ok(()) => usable.extend_from_slice(pem.as_bytes()),
             Err(error) => {
                 tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
             }
