@@ -51,11 +51,24 @@ class Package:
         return {name for name in kept if name not in gone}
 
     def in_range(self, channel, low, high):
+        # A pre-release is only in a range that names one, as Masterminds/semver has it.
+        named = any(bound and not bound[1] for bound in (low, high))
+
         def fits(name):
             key = version_key(self.versions.get(name))
-            return key is not None and (low is None or low <= key) and (high is None or key <= high)
+            return key is not None and (low is None or low <= key) and (high is None or key <= high) and (named or key[1])
 
         return {name for name in self.channels[channel] if fits(name)}
+
+    def connected(self, channel, kept):
+        """Returns the kept entries with those that lie between them on the way of `replaces` from the head."""
+        entries, way = self.channels[channel], []
+        at = min(self.heads(channel), default=None)
+        while at in entries and at not in way:
+            way.append(at)
+            at = entries[at].get("replaces")
+        inside = [place for place, name in enumerate(way) if name in kept]
+        return kept | set(way[inside[0] : inside[-1]]) if inside else kept
 
     def check(self, channel, kept):
         """Refuses a part of a channel that is no valid channel: one head, from which all others are reached or skipped."""
@@ -76,6 +89,9 @@ class Package:
             at = entries[at].get("replaces")
         if kept - chain - skipped:
             raise Refused(f"{channel} has entries that its head does not reach")
+
+    def is_valid(self, channel, kept):
+        return not isinstance(outcome(lambda: self.check(channel, kept)), str)
 
 
 def promised(package, selection, full):
@@ -102,6 +118,8 @@ def promised(package, selection, full):
         elif limits:
             low, high = (version_key(limits.get(key)) for key in ("minVersion", "maxVersion"))
             kept = package.in_range(channel, low, high)
+            if kept and not package.is_valid(channel, kept):
+                kept = package.connected(channel, kept)
         else:
             kept = package.heads(channel)
             if len(kept) != 1:

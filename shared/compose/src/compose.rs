@@ -211,6 +211,9 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             let part = select.apply(name, &outline, self.explanation.decisions.is_some());
             let part = part.map_err(|error| lines.select_error(error))?;
             (rest, decisions) = (part.rest, part.decisions);
+            part.notices
+                .into_iter()
+                .for_each(|notice| self.explanation.notice(notice));
             selected = Some(PackageCut {
                 name,
                 package: &outline,

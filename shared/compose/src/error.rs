@@ -155,8 +155,8 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// Returns the first names of a list, and the number of the others.
-pub(crate) fn listed(names: &[String]) -> String {
-    let first = names.iter().take(NAMES_MAX).map(|name| shown(name));
+pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
+    let first = names.iter().take(NAMES_MAX).map(|name| shown(name.as_ref()));
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         _ if names.is_empty() => "none".to_owned(),

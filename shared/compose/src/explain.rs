@@ -83,6 +83,16 @@ pub enum Notice {
         /// Name of the bundle or channel that is gone.
         gone: String,
     },
+    /// Bundles outside of the selected versions were taken, because they connect those inside.
+    #[error("{place}: {bundles} taken too, because they connect the selected {selection}")]
+    Connecting {
+        /// Package and channel.
+        place: String,
+        /// Names of the first bundles, and the number of the others.
+        bundles: String,
+        /// Range of versions that is selected.
+        selection: String,
+    },
     /// Bundles of a package require what no package of the result provides.
     #[error("package {package}: {} {required}{}", requiring(bundle, *others), lacking(present.as_deref()))]
     Missing {

@@ -51,6 +51,27 @@ fn reached<'a>(channel: &'a Channel, kept: &KeptEntries<'a>, head: &'a str) -> H
     reached
 }
 
+/// Returns the entries that are not kept and lie between two that are, on the way from the head along `replaces`. oc-mirror v2 takes
+/// such entries along with a range, so that a pre-release between two releases does not cut the channel in two.
+pub(crate) fn between<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Vec<&'a str> {
+    let (mut between, mut passed, mut visited) = (Vec::new(), Vec::new(), HashSet::new());
+    let mut next = channel.heads().into_iter().next();
+    let mut is_below_kept = false;
+    while let Some((name, entry)) = next.and_then(|name| channel.entries.get_key_value(name)) {
+        if !visited.insert(name) {
+            break;
+        }
+        if kept.contains(name.as_str()) {
+            between.append(&mut passed);
+            is_below_kept = true;
+        } else if is_below_kept {
+            passed.push(name.as_str());
+        }
+        next = entry.replaces.as_deref();
+    }
+    between
+}
+
 /// Words of the error for a channel that is broken: what breaks it, the advice in front of the entries that would connect it, and
 /// the advice if there are none.
 pub(crate) struct BrokenWords {

@@ -4,7 +4,7 @@ use olm::Channel;
 use semver::Version;
 
 use crate::{
-    Decision, SelectError, Selection,
+    Decision, Notice, SelectError, Selection,
     error::{ChannelFault, listed, shown},
     kept_channel::{self, BrokenWords, KeptEntries},
     outline::PackageOutline,
@@ -17,6 +17,7 @@ pub(crate) struct SelectedPart<'a> {
     pub(crate) rest: Remaining<'a>,
     /// Reason for each bundle; empty if they are not wanted.
     pub(crate) decisions: Vec<Decision>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 impl Selection {
@@ -40,6 +41,7 @@ struct PackageSelector<'s, 'a> {
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
     /// For each bundle the reasons for which channels take it, and those for which channels do not.
     reasons: BTreeMap<&'a str, [Vec<String>; 2]>,
+    notices: Vec<Notice>,
 }
 
 impl<'s, 'a> PackageSelector<'s, 'a> {
@@ -56,6 +58,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             rule,
             channels: BTreeMap::new(),
             reasons: explained.map(|name| (name.as_str(), Default::default())).collect(),
+            notices: Vec::new(),
         };
         selector.check_names()?;
         for (name, channel) in &package.channels {
@@ -106,7 +109,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             }
             return Ok(());
         };
-        let kept = self.take_entries(name, channel, &rule)?;
+        let mut kept = self.take_entries(name, channel, &rule)?;
         if kept.is_empty() {
             // A channel that the user names is wanted. One of all channels may have no version in the range.
             let named = self.rule.channels().next().is_some();
@@ -118,8 +121,12 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it.
         if kept.len() != channel.entries.len() {
-            kept_channel::check(channel, &kept)
-                .map_err(|fault| words(&rule).error(self.place(name), Some(channel), &kept, fault))?;
+            let mut checked = kept_channel::check(channel, &kept);
+            if checked.is_err() && matches!(rule, EntryRule::Range(_)) {
+                self.connect(name, channel, &rule, &mut kept);
+                checked = kept_channel::check(channel, &kept);
+            }
+            checked.map_err(|fault| words(&rule).error(self.place(name), Some(channel), &kept, fault))?;
             if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
                 return Err(self.no_bundle(bundle));
             }
@@ -172,6 +179,23 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             });
         }
         Ok(kept)
+    }
+
+    /// Takes also what lies between the kept entries.
+    fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>, kept: &mut KeptEntries<'a>) {
+        let selection = described(rule);
+        let between = kept_channel::between(channel, kept);
+        for entry in &between {
+            self.say(entry, true, || format!("connects the {selection} of {}", shown(name)));
+        }
+        if !between.is_empty() {
+            kept.extend(&between);
+            self.notices.push(Notice::Connecting {
+                place: self.place(&shown(name)),
+                bundles: listed(&between),
+                selection,
+            });
+        }
     }
 
     fn version(&self, bundle: &str) -> Option<Version> {
@@ -233,6 +257,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
         });
         Ok(SelectedPart {
             decisions: decisions.collect(),
+            notices: self.notices,
             rest,
         })
     }

@@ -214,18 +214,40 @@ fn selection_wrong_says_what_to_change(#[case] yaml: &str, #[case] expected: &st
     assert_eq!(taken(yaml), expected);
 }
 
+/// Entries outside of the range that lie between two inside are taken along, and a notice says so.
+#[rstest]
+#[case::prerelease_between(&["1.0.0", "1.1.0-rc.1<1.0.0", "1.1.0<1.1.0-rc.1"], "minVersion: 1.0.0", "1.0.0 1.1.0 1.1.0-rc.1")]
+#[case::backport_between(&["1.0.0", "0.9.9<1.0.0", "1.1.0<0.9.9"], "minVersion: 1.0.0", "0.9.9 1.0.0 1.1.0")]
+#[case::outside_stays_out(
+    &["0.8.0", "1.0.0<0.8.0", "1.1.0-rc.1<1.0.0", "1.1.0<1.1.0-rc.1", "1.2.0-rc.1<1.1.0"],
+    "minVersion: 1.0.0, maxVersion: 1.9.0",
+    "1.0.0 1.1.0 1.1.0-rc.1"
+)]
+#[case::skipped_above(
+    &["1.0.0", "1.0.1", "1.1.0-rc.1<1.0.0", "1.1.0<1.1.0-rc.1,-1.0.1", "2.0.0<1.1.0"],
+    "maxVersion: 1.1.0",
+    "1.0.0 1.0.1 1.1.0 1.1.0-rc.1"
+)]
+fn selection_of_versions_takes_what_connects_them(
+    #[case] entries: &[&str],
+    #[case] rule: &str,
+    #[case] expected: &str,
+) {
+    let lines = package("p", &[("c", entries)]);
+    let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
+    let (kept, explanation) = apply(&selection, "p", &lines).unwrap();
+    assert_eq!(summary("p", &kept.unwrap_or(lines)), format!("*c: {expected}"));
+    let notices: Vec<String> = explanation.notices.iter().map(ToString::to_string).collect();
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].starts_with("package p, channel c: p.v"), "{notices:?}");
+}
+
 #[rstest]
 #[case::max_leaves_two_heads(
     &["1.0.0", "1.1.0<1.0.0", "1.1.1<1.0.0", "1.2.0<1.1.0,-1.1.1"],
     "maxVersion: 1.1.9",
     "package p, channel c: with versions <=1.1.9 the channel has several heads: p.v1.1.0, p.v1.1.1; \
      select also what connects them: p.v1.2.0"
-)]
-#[case::backport_out_of_range(
-    &["1.0.0", "0.9.9<1.0.0", "1.1.0<0.9.9"],
-    "minVersion: 1.0.0",
-    "package p, channel c: with versions >=1.0.0 the channel has several heads: p.v1.0.0, p.v1.1.0; \
-     select also what connects them: p.v0.9.9"
 )]
 #[case::cycle_has_no_head(
     &["1.0.0<1.1.0", "1.1.0<1.0.0"],
