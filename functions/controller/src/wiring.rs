@@ -54,6 +54,7 @@ pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
             let settings = S3Settings {
                 // Servers other than AWS take the bucket in the path, and often in no other place.
                 path_style: ENDPOINTS.iter().any(|name| std::env::var_os(name).is_some()),
+                proxy_of: Some(source::proxy_of_environment),
                 ..S3Settings::default()
             };
             let config = sdk_config(&settings).await.context("cannot open the store")?;

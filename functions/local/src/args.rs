@@ -240,6 +240,7 @@ impl S3Args {
             region: self.s3_region.clone(),
             path_style: self.s3_path_style,
             single_writer: self.single_writer,
+            proxy_of: Some(source::proxy_of_environment),
             ..S3Settings::default()
         };
         let config = sdk_config(&settings).await.context("cannot open the store")?;

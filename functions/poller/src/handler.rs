@@ -104,6 +104,7 @@ async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
     let settings = S3Settings {
         // Servers other than AWS rarely have a host name for each bucket.
         path_style: is_custom,
+        proxy_of: Some(source::proxy_of_environment),
         ..S3Settings::default()
     };
     let sdk = store::s3::sdk_config(&settings)

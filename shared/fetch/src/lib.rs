@@ -25,6 +25,7 @@ pub use error::{FailedFetch, FetchError, Peer};
 pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};
 pub use link::next_link;
 pub use network::{AddressLookup, Network, ScopeViolation};
+pub use proxy::proxy_of_environment;
 pub use redact::{SentSecrets, WITHHELD};
 pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};
 pub use request::RequestSpec;

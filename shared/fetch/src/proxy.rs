@@ -1,6 +1,6 @@
 //! The proxy of a request, by the rules of Go's `golang.org/x/net/http/httpproxy`, for which most environments are written.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::LazyLock};
 
 use ipnet::IpNet;
 use reqwest::Url;
@@ -12,6 +12,18 @@ use crate::settings::{FetchSettingsError, Proxy};
 const CGI: &str =
     "HTTP_PROXY is not trusted beside REQUEST_METHOD, as in a CGI program, whose clients choose it: unset one of them";
 const SCHEME: &str = "its scheme is not http, https, socks5 or socks5h";
+
+/// Returns the URL of the proxy that the environment names for a URL, for clients other than [`Fetcher`](crate::Fetcher). `None` if
+/// the server is asked directly.
+///
+/// # Errors
+/// The reason for which the proxy cannot be used, for people.
+pub fn proxy_of_environment(url: &str) -> Result<Option<String>, String> {
+    static RULES: LazyLock<ProxyRules> = LazyLock::new(|| ProxyRules::of_environment(|name| std::env::var(name).ok()));
+    let url = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
+    let proxy = RULES.of(&url).map_err(|error| error.to_string())?;
+    Ok(proxy.map(|proxy| proxy.as_str().to_owned()))
+}
 
 /// Proxies, and the hosts that are reached without them.
 #[derive(Default)]

@@ -4,6 +4,7 @@ mod attempts;
 mod fault;
 mod list;
 mod probe;
+mod proxy;
 mod read;
 mod sdk;
 mod settings;
@@ -11,6 +12,7 @@ mod staged;
 mod store;
 mod write;
 
+pub use proxy::ProxyOfUrl;
 pub use sdk::{sdk_config, sdk_config_of_environment};
 pub use settings::{OpenError, S3Settings};
 pub use store::{S3Reader, S3Store};

@@ -9,23 +9,15 @@ use aws_config::{
     stalled_stream_protection::StalledStreamProtectionConfig,
     timeout::TimeoutConfig,
 };
-use aws_sdk_s3::config::{HttpClient, SharedCredentialsProvider, SharedHttpClient};
-use aws_smithy_http_client::{
-    Builder,
-    tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
-};
-use aws_smithy_runtime_api::client::{
-    connector_metadata::ConnectorMetadata,
-    http::{HttpConnectorSettings, SharedHttpConnector},
-    runtime_components::RuntimeComponents,
-};
+use aws_sdk_s3::config::SharedCredentialsProvider;
+use aws_smithy_http_client::tls::{TlsContext, TrustStore};
 use model::text::pem_certificates;
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use crate::s3::{OpenError, S3Settings};
+use crate::s3::{OpenError, S3Settings, proxy::client};
 
 /// Region of an endpoint without regions: the name that most S3-compatible servers take.
 const ANY_REGION: &str = "us-east-1";
@@ -38,7 +30,7 @@ const ANY_REGION: &str = "us-east-1";
 pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
     settings.check_endpoint()?;
     let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(client(settings)?)
+        .http_client(client(tls_context(settings)?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -61,7 +53,7 @@ pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, Ope
         .credentials_provider(SharedCredentialsProvider::new(
             EnvironmentVariableCredentialsProvider::new(),
         ))
-        .http_client(client(settings)?)
+        .http_client(client(tls_context(settings)?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -112,31 +104,6 @@ fn with_region(loader: ConfigLoader, settings: &S3Settings) -> ConfigLoader {
 fn has_custom_endpoint(settings: &S3Settings) -> bool {
     let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].map(variable);
     settings.endpoint.is_some() || named.iter().any(Option::is_some)
-}
-
-/// HTTP client over rustls with ring, for all AWS clients of one process. It loads the certificates of the system at the
-/// first request.
-///
-/// The SDK has every new client load them at once, throws the result away, and loads them again at the first request. That
-/// costs a Lambda time at its start. The default of the trait's check of a configuration, which is used here, does nothing.
-#[derive(Debug)]
-struct Lazy(SharedHttpClient);
-
-/// Makes the HTTP client. Reads the CA files of [`S3Settings`] at once, so that a bad one is reported at the start.
-pub(crate) fn client(settings: &S3Settings) -> Result<SharedHttpClient, OpenError> {
-    let builder = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring));
-    let client = builder.tls_context(tls_context(settings)?).build_https();
-    Ok(SharedHttpClient::new(Lazy(client)))
-}
-
-impl HttpClient for Lazy {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        self.0.http_connector(settings, components)
-    }
-
-    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
-        self.0.connector_metadata()
-    }
 }
 
 /// Variable from which other AWS tools take CA certificates. The SDK for Rust does not read it.

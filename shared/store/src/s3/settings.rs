@@ -1,8 +1,10 @@
 use std::{path::PathBuf, time::Duration};
 
+use crate::s3::ProxyOfUrl;
+
 /// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
 /// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct S3Settings {
     /// URL of an S3-compatible server, for S3 alone. Default: that of the environment, or AWS.
     pub endpoint: Option<String>,
@@ -14,6 +16,8 @@ pub struct S3Settings {
     pub ca_files: Vec<PathBuf>,
     /// Accepts an endpoint that ignores conditional writes. There must be no other writer, then. Default: false.
     pub single_writer: bool,
+    /// Chooser of the proxy of each request. Default: none, so that all servers are asked directly.
+    pub proxy_of: Option<ProxyOfUrl>,
     /// Maximum number of attempts of one request. Default: 4. A delete has one attempt.
     pub attempts: u32,
     /// Time-out of one connection set-up. Default: 5 s.
@@ -37,6 +41,7 @@ impl Default for S3Settings {
             path_style: false,
             ca_files: Vec::new(),
             single_writer: false,
+            proxy_of: None,
             // The waits double from at most one second, so about 7 s of trouble are survived.
             attempts: 4,
             connect_timeout: Duration::from_secs(5),

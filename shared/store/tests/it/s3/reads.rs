@@ -1,6 +1,6 @@
 //! Results of reads for the answers of a server.
 
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 
 use catalog_mirror_store::s3::{S3Reader, S3Settings, S3Store};
 use catalog_mirror_store::{Condition, Fetched, Get, Operation, Store as _, StoreError, StoreExt as _};
@@ -165,4 +165,30 @@ async fn reader_refuses_writes_without_requests() {
         );
     }
     assert_eq!(server.requests().len(), before);
+}
+
+#[tokio::test]
+async fn get_goes_through_the_proxy_of_its_url() {
+    static PROXY: OnceLock<String> = OnceLock::new();
+    let server = S3::start().await;
+    with_object(&server, &settings(&server)).await;
+    PROXY.set(server.url().replace("//", "//robot:hunter2@")).unwrap();
+    let mut settings = S3Settings {
+        endpoint: Some("http://s3.invalid:9000".into()),
+        proxy_of: Some(|url| Ok(url.contains("//s3.invalid:9000/").then(|| PROXY.get().unwrap().clone()))),
+        attempts: 1,
+        ..settings(&server)
+    };
+    let store = open(&server, &settings).await;
+    assert_eq!(store.read_all(&current(), 100).await.unwrap().0, "0123456789");
+    settings.proxy_of = Some(|_| Ok(Some("http://robot:hunter2@127.0.0.1:1".into())));
+    let text = failure(&open(&server, &settings).await).await;
+    assert!(text.contains("through the proxy 127.0.0.1:1"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+    settings.proxy_of = Some(|_| Ok(Some("socks5://127.0.0.1:1".into())));
+    let text = failure(&open(&server, &settings).await).await;
+    assert!(text.contains("socks5"), "{text}");
+    settings.proxy_of = Some(|_| Err("of a reason".into()));
+    let text = failure(&open(&server, &settings).await).await;
+    assert!(text.contains("of a reason"), "{text}");
 }

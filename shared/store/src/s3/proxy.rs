@@ -1,0 +1,140 @@
+//! HTTP connections of the AWS clients: one pool for each proxy, and one for servers that are asked directly.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use aws_smithy_http_client::{
+    Connector,
+    proxy::{ProxyConfig, ProxyError},
+    tls::{Provider, TlsContext, rustls_provider::CryptoMode},
+};
+use aws_smithy_runtime_api::client::{
+    http::{
+        HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+        http_client_fn,
+    },
+    orchestrator::HttpRequest,
+    result::ConnectorError,
+    runtime_components::RuntimeComponents,
+};
+
+/// Returns the URL of the proxy for a URL, `None` if the server is asked directly, or the reason for which the proxy cannot be used.
+pub type ProxyOfUrl = fn(&str) -> Result<Option<String>, String>;
+
+/// Makes the HTTP client, over rustls with ring. It loads the certificates of the system at the first request.
+///
+/// The SDK has every new client load them at once, throws the result away, and loads them again at the first request. That
+/// costs a Lambda time at its start. A client of a function, as here, loads nothing when a configuration is checked.
+pub(crate) fn client(tls: TlsContext, proxy_of: Option<ProxyOfUrl>) -> SharedHttpClient {
+    let connectors = Arc::new(Connectors {
+        tls,
+        proxy_of,
+        made: Mutex::default(),
+    });
+    http_client_fn(move |settings, components| {
+        SharedHttpConnector::new(ProxyConnector {
+            connectors: connectors.clone(),
+            settings: settings.clone(),
+            components: components.clone(),
+        })
+    })
+}
+
+#[derive(Debug)]
+struct Connectors {
+    tls: TlsContext,
+    proxy_of: Option<ProxyOfUrl>,
+    made: Mutex<HashMap<ConnectorKey, SharedHttpConnector>>,
+}
+
+/// What the connections of one pool have in common.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ConnectorKey {
+    connect_timeout: Option<Duration>,
+    read_timeout: Option<Duration>,
+    proxy: Option<String>,
+}
+
+/// Connector that chooses the proxy of each request.
+#[derive(Debug)]
+struct ProxyConnector {
+    connectors: Arc<Connectors>,
+    settings: HttpConnectorSettings,
+    components: RuntimeComponents,
+}
+
+impl ProxyConnector {
+    fn connector(&self, proxy: Option<&str>) -> Result<SharedHttpConnector, ProxyError> {
+        let key = ConnectorKey {
+            connect_timeout: self.settings.connect_timeout(),
+            read_timeout: self.settings.read_timeout(),
+            proxy: proxy.map(str::to_owned),
+        };
+        let mut made = self.connectors.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connector) = made.get(&key) {
+            return Ok(connector.clone());
+        }
+        let mut builder = Connector::builder().connector_settings(self.settings.clone());
+        builder.set_sleep_impl(self.components.sleep_impl());
+        if let Some(proxy) = proxy {
+            builder.set_proxy_config(Some(ProxyConfig::all(proxy)?));
+        }
+        let builder = builder.tls_provider(Provider::Rustls(CryptoMode::Ring));
+        let connector = SharedHttpConnector::new(builder.tls_context(self.connectors.tls.clone()).build());
+        made.insert(key, connector.clone());
+        Ok(connector)
+    }
+}
+
+impl HttpConnector for ProxyConnector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let proxy = match self.connectors.proxy_of.map(|proxy_of| proxy_of(request.uri())) {
+            Some(Err(reason)) => return HttpConnectorFuture::ready(Err(ConnectorError::user(reason.into()))),
+            Some(Ok(proxy)) => proxy,
+            None => None,
+        };
+        let connector = match self.connector(proxy.as_deref()) {
+            Err(error) => return HttpConnectorFuture::ready(Err(ConnectorError::user(error.into()))),
+            Ok(connector) => connector,
+        };
+        let Some(proxy) = proxy else {
+            return connector.call(request);
+        };
+        HttpConnectorFuture::new(async move {
+            let answer = connector.call(request).await;
+            answer.map_err(|error| ProxyFault::of(&proxy, error))
+        })
+    }
+}
+
+/// Failure of a request that a proxy should have passed on.
+#[derive(Debug, thiserror::Error)]
+#[error("through the proxy {proxy}")]
+struct ProxyFault {
+    /// Host and port, without a password.
+    proxy: String,
+    source: ConnectorError,
+}
+
+impl ProxyFault {
+    /// Adds the proxy to an error. What the retries look at stays.
+    fn of(proxy: &str, source: ConnectorError) -> ConnectorError {
+        let place = proxy
+            .rsplit(['@', '/'])
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
+        let (is_timeout, is_io, is_user) = (source.is_timeout(), source.is_io(), source.is_user());
+        let kind = source.as_other();
+        let proxy = place.to_owned();
+        let fault = Box::new(Self { proxy, source });
+        match (is_timeout, is_io, is_user) {
+            (true, ..) => ConnectorError::timeout(fault),
+            (_, true, _) => ConnectorError::io(fault),
+            (.., true) => ConnectorError::user(fault),
+            _ => ConnectorError::other(fault, kind),
+        }
+    }
+}
