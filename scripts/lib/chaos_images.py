@@ -102,6 +102,11 @@ class Series:
             removed = set(map(Path, step["removed"]))
             state = {path: source for path, source in (state | changed).items() if path not in removed}
             self.states.append({path: source for path, source in state.items() if path.parts[0] in chosen})
+        # A catalog that loses more than 30 % of its packages at once is refused, as the first ones of a generated series would be
+        # when the way back reaches them.
+        count = lambda state: len({path.parts[0] for path in state})
+        most = max(map(count, self.states))
+        self.states = [state for state in self.states if count(state) >= 0.8 * most]
         self.states += self.states[-2:0:-1]
 
     def files(self, number):
