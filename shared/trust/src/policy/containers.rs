@@ -1,11 +1,11 @@
-use std::{collections::BTreeMap, io, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io, path::Path};
 
 use crate::{KeyError, PublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::policy::{
-    IdentityRule, ImageName, Keyring, OpenPgpBackend, OpenPgpError, Policy,
+    IdentityRule, ImageName, OpenPgpBackend, OpenPgpError, Policy,
     payload::{JsonObject, object, read},
     requirement::Requirement,
 };
@@ -58,6 +58,9 @@ pub enum PolicyError {
     NoOpenPgp,
 }
 
+/// Words for any of the fields that name a key of a transparency log.
+const REKOR: &str = "a Rekor public key";
+
 /// Structure of `policy.json` (containers-policy.json(5)).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,42 +71,34 @@ struct PolicyDocument {
     transports: BTreeMap<String, BTreeMap<String, Vec<JsonObject<RequirementEntry>>>>,
 }
 
+/// Requirement as written. Which fields it needs depends on its type.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
-enum RequirementEntry {
-    // Variants without fields have braces, because serde ignores unknown fields of unit variants.
-    InsecureAcceptAnything {},
-    Reject {},
-    #[serde(rename_all = "camelCase")]
-    SignedBy {
-        key_type: String,
-        key_path: Option<String>,
-        key_paths: Option<Vec<String>>,
-        key_data: Option<String>,
-        #[serde(default, deserialize_with = "object")]
-        signed_identity: IdentityRule,
-    },
-    #[serde(rename_all = "camelCase")]
-    SigstoreSigned {
-        key_path: Option<String>,
-        key_paths: Option<Vec<String>>,
-        key_data: Option<String>,
-        key_datas: Option<Vec<String>>,
-        fulcio: Option<serde::de::IgnoredAny>,
-        pki: Option<serde::de::IgnoredAny>,
-        rekor_public_key_path: Option<serde::de::IgnoredAny>,
-        rekor_public_key_paths: Option<serde::de::IgnoredAny>,
-        rekor_public_key_data: Option<serde::de::IgnoredAny>,
-        rekor_public_key_datas: Option<serde::de::IgnoredAny>,
-        #[serde(default, deserialize_with = "object")]
-        signed_identity: IdentityRule,
-    },
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RequirementEntry {
+    #[serde(rename = "type")]
+    kind: RequirementKind,
+    key_type: Option<String>,
+    key_path: Option<String>,
+    key_paths: Option<Vec<String>>,
+    key_data: Option<String>,
+    key_datas: Option<Vec<String>>,
+    fulcio: Option<IgnoredAny>,
+    pki: Option<IgnoredAny>,
+    rekor_public_key_path: Option<IgnoredAny>,
+    rekor_public_key_paths: Option<IgnoredAny>,
+    rekor_public_key_data: Option<IgnoredAny>,
+    rekor_public_key_datas: Option<IgnoredAny>,
+    #[serde(default, deserialize_with = "object")]
+    signed_identity: IdentityRule,
 }
 
-/// Paths and base64 contents of keys.
-struct KeyLocations {
-    paths: Vec<String>,
-    data: Vec<String>,
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "camelCase")]
+enum RequirementKind {
+    InsecureAcceptAnything,
+    Reject,
+    SignedBy,
+    SigstoreSigned,
 }
 
 impl Policy {
@@ -153,107 +148,61 @@ fn scopes(image: &ImageName) -> Vec<String> {
 
 impl RequirementEntry {
     fn requirement(&self, files: &KeySources<'_>) -> Result<Requirement, PolicyError> {
-        match self {
-            Self::InsecureAcceptAnything {} => Ok(Requirement::Anything),
-            Self::Reject {} => Ok(Requirement::Reject),
-            Self::SignedBy {
-                key_type,
-                key_path,
-                key_paths,
-                key_data,
-                signed_identity,
-            } => {
-                if key_type != "GPGKeys" {
-                    return Err(PolicyError::KeyType(key_type.clone()));
+        let identity = || self.signed_identity.clone();
+        match self.kind {
+            RequirementKind::InsecureAcceptAnything => Ok(Requirement::Anything),
+            RequirementKind::Reject => Ok(Requirement::Reject),
+            RequirementKind::SignedBy => {
+                let kind = self.key_type.as_deref().unwrap_or_default();
+                if kind != "GPGKeys" {
+                    return Err(PolicyError::KeyType(kind.to_owned()));
                 }
-                let keys = KeyFields {
-                    path: key_path,
-                    paths: key_paths,
-                    data: key_data,
-                    datas: &None,
-                };
-                let keys = keys.locations("signedBy")?;
+                let keys = self.keys("signedBy", files)?;
+                let keyrings = files.keyrings.ok_or(PolicyError::NoOpenPgp)?;
                 Ok(Requirement::OpenPgp {
-                    keys: keys.openpgp(files)?,
-                    identity: signed_identity.clone(),
+                    keys: keyrings.read(&keys)?,
+                    identity: identity(),
                 })
             }
-            Self::SigstoreSigned {
-                key_path,
-                key_paths,
-                key_data,
-                key_datas,
-                signed_identity,
-                ..
-            } => {
-                self.only_keys()?;
-                let keys = KeyFields {
-                    path: key_path,
-                    paths: key_paths,
-                    data: key_data,
-                    datas: key_datas,
-                };
-                let keys = keys.locations("sigstoreSigned")?;
+            RequirementKind::SigstoreSigned => {
+                let mut keys = Vec::new();
+                for content in self.keys("sigstoreSigned", files)? {
+                    keys.extend(PublicKey::from_pem(&content)?);
+                }
                 Ok(Requirement::Sigstore {
-                    keys: keys.sigstore(files)?,
-                    identity: Some(signed_identity.clone()),
+                    keys,
+                    identity: Some(identity()),
                 })
             }
         }
     }
 
-    /// Refuses requirements that keys alone cannot meet. Ignoring them would verify less than the policy asks for.
-    const fn only_keys(&self) -> Result<(), PolicyError> {
-        match self {
-            Self::SigstoreSigned { fulcio: Some(_), .. } => Err(PolicyError::NotKeys("fulcio")),
-            Self::SigstoreSigned { pki: Some(_), .. } => Err(PolicyError::NotKeys("pki")),
-            Self::SigstoreSigned {
-                rekor_public_key_path: None,
-                rekor_public_key_paths: None,
-                rekor_public_key_data: None,
-                rekor_public_key_datas: None,
-                ..
+    /// Returns the contents of the keys. Fails unless exactly one of the four fields is set, as in containers/image.
+    fn keys(&self, requirement: &'static str, files: &KeySources<'_>) -> Result<Vec<Vec<u8>>, PolicyError> {
+        // Keys alone cannot meet these. Ignoring them would verify less than the policy asks for.
+        for (is_set, name) in [
+            (self.fulcio.is_some(), "fulcio"),
+            (self.pki.is_some(), "pki"),
+            (self.rekor_public_key_path.is_some(), REKOR),
+            (self.rekor_public_key_paths.is_some(), REKOR),
+            (self.rekor_public_key_data.is_some(), REKOR),
+            (self.rekor_public_key_datas.is_some(), REKOR),
+        ] {
+            if is_set {
+                return Err(PolicyError::NotKeys(name));
             }
-            | Self::InsecureAcceptAnything {}
-            | Self::Reject {}
-            | Self::SignedBy { .. } => Ok(()),
-            Self::SigstoreSigned { .. } => Err(PolicyError::NotKeys("a Rekor public key")),
         }
-    }
-}
-
-/// The four fields of a requirement that may name its keys.
-struct KeyFields<'a> {
-    path: &'a Option<String>,
-    paths: &'a Option<Vec<String>>,
-    data: &'a Option<String>,
-    datas: &'a Option<Vec<String>>,
-}
-
-impl KeyFields<'_> {
-    /// Returns the keys. Fails unless exactly one of the fields is set, as in containers/image.
-    fn locations(&self, requirement: &'static str) -> Result<KeyLocations, PolicyError> {
-        let set = usize::from(self.path.is_some())
-            + usize::from(self.paths.is_some())
-            + usize::from(self.data.is_some())
-            + usize::from(self.datas.is_some());
-        let all = |one: &Option<String>, many: &Option<Vec<String>>| -> Vec<String> {
-            one.iter().chain(many.iter().flatten()).cloned().collect()
-        };
-        let keys = KeyLocations {
-            paths: all(self.path, self.paths),
-            data: all(self.data, self.datas),
-        };
-        let is_empty = keys.paths.is_empty() && keys.data.is_empty();
-        match set == 1 && !is_empty {
-            true => Ok(keys),
-            false => Err(PolicyError::Keys(requirement)),
+        let paths: Vec<_> = self.key_path.iter().chain(self.key_paths.iter().flatten()).collect();
+        let data: Vec<_> = self.key_data.iter().chain(self.key_datas.iter().flatten()).collect();
+        let fields = [
+            self.key_path.is_some(),
+            self.key_paths.is_some(),
+            self.key_data.is_some(),
+            self.key_datas.is_some(),
+        ];
+        if fields.into_iter().filter(|is_set| *is_set).count() != 1 || paths.len() + data.len() == 0 {
+            return Err(PolicyError::Keys(requirement));
         }
-    }
-}
-
-impl KeyLocations {
-    fn contents(&self, files: &KeySources<'_>) -> Result<Vec<Vec<u8>>, PolicyError> {
         let read = |path: &String| {
             (files.read)(Path::new(path)).map_err(|source| PolicyError::File {
                 path: path.clone(),
@@ -261,24 +210,8 @@ impl KeyLocations {
             })
         };
         let decode = |data: &String| STANDARD.decode(data).map_err(|_| PolicyError::Data);
-        self.paths
-            .iter()
-            .map(read)
-            .chain(self.data.iter().map(decode))
-            .collect()
-    }
-
-    fn sigstore(&self, files: &KeySources<'_>) -> Result<Vec<PublicKey>, PolicyError> {
-        let mut keys = Vec::new();
-        for content in self.contents(files)? {
-            keys.extend(PublicKey::from_pem(&content)?);
-        }
-        Ok(keys)
-    }
-
-    fn openpgp(&self, files: &KeySources<'_>) -> Result<Arc<dyn Keyring>, PolicyError> {
-        let keyrings = files.keyrings.ok_or(PolicyError::NoOpenPgp)?;
-        Ok(keyrings.read(&self.contents(files)?)?)
+        let contents = paths.into_iter().map(read).chain(data.into_iter().map(decode));
+        contents.collect()
     }
 }
 

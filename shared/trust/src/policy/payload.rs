@@ -18,10 +18,6 @@ pub(crate) const SIMPLE: &str = "atomic container signature";
 struct Payload {
     #[serde(deserialize_with = "object")]
     critical: Critical,
-    /// Free data of the signer. It is not evaluated.
-    #[serde(default)]
-    #[expect(dead_code, reason = "named so that the payload is a whole one")]
-    optional: Option<Value>,
 }
 
 /// Fields that a verifier must understand in full.
@@ -56,7 +52,7 @@ pub(crate) fn check(
     subject: Subject<'_>,
     identity: Option<&IdentityRule>,
 ) -> Result<(), SignatureError> {
-    let Payload { critical, .. } = read(payload).map_err(SignatureError::Payload)?;
+    let Payload { critical } = read(payload).map_err(SignatureError::Payload)?;
     if critical.kind != kind {
         return Err(SignatureError::Type(critical.kind));
     }
