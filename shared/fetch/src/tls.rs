@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use model::text::{PEM_BEGIN, pem_certificates};
+use model::text::{pem, pem_certificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
@@ -76,8 +74,8 @@ impl TrustedCertificates {
             source,
         })?;
         let before = self.all.len();
-        for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-            let added = match CertificateDer::from_pem_slice(pem.as_bytes()) {
+        for (text, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
+            let added = match CertificateDer::from_pem_slice(text.as_bytes()) {
                 Ok(certificate) => self.add(certificate).map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };
@@ -111,19 +109,9 @@ impl TrustedCertificates {
     }
 
     /// Returns all certificates in PEM.
-    pub(crate) fn pem(&self) -> Vec<u8> {
-        let mut pem = Vec::new();
-        for certificate in &self.all {
-            pem.extend_from_slice(PEM_BEGIN.as_bytes());
-            pem.push(b'\n');
-            // Lines of the length that RFC 7468 asks for.
-            for line in STANDARD.encode(certificate).as_bytes().chunks(64) {
-                pem.extend_from_slice(line);
-                pem.push(b'\n');
-            }
-            pem.extend_from_slice(b"-----END CERTIFICATE-----\n");
-        }
-        pem
+    pub(crate) fn pem(&self) -> String {
+        let all = self.all.iter();
+        all.map(|certificate| pem("CERTIFICATE", certificate)).collect()
     }
 }
 
@@ -200,6 +188,7 @@ fn is_authority(error: &OtherError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use model::text::PEM_BEGIN;
     use std::fmt::Write;
     use std::sync::Mutex;
 

@@ -2,6 +2,9 @@
 
 use std::error::Error;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 /// An error and its causes on one line, to be printed once, where the error is handled.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -27,6 +30,16 @@ pub fn pem_certificates(file: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(file);
     let certificates = text.split(PEM_BEGIN).skip(1);
     certificates.map(|rest| [PEM_BEGIN, rest].concat()).collect()
+}
+
+/// Returns a PEM section with this label (RFC 7468, section 2: lines have 64 characters).
+pub fn pem(label: &str, der: &[u8]) -> String {
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in STANDARD.encode(der).as_bytes().chunks(64) {
+        text.extend(line.iter().copied().map(char::from));
+        text.push('\n');
+    }
+    text + &format!("-----END {label}-----\n")
 }
 
 /// The most that is kept of an error: enough for what is wrong with five files.

@@ -3,7 +3,6 @@
 mod public;
 mod signing;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use rustls_pki_types::pem::{PemObject, SectionKind};
 
 pub use public::PublicKey;
@@ -47,18 +46,6 @@ pub(crate) fn sections(text: &[u8]) -> Result<Vec<(SectionKind, Vec<u8>)>, KeyEr
         .collect::<Result<_, _>>()
         // The library's error may quote a line, and the line may belong to a private key.
         .map_err(|_| KeyError::Pem)
-}
-
-/// Returns one PEM section with this label.
-pub(crate) fn armour(label: &str, der: &[u8]) -> String {
-    let text = STANDARD.encode(der);
-    // RFC 7468, section 2: lines have 64 characters.
-    let lines: Vec<&str> = text
-        .as_bytes()
-        .chunks(64)
-        .filter_map(|line| std::str::from_utf8(line).ok())
-        .collect();
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
 /// Returns the bytes that are signed for a payload: the pre-authentication encoding of DSSE v1.0.2 (protocol.md,

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use model::Sha256;
+use model::{Sha256, text::pem};
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256,
     UnparsedPublicKey, VerificationAlgorithm,
@@ -12,7 +12,7 @@ use spki::{
     der::{Decode, Reader, SliceReader, asn1::UintRef},
 };
 
-use super::{KeyError, armour, sections};
+use super::{KeyError, sections};
 
 /// Object identifier of Ed25519 (RFC 8410, section 3).
 const ED25519_OID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
@@ -104,7 +104,7 @@ impl PublicKey {
 
     /// Returns the key as PEM with the label `PUBLIC KEY`.
     pub fn to_pem(&self) -> String {
-        armour("PUBLIC KEY", &self.der)
+        pem("PUBLIC KEY", &self.der)
     }
 
     /// Returns true if the signature is one of this key over the message.

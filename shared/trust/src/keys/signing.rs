@@ -1,12 +1,13 @@
 use std::{fmt, sync::Arc};
 
+use model::text::pem;
 use ring::{
     rand::{SecureRandom, SystemRandom},
     signature::{Ed25519KeyPair, KeyPair},
 };
 use rustls_pki_types::pem::SectionKind;
 
-use super::{KeyError, PublicKey, armour, sections};
+use super::{KeyError, PublicKey, sections};
 
 /// First bytes of a PKCS#8 v1 structure, before the 32 bytes of the key (RFC 8410, section 10.3).
 // The library generates PKCS#8 v2, which also holds the public key. OpenSSL reads only v1.
@@ -42,7 +43,7 @@ impl SigningKey {
         SystemRandom::new()
             .fill(seed)
             .map_err(|_| KeyError::Unusable("random Ed25519"))?;
-        Ok(armour("PRIVATE KEY", &der))
+        Ok(pem("PRIVATE KEY", &der))
     }
 
     /// Reads the only private key of a PEM text, as `catalog-mirror keygen` and `openssl genpkey` write it.
@@ -111,10 +112,10 @@ mod tests {
             &SystemRandom::new(),
         )
         .unwrap();
-        let ecdsa = armour("PRIVATE KEY", ecdsa.as_ref());
+        let ecdsa = pem("PRIVATE KEY", ecdsa.as_ref());
         let one = SigningKey::generate_pem().unwrap();
         let public = SigningKey::from_pem(one.as_bytes()).unwrap().public().to_pem();
-        let encrypted = armour("ENCRYPTED SIGSTORE PRIVATE KEY", b"{}");
+        let encrypted = pem("ENCRYPTED SIGSTORE PRIVATE KEY", b"{}");
         let refused = |text: &str| SigningKey::from_pem(text.as_bytes()).unwrap_err();
         assert!(matches!(refused(&ecdsa), KeyError::NotEd25519));
         assert!(matches!(refused(&format!("{one}{one}")), KeyError::NotEd25519));

@@ -199,12 +199,12 @@ fn unusable_keys_are_refused_when_read() {
         };
         assert!(fits, "{why}: {error:?}");
     }
-    let cut = armour("PUBLIC KEY", &key(MADE_BY_OPENSSL[0].1).der[..20]);
+    let cut = pem("PUBLIC KEY", &key(MADE_BY_OPENSSL[0].1).der[..20]);
     assert!(matches!(
         PublicKey::from_pem(cut.as_bytes()),
         Err(KeyError::Malformed(_))
     ));
-    let private = armour("PRIVATE KEY", b"x");
+    let private = pem("PRIVATE KEY", b"x");
     assert!(matches!(
         PublicKey::from_pem(private.as_bytes()),
         Err(KeyError::Private)
