@@ -1,55 +1,31 @@
-use std::collections::BTreeMap;
-
 use model::{CatalogImage, ObjectDigest, Sha256};
-use serde::Serialize;
 
 use crate::{folder::ROOT, media_type};
 
 /// Label of the image config that holds the path of the FBC root (operator-registry, `ConfigsLocationLabel`).
 pub const LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// Platforms that the index of a catalog image lists, in this order.
-pub const PLATFORMS: [Platform; 4] = [
+/// Processors whose platforms the index of a catalog image lists, in this order and in the names of Go's `GOARCH`.
+pub const ARCHITECTURES: [&str; 4] = [
     // All that public catalogs are published for. A runtime refuses an index without an entry for its own platform.
-    Platform::linux("amd64"),
-    Platform::linux("arm64"),
-    Platform::linux("ppc64le"),
-    Platform::linux("s390x"),
+    "amd64", "arm64", "ppc64le", "s390x",
 ];
 
-/// Platform of an image, in the names of Go's `GOARCH` and `GOOS`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Platform {
-    /// Processor architecture, such as `amd64`.
-    pub architecture: &'static str,
-    /// Operating system, always `linux` here.
-    pub os: &'static str,
-}
-
-/// JSON documents of a catalog image, in the bytes that are stored and hashed.
+/// JSON documents of a catalog image, in the bytes that are stored and hashed. All of their values are plain text without quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Documents {
-    /// Image configs, one for each of [`PLATFORMS`], in that order.
+    /// Image configs, one for each of [`ARCHITECTURES`], in that order.
     pub configs: Vec<Vec<u8>>,
-    /// Image manifests, one for each of [`PLATFORMS`], in that order.
+    /// Image manifests, one for each of [`ARCHITECTURES`], in that order.
     pub manifests: Vec<Vec<u8>>,
     /// Image index that lists all manifests. Its digest is the digest of the image.
     pub index: Vec<u8>,
 }
 
-impl Platform {
-    const fn linux(architecture: &'static str) -> Self {
-        Self {
-            architecture,
-            os: "linux",
-        }
-    }
-}
-
 impl Documents {
     /// Creates the documents of an image with one layer. `diff_id` is the sha256 of the uncompressed tar archive.
     pub fn new(layer: ObjectDigest, diff_id: Sha256) -> Self {
-        let configs: Vec<Vec<u8>> = PLATFORMS.iter().map(|platform| config(*platform, diff_id)).collect();
+        let configs: Vec<Vec<u8>> = ARCHITECTURES.iter().map(|name| config(name, diff_id)).collect();
         let manifests: Vec<Vec<u8>> = configs.iter().map(|config| manifest(config, layer)).collect();
         let index = index(&manifests);
         Self {
@@ -89,117 +65,45 @@ fn stored(bytes: &[u8]) -> ObjectDigest {
     }
 }
 
-fn config(platform: Platform, diff_id: Sha256) -> Vec<u8> {
-    json(&Configuration {
-        platform,
-        config: Execution {
-            labels: BTreeMap::from([(LABEL, format!("/{ROOT}"))]),
-        },
-        // All platforms share the layer, since a catalog holds nothing that a processor runs.
-        rootfs: RootFs {
-            kind: "layers",
-            diff_ids: [digest(&diff_id)],
-        },
-        history: [History {
-            created_by: "catalog-mirror",
-        }],
-    })
+/// Returns an image config (OCI image specification, "Image Configuration"): the required fields, the label and the history. It has
+/// no `created`: a time would change the digest of an image whose content is the same.
+fn config(architecture: &str, diff_id: Sha256) -> Vec<u8> {
+    let (platform, diff_id) = (platform(architecture), digest(&diff_id));
+    format!(
+        r#"{{{platform},"config":{{"Labels":{{"{LABEL}":"/{ROOT}"}}}},"rootfs":{{"type":"layers","diff_ids":["{diff_id}"]}},"history":[{{"created_by":"catalog-mirror"}}]}}"#
+    )
+    .into_bytes()
 }
 
+/// Returns an image manifest with one layer (OCI image specification, "Image Manifest").
 fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
-    json(&Manifest {
-        schema_version: 2,
-        media_type: media_type::MANIFEST,
-        config: Descriptor::new(media_type::CONFIG, stored(config)),
-        layers: [Descriptor::new(media_type::LAYER, layer)],
-    })
+    let (kind, config) = (media_type::MANIFEST, descriptor(media_type::CONFIG, stored(config)));
+    let layer = descriptor(media_type::LAYER, layer);
+    format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","config":{{{config}}},"layers":[{{{layer}}}]}}"#).into_bytes()
 }
 
+/// Returns an image index with one manifest for each platform (OCI image specification, "Image Index").
 fn index(manifests: &[Vec<u8>]) -> Vec<u8> {
-    let descriptors = manifests.iter().zip(PLATFORMS).map(|(manifest, platform)| Descriptor {
-        platform: Some(platform),
-        ..Descriptor::new(media_type::MANIFEST, stored(manifest))
+    let entries = manifests.iter().zip(ARCHITECTURES).map(|(manifest, architecture)| {
+        let (entry, platform) = (
+            descriptor(media_type::MANIFEST, stored(manifest)),
+            platform(architecture),
+        );
+        format!(r#"{{{entry},"platform":{{{platform}}}}}"#)
     });
-    json(&Index {
-        schema_version: 2,
-        media_type: media_type::INDEX,
-        manifests: descriptors.collect(),
-    })
+    let (kind, entries) = (media_type::INDEX, entries.collect::<Vec<_>>().join(","));
+    format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","manifests":[{entries}]}}"#).into_bytes()
 }
 
-fn json(document: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(document).expect("documents hold only plain fields")
+/// Returns the fields of a platform.
+fn platform(architecture: &str) -> String {
+    format!(r#""architecture":"{architecture}","os":"linux""#)
 }
 
-/// Image config (OCI image specification, "Image Configuration"), reduced to the required fields, the label and the
-/// history.
-// It has no `created`: a time would change the digest of an image whose content is the same.
-#[derive(Serialize)]
-struct Configuration {
-    #[serde(flatten)]
-    platform: Platform,
-    config: Execution,
-    rootfs: RootFs,
-    history: [History; 1],
-}
-
-#[derive(Serialize)]
-struct Execution {
-    #[serde(rename = "Labels")]
-    labels: BTreeMap<&'static str, String>,
-}
-
-#[derive(Serialize)]
-struct RootFs {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    diff_ids: [String; 1],
-}
-
-#[derive(Serialize)]
-struct History {
-    created_by: &'static str,
-}
-
-/// Image manifest with one layer (OCI image specification, "Image Manifest").
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Manifest {
-    schema_version: u32,
-    media_type: &'static str,
-    config: Descriptor,
-    layers: [Descriptor; 1],
-}
-
-/// Image index with one manifest for each platform (OCI image specification, "Image Index").
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Index {
-    schema_version: u32,
-    media_type: &'static str,
-    manifests: Vec<Descriptor>,
-}
-
-/// Reference to a blob by media type, digest and size (OCI image specification, "Descriptor").
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Descriptor {
-    media_type: &'static str,
-    digest: String,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    platform: Option<Platform>,
-}
-
-impl Descriptor {
-    fn new(media_type: &'static str, stored: ObjectDigest) -> Self {
-        Self {
-            media_type,
-            digest: digest(&stored.sha256),
-            size: stored.size,
-            platform: None,
-        }
-    }
+/// Returns the fields of a descriptor (OCI image specification, "Descriptor").
+fn descriptor(media_type: &str, stored: ObjectDigest) -> String {
+    let (digest, size) = (digest(&stored.sha256), stored.size);
+    format!(r#""mediaType":"{media_type}","digest":"{digest}","size":{size}"#)
 }
 
 #[cfg(test)]
@@ -249,7 +153,7 @@ mod tests {
         let (documents, image) = documents();
         let hashes: Vec<Sha256> = documents.into_all().map(|bytes| Sha256::of(&bytes)).collect();
         let blobs: Vec<Sha256> = image.blobs().map(|stored| stored.sha256).collect();
-        assert_eq!(hashes.len(), 2 * PLATFORMS.len() + 1);
+        assert_eq!(hashes.len(), 2 * ARCHITECTURES.len() + 1);
         assert_eq!(blobs.len(), hashes.len() + 1);
         assert!(hashes.iter().all(|hash| blobs.contains(hash)));
         assert_eq!(hashes.last(), Some(&image.index.sha256));

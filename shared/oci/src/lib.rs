@@ -10,7 +10,7 @@ mod path;
 mod unpack;
 
 pub use digest::{BlobRef, Digest, DigestError, DigestHasher};
-pub use documents::{Documents, LABEL, PLATFORMS, Platform, digest};
+pub use documents::{ARCHITECTURES, Documents, LABEL, digest};
 pub use folder::ROOT;
 pub use layer::Layer;
 pub use manifest::{
