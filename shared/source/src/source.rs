@@ -49,63 +49,10 @@ pub enum Source {
     Dir(PathBuf),
 }
 
-/// The reason for which a text is not a source. Each message says what to write instead.
+/// The reason for which a text is not a source, and what to write instead.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SourceError {
-    /// An empty text in place of a source.
-    #[error(
-        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
-         oci:DIR[:TAG] or dir:PATH"
-    )]
-    Empty,
-    /// No path after `oci:` or `dir:`.
-    #[error("`{0}` names no folder: write oci:DIR[:TAG] or dir:PATH")]
-    NoPath(String),
-    /// A first component that is not a host.
-    #[error("`{0}` names no registry: write it out, such as quay.io/{0} or docker.io/{0}")]
-    NoRegistry(String),
-    /// A reference without tag and digest.
-    #[error("`{0}` has neither tag nor digest: add one, such as {0}:latest")]
-    NoTag(String),
-    /// A malformed digest after the `@`.
-    #[error("the digest of `{text}` is malformed")]
-    Digest {
-        /// The text as the user has written it.
-        text: String,
-        /// The underlying error, which the chain prints after this one.
-        source: oci::DigestError,
-    },
-    /// A scheme other than `docker:`, `https:`, `git:`, `oci:` and `dir:`.
-    #[error("`{0}` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all")]
-    Scheme(String),
-    /// A URL that does not name an archive.
-    #[error("`{text}` is not the URL of an archive: {what}")]
-    Archive {
-        /// The text as the user has written it, without user, query and fragment.
-        text: String,
-        /// The wrong part and the rule for it.
-        what: LocationError,
-    },
-    /// A catalog of another mirror, which earlier versions could read.
-    #[error("a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest")]
-    Mirror,
-    /// A git repository that cannot be read, such as one over SSH.
-    #[error("`{text}` is not a git repository that can be read: {what}")]
-    Git {
-        /// The text as the user has written it, without user, query and fragment.
-        text: String,
-        /// The wrong part and the rule for it.
-        what: LocationError,
-    },
-    /// A part that the grammar of references does not allow.
-    #[error("`{text}` is not an image reference: {what}")]
-    Grammar {
-        /// The text as the user has written it.
-        text: String,
-        /// The wrong part and the rule for it.
-        what: &'static str,
-    },
-}
+#[error("{0}")]
+pub struct SourceError(String);
 
 impl Source {
     /// Returns the source with its path, if it has one, relative to `folder`.
@@ -136,39 +83,51 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
         if text.is_empty() {
-            Err(SourceError::Empty)
+            Err(SourceError::new(
+                "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
+                 oci:DIR[:TAG] or dir:PATH",
+            ))
         } else if let Some(path) = text.strip_prefix("dir:") {
             Ok(Self::Dir(folder(path, text)?))
         } else if let Some(rest) = text.strip_prefix("oci:") {
             layout(rest, text)
         } else if text.starts_with("mirror:") && !is_port_of(text, "mirror") {
-            Err(SourceError::Mirror)
+            // Earlier versions could read the catalogs of other mirrors.
+            Err(SourceError::new(
+                "a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest",
+            ))
         } else if is_git(text) {
             // Other forms than `git:` are not URLs of the web, with their scheme or without.
             let location = text.strip_prefix("git:").unwrap_or_default().parse();
-            let location = location.map_err(|what| SourceError::Git {
-                text: without_secrets(text),
-                what,
-            });
-            Ok(Self::Git(location?))
+            let refused = SourceError::location("a git repository that can be read", text);
+            location.map(Self::Git).map_err(refused)
         } else if is_web_url(text) {
-            let location = text.parse().map_err(|what| SourceError::Archive {
-                text: without_secrets(text),
-                what,
-            });
-            Ok(Self::Archive(location?))
+            let refused = SourceError::location("the URL of an archive", text);
+            text.parse().map(Self::Archive).map_err(refused)
         } else {
             registry(text.strip_prefix("docker://").unwrap_or(text))
         }
     }
 }
 
+impl SourceError {
+    fn new(problem: impl Into<String>) -> Self {
+        Self(problem.into())
+    }
+
+    /// Reports a URL that is not of this kind.
+    fn location(kind: &str, text: &str) -> impl FnOnce(LocationError) -> Self {
+        move |what| Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
+    }
+}
+
 fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
     if path.is_empty() {
-        Err(SourceError::NoPath(text.to_owned()))
-    } else {
-        Ok(PathBuf::from(path))
+        return Err(SourceError(format!(
+            "`{text}` names no folder: write oci:DIR[:TAG] or dir:PATH"
+        )));
     }
+    Ok(PathBuf::from(path))
 }
 
 fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
@@ -216,31 +175,32 @@ fn is_scheme(registry: &str) -> bool {
 }
 
 fn registry(text: &str) -> Result<Source, SourceError> {
+    let refused = |problem: String| Err(SourceError(format!("`{text}` {problem}")));
     if text.contains("://") {
-        return Err(SourceError::Scheme(text.to_owned()));
+        return refused(
+            "has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all".into(),
+        );
     }
     let (host, path) = text.split_once('/').unwrap_or(("", text));
     if !(host.contains(['.', ':']) || host == "localhost") {
-        return Err(SourceError::NoRegistry(text.to_owned()));
+        return refused(format!(
+            "names no registry: write it out, such as quay.io/{text} or docker.io/{text}"
+        ));
     }
     if !path.contains([':', '@']) {
-        return Err(SourceError::NoTag(text.to_owned()));
+        return refused(format!("has neither tag nor digest: add one, such as {text}:latest"));
     }
     let (path, digest) = match path.split_once('@') {
         Some((path, digest)) => (path, Some(digest)),
         None => (path, None),
     };
-    let pinned = digest.map(str::parse).transpose();
-    let pinned = pinned.map_err(|source| SourceError::Digest {
-        text: text.to_owned(),
-        source,
-    })?;
-    let reference = grammar::reference(host, path, digest);
-    let reference = reference.map_err(|what| SourceError::Grammar {
-        text: text.to_owned(),
-        what,
-    })?;
-    Ok(Source::Registry { reference, pinned })
+    let Ok(pinned) = digest.map(str::parse).transpose() else {
+        return refused("has a malformed digest: write sha256:<64 hex digits in lower case>".into());
+    };
+    match grammar::reference(host, path, digest) {
+        Ok(reference) => Ok(Source::Registry { reference, pinned }),
+        Err(what) => refused(format!("is not an image reference: {what}")),
+    }
 }
 
 impl fmt::Display for Source {
@@ -336,10 +296,13 @@ mod tests {
             ("oci::tag", "oci:DIR"),
             ("ftp://quay.io/ns/cat:v1", "docker://"),
             ("https://quay.io/ns/cat:v1", "docker://"),
-            ("quay.io/ns/cat@sha256:1234", "digest of"),
+            ("quay.io/ns/cat@sha256:1234", "malformed digest"),
             ("mirror:https://a.io/catalogs/demo", "docker://HOST/NAME"),
             ("quay.io/NS/cat:v1", "not an image reference"),
-            ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e", "digest of"),
+            (
+                "quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998ecf8427e",
+                "malformed digest",
+            ),
         ] {
             let error = text.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
