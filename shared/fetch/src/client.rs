@@ -12,15 +12,13 @@ use reqwest::{Client, Response, Url};
 use rustls::ClientConfig;
 use tokio::time::{sleep, timeout};
 
-use crate::coding::BodyDecoder;
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::network::ScopedResolver;
-use crate::proxy::ProxyRules;
 use crate::redirect::{RedirectRefusal, RedirectTarget, is_redirect, same_origin};
 use crate::request::RequestSpec;
-use crate::response::FetchResponse;
+use crate::response::{FetchResponse, content_coding};
 use crate::scope::AddressScope;
-use crate::settings::{FetchSettings, FetchSettingsError};
+use crate::settings::{FetchSettings, FetchSettingsError, USER_AGENT};
 use crate::throughput::ThroughputGuard;
 use crate::tls::TrustedCertificates;
 
@@ -56,7 +54,6 @@ pub(crate) struct TrafficCounter {
 struct SharedClients {
     settings: FetchSettings,
     pools: Mutex<Pools>,
-    proxies: ProxyRules,
 }
 
 /// The CA certificates in use, and the connections that trust them.
@@ -80,11 +77,10 @@ impl Fetcher {
     /// Checks the settings; sends nothing.
     ///
     /// # Errors
-    /// CA bundles or proxies that cannot be used.
+    /// CA bundles that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
         let pools = Pools::new(&settings.ca_files)?;
         let shared = SharedClients {
-            proxies: ProxyRules::new(&settings.proxy)?,
             settings,
             pools: Mutex::new(pools),
         };
@@ -119,12 +115,12 @@ impl Fetcher {
     /// # Errors
     /// [`FetchError::Proxy`].
     pub fn proxy(&self, url: &Url) -> Result<Option<&Url>, FailedFetch> {
-        let found = self.shared.proxies.of(url);
+        let found = self.settings().proxy.for_url(url);
         found.map_err(|error| error.at(Peer::of(url, None)))
     }
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
-    pub fn ca_bundle(&self) -> Vec<u8> {
+    pub fn ca_bundle(&self) -> String {
         self.shared.pools().all().pem()
     }
 
@@ -220,7 +216,7 @@ impl Fetcher {
             guard: ThroughputGuard::new(self.settings().min_throughput),
             traffic: Arc::clone(&self.traffic),
             proxy: peer.proxy,
-            decoder: BodyDecoder::new(response.headers()),
+            coding: content_coding(response.headers()),
             response,
         })
     }
@@ -325,7 +321,7 @@ impl SharedClients {
         };
         let builder = Client::builder()
             .tls_backend_preconfigured(tls)
-            .user_agent(&settings.user_agent)
+            .user_agent(USER_AGENT)
             .default_headers(identity_encoding())
             .connect_timeout(settings.connect_timeout)
             .read_timeout(settings.read_timeout)

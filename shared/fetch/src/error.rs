@@ -2,7 +2,6 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::io;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -83,14 +82,9 @@ pub enum FetchError {
         /// The rule that the URL or the address breaks.
         reason: RedirectRefusal,
     },
-    /// A content coding, which was not asked for, and which is unknown or wrong.
-    #[error("it sent a body with the content coding {coding}, which was not asked for and cannot be decoded")]
-    Coding {
-        /// Name of the coding, cleaned for logs.
-        coding: String,
-        /// The problem with the body; `None` for an unknown coding.
-        source: Option<io::Error>,
-    },
+    /// A content coding, by its name, which was not asked for and is not decoded.
+    #[error("it sent a body with the content coding {0}, which was not asked for and cannot be decoded")]
+    Coding(String),
     /// A proxy of the environment that cannot be used for the request.
     #[error("its proxy cannot be used: {0}")]
     Proxy(&'static str),
@@ -185,7 +179,7 @@ impl FetchError {
             | Self::WaitedTooLong(_)
             | Self::TooLarge { .. }
             | Self::Range
-            | Self::Coding { .. }
+            | Self::Coding(_)
             | Self::Proxy(_)
             | Self::Redirect { .. }
             | Self::Address { .. } => false,

@@ -2,7 +2,6 @@
 
 mod auth;
 mod client;
-mod coding;
 mod error;
 mod header_file;
 mod link;
@@ -17,7 +16,6 @@ mod scope;
 mod settings;
 mod throughput;
 mod tls;
-mod validator;
 
 pub use auth::{CredentialsError, Login, Logins, Secret, find_login};
 pub use client::{Fetcher, Traffic};
@@ -25,12 +23,11 @@ pub use error::{FailedFetch, FetchError, Peer};
 pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};
 pub use link::next_link;
 pub use network::{AddressLookup, Network, ScopeViolation};
-pub use proxy::proxy_of_environment;
+pub use proxy::{Proxy, proxy_of_environment};
 pub use redact::{SentSecrets, WITHHELD};
 pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};
 pub use request::RequestSpec;
 pub use response::{FetchResponse, ResumableBody};
 pub use retry::{RetrySchedule, RetryWaits, retry_after};
 pub use scope::AddressScope;
-pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, Proxy};
-pub use validator::conditions;
+pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, USER_AGENT};

@@ -1,17 +1,21 @@
 //! The proxy of a request, by the rules of Go's `golang.org/x/net/http/httpproxy`, for which most environments are written.
 
-use std::{net::IpAddr, sync::LazyLock};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use ipnet::IpNet;
 use reqwest::Url;
 
 use crate::error::FetchError;
-use crate::settings::{FetchSettingsError, Proxy};
 
 /// Reasons for which a proxy cannot be used.
 const CGI: &str =
     "HTTP_PROXY is not trusted beside REQUEST_METHOD, as in a CGI program, whose clients choose it: unset one of them";
 const SCHEME: &str = "its scheme is not http, https, socks5 or socks5h";
+
+/// Proxies that the environment names: `HTTPS_PROXY` and `HTTP_PROXY`, else `ALL_PROXY`, except for `NO_PROXY`.
+static ENVIRONMENT: LazyLock<Proxy> = LazyLock::new(|| Proxy::of(|name| std::env::var(name).ok()));
 
 /// Returns the URL of the proxy that the environment names for a URL, for clients other than [`Fetcher`](crate::Fetcher). `None` if
 /// the server is asked directly.
@@ -19,17 +23,14 @@ const SCHEME: &str = "its scheme is not http, https, socks5 or socks5h";
 /// # Errors
 /// The reason for which the proxy cannot be used, for people.
 pub fn proxy_of_environment(url: &str) -> Result<Option<String>, String> {
-    static RULES: LazyLock<ProxyRules> = LazyLock::new(|| ProxyRules::of_environment(|name| std::env::var(name).ok()));
     let url = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
-    let proxy = RULES.of(&url).map_err(|error| error.to_string())?;
+    let proxy = ENVIRONMENT.for_url(&url).map_err(|error| error.to_string())?;
     Ok(proxy.map(|proxy| proxy.as_str().to_owned()))
 }
 
-/// Proxies, and the hosts that are reached without them.
-#[derive(Default)]
-pub(crate) struct ProxyRules {
-    /// Proxy of all requests, even those to this machine.
-    always: Option<Url>,
+/// Proxies, and the hosts that are reached without them. Default: none, all servers are asked directly.
+#[derive(Clone, Default)]
+pub struct Proxy {
     https: Option<Url>,
     http: Option<Url>,
     direct: Vec<DirectHosts>,
@@ -38,7 +39,7 @@ pub(crate) struct ProxyRules {
 }
 
 /// Entry of `NO_PROXY`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum DirectHosts {
     All,
     /// A network, or one address.
@@ -55,23 +56,14 @@ enum DirectHosts {
     },
 }
 
-impl ProxyRules {
-    /// Reads the environment if the settings want it.
-    ///
-    /// # Errors
-    /// A configured proxy that is not a URL. Those of the environment are logged and ignored, as Go ignores them.
-    pub(crate) fn new(setting: &Proxy) -> Result<Self, FetchSettingsError> {
-        match setting {
-            Proxy::Off => Ok(Self::default()),
-            Proxy::Url(text) => Ok(Self {
-                always: Some(proxy_url(text).ok_or(FetchSettingsError::Proxy)?),
-                ..Self::default()
-            }),
-            Proxy::Environment => Ok(Self::of_environment(|name| std::env::var(name).ok())),
-        }
+impl Proxy {
+    /// Returns the proxies that the environment names.
+    pub fn of_environment() -> Self {
+        ENVIRONMENT.clone()
     }
 
-    fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+    /// Reads these variables. Proxies that are not URLs are logged and ignored, as Go ignores them.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| {
             let found = [name.to_owned(), name.to_ascii_lowercase()];
             found
@@ -88,7 +80,6 @@ impl ProxyRules {
         };
         let no_proxy = variable("NO_PROXY").unwrap_or_default();
         Self {
-            always: None,
             https: proxy("HTTPS_PROXY").or_else(|| proxy("ALL_PROXY")),
             http: proxy("HTTP_PROXY").or_else(|| proxy("ALL_PROXY")),
             direct: no_proxy.split(',').filter_map(DirectHosts::read).collect(),
@@ -100,15 +91,14 @@ impl ProxyRules {
     ///
     /// # Errors
     /// [`FetchError::Proxy`].
-    pub(crate) fn of(&self, url: &Url) -> Result<Option<&Url>, FetchError> {
+    pub(crate) fn for_url(&self, url: &Url) -> Result<Option<&Url>, FetchError> {
         let proxy = match url.scheme() {
-            _ if self.always.is_some() => self.always.as_ref(),
             "https" => self.https.as_ref(),
             "http" if self.http.is_some() && self.is_cgi => return Err(FetchError::Proxy(CGI)),
             "http" => self.http.as_ref(),
             _ => None,
         };
-        let proxy = proxy.filter(|_| self.always.is_some() || !self.is_direct(url));
+        let proxy = proxy.filter(|_| !self.is_direct(url));
         match proxy.map(Url::scheme) {
             None | Some("http" | "https" | "socks5" | "socks5h") => Ok(proxy),
             // The HTTP client would go to the server itself.
@@ -124,6 +114,15 @@ impl ProxyRules {
         let address = address.map(|address: IpAddr| address.to_canonical());
         let is_this_machine = host == "localhost" || address.is_some_and(|address| address.is_loopback());
         is_this_machine || self.direct.iter().any(|hosts| hosts.hold(host, address, port))
+    }
+}
+
+/// Prints no URL, because it may hold a password.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy")
+            .field("direct", &self.direct)
+            .finish_non_exhaustive()
     }
 }
 
@@ -210,9 +209,9 @@ mod tests {
             let found = environment.iter().find(|(name, _)| *name == wanted);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let rules = ProxyRules::of_environment(variable);
+        let rules = Proxy::of(variable);
         let url = Url::parse(url).unwrap();
-        let found = rules.of(&url).map_err(|error| error.to_string())?;
+        let found = rules.for_url(&url).map_err(|error| error.to_string())?;
         Ok(found.map(|url| url.as_str().trim_end_matches('/').to_owned()))
     }
 
@@ -275,6 +274,12 @@ mod tests {
             let found = proxy_of(&environment, url).unwrap();
             assert_eq!(found.as_deref(), proxy, "{environment:?} {url}");
         }
+    }
+
+    #[test]
+    fn debug_output_hides_proxy_password() {
+        let proxy = Proxy::of(|name| (name == "ALL_PROXY").then(|| "http://user:hunter2@proxy".to_owned()));
+        assert!(!format!("{proxy:?}").contains("hunter2"));
     }
 
     #[test]

@@ -46,9 +46,6 @@ pub enum RedirectRefusal {
     /// A next page on another server, which would decide which entries the list has.
     #[error("the next page of a list has to be on the same server")]
     OtherServer,
-    /// A next page that was read before: the list is a loop.
-    #[error("that page of the list was read before")]
-    PageLoop,
 }
 
 impl RedirectRefusal {

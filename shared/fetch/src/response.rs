@@ -1,19 +1,24 @@
 //! Answers, whose bodies can be read only at the minimum throughput or faster.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE};
+use flate2::bufread::MultiGzDecoder;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::client::TrafficCounter;
-use crate::coding::BodyDecoder;
 use crate::error::{FailedFetch, FetchError, Peer};
+use crate::redact::SentSecrets;
 use crate::redirect::authority;
 use crate::request::RequestSpec;
 use crate::scope::AddressScope;
 use crate::throughput::ThroughputGuard;
+
+/// Start of every body that is compressed with gzip (RFC 1952, section 2.3.1).
+const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// Bytes of progress that earn a fresh set of retries. Less would let a slow server keep a request alive for ever.
 const PROGRESS_BYTES: u64 = 1 << 20;
@@ -29,7 +34,8 @@ pub struct FetchResponse {
     pub(crate) guard: ThroughputGuard,
     pub(crate) traffic: Arc<TrafficCounter>,
     pub(crate) proxy: Option<String>,
-    pub(crate) decoder: BodyDecoder,
+    /// Content coding that nothing has asked for, cleaned for logs.
+    pub(crate) coding: Option<String>,
 }
 
 /// A body that is continued where the connection broke.
@@ -78,43 +84,33 @@ impl FetchResponse {
 
     /// Returns the declared length of the body, in bytes. `None` also for a body with a content coding.
     pub fn content_length(&self) -> Option<u64> {
-        self.response.content_length().filter(|_| !self.decoder.is_coded())
+        self.response.content_length().filter(|_| self.coding.is_none())
     }
 
     /// Leaves a body of exactly this many bytes as it is. Some storage labels compressed files with a content coding.
     #[must_use]
     pub fn expecting(mut self, bytes: u64) -> Self {
         if self.response.content_length() == Some(bytes) {
-            self.decoder = BodyDecoder::default();
+            self.coding = None;
         }
         self
     }
 
-    /// Leaves the body as it is, for objects that are stored with their coding.
+    /// Leaves a body with one of these content codings as it is.
     #[must_use]
-    pub fn undecoded(mut self) -> Self {
-        self.decoder = BodyDecoder::default();
+    pub fn keeping(mut self, codings: &[&str]) -> Self {
+        self.coding.take_if(|coding| codings.contains(&coding.as_str()));
         self
     }
 
-    /// Returns the next bytes of the body, without its content coding, or `None` at its end.
+    /// Returns the next bytes of the body, or `None` at its end.
     ///
     /// # Errors
-    /// A broken connection, the read timeout, a body below the minimum throughput or with an unknown content coding.
+    /// A broken connection, the read timeout, a body below the minimum throughput or with a content coding.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
-        loop {
-            if let Some(decoded) = self.decoder.next().map_err(|error| error.at(self.peer()))? {
-                return Ok(Some(decoded));
-            }
-            match self.receive().await? {
-                Some(received) => self.decoder.push(received),
-                None if self.decoder.end() => {}
-                None => return Ok(None),
-            }
+        if let Some(coding) = self.coding.clone() {
+            return Err(FetchError::Coding(coding).at(self.peer()));
         }
-    }
-
-    async fn receive(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         let started = Instant::now();
         let received = self.traffic.wait(self.response.chunk()).await;
         let checked = received.and_then(|chunk| {
@@ -127,11 +123,12 @@ impl FetchResponse {
         checked.map_err(|error| error.at(self.peer()))
     }
 
-    /// Reads the whole body into memory.
+    /// Reads the whole body into memory. Some proxies compress documents with gzip though nothing asks for it.
     ///
     /// # Errors
     /// [`FetchError::TooLarge`] for a body of more than `limit` bytes, and all errors of [`Self::chunk`].
     pub async fn bytes(mut self, limit: u64) -> Result<Bytes, FailedFetch> {
+        let gzip = self.coding.take_if(|coding| matches!(&**coding, "gzip" | "x-gzip"));
         let mut body = BytesMut::new();
         while let Some(chunk) = self.chunk().await? {
             // Counted as it comes: a declared length may be missing or wrong.
@@ -140,7 +137,12 @@ impl FetchResponse {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(body.freeze())
+        match gzip {
+            Some(coding) if body.starts_with(GZIP) => {
+                gunzip(&body, coding, limit).map_err(|error| error.at(self.peer()))
+            }
+            _ => Ok(body.freeze()),
+        }
     }
 
     /// Turns the answer into a body that can be continued.
@@ -179,16 +181,6 @@ impl ResumableBody {
         self.position
     }
 
-    /// Returns the position from which the rest is to be requested. The parts of a body with a content coding are those of the
-    /// coded one, so that it begins again.
-    pub fn rest_position(&self) -> u64 {
-        if self.response.decoder.is_coded() {
-            0
-        } else {
-            self.position
-        }
-    }
-
     /// Returns the length that the present answer declares.
     pub fn content_length(&self) -> Option<u64> {
         self.response.content_length()
@@ -206,8 +198,8 @@ impl ResumableBody {
     /// Adds the headers that ask for the rest of the body to `request`.
     #[must_use]
     pub fn request_rest(&self, request: RequestSpec) -> RequestSpec {
-        let mut request = request.from_position(self.rest_position());
-        if let Some(tag) = self.strong_tag.as_ref().filter(|_| self.rest_position() > 0) {
+        let mut request = request.from_position(self.position);
+        if let Some(tag) = self.strong_tag.as_ref().filter(|_| self.position > 0) {
             request.headers.insert(IF_RANGE, tag.clone());
         }
         request
@@ -231,9 +223,30 @@ fn known_bytes(response: &FetchResponse, position: u64) -> Result<u64, FetchErro
     }
     let range = response.headers().get(CONTENT_RANGE);
     let range = range.and_then(|value| value.to_str().ok());
-    let starts_there =
-        !response.decoder.is_coded() && range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
+    let starts_there = range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
     if starts_there { Ok(0) } else { Err(FetchError::Range) }
+}
+
+/// Returns the name of the content coding of an answer (RFC 9110, section 8.4), cleaned for logs.
+pub(crate) fn content_coding(headers: &HeaderMap) -> Option<String> {
+    let names = headers.get_all(CONTENT_ENCODING).iter();
+    let mut names: Vec<_> = names.map(|name| String::from_utf8_lossy(name.as_bytes())).collect();
+    // Storage that keeps the header of an upload in chunks sends it with the plain object.
+    names.retain(|name| !["", "identity", "aws-chunked"].contains(&name.trim()));
+    let name = names.join(", ").trim().to_ascii_lowercase();
+    (!name.is_empty()).then(|| SentSecrets::default().show(&name))
+}
+
+fn gunzip(body: &[u8], coding: String, limit: u64) -> Result<Bytes, FetchError> {
+    let mut plain = Vec::new();
+    let read = MultiGzDecoder::new(body)
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut plain);
+    match read {
+        Ok(count) if count as u64 > limit => Err(FetchError::TooLarge { limit }),
+        Ok(_) => Ok(plain.into()),
+        Err(_) => Err(FetchError::Coding(coding)),
+    }
 }
 
 /// Returns the entity tag if it is strong. A weak tag does not promise equal bytes, and `If-Range` must not carry one
@@ -241,4 +254,37 @@ fn known_bytes(response: &FetchResponse, position: u64) -> Result<u64, FetchErro
 fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     let tag = headers.get(ETAG)?;
     tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::gzip;
+
+    use super::*;
+
+    #[test]
+    fn document_is_decoded_up_to_its_limit() {
+        let packed = [gzip(&[0; 60]), gzip(&[0; 40])].concat();
+        let decode = |body: &[u8], limit| gunzip(body, "gzip".to_owned(), limit);
+        assert_eq!(decode(&packed, 100).unwrap(), [0; 100][..]);
+        assert!(matches!(decode(&packed, 99), Err(FetchError::TooLarge { limit: 99 })));
+        let error = decode(&packed[..packed.len() - 1], 100).unwrap_err();
+        assert!(
+            error.to_string().contains("content coding gzip") && !error.is_transient(),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn content_coding_is_named_unless_it_changes_nothing() {
+        for (field, name) in [
+            ("identity", None),
+            ("aws-chunked", None),
+            ("X-GZIP", Some("x-gzip")),
+            ("gzip, br", Some("gzip, br")),
+        ] {
+            let headers = HeaderMap::from_iter([(CONTENT_ENCODING, field.parse().unwrap())]);
+            assert_eq!(content_coding(&headers).as_deref(), name);
+        }
+    }
 }

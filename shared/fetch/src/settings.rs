@@ -1,11 +1,14 @@
 //! Settings of outgoing HTTP, each with its default and the reason for it.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::network::Network;
+use crate::proxy::Proxy;
 use crate::retry::RetrySchedule;
+
+/// Value of the `User-Agent` header.
+pub const USER_AGENT: &str = concat!("catalog-mirror/", env!("CARGO_PKG_VERSION"));
 
 /// Settings of a [`Fetcher`](crate::Fetcher). The default suits public servers.
 #[derive(Clone, Debug)]
@@ -27,8 +30,6 @@ pub struct FetchSettings {
     pub min_throughput: MinThroughput,
     /// Proxy for all requests. Default: from the environment.
     pub proxy: Proxy,
-    /// Value of the `User-Agent` header. Default: `catalog-mirror/VERSION`.
-    pub user_agent: String,
     /// Name resolution. Only tests change it.
     pub network: Network,
 }
@@ -51,19 +52,6 @@ pub struct MinThroughput {
     pub period: Duration,
 }
 
-/// Choice of the proxy. Default: from the environment.
-#[derive(Clone, Default)]
-pub enum Proxy {
-    /// The proxies that `HTTPS_PROXY` and `HTTP_PROXY`, else `ALL_PROXY`, name for hosts that `NO_PROXY` does not, by the rules
-    /// of programs in Go.
-    #[default]
-    Environment,
-    /// No proxy, whatever the environment says.
-    Off,
-    /// The proxy at this URL, for all requests.
-    Url(String),
-}
-
 /// Error of a setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchSettingsError {
@@ -78,9 +66,6 @@ pub enum FetchSettingsError {
     /// The CA bundle has no certificate, or none that can be used.
     #[error("the CA bundle {path} holds no usable certificate", path = .0.display())]
     NoCertificate(PathBuf),
-    /// The proxy's URL cannot be parsed.
-    #[error("the proxy is not a URL")]
-    Proxy,
     /// TLS could not be set up.
     #[error("cannot set up TLS")]
     Tls(#[from] rustls::Error),
@@ -99,8 +84,7 @@ impl Default for FetchSettings {
             read_timeout: Duration::from_secs(30),
             retry: RetrySchedule::default(),
             min_throughput: MinThroughput::default(),
-            proxy: Proxy::default(),
-            user_agent: concat!("catalog-mirror/", env!("CARGO_PKG_VERSION")).to_owned(),
+            proxy: Proxy::of_environment(),
             network: Network::default(),
         }
     }
@@ -147,17 +131,6 @@ fn is_listed(list: &[String], host: &str) -> bool {
     list.iter().any(matches)
 }
 
-/// Prints the kind only: a proxy's URL may hold a password.
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Environment => "Environment",
-            Self::Off => "Off",
-            Self::Url(_) => "Url(<redacted>)",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,15 +152,5 @@ mod tests {
         ] {
             assert_eq!(settings.allows_plain_http(host), allowed, "{host}");
         }
-    }
-
-    #[test]
-    fn debug_output_hides_proxy_password() {
-        let proxy = Proxy::Url("http://user:hunter2@proxy".to_owned());
-        let settings = FetchSettings {
-            proxy,
-            ..FetchSettings::default()
-        };
-        assert!(!format!("{settings:?}").contains("hunter2"));
     }
 }

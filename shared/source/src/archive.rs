@@ -10,14 +10,13 @@
 //! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
 
 use std::collections::BTreeMap;
-use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fetch::{FetchError, FetchResponse, Traffic, conditions};
+use fetch::RequestSpec;
 use oci::{Digest, FileSink, Root};
 use reqwest::StatusCode;
-use reqwest::header::HeaderMap;
+use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use tokio::time::{sleep, timeout};
 use work::Budget;
 
@@ -27,7 +26,7 @@ use crate::retries::Retries;
 use crate::sources::{Pull, Sources};
 use crate::stream::bounded;
 use crate::tree::{TreeArchive, TreeFault};
-use crate::web::{BodyCopy, BodyWriter, WebSession};
+use crate::web::{BodyCopy, WebSession};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
 /// download again. The bytes of an archive that is published already are never read, and others wait for their space.
@@ -45,15 +44,13 @@ type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 struct KnownArchive {
     last: Option<LastAnswer>,
     copy: Option<Arc<BodyCopy>>,
-    /// Traffic of resolves that no read has reported yet.
-    traffic: Traffic,
 }
 
 /// The last body of an archive.
 struct LastAnswer {
     digest: Digest,
-    /// Conditions under which the server sends a body again.
-    conditions: HeaderMap,
+    /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
+    tag: Option<HeaderValue>,
 }
 
 /// One resolve or read of one archive.
@@ -73,7 +70,6 @@ impl<'a> ArchiveRequest<'a> {
         let mut known = shared.lock().await;
         let session = self.session().await?;
         let asked = self.ask(&session, &mut known).await;
-        known.traffic = sum(known.traffic, session.traffic());
         let digest = asked.map_err(|error| session.redact(error))?;
         if let Some(copy) = &known.copy {
             tokio::spawn(forget_later(Arc::clone(&shared), Arc::downgrade(copy)));
@@ -85,10 +81,10 @@ impl<'a> ArchiveRequest<'a> {
     pub(crate) async fn read<S: FileSink + 'static>(self, expected: &Digest, sink: S) -> Result<(S, Pull), Error> {
         let shared = self.sources.archives.at(self.location);
         let session = self.session().await?;
-        let (copy, traffic) = {
+        let copy = {
             let mut known = shared.lock().await;
             let kept = known.copy.take();
-            let copy = match kept.filter(|copy| self.revision(&copy.blob.digest) == *expected) {
+            match kept.filter(|copy| self.revision(&copy.blob.digest) == *expected) {
                 Some(copy) => copy,
                 None => {
                     // Without conditions: the bytes are needed even if they have not changed.
@@ -97,9 +93,9 @@ impl<'a> ArchiveRequest<'a> {
                     asked.map_err(|error| session.redact(error))?;
                     known.copy.take().ok_or(Error::Abandoned)?
                 }
-            };
-            (copy, sum(take(&mut known.traffic), session.traffic()))
+            }
         };
+        let traffic = copy.traffic;
         let archive = TreeArchive {
             place: format!("archive {}", &self.location.url),
             blob: copy.blob.clone(),
@@ -148,43 +144,29 @@ impl<'a> ArchiveRequest<'a> {
     }
 
     async fn attempt(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
-        let none = HeaderMap::new();
-        let asked = known.last.as_ref().map_or(&none, |last| &last.conditions);
+        let mut request = RequestSpec::default();
+        let tag = known.last.as_ref().and_then(|last| last.tag.clone());
+        request.headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag)));
         let limit = self.sources.settings().resolve_timeout;
         // Only until the headers: the body has its own minimum throughput.
-        let answered = timeout(limit, session.get(&self.location.url, asked));
+        let answered = timeout(limit, session.send(&self.location.url, request));
         let response = answered.await.map_err(|_| Error::Timeout(limit))??;
         if let (StatusCode::NOT_MODIFIED, Some(last)) = (response.status(), &known.last) {
             return Ok(last.digest.clone());
         }
-        let conditions = conditions(response.headers());
+        let tag = response.headers().get(ETAG).cloned();
         // Before the new copy: it may need the space of the old one.
         (known.last, known.copy) = (None, None);
-        let copy = self.receive(session, response).await?;
+        // Some servers take the compression of the file for a coding. Its first bytes decide about it when it is read.
+        let response = response.keeping(&["gzip", "x-gzip", "zstd"]);
+        let copy = BodyCopy::receive(session, self.sources.settings(), response).await?;
         let digest = copy.blob.digest.clone();
         known.last = Some(LastAnswer {
             digest: digest.clone(),
-            conditions,
+            tag,
         });
         known.copy = Some(Arc::new(copy));
         Ok(digest)
-    }
-
-    /// Writes the body of `response` to a file.
-    async fn receive(&self, session: &WebSession, mut response: FetchResponse) -> Result<BodyCopy, Error> {
-        let declared = response.content_length();
-        let place = format!("the archive {}", session.shown());
-        let mut copy = BodyWriter::open(self.sources.settings(), declared, place).await?;
-        let mut received = 0;
-        while let Some(chunk) = response.chunk().await.map_err(|failed| session.fetch_failed(failed))? {
-            received += chunk.len() as u64;
-            copy.check(received)?;
-            copy.write(chunk).await?;
-        }
-        match declared {
-            Some(expected) if expected != received => Err(session.failed(FetchError::Truncated { received, expected })),
-            _ => copy.finish().await,
-        }
     }
 
     /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
@@ -211,12 +193,5 @@ async fn forget_later(shared: SharedArchive, copy: Weak<BodyCopy>) {
     let is_same = |kept: &Arc<BodyCopy>| copy.ptr_eq(&Arc::downgrade(kept));
     if known.copy.as_ref().is_some_and(is_same) {
         known.copy = None;
-    }
-}
-
-fn sum(a: Traffic, b: Traffic) -> Traffic {
-    Traffic {
-        bytes: a.bytes + b.bytes,
-        requests: a.requests + b.requests,
     }
 }

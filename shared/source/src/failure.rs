@@ -118,10 +118,7 @@ impl ServerFault {
     fn with_shown_text(self, show: impl Fn(&str) -> String) -> Self {
         match self {
             Self::Fetch(FetchError::Redirect { to, reason }) => FetchError::Redirect { to: show(&to), reason }.into(),
-            Self::Fetch(FetchError::Coding { coding, source }) => Self::Fetch(FetchError::Coding {
-                coding: show(&coding),
-                source,
-            }),
+            Self::Fetch(FetchError::Coding(coding)) => FetchError::Coding(show(&coding)).into(),
             Self::TokenService { service, problem } => Self::TokenService {
                 service: show(&service),
                 problem,

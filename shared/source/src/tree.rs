@@ -1,6 +1,6 @@
 //! The files of a tar archive that stands alone: an archive on a server, or the one that git makes of a commit.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 use std::sync::Arc;
 
 use oci::{
@@ -11,9 +11,6 @@ use oci::{
 use work::Budget;
 
 use crate::error::Error;
-
-/// Start of a pointer file of Git LFS.
-const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
 /// The reason for which an archive or a git repository holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +33,6 @@ pub enum TreeFault {
     /// A submodule of git, whose files are in another repository.
     #[error("has the submodule {0}, which cannot be read: move it out of the folder of the catalog")]
     Submodule(String),
-    /// A pointer file of Git LFS, as servers put it into archives too, whose content is elsewhere.
-    #[error("stores {0} with Git LFS, which cannot be read: store it without")]
-    Lfs(String),
     /// A commit that git has fetched and cannot read, or that lacks the folder. Cleaned for logs.
     #[error("git cannot read the commit: {0}")]
     Commit(String),
@@ -72,7 +66,6 @@ impl TreeFault {
                 | Self::NotFolder(_)
                 | Self::Name(_)
                 | Self::Submodule(_)
-                | Self::Lfs(_)
                 | Self::Commit(_)
         )
     }
@@ -99,7 +92,7 @@ impl TreeArchive {
     /// Passes the files below `root` to `sink`.
     pub(crate) fn unpack<S: FileSink>(&self, archive: &mut impl BufRead, root: Root, sink: S) -> Result<S, Error> {
         let scan = self.scan(root);
-        let mut fresh = Some(OverlayState::new(WithoutPointers(sink)));
+        let mut fresh = Some(OverlayState::new(sink));
         let scanned = scan.run(archive, || fresh.take()).map_err(|error| self.failed(error))?;
         // The state is still here if no entry was below the folder.
         let state = scanned.or(fresh).ok_or(Error::Abandoned)?;
@@ -111,7 +104,7 @@ impl TreeArchive {
             RootState::NotDirectory => return Err(self.fault(TreeFault::NotFolder(folder()))),
         }
         let finished = state.finish(&scan.root, &self.limits);
-        finished.map(|sink| sink.0).map_err(|error| self.failed(error))
+        finished.map_err(|error| self.failed(error))
     }
 
     pub(crate) fn fault(&self, source: TreeFault) -> Error {
@@ -139,33 +132,7 @@ impl TreeArchive {
                 place: format!("{}, {}", self.place, limit.place),
                 ..limit
             }),
-            UnpackError::Sink(error) => match error.downcast() {
-                Ok(fault) => self.fault(fault),
-                Err(error) => Error::Sink(error),
-            },
             other => other.into(),
         }
-    }
-}
-
-/// Refuses files that only say where their content is.
-struct WithoutPointers<S>(S);
-
-impl<S: FileSink> FileSink for WithoutPointers<S> {
-    fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
-        let mut start = Vec::new();
-        content.take(LFS_POINTER.len() as u64).read_to_end(&mut start)?;
-        if start == LFS_POINTER {
-            return Err(io::Error::other(TreeFault::Lfs(shown(path.as_bytes()))));
-        }
-        self.0.file(path, size, &mut start.as_slice().chain(content))
-    }
-
-    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
-        self.0.link(path, target)
-    }
-
-    fn excludes(&self, path: &str) -> bool {
-        self.0.excludes(path)
     }
 }

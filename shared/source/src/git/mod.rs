@@ -17,7 +17,7 @@
 //! | send other objects than were asked for | git checks all hashes, with detection of SHA-1 collisions |
 //! | hold many files, large files or long paths | the limits of an archive |
 //! | name files `..` | the rules of an archive; nothing is checked out |
-//! | hold submodules or pointers of Git LFS below the folder | refused, with their path |
+//! | hold submodules below the folder | refused, with their path |
 //! | hold links | followed inside the folder, as in an archive |
 //!
 //! Attributes (`export-ignore`, filters, line ends) are not applied: files are as they are stored.

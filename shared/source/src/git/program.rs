@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use fetch::{RequestSpec, authority};
+use fetch::{RequestSpec, USER_AGENT, authority};
 use oci::{BlobRef, FileSink, NamedLimit, Root, shown};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
@@ -332,7 +332,7 @@ fn environment(
     let minimum = &settings.http.min_throughput;
     let seconds = minimum.period.as_secs().max(1);
     let mut options: Vec<(&str, OsString)> = SETTINGS.iter().map(|(key, value)| (*key, value.into())).collect();
-    options.push(("http.userAgent", settings.http.user_agent.to_string().into()));
+    options.push(("http.userAgent", USER_AGENT.into()));
     options.push(("http.lowSpeedLimit", (minimum.bytes / seconds).to_string().into()));
     options.push(("http.lowSpeedTime", seconds.to_string().into()));
     options.push(("http.sslCAInfo", ca_file));

@@ -34,7 +34,7 @@ impl Session {
                 }
             }
             // `send` has its own retries. Those here are for bodies that break.
-            let rest = self.request_blob(blob, body.rest_position()).await?;
+            let rest = self.request_blob(blob, body.position()).await?;
             body.continue_with(rest).map_err(|error| self.fetch_failed(error))?;
         }
     }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found};
-use crate::retries::Retries;
+use crate::retries::retried;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -40,7 +40,6 @@ impl Session {
             if let Some(digest) = promised {
                 return Ok(digest);
             }
-            self.remember_no_head();
             response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
             promised = self.promised_digest(&response)?;
         }
@@ -57,17 +56,15 @@ impl Session {
         Ok(if_found(self.head_or_get(version, &what).await)?.is_some())
     }
 
-    /// Sends one HEAD, or one GET if the registry has no HEAD. That is remembered for each host: it would cost two requests at
-    /// every poll. Returns true with the answer to a HEAD.
+    /// Sends one HEAD, and one GET if the registry has no HEAD. Returns true with the answer to a HEAD.
     async fn head_or_get(&self, version: &str, what: &str) -> Result<(FetchResponse, bool), Error> {
-        if !self.has_no_head() {
-            match self.send(&manifest_request(Method::HEAD, version, what)).await {
-                Err(Error::Server(error)) if refuses_head(&error.fault) => self.remember_no_head(),
-                answered => return answered.map(|response| (response, true)),
+        match self.send(&manifest_request(Method::HEAD, version, what)).await {
+            Err(Error::Server(error)) if refuses_head(&error.fault) => {
+                let answered = self.send(&manifest_request(Method::GET, version, what)).await;
+                answered.map(|response| (response, false))
             }
+            answered => answered.map(|response| (response, true)),
         }
-        let answered = self.send(&manifest_request(Method::GET, version, what)).await;
-        answered.map(|response| (response, false))
     }
 
     /// Returns the digest in the header of an answer, not verified.
@@ -117,15 +114,13 @@ impl Session {
         request: &ApiRequest<'_>,
         limit: NamedLimit,
     ) -> Result<FetchedDocument, Error> {
-        let mut retries = Retries::new(&self.fetcher);
-        loop {
-            let response = self.send(request).await?;
+        let attempt = || async {
+            let response = self.attempt(request).await?;
             let (url, headers) = (response.url().clone(), response.headers().clone());
-            match self.body(response, limit, request.what).await {
-                Ok(body) => return Ok(FetchedDocument { url, headers, body }),
-                Err(error) => retries.pause(error).await?,
-            }
-        }
+            let body = self.body(response, limit, request.what).await?;
+            Ok(FetchedDocument { url, headers, body })
+        };
+        retried(&self.fetcher, attempt).await
     }
 }
 
@@ -138,7 +133,7 @@ fn refuses_head(fault: &ServerFault) -> bool {
     }
 }
 
-fn manifest_request<'a>(method: Method, reference: &str, what: &'a str) -> ApiRequest<'a> {
+pub(crate) fn manifest_request<'a>(method: Method, reference: &str, what: &'a str) -> ApiRequest<'a> {
     ApiRequest {
         method,
         accept: Some(ACCEPT),

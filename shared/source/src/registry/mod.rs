@@ -3,7 +3,7 @@
 //! | a registry may | result |
 //! |---|---|
 //! | lie about a digest, a length, a type or an encoding | only bytes with the right digest are used; a web page in place of a manifest is named |
-//! | compress a body though nothing asks for it | decoded within the limits; an unknown coding is named |
+//! | compress a body though nothing asks for it | documents are decoded from gzip within the limits; another coding, and one of a layer, is named |
 //! | send without end: signatures, pages, headers, bodies, single bytes | limits of the descriptor and of `ImageLimits`, read time-out, minimum throughput, time-outs of resolve and pull |
 //! | redirect, or name a token realm | the rules of `fetch`; at most 5 redirects |
 //! | link to further pages of signatures | the next page must be on the registry and not read before; each counts as one of `signatures` |
@@ -23,7 +23,7 @@ mod rules;
 mod signatures;
 mod token;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fetch::{FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, SentSecrets, Traffic, find_login};
@@ -52,7 +52,6 @@ type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
 struct SharedState {
     fetcher: Fetcher,
     auth_states: Mutex<BTreeMap<AuthKey, SharedAuthState>>,
-    hosts_without_head: Mutex<BTreeSet<String>>,
 }
 
 /// Host, repository and the actions that a token is for.
@@ -60,7 +59,6 @@ type AuthKey = (String, String, &'static str);
 
 /// One resolve, read or push of one repository. Credentials are read at most once in a session, and again in the next.
 pub(crate) struct Session {
-    client: RegistryClient,
     settings: Arc<SourceSettings>,
     fetcher: Fetcher,
     place: ServerPlace,
@@ -78,7 +76,6 @@ impl RegistryClient {
         Ok(Self(Arc::new(SharedState {
             fetcher: Fetcher::new(settings.http.clone())?,
             auth_states: Mutex::default(),
-            hosts_without_head: Mutex::default(),
         })))
     }
 
@@ -98,7 +95,6 @@ impl RegistryClient {
         let key = (host.clone(), repository.clone(), actions);
         let mut states = self.0.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
         Session {
-            client: self.clone(),
             settings: Arc::clone(settings),
             fetcher: self.0.fetcher.with_own_traffic(settings.registry_wait),
             place: ServerPlace {
@@ -198,18 +194,6 @@ impl Session {
 
     fn speaks_plain_http(&self) -> bool {
         self.settings().http.allows_plain_http(&self.place.host)
-    }
-
-    fn has_no_head(&self) -> bool {
-        let hosts = self.client.0.hosts_without_head.lock();
-        hosts.unwrap_or_else(PoisonError::into_inner).contains(&self.place.host)
-    }
-
-    fn remember_no_head(&self) {
-        let hosts = self.client.0.hosts_without_head.lock();
-        hosts
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(self.place.host.clone());
     }
 }
 

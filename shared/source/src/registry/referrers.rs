@@ -1,6 +1,6 @@
 //! Lists of the manifests that refer to a manifest, page by page.
 
-use std::collections::BTreeSet;
+use std::mem::take;
 
 use bytes::Bytes;
 use fetch::{FetchError, RedirectRefusal};
@@ -20,8 +20,7 @@ pub(crate) struct ReferrerPages {
     /// The list in words, for errors.
     what: String,
     next: Option<String>,
-    /// Paths of the pages read so far.
-    read: BTreeSet<String>,
+    is_first: bool,
 }
 
 impl ReferrerPages {
@@ -37,7 +36,7 @@ impl Session {
             what: format!("list of referrers of {digest}"),
             // No filter: a registry may ignore it, and several types matter.
             next: Some(self.path(&format!("referrers/{digest}"))),
-            read: BTreeSet::new(),
+            is_first: true,
         }
     }
 
@@ -46,16 +45,14 @@ impl Session {
         let Some(path) = pages.next.take() else {
             return Ok(None);
         };
-        let is_first = pages.read.is_empty();
-        // A registry could link pages in a circle.
-        pages.read.insert(path.clone());
+        let is_first = take(&mut pages.is_first);
         let request = ApiRequest {
             accept: Some(INDEX),
             ..ApiRequest::get(path, &pages.what)
         };
         match self.whole_document(&request, self.limits().manifest()).await {
             Ok(page) => {
-                pages.next = self.next_path(&page.url, &page.headers, &pages.read)?;
+                pages.next = self.next_path(&page.url, &page.headers)?;
                 Ok(Some(page.body))
             }
             Err(Error::Server(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
@@ -65,19 +62,17 @@ impl Session {
 
     /// Returns the path that a page links to as the next one. Credentials go there and its entries count, so it must be
     /// on the registry itself.
-    fn next_path(&self, from: &Url, headers: &HeaderMap, read: &BTreeSet<String>) -> Result<Option<String>, Error> {
+    fn next_path(&self, from: &Url, headers: &HeaderMap) -> Result<Option<String>, Error> {
         let Some(target) = fetch::next_link(headers) else {
             return Ok(None);
         };
         let Ok(to) = from.join(&target) else {
             return Err(self.failed(RedirectRefusal::NotUrl.error(from)));
         };
-        let path = path_and_query(&to);
         let reason = match fetch::unusable(&to) {
             Some(reason) => reason,
             None if !fetch::same_origin(&self.home("")?.url, &to) => RedirectRefusal::OtherServer,
-            None if read.contains(&path) => RedirectRefusal::PageLoop,
-            None => return Ok(Some(path)),
+            None => return Ok(Some(path_and_query(&to))),
         };
         Err(self.failed(reason.error(&to)))
     }

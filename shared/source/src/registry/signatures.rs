@@ -3,25 +3,19 @@
 use bytes::Bytes;
 use fetch::{RedirectRefusal, RedirectTarget, RequestSpec};
 use oci::BlobRef;
-use reqwest::{StatusCode, Url};
+use reqwest::{Method, StatusCode, Url};
 
 use crate::error::Error;
 use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, if_found};
+use crate::registry::exchange::if_found;
+use crate::registry::manifest::manifest_request;
 use crate::retries::retried;
-
-const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
-    application/vnd.docker.distribution.manifest.v2+json, \
-    application/vnd.oci.image.index.v1+json";
 
 impl Session {
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
         let what = format!("tag {tag}");
-        let request = ApiRequest {
-            accept: Some(MANIFESTS),
-            ..ApiRequest::get(format!("manifests/{tag}"), &what)
-        };
+        let request = manifest_request(Method::GET, tag, &what);
         let document = if_found(self.whole_document(&request, self.limits().manifest()).await)?;
         Ok(document.map(|document| document.body))
     }

@@ -45,7 +45,7 @@ impl Net {
         let text = format!(r#"{{"auths": {{"quay.test": {entry}}}}}"#);
         logins.set([("the vault", text.as_str())]).unwrap();
         let http = FetchSettings {
-            proxy: Proxy::Off,
+            proxy: Proxy::default(),
             plain_http: PlainHttp::Hosts(
                 ["quay.test", "cdn.test", "lab.test", "meta.test", "own.test"]
                     .map(String::from)

@@ -223,13 +223,9 @@ const HEAD_BYTES: usize = 408 << 10;
 #[test]
 fn cost_of_link_is_linear_in_its_bytes() {
     let families = [
-        family("links", "", |_| "<a>,".into(), "<b>;rel=next"),
         refused("last links", "", |_| "<a>; rel=prev,".into(), ""),
         family("parameters", "<a>", |_| ";".into(), ";rel=next"),
-        family("relations", "<a>;rel=\"", |_| "a ".into(), "next\""),
-        family("escapes", "<a>;title=\"", |_| "\\\"".into(), "\";rel=next"),
         refused("open quotes", "", |_| "<a>;rel=\"".into(), ""),
-        family("commas", "", |_| " ,".into(), "<a>;rel=next"),
         refused("open links", "", |_| "<".into(), ""),
     ];
     measure(&families, HEAD_BYTES, LINK_PEAK, |text| {

@@ -5,16 +5,17 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 
 use bytes::Bytes;
-use oci::{BlobRef, DigestHasher, NamedLimit};
+use fetch::{FetchError, FetchResponse, Traffic};
+use oci::{BlobRef, DigestHasher};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc::{self, Receiver};
 
 use crate::download::give_back;
 use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::stream::{CHUNKS_AHEAD, blocking};
+use crate::web::WebSession;
 
 /// Size of the buffer of a reader. Large enough for few system calls.
 const BUFFER_BYTES: usize = 128 * 1024;
@@ -25,17 +26,9 @@ pub(crate) struct BodyCopy {
     file: NamedTempFile,
     /// Digest and size of the bytes in the file.
     pub(crate) blob: BlobRef,
+    /// Cost of the answer, with the attempts before it.
+    pub(crate) traffic: Traffic,
     _space: OwnedSemaphorePermit,
-}
-
-/// Writes a body to a file while it arrives. Holds a few chunks of it in memory.
-pub(crate) struct BodyWriter {
-    max: NamedLimit,
-    /// Words for the body in errors.
-    place: String,
-    space: OwnedSemaphorePermit,
-    to: Sender<Bytes>,
-    writing: JoinHandle<Result<(NamedTempFile, BlobRef), Error>>,
 }
 
 impl BodyCopy {
@@ -44,54 +37,47 @@ impl BodyCopy {
         let file = self.file.reopen().map_err(Error::reading(self.file.path()))?;
         Ok(BufReader::with_capacity(BUFFER_BYTES, file))
     }
-}
 
-impl BodyWriter {
-    /// Waits for space for a body of the declared length, and creates the file.
-    pub(crate) async fn open(settings: &SourceSettings, declared: Option<u64>, place: String) -> Result<Self, Error> {
-        let max = settings.download_limit();
+    /// Writes the body of an answer to a file while it arrives. Waits for space first, and holds a few chunks in memory.
+    pub(crate) async fn receive(
+        session: &WebSession,
+        settings: &SourceSettings,
+        mut response: FetchResponse,
+    ) -> Result<Self, Error> {
+        let (max, declared) = (settings.download_limit(), response.content_length());
+        let place = || format!("the archive {}", session.shown());
         // Without a declared length there must be space for the largest body. What is not used is given back.
         let most = declared.unwrap_or(max.value);
-        max.check(most, || place.clone())?;
-        let space = settings.download_space.take(most, || place.clone()).await?;
+        max.check(most, place)?;
+        let mut space = settings.download_space.take(most, place).await?;
         let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
-        let writing = tokio::spawn(blocking(move || write(file, from)));
-        Ok(Self {
-            max,
-            place,
-            space,
-            to,
-            writing,
-        })
-    }
-
-    /// Checks the number of bytes that were received so far. A declared length may be missing or wrong.
-    pub(crate) fn check(&self, received: u64) -> Result<(), Error> {
-        Ok(self.max.check(received, || self.place.clone())?)
-    }
-
-    /// Writes the next bytes.
-    pub(crate) async fn write(&mut self, chunk: Bytes) -> Result<(), Error> {
-        if self.to.send(chunk).await.is_ok() {
-            return Ok(());
-        }
-        // The thread ends early only with an error, such as a full disk.
-        let written = (&mut self.writing).await.map_err(Error::Task)?;
-        Err(written.err().unwrap_or(Error::Abandoned))
-    }
-
-    /// Returns the copy after the last byte.
-    pub(crate) async fn finish(self) -> Result<BodyCopy, Error> {
-        let Self {
-            mut space, to, writing, ..
-        } = self;
-        drop(to);
-        let (file, blob) = writing.await.map_err(Error::Task)??;
+        let receiving = async move {
+            let mut received = 0;
+            while let Some(chunk) = response.chunk().await.map_err(|failed| session.fetch_failed(failed))? {
+                received += chunk.len() as u64;
+                // A declared length may be missing or wrong.
+                max.check(received, place)?;
+                if to.send(chunk).await.is_err() {
+                    return Err(Error::Abandoned);
+                }
+            }
+            match declared {
+                Some(expected) if expected != received => {
+                    Err(session.failed(FetchError::Truncated { received, expected }))
+                }
+                _ => Ok(()),
+            }
+        };
+        let (received, written) = tokio::join!(receiving, blocking(move || write(file, from)));
+        // A body whose file cannot be written is not received further, so a full disk is named first.
+        let (file, blob) = written?;
+        received?;
         give_back(&mut space, blob.size);
-        Ok(BodyCopy {
+        Ok(Self {
             file,
             blob,
+            traffic: session.traffic(),
             _space: space,
         })
     }

@@ -13,14 +13,14 @@ use fetch::{
     FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Secret, SentSecrets, Traffic,
     authority, find_login,
 };
-use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
 use crate::sources::Sources;
 
-pub(crate) use copy::{BodyCopy, BodyWriter};
+pub(crate) use copy::BodyCopy;
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession {
@@ -57,17 +57,9 @@ impl WebSession {
         Ok(session)
     }
 
-    /// Makes one attempt to get `url`. Returns a success, or a 304 if `conditions` ask for one.
-    pub(crate) async fn get(&self, url: &Url, conditions: &HeaderMap) -> Result<FetchResponse, Error> {
-        let mut request = RequestSpec::default();
-        request.headers.extend(conditions.clone());
-        self.send(url, request).await
-    }
-
-    /// Makes one attempt at any other request.
+    /// Makes one attempt at a request. Returns a success, or a 304 if the request has a condition.
     pub(crate) async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
-        let asks = |name| request.headers.contains_key(name);
-        let is_conditional = asks(IF_NONE_MATCH) || asks(IF_MODIFIED_SINCE);
+        let is_conditional = request.headers.contains_key(IF_NONE_MATCH);
         let request = self.authorize(request);
         let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
         let response = self.fetcher.follow(&home, &request).await;

@@ -25,7 +25,7 @@ fn images(internal_hosts: &[&str]) -> Sources {
     let texts = |hosts: &[&str]| hosts.iter().map(|host| (*host).to_owned()).collect();
     settings.http.plain_http = PlainHttp::Hosts(texts(&["files.example", "inside.example", "127.0.0.1"]));
     settings.http.internal_hosts = texts(internal_hosts);
-    settings.http.proxy = Proxy::Off;
+    settings.http.proxy = Proxy::default();
     settings.http.network = Network {
         scope,
         lookup: Arc::new(|name| {

@@ -58,7 +58,7 @@ pub(crate) fn settings(registry: &Registry) -> SourceSettings {
         auth_files: vec![empty_auth()],
         http: FetchSettings {
             plain_http: plain(&[registry.host()]),
-            proxy: Proxy::Off,
+            proxy: Proxy::default(),
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(5),
             retry: RetrySchedule {

@@ -80,7 +80,7 @@ fn client(change: impl Fn(&mut SourceSettings)) -> Sources {
         logins,
         http: FetchSettings {
             plain_http: plain(&["127.0.0.1"]),
-            proxy: Proxy::Off,
+            proxy: Proxy::default(),
             ..FetchSettings::default()
         },
         limits: ImageLimits {

@@ -116,20 +116,25 @@ async fn plain_http_is_refused_unless_listed() {
 async fn proxy_receives_requests() {
     let (registry, proxy) = (Registry::start().await, Registry::start().await);
     push(&proxy, &small());
-    let through = Proxy::Url(format!("http://robot:hunter2@{}", proxy.host()));
-    let images = client_with(&registry, |settings| settings.http.proxy = through.clone());
-    images.resolve(&source(&registry)).await.unwrap();
+    let url = format!("http://robot:hunter2@{}", proxy.host());
+    let through = Proxy::of(|name| (name == "ALL_PROXY").then(|| url.clone()));
+    let images = client_with(&registry, |settings| {
+        settings.http.proxy = through.clone();
+        settings.http.plain_http = plain(&["registry.example"]);
+    });
+    let source = "registry.example/ns/cat:v1".parse().unwrap();
+    images.resolve(&source).await.unwrap();
     assert_eq!((registry.requests().len(), proxy.count(Kind::Head)), (0, 1));
     let (found, text) = fault(images.resolve(&"quay.example/ns/cat:none".parse().unwrap()).await);
     assert!(matches!(found, ServerFault::Fetch(FetchError::Connect(_))), "{found:?}");
     let place = format!(", at quay.example through the proxy {}: cannot connect", proxy.host());
     assert!(text.contains(&place) && !text.contains("hunter2"), "{text}");
     proxy.script(Kind::Head, Fault::Status(407, None));
-    let (_, text) = fault(images.resolve(&source(&registry)).await);
+    let (_, text) = fault(images.resolve(&source).await);
     assert!(text.contains(&format!("through the proxy {}", proxy.host())), "{text}");
     assert_eq!(
         proxy.requests()[0].host,
-        registry.host(),
+        "registry.example",
         "a proxy receives the whole URL"
     );
 }

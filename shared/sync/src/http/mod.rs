@@ -92,8 +92,7 @@ impl HttpOrigin {
         let response = self.0.fetcher.follow(&home, request).await?;
         match response.status() {
             // Objects that are stored with a coding have their hash with it.
-            status if status.is_success() && key.encoding().content_encoding().is_some() => Ok(response.undecoded()),
-            status if status.is_success() => Ok(response),
+            status if status.is_success() => Ok(response.keeping(key.encoding().content_encoding().as_slice())),
             StatusCode::NOT_MODIFIED if request.headers.contains_key(IF_NONE_MATCH) => Ok(response),
             _ => Err(HttpError::of_answer(&response)),
         }

@@ -81,7 +81,7 @@ fn network() -> Network {
 fn origin(host: &str, port: u16) -> HttpOrigin {
     let settings = HttpSettings {
         http: FetchSettings {
-            proxy: Proxy::Off,
+            proxy: Proxy::default(),
             network: network(),
             retry: RetrySchedule {
                 first: Duration::from_millis(1),

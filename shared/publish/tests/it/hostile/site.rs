@@ -80,7 +80,7 @@ pub(crate) fn images(limits: &SourceLimits) -> Sources {
     let settings = source::SourceSettings {
         http: FetchSettings {
             plain_http: PlainHttp::Hosts(vec!["127.0.0.1".to_owned()]),
-            proxy: Proxy::Off,
+            proxy: Proxy::default(),
             retry: RetrySchedule {
                 first: Duration::from_millis(1),
                 longest: Duration::from_millis(2),

@@ -103,7 +103,7 @@ async fn archive_behind_tls_and_password_is_read() {
     let with = |auth_files| {
         let mut settings = SourceSettings::default();
         settings.http.ca_files = vec![ca.clone()];
-        settings.http.proxy = catalog_mirror_source::Proxy::Off;
+        settings.http.proxy = catalog_mirror_source::Proxy::default();
         settings.auth_files = auth_files;
         Sources::new(settings).unwrap()
     };

@@ -88,7 +88,7 @@ async fn links_follow_the_rules_of_archives() {
 }
 
 #[tokio::test]
-async fn submodule_and_lfs_pointer_are_refused_with_their_path() {
+async fn submodule_is_refused_with_its_path() {
     let host = GitHost::start().await;
     let repo = &host.repo;
     let other = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
@@ -110,10 +110,4 @@ async fn submodule_and_lfs_pointer_are_refused_with_their_path() {
         ["y.yaml=y"],
         "it is outside of the folder"
     );
-    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
-    host.commit(&[("a/x.yaml", pointer), ("b/y.yaml", "y")]);
-    let (fault, text) = host.fault(host.files("").await);
-    assert!(matches!(&fault, TreeFault::Lfs(path) if path == "a/x.yaml"), "{text}");
-    host.commit(&[("a/x.yaml", &pointer[1..])]);
-    assert_eq!(host.files("").await.unwrap().len(), 1);
 }

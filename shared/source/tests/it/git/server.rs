@@ -163,7 +163,7 @@ async fn repository_behind_tls_and_password_is_read() {
     let with = |password| {
         let mut settings = SourceSettings::default();
         settings.http.ca_files = vec![ca.clone()];
-        settings.http.proxy = Proxy::Off;
+        settings.http.proxy = Proxy::default();
         settings.auth_files = vec![auth_file(&dir, &server, password)];
         Sources::new(settings).unwrap()
     };

@@ -158,7 +158,7 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
                 )),
                 Say::Bytes(squeezed.clone()),
             ],
-            "read",
+            "coding",
         ),
         (
             "zeros of the right length",

@@ -52,7 +52,7 @@ impl Lab {
     /// As seen from a machine behind a proxy, where only names lead: the registry is `registry.example.com`.
     pub(crate) async fn public() -> Self {
         let registry = wanting().start().await;
-        let proxy = Proxy::Url(format!("http://{}", registry.host()));
+        let proxy = Proxy::of(|name| (name == "ALL_PROXY").then(|| registry.host().to_owned()));
         let other = Registry::start().await;
         Self::of(registry, other, "registry.example.com", |settings| {
             settings.http.proxy = proxy.clone();
@@ -219,7 +219,7 @@ fn exchange(error: &FetchError) -> &'static str {
         FetchError::TooLarge { .. } => "too large",
         FetchError::Range => "range",
         FetchError::Proxy(_) => "proxy",
-        FetchError::Coding { .. } => "coding",
+        FetchError::Coding(_) => "coding",
         FetchError::Address { reason } | FetchError::Redirect { reason, .. } => refusal(*reason),
     }
 }
@@ -235,6 +235,5 @@ fn refusal(reason: RedirectRefusal) -> &'static str {
         RedirectRefusal::Private => "refused: private",
         RedirectRefusal::TooMany => "refused: too many",
         RedirectRefusal::OtherServer => "refused: elsewhere",
-        RedirectRefusal::PageLoop => "refused: read before",
     }
 }
