@@ -7,7 +7,8 @@ use flate2::bufread::MultiGzDecoder;
 use work::OverBudget;
 
 use super::error::LayerError;
-use super::limits::LayerMeter;
+use super::limits::{NamedLimit, UnpackBudget};
+use crate::digest::BlobRef;
 
 /// Maximum window of zstd, 128 MiB: the default limit of every decoder.
 const MAX_WINDOW_LOG: u32 = 27;
@@ -52,23 +53,38 @@ fn first_bytes(raw: &mut impl BufRead) -> io::Result<Vec<u8>> {
 /// Counts the bytes that a decompressor returns. An exceeded limit ends the stream with the limit as the error.
 pub(crate) struct MeteredReader<'a, R> {
     inner: R,
-    meter: LayerMeter<'a>,
+    budget: &'a UnpackBudget,
+    layer: &'a BlobRef,
+    bytes: u64,
 }
 
 impl<'a, R> MeteredReader<'a, R> {
-    pub(crate) fn new(inner: R, meter: LayerMeter<'a>) -> Self {
-        Self { inner, meter }
+    pub(crate) fn new(inner: R, budget: &'a UnpackBudget, layer: &'a BlobRef) -> Self {
+        Self {
+            inner,
+            budget,
+            layer,
+            bytes: 0,
+        }
     }
 }
 
 impl<R: Read> Read for MeteredReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.meter.is_stopped() {
+        if self.budget.work().is_stopped() {
             return Err(io::Error::other(OverBudget::Stopped));
         }
-        let count = self.inner.read(buffer)?;
-        self.meter.count_bytes(count as u64).map_err(io::Error::other)?;
-        Ok(count)
+        let count = self.inner.read(buffer)? as u64;
+        let place = || format!("layer {}", self.layer.digest);
+        // The whole image first, so that many layers below their own ratio cannot exceed the total.
+        self.budget.count_bytes(count, place).map_err(io::Error::other)?;
+        self.bytes += count;
+        let limits = &self.budget.limits;
+        if self.bytes > limits.decompressed_of(self.layer.size) {
+            let limit = NamedLimit::new("ratio", limits.ratio);
+            return Err(io::Error::other(limit.exceeded(place())));
+        }
+        Ok(count as usize)
     }
 }
 
@@ -103,7 +119,7 @@ mod tests {
         };
         let work = work::Budget::default();
         let budget = crate::UnpackBudget::new(&crate::ImageLimits::default(), work.clone());
-        let mut reader = MeteredReader::new(io::repeat(0), budget.meter(&blob));
+        let mut reader = MeteredReader::new(io::repeat(0), &budget, &blob);
         let mut buffer = [1; 4];
         reader.read_exact(&mut buffer).unwrap();
         work.stop();

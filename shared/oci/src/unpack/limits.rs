@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use work::Budget;
 
-use crate::digest::{BlobRef, Digest};
+use crate::digest::Digest;
 use crate::path::shown;
 
 /// Limits on an image. A value equal to the limit passes, one more is a [`LimitExceeded`].
@@ -73,13 +73,6 @@ pub struct UnpackBudget {
     bytes: AtomicU64,
     entries: AtomicU64,
     work: Budget,
-}
-
-/// Counts the decompressed bytes of one layer.
-pub(crate) struct LayerMeter<'a> {
-    budget: &'a UnpackBudget,
-    layer: &'a BlobRef,
-    bytes: u64,
 }
 
 impl Default for ImageLimits {
@@ -181,14 +174,6 @@ impl UnpackBudget {
         &self.work
     }
 
-    pub(crate) fn meter<'a>(&'a self, layer: &'a BlobRef) -> LayerMeter<'a> {
-        LayerMeter {
-            budget: self,
-            layer,
-            bytes: 0,
-        }
-    }
-
     /// Counts decompressed bytes.
     ///
     /// # Errors
@@ -228,24 +213,6 @@ impl UnpackBudget {
     pub(crate) fn check_tree(&self, bytes: u64, layer: &Digest) -> Result<(), LimitExceeded> {
         let place = || format!("the paths down to layer {layer}");
         NamedLimit::new("treeBytes", self.limits.tree_bytes).check(bytes, place)
-    }
-}
-
-impl LayerMeter<'_> {
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.budget.work.is_stopped()
-    }
-
-    pub(crate) fn count_bytes(&mut self, count: u64) -> Result<(), LimitExceeded> {
-        let place = || format!("layer {}", self.layer.digest);
-        // The whole image first, so that many layers below their own ratio cannot exceed the total.
-        self.budget.count_bytes(count, place)?;
-        self.bytes += count;
-        let limits = &self.budget.limits;
-        if self.bytes <= limits.decompressed_of(self.layer.size) {
-            return Ok(());
-        }
-        Err(NamedLimit::new("ratio", limits.ratio).exceeded(place()))
     }
 }
 

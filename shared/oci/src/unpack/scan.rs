@@ -101,7 +101,7 @@ impl LayerScan {
 
     fn open<'a>(&'a self, raw: &'a mut impl BufRead) -> Result<LayerTar<'a>, UnpackError> {
         let plain = decompress(raw).map_err(|error| self.error(error))?;
-        let metered = MeteredReader::new(plain, self.budget.meter(&self.layer));
+        let metered = MeteredReader::new(plain, &self.budget, &self.layer);
         Ok(TarReader::new(metered, self.budget.limits.header_bytes))
     }
 
