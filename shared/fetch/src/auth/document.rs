@@ -10,7 +10,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
 use crate::auth::paths::CredentialFile;
-use crate::auth::{CredentialsError, Secret};
+use crate::auth::{CredentialsError, Login, Secret, helper};
 
 /// Names of Docker Hub that share one login in docker.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
@@ -35,17 +35,6 @@ struct AuthEntry {
     username: Option<String>,
     password: Option<String>,
     identitytoken: Option<String>,
-}
-
-/// The credentials of a repository in a document.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum FoundLogin {
-    Secret(Secret),
-    /// A helper program to ask, and the name of the server for it.
-    Helper {
-        helper: String,
-        server: String,
-    },
 }
 
 impl AuthDocument {
@@ -76,32 +65,41 @@ impl AuthDocument {
 
     /// Finds the longest key that fits: `quay.io/ns/repo`, then `quay.io/ns`, then `quay.io`. A helper of a key wins over its
     /// entry. The credential store is last.
-    pub(crate) fn find(&self, registry: &str, repository: &str) -> Result<Option<FoundLogin>, CredentialsError> {
+    pub(crate) async fn find(&self, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
+        let helpers = self.content.cred_helpers.as_ref();
         for key in keys(registry, repository) {
-            if let Some(helper) = self.helper(&key) {
-                return Ok(Some(FoundLogin::Helper { helper, server: key }));
+            if let Some(helper) = helpers
+                .and_then(|helpers| helpers.get(&key))
+                .filter(|name| !name.is_empty())
+            {
+                return self.ask(helper, &key).await;
             }
             if let Some(entry) = self.entry(&key)
                 && let Some(secret) = self.secret(&key, entry)?
             {
-                return Ok(Some(FoundLogin::Secret(secret)));
+                let origin = self.origin.clone();
+                return Ok(Some(Login { secret, origin }));
             }
         }
-        let store = self.content.creds_store.as_deref().filter(|name| !name.is_empty());
         let server = if is_docker_hub(registry) {
             "https://index.docker.io/v1/"
         } else {
             registry
         };
-        Ok(store.map(|name| FoundLogin::Helper {
-            helper: program(name),
-            server: server.to_owned(),
-        }))
+        match self.content.creds_store.as_deref().filter(|name| !name.is_empty()) {
+            Some(store) => self.ask(store, server).await,
+            None => Ok(None),
+        }
     }
 
-    fn helper(&self, key: &str) -> Option<String> {
-        let name = self.content.cred_helpers.as_ref()?.get(key)?;
-        Some(name).filter(|name| !name.is_empty()).map(|name| program(name))
+    /// Asks a helper program by its short name.
+    async fn ask(&self, name: &str, server: &str) -> Result<Option<Login>, CredentialsError> {
+        let helper = format!("docker-credential-{name}");
+        let secret = helper::get(&helper, server).await?;
+        Ok(secret.map(|secret| Login {
+            secret,
+            origin: format!("{helper} (named in {})", self.origin),
+        }))
     }
 
     fn entry(&self, key: &str) -> Option<&AuthEntry> {
@@ -156,10 +154,6 @@ fn host_of(key: &str) -> &str {
     stripped.map_or(key, |rest| rest.split('/').next().unwrap_or(rest))
 }
 
-fn program(name: &str) -> String {
-    format!("docker-credential-{name}")
-}
-
 fn decode(auth: &str) -> Option<Secret> {
     let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let bytes = GeneralPurpose::new(&STANDARD, lenient).decode(auth.trim()).ok()?;
@@ -185,21 +179,24 @@ mod tests {
             "stored.io": {},
             "broken.io": {"auth": "%%%"}
         },
-        "credHelpers": {"ecr.aws": "ecr-login"},
-        "credsStore": "desktop"
+        "credHelpers": {"ecr.aws": "none-ecr-login"},
+        "credsStore": "none-desktop"
     }"#;
 
-    fn find(registry: &str, repository: &str) -> Result<String, CredentialsError> {
+    /// Returns the login, or the program that is asked and is not on the path.
+    async fn find(registry: &str, repository: &str) -> Result<String, CredentialsError> {
         let document = AuthDocument::parse("auth.json".to_owned(), FILE.as_bytes())?;
-        Ok(match document.find(registry, repository)?.unwrap() {
-            FoundLogin::Secret(Secret::Password { user, password }) => format!("{user}:{password}"),
-            FoundLogin::Secret(Secret::IdentityToken(token)) => format!("identity {token}"),
-            FoundLogin::Helper { helper, server } => format!("{helper} for {server}"),
+        Ok(match document.find(registry, repository).await {
+            Err(CredentialsError::Run { helper, .. }) => helper,
+            found => match found?.unwrap().secret {
+                Secret::Password { user, password } => format!("{user}:{password}"),
+                Secret::IdentityToken(token) => format!("identity {token}"),
+            },
         })
     }
 
-    #[test]
-    fn find_prefers_longest_key_then_store() {
+    #[tokio::test]
+    async fn find_prefers_longest_key_then_store() {
         for (registry, repository, want) in [
             ("quay.io", "ns/repo", "repo:p:w"),
             ("quay.io", "ns/repo/deeper", "repo:p:w"),
@@ -207,18 +204,28 @@ mod tests {
             ("quay.io", "ns2", "host:pw"),
             ("docker.io", "library/x", "hub:pw"),
             ("token.io", "x", "identity idt"),
-            ("ecr.aws", "x/y", "docker-credential-ecr-login for ecr.aws"),
-            ("stored.io", "x", "docker-credential-desktop for stored.io"),
-            ("other.io", "x", "docker-credential-desktop for other.io"),
-            ("quay.io:8443", "ns/repo", "docker-credential-desktop for quay.io:8443"),
+            ("ecr.aws", "x/y", "docker-credential-none-ecr-login"),
+            ("stored.io", "x", "docker-credential-none-desktop"),
+            ("other.io", "x", "docker-credential-none-desktop"),
+            ("quay.io:8443", "ns/repo", "docker-credential-none-desktop"),
         ] {
-            assert_eq!(find(registry, repository).unwrap(), want, "{registry}/{repository}");
+            assert_eq!(
+                find(registry, repository).await.unwrap(),
+                want,
+                "{registry}/{repository}"
+            );
         }
     }
 
-    #[test]
-    fn error_of_broken_file_quotes_no_secret() {
-        assert!(find("broken.io", "x").unwrap_err().to_string().contains("broken.io"));
+    #[tokio::test]
+    async fn error_of_broken_file_quotes_no_secret() {
+        assert!(
+            find("broken.io", "x")
+                .await
+                .unwrap_err()
+                .to_string()
+                .contains("broken.io")
+        );
         let error = AuthDocument::parse(
             "a".to_owned(),
             br#"{"auths": {"x": {"auth": 5, "password": "hunter2"}}}"#,

@@ -8,7 +8,7 @@ mod paths;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::auth::document::{AuthDocument, FoundLogin};
+use crate::auth::document::AuthDocument;
 pub use crate::auth::logins::Logins;
 use crate::redact::SentSecrets;
 use crate::request::RequestSpec;
@@ -117,7 +117,7 @@ pub async fn find_login(
 ) -> Result<Option<Login>, CredentialsError> {
     let held = held.documents();
     for document in held.iter() {
-        if let Some(login) = ask(document, registry, repository).await? {
+        if let Some(login) = document.find(registry, repository).await? {
             return Ok(Some(login));
         }
     }
@@ -128,24 +128,9 @@ pub async fn find_login(
         let Some(document) = AuthDocument::open(&file)? else {
             continue;
         };
-        if let Some(login) = ask(&document, registry, repository).await? {
+        if let Some(login) = document.find(registry, repository).await? {
             return Ok(Some(login));
         }
     }
     Ok(None)
-}
-
-async fn ask(document: &AuthDocument, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
-    let origin = document.origin();
-    Ok(match document.find(registry, repository)? {
-        Some(FoundLogin::Secret(secret)) => Some(Login {
-            secret,
-            origin: origin.to_owned(),
-        }),
-        Some(FoundLogin::Helper { helper, server }) => helper::get(&helper, &server).await?.map(|secret| Login {
-            secret,
-            origin: format!("{helper} (named in {origin})"),
-        }),
-        None => None,
-    })
 }
