@@ -28,7 +28,10 @@ pub struct SentSecrets(Vec<String>);
 impl SentSecrets {
     /// Adds a token to the texts that must not be shown.
     pub fn add(&mut self, secret: &str) {
-        self.0.push(secret.to_ascii_lowercase());
+        let secret = secret.to_ascii_lowercase();
+        if !self.0.contains(&secret) {
+            self.0.push(secret);
+        }
     }
 
     /// Adds a password, also in the form in which HTTP's basic authentication sends it.

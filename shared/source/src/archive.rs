@@ -70,7 +70,7 @@ impl<'a> ArchiveRequest<'a> {
         let mut known = shared.lock().await;
         let session = self.session().await?;
         let asked = self.ask(&session, &mut known).await;
-        let digest = asked.map_err(|error| session.redact(error))?;
+        let digest = asked.map_err(|error| session.server.redact(error))?;
         if let Some(copy) = &known.copy {
             tokio::spawn(forget_later(Arc::clone(&shared), Arc::downgrade(copy)));
         }
@@ -90,7 +90,7 @@ impl<'a> ArchiveRequest<'a> {
                     // Without conditions: the bytes are needed even if they have not changed.
                     known.last = None;
                     let asked = self.ask(&session, &mut known).await;
-                    asked.map_err(|error| session.redact(error))?;
+                    asked.map_err(|error| session.server.redact(error))?;
                     known.copy.take().ok_or(Error::Abandoned)?
                 }
             }
@@ -120,7 +120,7 @@ impl<'a> ArchiveRequest<'a> {
             // not rely on their version.
             shared.lock().await.last = None;
         }
-        let sink = unpacked.map_err(|error| session.redact(error))?;
+        let sink = unpacked.map_err(|error| session.server.redact(error))?;
         let pull = Pull {
             layers_fetched: 1,
             ..traffic.into()
@@ -134,7 +134,7 @@ impl<'a> ArchiveRequest<'a> {
 
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
     async fn ask(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
-        let mut retries = Retries::new(session.fetcher());
+        let mut retries = Retries::new(&session.server.fetcher);
         loop {
             match self.attempt(session, known).await {
                 Ok(digest) => return Ok(digest),

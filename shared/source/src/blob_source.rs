@@ -52,7 +52,7 @@ impl BlobSource {
     /// Returns the traffic so far. Reading a disk is none.
     pub(crate) fn traffic(&self) -> Traffic {
         match self {
-            Self::Registry(session) => session.traffic(),
+            Self::Registry(session) => session.server.fetcher.traffic(),
             Self::Layout(_) => Traffic::default(),
         }
     }
@@ -60,7 +60,7 @@ impl BlobSource {
     /// Replaces an error whose text repeats a secret that was sent.
     pub(crate) fn redact(&self, error: Error) -> Error {
         match self {
-            Self::Registry(session) => error.without(&session.sent_secrets()),
+            Self::Registry(session) => session.server.redact(error),
             Self::Layout(_) => error,
         }
     }

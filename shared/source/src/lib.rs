@@ -15,6 +15,7 @@ mod lookaside;
 mod places;
 mod registry;
 mod retries;
+mod server;
 mod settings;
 mod signatures;
 mod source;

@@ -54,7 +54,7 @@ impl Sources {
 
     fn places(&self, reference: &Reference, version: &str) -> Result<Places, Error> {
         let places = self.settings().rules.places(reference, version);
-        places.ok_or_else(|| self.session(reference).failed(ServerFault::Blocked))
+        places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))
     }
 }
 
@@ -63,7 +63,7 @@ async fn ask_mirror<T>(session: &Session, asking: impl Future<Output = Result<T,
     let asked = timeout(MIRROR_TIME, asking).await;
     let asked = asked.unwrap_or(Err(Error::Timeout(MIRROR_TIME)));
     asked.map_err(|error| {
-        let failure = model::text::chain(&error.without(&session.sent_secrets()));
+        let failure = model::text::chain(&session.server.redact(error));
         tracing::debug!(failure, "a mirror of the registry failed");
         failure
     })

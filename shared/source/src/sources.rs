@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use fetch::{Fetcher, Traffic};
@@ -19,7 +18,6 @@ use tracing::Instrument;
 use crate::archive::{ArchiveRequest, Archives};
 use crate::blob_source::BlobSource;
 use crate::dir;
-use crate::download::DownloadSpace;
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::git::{GitCommits, GitRequest};
@@ -84,18 +82,6 @@ impl Sources {
         })
     }
 
-    /// Returns a copy with other limits. It shares connections and tokens with this one.
-    #[must_use]
-    pub fn with_limits(&self, limits: ImageLimits) -> Self {
-        self.with_settings(|settings| settings.limits = limits)
-    }
-
-    /// Returns a copy with another [`SourceSettings::registry_wait`]. It shares connections and tokens with this one.
-    #[must_use]
-    pub fn with_registry_wait(&self, max: Option<Duration>) -> Self {
-        self.with_settings(|settings| settings.registry_wait = max)
-    }
-
     /// Trusts these CA bundles from now on, in place of those of the settings. Clones and copies do so too.
     ///
     /// # Errors
@@ -104,19 +90,11 @@ impl Sources {
         Ok(self.client.fetcher().trust_ca_files(ca_files)?)
     }
 
-    /// Replaces the space on disk for archives.
+    /// Changes the settings. Clones keep theirs, and share connections and tokens with this one.
     #[must_use]
-    pub fn with_download_space(self, space: DownloadSpace) -> Self {
-        self.with_settings(|settings| settings.download_space = space)
-    }
-
-    fn with_settings(&self, change: impl FnOnce(&mut SourceSettings)) -> Self {
-        let mut settings = SourceSettings::clone(&self.settings);
-        change(&mut settings);
-        Self {
-            settings: Arc::new(settings),
-            ..self.clone()
-        }
+    pub fn with_settings(mut self, change: impl FnOnce(&mut SourceSettings)) -> Self {
+        change(Arc::make_mut(&mut self.settings));
+        self
     }
 
     /// Returns the settings that it was made with.

@@ -102,7 +102,7 @@ impl Mirror {
         metrics.set_budgets(settings.render.budget.memory(), &settings.download_space);
         Self {
             // One space for all copies, so that the limit holds for the process.
-            images: images.with_download_space(settings.download_space.clone()),
+            images: images.with_settings(|images| images.download_space = settings.download_space.clone()),
             store,
             process: process::process_id((settings.env.rng)()),
             settings,
@@ -124,9 +124,10 @@ impl Mirror {
 
     /// Returns the reader of a catalog's source, with the limits for its image.
     pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
+        let images = self.images.clone();
         match &catalog.limits {
-            Some(limits) => self.images.with_limits(limits.image.clone()),
-            None => self.images.clone(),
+            Some(limits) => images.with_settings(|images| images.limits = limits.image.clone()),
+            None => images,
         }
     }
 

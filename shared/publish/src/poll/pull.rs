@@ -71,7 +71,7 @@ pub(crate) async fn read_content(
     let work = PullWork {
         images: match poll.copies.get(digest) {
             Some(_) => images,
-            None => images.with_registry_wait(poll.mirror.settings.registry_wait),
+            None => images.with_settings(|images| images.registry_wait = poll.mirror.settings.registry_wait),
         },
         from: poll.copies.source(source, digest),
         known: &known,

@@ -108,7 +108,9 @@ impl<'a> GitProgram<'a> {
         if url.scheme() == "https" {
             fs::write(&ca_file, fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
         }
-        let proxy = fetcher.proxy(&url).map_err(|failed| session.fetch_failed(failed))?;
+        let proxy = fetcher
+            .proxy(&url)
+            .map_err(|failed| session.server.fetch_failed(failed))?;
         let program = Self {
             settings,
             location,
@@ -146,7 +148,7 @@ impl<'a> GitProgram<'a> {
 
     /// Replaces an error whose text repeats a secret that was sent.
     pub(super) fn redact(&self, error: Error) -> Error {
-        self.session.redact(error)
+        self.session.server.redact(error)
     }
 
     /// Fetches a commit and passes the files of its folder to `sink`.
@@ -189,7 +191,7 @@ impl<'a> GitProgram<'a> {
         }
         let sink = unpacked?;
         self.check_names(&tree, folder).await?;
-        let mut pull = Pull::from(self.session.traffic());
+        let mut pull = Pull::from(self.session.server.fetcher.traffic());
         // Those of git: the list of what the server can, and the pack.
         pull.requests += 2;
         pull.bytes += pack_bytes;
@@ -310,7 +312,7 @@ async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error
     info.set_path(&format!("{}{INFO}", url.path()));
     info.set_query(Some("service=git-upload-pack"));
     let asking = || session.send(&info, RequestSpec::default());
-    let response = retried(session.fetcher(), asking).await?;
+    let response = retried(&session.server.fetcher, asking).await?;
     if !response.is_home {
         let to = shown(authority(response.url()).as_bytes());
         return Err(location.error(TreeFault::Redirected(to)));

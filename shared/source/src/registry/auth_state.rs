@@ -1,6 +1,6 @@
 //! Authentication for one repository, remembered between pulls.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use fetch::{AddressScope, Login, RequestSpec};
@@ -14,8 +14,6 @@ use crate::registry::{Session, token};
 /// The state of authentication for one repository of one registry.
 #[derive(Default)]
 pub(crate) struct AuthState {
-    /// Counts changes, so that only one of several requests with a 401 renews the token.
-    generation: u64,
     /// The last challenge and the scope it came from: a token realm must not be nearer.
     challenge: Option<(Challenge, AddressScope)>,
     token: Option<BearerToken>,
@@ -28,13 +26,8 @@ pub(crate) struct BearerToken {
     pub(crate) expires: Instant,
 }
 
-/// The credentials of one request and the generation of the state they come from.
-pub(crate) struct RequestAuth {
-    generation: u64,
-    credentials: Credentials,
-}
-
-enum Credentials {
+/// The credentials of one request.
+pub(crate) enum RequestAuth {
     Anonymous,
     Basic(Login),
     Bearer(Arc<str>),
@@ -42,15 +35,26 @@ enum Credentials {
 
 impl RequestAuth {
     pub(crate) const fn is_anonymous(&self) -> bool {
-        matches!(self.credentials, Credentials::Anonymous)
+        matches!(self, Self::Anonymous)
     }
 
     /// Adds the credentials to a request.
     pub(crate) fn apply(&self, request: RequestSpec) -> RequestSpec {
-        match &self.credentials {
-            Credentials::Anonymous => request,
-            Credentials::Basic(login) => login.secret.authorize(request),
-            Credentials::Bearer(token) => request.with_bearer_auth(token),
+        match self {
+            Self::Anonymous => request,
+            Self::Basic(login) => login.secret.authorize(request),
+            Self::Bearer(token) => request.with_bearer_auth(token),
+        }
+    }
+}
+
+impl AuthState {
+    /// Returns true if another request has renewed the credentials since this one was refused.
+    fn is_newer_than(&self, refused: &RequestAuth) -> bool {
+        match refused {
+            RequestAuth::Anonymous => matches!(self.challenge, Some((Challenge::Bearer { .. }, _))),
+            RequestAuth::Basic(_) => false,
+            RequestAuth::Bearer(sent) => self.token.as_ref().is_some_and(|token| token.text != *sent),
         }
     }
 }
@@ -60,29 +64,24 @@ impl Session {
     pub(crate) async fn request_auth(&self) -> Result<RequestAuth, Error> {
         // Held while a token is requested, so that concurrent layers ask the token service once.
         let mut state = self.auth.lock().await;
-        let credentials = match &state.challenge {
-            None => Credentials::Anonymous,
+        Ok(match &state.challenge {
+            None => RequestAuth::Anonymous,
             Some((Challenge::Basic, _)) => self
                 .login()
                 .await?
-                .map_or(Credentials::Anonymous, |login| Credentials::Basic(login.clone())),
+                .map_or(RequestAuth::Anonymous, |login| RequestAuth::Basic(login.clone())),
             Some((Challenge::Bearer { realm, service }, sender)) => {
                 let live = state.token.as_ref().filter(|token| token.expires > Instant::now());
                 let token = match live {
                     Some(token) => token.clone(),
                     None => {
                         let token = token::request(self, realm, *sender, service.as_deref()).await?;
-                        state.generation += 1;
                         state.token.insert(token).clone()
                     }
                 };
-                *self.sent_token.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&token.text));
-                Credentials::Bearer(token.text)
+                self.server.secrets().add(&token.text);
+                RequestAuth::Bearer(token.text)
             }
-        };
-        Ok(RequestAuth {
-            generation: state.generation,
-            credentials,
         })
     }
 
@@ -94,17 +93,15 @@ impl Session {
         sender: AddressScope,
     ) -> Result<(), Error> {
         let mut state = self.auth.lock().await;
-        // Another request has renewed the credentials since this one was sent.
-        if state.generation != refused.generation {
+        if state.is_newer_than(refused) {
             return Ok(());
         }
         let Some(challenge) = Challenge::from_headers(headers) else {
-            return Err(self.failed(ServerFault::Challenge));
+            return Err(self.server.failed(ServerFault::Challenge));
         };
         if challenge == Challenge::Basic && self.login().await?.is_none() {
-            return Err(self.failed(ServerFault::Unauthorized { login: None }));
+            return Err(self.server.failed(ServerFault::Unauthorized { login: None }));
         }
-        state.generation += 1;
         state.token = None;
         state.challenge = Some((challenge, sender));
         Ok(())
@@ -114,7 +111,6 @@ impl Session {
     pub(crate) fn forget_token(&self) {
         // A lock that is held belongs to a request that is renewing the token already.
         if let Ok(mut state) = self.auth.try_lock() {
-            state.generation += 1;
             state.token = None;
         }
     }

@@ -16,7 +16,7 @@ impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
         let mut check = BlobCheck::new("layer", blob);
-        let mut retries = Retries::new(&self.fetcher);
+        let mut retries = Retries::new(&self.server.fetcher);
         if check.is_complete() {
             return check.finish().map(|()| StreamEnd::Verified);
         }
@@ -28,14 +28,15 @@ impl Session {
                 Err(error) => {
                     // Progress renews the retries: a layer of gigabytes may break more often than a small one.
                     if body.earns_retries() {
-                        retries = Retries::new(&self.fetcher);
+                        retries = Retries::new(&self.server.fetcher);
                     }
                     retries.pause(error).await?;
                 }
             }
             // `send` has its own retries. Those here are for bodies that break.
             let rest = self.request_blob(blob, body.position()).await?;
-            body.continue_with(rest).map_err(|error| self.fetch_failed(error))?;
+            body.continue_with(rest)
+                .map_err(|error| self.server.fetch_failed(error))?;
         }
     }
 
@@ -49,7 +50,7 @@ impl Session {
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
         if is_partial && position == 0 {
             // Nothing asked for a part, so the rest could be missing.
-            return Err(self.failed_at(&response, FetchError::Range));
+            return Err(self.server.failed_at(&response, FetchError::Range));
         }
         match response.content_length() {
             Some(actual) if !is_partial && actual > blob.size => Err(Error::Size {
@@ -70,7 +71,7 @@ impl Session {
         check: &mut BlobCheck<'_>,
         to: &Sender<Bytes>,
     ) -> Result<StreamEnd, Error> {
-        while let Some(chunk) = body.chunk().await.map_err(|error| self.fetch_failed(error))? {
+        while let Some(chunk) = body.chunk().await.map_err(|error| self.server.fetch_failed(error))? {
             check.update(&chunk)?;
             if to.send(chunk).await.is_err() {
                 return Ok(StreamEnd::Unwanted);
@@ -79,7 +80,7 @@ impl Session {
         if check.is_complete() {
             return Ok(StreamEnd::Verified);
         }
-        Err(self.failed(FetchError::Truncated {
+        Err(self.server.failed(FetchError::Truncated {
             received: check.seen(),
             expected: blob.size,
         }))

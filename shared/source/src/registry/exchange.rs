@@ -62,7 +62,7 @@ impl<'a> ApiRequest<'a> {
 impl Session {
     /// Sends until a 2xx answer, a permanent failure or the end of the retries.
     pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
-        retried(&self.fetcher, || self.attempt(request)).await
+        retried(&self.server.fetcher, || self.attempt(request)).await
     }
 
     /// Makes one attempt. A challenge makes it two requests: the second one answers it.
@@ -79,18 +79,18 @@ impl Session {
         match response.status() {
             // The type of a blob does not matter, because its digest is checked.
             status if status.is_success() && request.accept.is_some() && is_web_page(&response) => {
-                Err(self.failed_at(&response, ServerFault::WebPage))
+                Err(self.server.failed_at(&response, ServerFault::WebPage))
             }
             status if status.is_success() => Ok(response),
             StatusCode::UNAUTHORIZED if response.is_home => Err(self.refused(false, true).await),
             StatusCode::FORBIDDEN if response.is_home => Err(self.refused(true, !auth.is_anonymous()).await),
             // No credentials went to another server, so its refusal says nothing about them.
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                Err(self.failed_at(&response, FetchError::Status(status)))
+                Err(self.server.failed_at(&response, FetchError::Status(status)))
             }
             status => {
                 let fault = self.status_fault(status, response.headers(), request.what);
-                Err(self.failed_at(&response, fault))
+                Err(self.server.failed_at(&response, fault))
             }
         }
     }
@@ -105,9 +105,8 @@ impl Session {
     }
 
     async fn follow(&self, request: &ApiRequest<'_>, auth: &RequestAuth) -> Result<FetchResponse, Error> {
-        let home = self.home(&request.path)?;
-        let followed = self.fetcher.follow(&home, &auth.apply(request.spec())).await;
-        followed.map_err(|error| self.fetch_failed(error))
+        let url = self.home(&request.path)?;
+        self.server.follow(url, &auth.apply(request.spec())).await
     }
 
     /// Reports a 401 or 403, to the fresh credentials if some were sent.
@@ -118,7 +117,7 @@ impl Session {
             Ok(login) => login.filter(|_| was_login_sent).map(|login| login.origin.clone()),
             Err(error) => return error,
         };
-        self.failed(if is_forbidden {
+        self.server.failed(if is_forbidden {
             ServerFault::Forbidden { login }
         } else {
             ServerFault::Unauthorized { login }
@@ -136,11 +135,11 @@ impl Session {
 
     /// Reads a whole body into memory.
     pub(crate) async fn body(&self, response: FetchResponse, limit: NamedLimit, what: &str) -> Result<Bytes, Error> {
-        let place = || format!("{what} from {}/{}", self.place.name, self.repository);
+        let place = || format!("{what} from {}/{}", self.server.place.name, self.repository);
         let read = response.bytes(limit.value).await;
         read.map_err(|failed| match failed.error {
             FetchError::TooLarge { .. } => limit.exceeded(place()).into(),
-            _ => self.fetch_failed(failed),
+            _ => self.server.fetch_failed(failed),
         })
     }
 }

@@ -75,8 +75,8 @@ impl Session {
         let text = String::from_utf8_lossy(value.as_bytes());
         let digest = text.parse().map(Some);
         digest.map_err(|_| {
-            let error = DigestError::of(self.sent_secrets().show(&text));
-            self.failed_at(response, error)
+            let error = DigestError::of(self.server.secrets().show(&text));
+            self.server.failed_at(response, error)
         })
     }
 
@@ -120,7 +120,7 @@ impl Session {
             let body = self.body(response, limit, request.what).await?;
             Ok(FetchedDocument { url, headers, body })
         };
-        retried(&self.fetcher, attempt).await
+        retried(&self.server.fetcher, attempt).await
     }
 }
 

@@ -26,7 +26,7 @@ mod token;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fetch::{FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, SentSecrets, Traffic, find_login};
+use fetch::{Fetcher, Login, find_login};
 use oci::ImageLimits;
 use oci_client::Reference;
 use reqwest::Url;
@@ -34,6 +34,7 @@ use tokio::sync::OnceCell;
 
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
+use crate::server::AskedServer;
 use crate::settings::SourceSettings;
 
 use auth_state::AuthState;
@@ -60,15 +61,12 @@ type AuthKey = (String, String, &'static str);
 /// One resolve, read or push of one repository. Credentials are read at most once in a session, and again in the next.
 pub(crate) struct Session {
     settings: Arc<SourceSettings>,
-    fetcher: Fetcher,
-    place: ServerPlace,
+    pub(crate) server: AskedServer,
     repository: String,
     /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
     actions: &'static str,
     auth: SharedAuthState,
     login: OnceCell<Option<Login>>,
-    /// The token that was sent last.
-    sent_token: Mutex<Option<Arc<str>>>,
 }
 
 impl RegistryClient {
@@ -93,22 +91,21 @@ impl RegistryClient {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
         let key = (host.clone(), repository.clone(), actions);
+        let place = ServerPlace {
+            text: format!("registry {}, repository {repository}", reference.registry()),
+            host,
+            name: reference.registry().to_owned(),
+            is_registry: true,
+            failed_mirrors: Vec::new(),
+        };
         let mut states = self.0.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
         Session {
             settings: Arc::clone(settings),
-            fetcher: self.0.fetcher.with_own_traffic(settings.registry_wait),
-            place: ServerPlace {
-                text: format!("registry {}, repository {repository}", reference.registry()),
-                host,
-                name: reference.registry().to_owned(),
-                is_registry: true,
-                failed_mirrors: Vec::new(),
-            },
+            server: AskedServer::new(self.0.fetcher.with_own_traffic(settings.registry_wait), place),
             repository,
             actions,
             auth: Arc::clone(states.entry(key).or_default()),
             login: OnceCell::new(),
-            sent_token: Mutex::default(),
         }
     }
 }
@@ -116,71 +113,38 @@ impl RegistryClient {
 impl Session {
     /// Names failed mirrors in each error.
     pub(crate) fn after(mut self, failed_mirrors: Vec<String>) -> Self {
-        self.place.failed_mirrors = failed_mirrors;
+        self.server.place.failed_mirrors = failed_mirrors;
         self
-    }
-
-    /// Returns the bytes received and the requests sent so far.
-    pub(crate) fn traffic(&self) -> Traffic {
-        self.fetcher.traffic()
     }
 
     pub(crate) fn limits(&self) -> &ImageLimits {
         &self.settings().limits
     }
 
-    /// Returns what this session has sent and what must not come back in an error.
-    pub(crate) fn sent_secrets(&self) -> SentSecrets {
-        let mut secrets = SentSecrets::default();
-        if let Some(token) = &*self.sent_token.lock().unwrap_or_else(PoisonError::into_inner) {
-            secrets.add(token);
-        }
-        if let Some(Some(login)) = self.login.get() {
-            login.secret.add_to(&mut secrets);
-        }
-        secrets
-    }
-
     fn settings(&self) -> &SourceSettings {
         &self.settings
-    }
-
-    pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
-        self.place.failed(None, fault.into(), &self.sent_secrets())
-    }
-
-    /// Reports a failure of the server that answered, which a redirect may have chosen.
-    fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
-        let at = Some(response.peer());
-        self.place.failed(at, fault.into(), &self.sent_secrets())
-    }
-
-    fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        let at = Some(failed.peer);
-        self.place.failed(at, failed.error.into(), &self.sent_secrets())
     }
 
     /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
         let settings = self.settings();
-        let find = || {
-            find_login(
-                &settings.logins,
-                &settings.auth_files,
-                &self.place.name,
-                &self.repository,
-            )
+        let find = async || -> Result<_, Error> {
+            let name = &self.server.place.name;
+            let login = find_login(&settings.logins, &settings.auth_files, name, &self.repository).await?;
+            if let Some(login) = &login {
+                login.secret.add_to(&mut self.server.secrets());
+            }
+            Ok(login)
         };
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 
     /// Returns the URL of an API path of the registry.
-    fn home(&self, path: &str) -> Result<RedirectTarget, Error> {
+    fn home(&self, path: &str) -> Result<Url, Error> {
         let scheme = if self.speaks_plain_http() { "http" } else { "https" };
-        let url = format!("{scheme}://{}{}", self.place.host, self.path(path));
-        let url = Url::parse(&url).map_err(|_| self.failed(ServerFault::Url(url)))?;
-        RedirectTarget::configured(url).map_err(|error| self.failed(error))
+        let url = format!("{scheme}://{}{}", self.server.place.host, self.path(path));
+        Url::parse(&url).map_err(|_| self.server.failed(ServerFault::Url(url)))
     }
 
     /// Returns `path` from the root of the registry. A path without a leading slash is below the repository.
@@ -193,7 +157,7 @@ impl Session {
     }
 
     fn speaks_plain_http(&self) -> bool {
-        self.settings().http.allows_plain_http(&self.place.host)
+        self.settings().http.allows_plain_http(&self.server.place.host)
     }
 }
 

@@ -83,7 +83,7 @@ impl Session {
             let path = self.begin_upload(&digest, &what).await?;
             self.attempt(&put(path, BLOB, blob.clone(), &what)).await.map(drop)
         };
-        retried(&self.fetcher, upload).await
+        retried(&self.server.fetcher, upload).await
     }
 
     /// Returns the path and query to which the blob is put.
@@ -98,7 +98,7 @@ impl Session {
         // The next request carries the credentials, which are for the registry alone.
         let target = target.filter(|target| fetch::same_origin(target, response.url()));
         let Some(mut target) = target else {
-            return Err(self.failed_at(&response, ServerFault::UploadLocation));
+            return Err(self.server.failed_at(&response, ServerFault::UploadLocation));
         };
         target.query_pairs_mut().append_pair("digest", digest.as_str());
         Ok(path_and_query(&target))

@@ -67,14 +67,14 @@ impl Session {
             return Ok(None);
         };
         let Ok(to) = from.join(&target) else {
-            return Err(self.failed(RedirectRefusal::NotUrl.error(from)));
+            return Err(self.server.failed(RedirectRefusal::NotUrl.error(from)));
         };
         let reason = match fetch::unusable(&to) {
             Some(reason) => reason,
-            None if !fetch::same_origin(&self.home("")?.url, &to) => RedirectRefusal::OtherServer,
+            None if !fetch::same_origin(&self.home("")?, &to) => RedirectRefusal::OtherServer,
             None => return Ok(Some(path_and_query(&to))),
         };
-        Err(self.failed(reason.error(&to)))
+        Err(self.server.failed(reason.error(&to)))
     }
 }
 

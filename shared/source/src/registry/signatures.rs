@@ -1,7 +1,7 @@
 //! Signatures: manifests under tags, small blobs, and files below a URL beside the registry.
 
 use bytes::Bytes;
-use fetch::{RedirectRefusal, RedirectTarget, RequestSpec};
+use fetch::{RedirectRefusal, RequestSpec};
 use oci::BlobRef;
 use reqwest::{Method, StatusCode, Url};
 
@@ -28,22 +28,22 @@ impl Session {
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
         if url.scheme() == "http" && !self.settings().http.allows_plain_http(&fetch::authority(url)) {
-            return Err(self.failed(RedirectRefusal::PlainHttp.error(url)));
+            return Err(self.server.failed(RedirectRefusal::PlainHttp.error(url)));
         }
-        retried(&self.fetcher, || self.try_file_at(url)).await
+        retried(&self.server.fetcher, || self.try_file_at(url)).await
     }
 
     async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
-        let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
-        let followed = self.fetcher.follow(&home, &RequestSpec::default()).await;
-        let response = followed.map_err(|error| self.fetch_failed(error))?;
+        let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
             StatusCode::OK => self
                 .body(response, self.limits().signature(), url.path())
                 .await
                 .map(Some),
-            status => Err(self.failed(self.status_fault(status, response.headers(), url.path()))),
+            status => Err(self
+                .server
+                .failed(self.status_fault(status, response.headers(), url.path()))),
         }
     }
 }

@@ -40,16 +40,16 @@ pub(crate) async fn request(
 ) -> Result<BearerToken, Error> {
     let wrong = |problem| {
         let service = fetch::authority(realm);
-        session.failed(ServerFault::TokenService { service, problem })
+        session.server.failed(ServerFault::TokenService { service, problem })
     };
     let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings().http);
-    let target = target.map_err(|error| session.failed(error))?;
+    let target = target.map_err(|error| session.server.failed(error))?;
     // Before the request: the lifetime starts when the service issues the token, not when its answer arrives.
     let asked = Instant::now();
     let (target, spec) = token_request(session, target, service).await?;
     // Not `follow`: the request may carry a password, which is meant for the realm alone.
-    let response = session.fetcher.send(&target, &spec).await;
-    let response = response.map_err(|error| session.fetch_failed(error))?;
+    let response = session.server.fetcher.send(&target, &spec).await;
+    let response = response.map_err(|error| session.server.fetch_failed(error))?;
     match response.status() {
         StatusCode::OK => {}
         status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
@@ -58,7 +58,7 @@ pub(crate) async fn request(
         StatusCode::FORBIDDEN => return Err(session.refused(true, true).await),
         status => {
             let fault = session.status_fault(status, response.headers(), "token service");
-            return Err(session.failed_at(&response, fault));
+            return Err(session.server.failed_at(&response, fault));
         }
     }
     let body = session

@@ -45,7 +45,7 @@ impl BodyCopy {
         mut response: FetchResponse,
     ) -> Result<Self, Error> {
         let (max, declared) = (settings.download_limit(), response.content_length());
-        let place = || format!("the archive {}", session.shown());
+        let place = || format!("the archive {}", session.server.place.text);
         // Without a declared length there must be space for the largest body. What is not used is given back.
         let most = declared.unwrap_or(max.value);
         max.check(most, place)?;
@@ -54,7 +54,11 @@ impl BodyCopy {
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
         let receiving = async move {
             let mut received = 0;
-            while let Some(chunk) = response.chunk().await.map_err(|failed| session.fetch_failed(failed))? {
+            while let Some(chunk) = response
+                .chunk()
+                .await
+                .map_err(|failed| session.server.fetch_failed(failed))?
+            {
                 received += chunk.len() as u64;
                 // A declared length may be missing or wrong.
                 max.check(received, place)?;
@@ -64,7 +68,7 @@ impl BodyCopy {
             }
             match declared {
                 Some(expected) if expected != received => {
-                    Err(session.failed(FetchError::Truncated { received, expected }))
+                    Err(session.server.failed(FetchError::Truncated { received, expected }))
                 }
                 _ => Ok(()),
             }
@@ -77,7 +81,7 @@ impl BodyCopy {
         Ok(Self {
             file,
             blob,
-            traffic: session.traffic(),
+            traffic: session.server.fetcher.traffic(),
             _space: space,
         })
     }

@@ -9,23 +9,20 @@
 
 mod copy;
 
-use fetch::{
-    FailedFetch, FetchError, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Secret, SentSecrets, Traffic,
-    authority, find_login,
-};
+use fetch::{FetchError, FetchResponse, Login, RequestSpec, Secret, authority, find_login};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
+use crate::server::AskedServer;
 use crate::sources::Sources;
 
 pub(crate) use copy::BodyCopy;
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession {
-    fetcher: Fetcher,
-    place: ServerPlace,
+    pub(crate) server: AskedServer,
     login: Option<Login>,
     /// Fields from a header file. They may hold secrets.
     fields: HeaderMap,
@@ -38,45 +35,47 @@ impl WebSession {
         let host = authority(url);
         let path = url.path().trim_matches('/');
         let login = find_login(&settings.logins, &settings.auth_files, &host, path).await?;
-        let session = Self {
-            fetcher: sources.fetcher().with_own_traffic(None),
-            place: ServerPlace {
-                text: url.to_string(),
-                name: host.clone(),
-                host: host.clone(),
-                is_registry: false,
-                failed_mirrors: Vec::new(),
-            },
-            login,
-            fields: settings.header_files.read(&host)?,
+        let fields = settings.header_files.read(&host)?;
+        let place = ServerPlace {
+            text: url.to_string(),
+            name: host.clone(),
+            host: host.clone(),
+            is_registry: false,
+            failed_mirrors: Vec::new(),
         };
+        let server = AskedServer::new(sources.fetcher().with_own_traffic(None), place);
+        if let Some(login) = &login {
+            login.secret.add_to(&mut server.secrets());
+        }
+        for value in fields.values().filter_map(|value| value.to_str().ok()) {
+            // Of `Bearer TOKEN` the token alone, which is in the whole too.
+            server.secrets().add(value.rsplit(' ').next().unwrap_or(value));
+        }
         // Checked before anything is sent, because the request may carry a password.
         if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
-            return Err(session.failed(ServerFault::PlainHttp));
+            return Err(server.failed(ServerFault::PlainHttp));
         }
-        Ok(session)
+        Ok(Self { server, login, fields })
     }
 
     /// Makes one attempt at a request. Returns a success, or a 304 if the request has a condition.
     pub(crate) async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
         let is_conditional = request.headers.contains_key(IF_NONE_MATCH);
         let request = self.authorize(request);
-        let home = RedirectTarget::configured(url.clone()).map_err(|error| self.failed(error))?;
-        let response = self.fetcher.follow(&home, &request).await;
-        let response = response.map_err(|failed| self.fetch_failed(failed))?;
+        let response = self.server.follow(url.clone(), &request).await?;
         match response.status() {
             status if status.is_success() && is_web_page(&response) => {
-                Err(self.failed_at(&response, ServerFault::WebPage))
+                Err(self.server.failed_at(&response, ServerFault::WebPage))
             }
             StatusCode::OK => Ok(response),
             StatusCode::NOT_MODIFIED if is_conditional => Ok(response),
-            StatusCode::UNAUTHORIZED if response.is_home => Err(self.failed(ServerFault::Unauthorized {
+            StatusCode::UNAUTHORIZED if response.is_home => Err(self.server.failed(ServerFault::Unauthorized {
                 login: self.login_origin(),
             })),
-            StatusCode::FORBIDDEN if response.is_home => Err(self.failed(ServerFault::Forbidden {
+            StatusCode::FORBIDDEN if response.is_home => Err(self.server.failed(ServerFault::Forbidden {
                 login: self.login_origin(),
             })),
-            StatusCode::NOT_FOUND | StatusCode::GONE => Err(self.failed_at(
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(self.server.failed_at(
                 &response,
                 ServerFault::NotFound {
                     what: "such file".to_owned(),
@@ -84,7 +83,7 @@ impl WebSession {
             )),
             status => {
                 let error = FetchError::from_status(status, response.headers());
-                Err(self.failed_at(&response, error))
+                Err(self.server.failed_at(&response, error))
             }
         }
     }
@@ -107,55 +106,8 @@ impl WebSession {
         self.authorize(RequestSpec::default()).credentials
     }
 
-    /// Returns the connections, for retries.
-    pub(crate) fn fetcher(&self) -> &Fetcher {
-        &self.fetcher
-    }
-
-    /// Returns the URL as it is configured.
-    pub(crate) fn shown(&self) -> &str {
-        &self.place.text
-    }
-
-    /// Returns the bytes received and the requests sent so far.
-    pub(crate) fn traffic(&self) -> Traffic {
-        self.fetcher.traffic()
-    }
-
-    /// Replaces an error whose text repeats a secret that was sent.
-    pub(crate) fn redact(&self, error: Error) -> Error {
-        error.without(&self.sent_secrets())
-    }
-
-    pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        let at = Some(failed.peer);
-        self.place.failed(at, failed.error.into(), &self.sent_secrets())
-    }
-
-    pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
-        self.place.failed(None, fault.into(), &self.sent_secrets())
-    }
-
-    fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
-        let at = Some(response.peer());
-        self.place.failed(at, fault.into(), &self.sent_secrets())
-    }
-
     fn login_origin(&self) -> Option<String> {
         self.login.as_ref().map(|login| login.origin.clone())
-    }
-
-    fn sent_secrets(&self) -> SentSecrets {
-        let mut secrets = SentSecrets::default();
-        if let Some(login) = &self.login {
-            login.secret.add_to(&mut secrets);
-        }
-        for value in self.fields.values().filter_map(|value| value.to_str().ok()) {
-            secrets.add(value);
-            // Of `Bearer TOKEN` the token alone too.
-            secrets.add(value.rsplit(' ').next().unwrap_or(value));
-        }
-        secrets
     }
 }
 

@@ -50,7 +50,7 @@ async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back
         "{error}"
     );
     assert_eq!(space.taken(), 0);
-    let images = images.with_limits(ImageLimits::default());
+    let images = images.with_settings(|settings| settings.limits = ImageLimits::default());
     server.script(PATH, FileAnswer::Chunked(bytes));
     let source = source(&server, "");
     let digest = images.resolve(&source).await.unwrap();

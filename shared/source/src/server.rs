@@ -1,0 +1,57 @@
+//! One server that is asked: its errors name it, and hold no secret that was sent to it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fetch::{FailedFetch, FetchResponse, Fetcher, RedirectTarget, RequestSpec, SentSecrets};
+use reqwest::Url;
+
+use crate::error::Error;
+use crate::failure::{ServerFault, ServerPlace};
+
+/// The connections to a server for one resolve, read or push.
+pub(crate) struct AskedServer {
+    pub(crate) fetcher: Fetcher,
+    pub(crate) place: ServerPlace,
+    secrets: Mutex<SentSecrets>,
+}
+
+impl AskedServer {
+    pub(crate) fn new(fetcher: Fetcher, place: ServerPlace) -> Self {
+        Self {
+            fetcher,
+            place,
+            secrets: Mutex::default(),
+        }
+    }
+
+    /// Returns what was sent and what must not come back in an error.
+    pub(crate) fn secrets(&self) -> MutexGuard<'_, SentSecrets> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
+    pub(crate) async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, Error> {
+        let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
+        let followed = self.fetcher.follow(&home, request).await;
+        followed.map_err(|failed| self.fetch_failed(failed))
+    }
+
+    pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
+        self.place.failed(None, fault.into(), &self.secrets())
+    }
+
+    /// Reports a failure of the server that answered, which a redirect may have chosen.
+    pub(crate) fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
+        self.place.failed(Some(response.peer()), fault.into(), &self.secrets())
+    }
+
+    pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
+        self.place
+            .failed(Some(failed.peer), failed.error.into(), &self.secrets())
+    }
+
+    /// Replaces an error whose text repeats a secret that was sent.
+    pub(crate) fn redact(&self, error: Error) -> Error {
+        error.without(&self.secrets())
+    }
+}
