@@ -1,4 +1,5 @@
 use crate::canon::{TextRange, memory::MemoryMeter, offset};
+use crate::json;
 
 /// Marks a key that is found in [`EscapedKeys`], not in the text.
 const ESCAPED: u32 = 1 << 31;
@@ -59,7 +60,7 @@ impl ObjectEntry {
         if self.key & ESCAPED == 0 {
             start + self.key as usize + 3
         } else {
-            super::repeat::string_end(text, start) + 1
+            json::string_end(text, start + 1).unwrap_or(text.len()) + 1
         }
     }
 }

@@ -146,13 +146,6 @@ impl Text {
         }
     }
 
-    /// Appends a copy of a part of the text.
-    pub(crate) fn repeat(&mut self, start: usize, end: usize) {
-        if self.meter.reserve(&mut self.bytes, end - start) {
-            self.bytes.extend_from_within(start..end);
-        }
-    }
-
     /// Removes the text and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();

@@ -11,7 +11,6 @@
 
 mod entry;
 pub(crate) mod memory;
-mod repeat;
 pub(crate) mod text;
 
 use std::ops::Range;
@@ -46,10 +45,6 @@ impl TextRange {
 
     pub(crate) fn indexes(self) -> Range<usize> {
         self.start as usize..self.end as usize
-    }
-
-    pub(crate) fn len(self) -> usize {
-        self.indexes().len()
     }
 }
 
@@ -89,10 +84,6 @@ pub(crate) struct LineBuilder {
     moves: Vec<UnsortedObject>,
     order: Vec<TextRange>,
     line: Vec<u8>,
-    /// Number of open containers that are not part of the document: the list of a merge key and its items.
-    uncounted: usize,
-    /// Largest number of open containers since [`Self::reset_deepest`].
-    deepest: usize,
 }
 
 impl LineBuilder {
@@ -107,8 +98,6 @@ impl LineBuilder {
             moves: Vec::new(),
             order: Vec::new(),
             line: Vec::new(),
-            uncounted: 0,
-            deepest: 0,
         }
     }
 
@@ -121,8 +110,6 @@ impl LineBuilder {
         self.moves.clear();
         self.order.clear();
         self.line.clear();
-        self.uncounted = 0;
-        self.deepest = 0;
     }
 
     /// Returns the kind of the innermost open container, if any.
@@ -159,9 +146,14 @@ impl LineBuilder {
         &mut self.text
     }
 
-    /// Starts an object or array and returns its offset. Fails if the depth limit is reached.
-    pub(crate) fn begin(&mut self, kind: Container) -> Result<usize, FbcErrorKind> {
-        self.check_depth(1)?;
+    /// Starts an object or array. Fails if the depth limit is reached.
+    pub(crate) fn begin(&mut self, kind: Container) -> Result<(), FbcErrorKind> {
+        if self.open.len() >= self.depth {
+            return Err(FbcErrorKind::Limit {
+                name: "depth",
+                limit: self.depth,
+            });
+        }
         let text = self.value();
         let start = text.len();
         text.push(if kind == Container::Object { b'{' } else { b'[' });
@@ -172,23 +164,11 @@ impl LineBuilder {
             entries: offset(self.entries.len()),
             keys: offset(self.keys.len()),
         });
-        self.deepest = self.deepest.max(self.open.len());
-        Ok(start)
-    }
-
-    /// Fails if this many more nested containers exceed the depth limit.
-    fn check_depth(&self, more: usize) -> Result<(), FbcErrorKind> {
-        if self.open.len() + more > self.depth.saturating_add(self.uncounted) {
-            return Err(FbcErrorKind::Limit {
-                name: "depth",
-                limit: self.depth,
-            });
-        }
         Ok(())
     }
 
-    /// Starts an entry of the innermost open object. Returns the offset of its key.
-    pub(crate) fn key(&mut self, key: &str) -> usize {
+    /// Starts an entry of the innermost open object.
+    pub(crate) fn key(&mut self, key: &str) {
         let start = self.start_entry();
         text::quote(key, &mut self.text);
         if self.text.len() == start + key.len() + 2 {
@@ -197,7 +177,6 @@ impl LineBuilder {
             let place = self.keys.push(key, &mut self.text.meter);
             self.finish_key(start, ObjectEntry::escaped(start, place));
         }
-        start
     }
 
     /// Starts an entry whose key needs no escapes.
@@ -223,14 +202,11 @@ impl LineBuilder {
         self.text.len()
     }
 
-    /// Sets the end of the last entry, unless it is known.
+    /// Sets the end of the last entry.
     #[inline]
     fn end_entry(&mut self) {
-        let end = offset(self.text.len());
-        if let Some(last) = self.entries.last_mut()
-            && last.end == 0
-        {
-            last.end = end;
+        if let Some(last) = self.entries.last_mut() {
+            last.end = offset(self.text.len());
         }
     }
 

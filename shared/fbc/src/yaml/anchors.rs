@@ -1,151 +1,135 @@
-//! Remembers the value of each anchor, as canonical text where it has one.
+//! Keeps the parts of anchored values, to read them again where an alias or a merge key needs them.
 
-use crate::{
-    canon::{Container, LineBuilder, TextRange, memory::MemoryMeter},
-    error::FbcErrorKind,
-    yaml::resolve::ScalarValue,
+use std::{collections::HashMap, ops::Range};
+
+use crate::{canon::memory::MemoryMeter, error::FbcErrorKind};
+
+use super::{
+    YamlError,
+    source::{YamlPart, YamlSource},
 };
 
-/// Memory that the parser takes for the name of an anchor, in bytes: an entry of a B-tree whose nodes are half empty.
-const NAME_BYTES: usize = 64;
-
-/// Object or array that an alias can refer to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AnchoredContainer {
-    /// Kind of the value; `None` for the entries of a merged object, which have no braces of their own.
-    pub(super) kind: Option<Container>,
-    pub(super) range: TextRange,
-    /// Number of nodes in it, with those of its aliases.
-    pub(super) nodes: usize,
-    /// Number of containers from it to the innermost one in it.
-    pub(super) depth: usize,
-}
-
-/// Value that an alias can refer to.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum AnchorValue {
-    /// It is being read: an alias to it is a cycle.
-    Open,
-    Null,
-    Bool(bool),
-    Int(i64),
-    Unsigned(u64),
-    Float(f64),
-    /// Digits in the text.
-    Big(TextRange),
-    /// String in the text, with its quotes and escapes.
-    String(TextRange),
-    /// The string `<<` where it was a merge key.
-    MergeKey,
-    Container(AnchoredContainer),
-}
-
-impl AnchorValue {
-    /// Returns the anchor of a scalar that was written to `range`.
-    pub(super) fn scalar(value: &ScalarValue<'_>, range: TextRange) -> Self {
-        match value {
-            ScalarValue::Null => Self::Null,
-            ScalarValue::Bool(value) => Self::Bool(*value),
-            ScalarValue::Int(int) => match (i64::try_from(*int), u64::try_from(*int)) {
-                (Ok(int), _) => Self::Int(int),
-                (_, Ok(int)) => Self::Unsigned(int),
-                _ => Self::Big(range),
-            },
-            ScalarValue::Big(_) => Self::Big(range),
-            ScalarValue::Float(value) => Self::Float(*value),
-            ScalarValue::String(_) => Self::String(range),
-        }
-    }
-
-    /// Returns true if the value can be merged.
-    pub(super) fn is_mapping(&self) -> bool {
-        matches!(self, Self::Container(value) if value.kind != Some(Container::Array))
-    }
-}
+/// Memory that the parser takes for the name of an anchor, and [`Tape`] for its place, in bytes: entries of trees and tables that
+/// are half empty.
+const ANCHOR_BYTES: usize = 160;
 
 /// Anchored object or array that is being read.
-#[derive(Debug)]
-pub(super) struct OpenAnchor {
-    /// Number of the anchor; 0 for a value without one.
-    pub(super) id: usize,
+struct OpenAnchor {
+    id: usize,
     /// Number of open objects and arrays around the value.
-    pub(super) level: usize,
-    /// Kind of the value; `None` for the entries of a merged object.
-    pub(super) kind: Option<Container>,
-    /// Offset of the value in the text.
-    pub(super) start: usize,
-    /// Number of nodes of the document before the value.
-    pub(super) nodes: usize,
-    /// Result of [`LineBuilder::reset_deepest`] before the value.
-    pub(super) deepest: usize,
+    level: usize,
 }
 
-/// Values of the anchors of one document.
-#[derive(Debug, Default)]
-pub(super) struct Anchors {
-    /// Number of the first anchor. The parser counts on from one document to the next.
-    first: usize,
-    values: Vec<AnchorValue>,
+/// Parts that are read again.
+struct Replay {
+    parts: Range<usize>,
+    /// True if an alias asked for them, or for what they are in.
+    is_aliased: bool,
+}
+
+/// Parts of one document. Those of anchored values and of the lists of merge keys are kept.
+#[derive(Default)]
+pub(super) struct Tape<'a> {
+    parts: Vec<YamlPart<'a>>,
+    /// Parts of the value of each anchor; an empty range while it is being read.
+    anchors: HashMap<usize, Range<usize>>,
     open: Vec<OpenAnchor>,
+    /// Number of open objects and arrays.
+    level: usize,
+    /// True if parts are kept although they have no anchor.
+    pub(super) keeps: bool,
+    replays: Vec<Replay>,
+    /// Place of the last part, if it is kept.
+    at: usize,
 }
 
-impl Anchors {
-    /// Sets the value of an anchor. `id` is 0 for a value without an anchor.
+impl<'a> Tape<'a> {
+    /// Returns the next part: one that is read again, else one of the source.
     #[inline]
-    pub(super) fn set(&mut self, id: usize, value: impl FnOnce() -> AnchorValue, memory: &mut MemoryMeter) {
-        if id > 0 {
-            self.put(id, value(), memory);
+    pub(super) fn next(
+        &mut self,
+        source: &mut YamlSource<'a>,
+        memory: &mut MemoryMeter,
+    ) -> Result<Option<YamlPart<'a>>, YamlError> {
+        while let Some(replay) = self.replays.last_mut() {
+            if let Some(at) = replay.parts.next() {
+                self.at = at;
+                return Ok(Some(self.parts[at].clone()));
+            }
+            self.replays.pop();
         }
+        let Some((part, anchor)) = source.part()? else {
+            return Ok(None);
+        };
+        if anchor > 0 || self.keeps || !self.open.is_empty() {
+            self.keep(&part, anchor, memory);
+            memory.check().map_err(|kind| source.error(kind))?;
+        }
+        match part {
+            YamlPart::Begin(_) => self.level += 1,
+            YamlPart::End => {
+                self.level = self.level.saturating_sub(1);
+                if let Some(open) = self.open.pop_if(|open| open.level == self.level) {
+                    self.end(open.id);
+                }
+            }
+            YamlPart::Scalar(_) | YamlPart::Alias(_) => {}
+        }
+        Ok(Some(part))
     }
 
-    fn put(&mut self, id: usize, value: AnchorValue, memory: &mut MemoryMeter) {
-        if self.values.is_empty() {
-            self.first = id;
-        }
-        let Some(at) = id.checked_sub(self.first) else { return };
-        // The parser numbers the anchors in the order in which they are read.
-        while self.values.len() <= at && memory.take(NAME_BYTES) {
-            memory.push(&mut self.values, AnchorValue::Open);
-            if memory.check().is_err() {
-                return;
+    fn keep(&mut self, part: &YamlPart<'a>, id: usize, memory: &mut MemoryMeter) {
+        self.at = self.parts.len();
+        memory.take(part.memory());
+        memory.push(&mut self.parts, part.clone());
+        if id > 0 && memory.take(ANCHOR_BYTES) {
+            self.anchors.insert(id, self.at..self.at);
+            match part {
+                YamlPart::Begin(_) => self.open.push(OpenAnchor { id, level: self.level }),
+                _ => self.end(id),
             }
         }
-        if let Some(place) = self.values.get_mut(at) {
-            *place = value;
+    }
+
+    /// Ends the value of an anchor behind the last part.
+    fn end(&mut self, id: usize) {
+        if let Some(parts) = self.anchors.get_mut(&id) {
+            parts.end = self.parts.len();
         }
     }
 
-    /// Starts the value of an anchor, unless it has none.
-    #[inline]
-    pub(super) fn begin(&mut self, open: OpenAnchor, memory: &mut MemoryMeter) {
-        if open.id > 0 {
-            self.put(open.id, AnchorValue::Open, memory);
-            self.open.push(open);
-        }
+    /// Returns the parts of the value that an alias refers to.
+    pub(super) fn value(&self, id: usize) -> Result<Range<usize>, FbcErrorKind> {
+        let value = self.anchors.get(&id).filter(|parts| !parts.is_empty());
+        value.cloned().ok_or(FbcErrorKind::AliasCycle)
     }
 
-    /// Ends the values of the anchors that start at this level, now that a value there ends.
-    #[inline]
-    pub(super) fn end(&mut self, level: usize, builder: &mut LineBuilder, nodes: usize) {
-        while let Some(open) = self.open.pop_if(|open| open.level == level) {
-            let value = AnchorValue::Container(AnchoredContainer {
-                kind: open.kind,
-                range: TextRange::new(open.start, builder.len()),
-                nodes: nodes.saturating_sub(open.nodes),
-                // The entries of a merged object have no braces yet.
-                depth: builder.depth_since_reset(open.deepest) + usize::from(open.kind.is_none()),
-            });
-            self.put(open.id, value, builder.memory());
-        }
+    /// Returns the first part of the value that an alias refers to.
+    pub(super) fn first(&self, id: usize) -> Result<&YamlPart<'a>, FbcErrorKind> {
+        Ok(&self.parts[self.value(id)?.start])
     }
 
-    /// Returns the value that an alias refers to.
-    pub(super) fn get(&self, id: usize) -> Result<AnchorValue, FbcErrorKind> {
-        let value = id.checked_sub(self.first).and_then(|at| self.values.get(at));
-        match value {
-            None | Some(AnchorValue::Open) => Err(FbcErrorKind::AliasCycle),
-            Some(value) => Ok(*value),
-        }
+    /// Reads kept parts again before what comes next: for an alias, or for the list of a merge key.
+    pub(super) fn replay(&mut self, parts: Range<usize>, is_aliased: bool, memory: &mut MemoryMeter) {
+        let is_aliased = is_aliased || self.is_aliased();
+        memory.push(&mut self.replays, Replay { parts, is_aliased });
+    }
+
+    /// Returns true if the last part is read again because of an alias.
+    pub(super) fn is_aliased(&self) -> bool {
+        self.replays.last().is_some_and(|replay| replay.is_aliased)
+    }
+
+    /// Returns the place of the last part, which is kept.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the memory for the parts and anchors, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let texts: usize = self.parts.iter().map(YamlPart::memory).sum();
+        let lists = self.parts.capacity() * size_of::<YamlPart<'_>>() + self.replays.capacity() * size_of::<Replay>();
+        lists + texts + self.anchors.len() * ANCHOR_BYTES
     }
 }
 
@@ -175,26 +159,20 @@ impl AliasBudget {
         }
     }
 
-    /// Returns the number of nodes so far.
-    pub(super) fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    /// Counts one node.
+    /// Counts one node. Fails if aliases make up too large a part of the document.
     #[inline]
-    pub(super) fn node(&mut self) {
+    pub(super) fn node(&mut self, is_aliased: bool) -> Result<(), FbcErrorKind> {
         self.nodes += 1;
-    }
-
-    /// Counts what an alias adds, before it is added. Fails if aliases add too many bytes, or make up too large a part of the
-    /// document.
-    pub(super) fn aliased(&mut self, nodes: usize, bytes: usize) -> Result<(), FbcErrorKind> {
-        self.nodes = self.nodes.saturating_add(nodes);
-        self.aliased = self.aliased.saturating_add(nodes);
+        self.aliased += usize::from(is_aliased);
         // As in go-yaml, small documents may consist of aliases.
         if self.aliased > 100 && self.nodes > 1000 && self.excessive() {
             return Err(FbcErrorKind::AliasRatio);
         }
+        Ok(())
+    }
+
+    /// Counts bytes that an alias has added. Fails if aliases add too many.
+    pub(super) fn add_bytes(&mut self, bytes: usize) -> Result<(), FbcErrorKind> {
         self.spent = self.spent.saturating_add(bytes);
         if self.spent > self.limit {
             return Err(FbcErrorKind::Limit {

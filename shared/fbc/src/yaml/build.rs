@@ -1,16 +1,15 @@
 //! Builds one document from its parts, by the rules of go-yaml.
 //!
-//! Nothing is kept as a tree: the value of an anchor is a part of the text that was written, an alias copies that text, and
-//! a merge key copies the entries of an object.
+//! Nothing is kept as a tree: an alias and a merge key read the parts of a value again.
 
 use crate::FbcLimits;
 use crate::canon::memory::Text;
 use crate::canon::text::{float, quote};
-use crate::canon::{Container, LineBuilder, TextRange};
+use crate::canon::{Container, LineBuilder};
 use crate::error::FbcErrorKind;
 
 use super::YamlError;
-use super::anchors::{AliasBudget, AnchorValue, AnchoredContainer, Anchors, OpenAnchor};
+use super::anchors::{AliasBudget, Tape};
 use super::resolve::{ScalarValue, float_key, resolve};
 use super::source::{Scalar, ScalarTag, YamlPart, YamlSource};
 
@@ -21,33 +20,33 @@ enum Frame {
     Array,
     /// An object. `merged` is true if its entries go into the object around it, `key` if a key comes next.
     Object { merged: bool, key: bool },
-    /// The list of a merge key; a mapping comes next. Its first item has this index.
+    /// Values of a merge key, of which so many are left; a mapping or a list of them comes next.
+    Merge(usize),
+    /// The list of a merge key, with this number of open containers in it. It is kept, and read again from its last item to its
+    /// first, because earlier ones take precedence.
     MergeList(usize),
 }
 
 /// Builder of one document from its parts.
-pub(super) struct DocumentBuilder<'c> {
+pub(super) struct DocumentBuilder<'c, 's> {
     builder: &'c mut LineBuilder,
     frames: Vec<Frame>,
-    anchors: Anchors,
+    tape: Tape<'s>,
     budget: AliasBudget,
-    /// True if the next value is merged into the open object.
-    merging: bool,
-    /// Offset of each mapping in the open lists of merge keys.
-    items: Vec<u32>,
+    /// Place of each item of the list of a merge key.
+    items: Vec<usize>,
     null: bool,
     /// Largest number of frames so far.
     levels: usize,
 }
 
-impl<'c> DocumentBuilder<'c> {
+impl<'c, 's> DocumentBuilder<'c, 's> {
     pub(super) fn new(builder: &'c mut LineBuilder, limits: &FbcLimits) -> Self {
         Self {
             builder,
             frames: Vec::new(),
-            anchors: Anchors::default(),
+            tape: Tape::default(),
             budget: AliasBudget::new(limits.alias_bytes),
-            merging: false,
             items: Vec::new(),
             null: false,
             levels: 0,
@@ -55,35 +54,41 @@ impl<'c> DocumentBuilder<'c> {
     }
 
     /// Builds one document. Returns false if it is null.
-    pub(super) fn build(mut self, source: &mut YamlSource<'_>) -> Result<bool, YamlError> {
-        while let Some((part, anchor)) = source.part()? {
+    pub(super) fn build(mut self, source: &mut YamlSource<'s>) -> Result<bool, YamlError> {
+        while let Some(part) = self.tape.next(source, self.builder.memory())? {
             let held = part.memory();
             if held > 0 && !self.builder.memory().take(held) {
                 return Err(source.error(self.builder.memory().error()));
             }
-            self.step(part, anchor)
+            let (is_aliased, before) = (self.tape.is_aliased(), self.builder.len());
+            self.step(part)
                 .and_then(|()| self.builder.check_memory())
+                .and_then(|()| match is_aliased {
+                    true => self.budget.add_bytes(self.builder.len() - before),
+                    false => Ok(()),
+                })
                 .map_err(|kind| source.error(kind))?;
             self.builder.memory().give_back(held);
         }
-        self.builder.memory().give_back(self.levels * LEVEL_BYTES);
+        let held = self.levels * LEVEL_BYTES + self.items.capacity() * size_of::<usize>() + self.tape.memory();
+        self.builder.memory().give_back(held);
         Ok(!self.null)
     }
 
-    fn step(&mut self, part: YamlPart<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
+    fn step(&mut self, part: YamlPart<'s>) -> Result<(), FbcErrorKind> {
         match self.frames.last() {
-            None => self.root(part, anchor),
-            Some(Frame::Object { key: true, .. }) => self.key(part, anchor),
-            Some(Frame::MergeList(_)) => self.merge_item(part, anchor),
-            Some(_) if self.merging => self.merge(&part, anchor),
-            Some(_) => self.value(part, anchor),
+            None => self.root(part),
+            Some(Frame::Object { key: true, .. }) => self.key(part),
+            Some(Frame::Merge(_)) => self.merge(&part),
+            Some(Frame::MergeList(depth)) => self.merge_item(&part, *depth),
+            Some(Frame::Array | Frame::Object { .. }) => self.value(part),
         }
     }
 
     /// Reads the start of the document: an object, or null.
-    fn root(&mut self, part: YamlPart<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
+    fn root(&mut self, part: YamlPart<'s>) -> Result<(), FbcErrorKind> {
         let what = match part {
-            YamlPart::Begin(Container::Object) => return self.value(part, anchor),
+            YamlPart::Begin(Container::Object) => return self.value(part),
             YamlPart::Begin(Container::Array) => "a list",
             YamlPart::Scalar(scalar) => match resolve(scalar)? {
                 ScalarValue::Null => {
@@ -100,56 +105,70 @@ impl<'c> DocumentBuilder<'c> {
     }
 
     /// Reads a key of the open object, or the end of the object.
-    fn key(&mut self, part: YamlPart<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
-        match part {
+    fn key(&mut self, part: YamlPart<'s>) -> Result<(), FbcErrorKind> {
+        let scalar = match part {
             YamlPart::End => {
                 self.end();
                 return Ok(());
             }
             YamlPart::Scalar(scalar) if is_merge(&scalar) => {
-                self.merging = true;
-                let memory = self.builder.memory();
-                self.anchors.set(anchor, || AnchorValue::MergeKey, memory);
+                self.turn();
+                self.push(Frame::Merge(1));
+                return Ok(());
             }
-            YamlPart::Scalar(scalar) => {
-                self.budget.node();
-                self.write_key(&resolve(scalar)?, anchor)?;
-            }
+            YamlPart::Scalar(scalar) => scalar,
             YamlPart::Alias(id) => {
-                self.budget.node();
-                self.alias_key(id)?;
+                self.node()?;
+                match self.tape.first(id)? {
+                    YamlPart::Scalar(scalar) => scalar.clone(),
+                    _ => return Err(FbcErrorKind::Key("a mapping or sequence")),
+                }
             }
             YamlPart::Begin(_) => return Err(FbcErrorKind::Key("a mapping or sequence")),
+        };
+        self.node()?;
+        match resolve(scalar)? {
+            ScalarValue::String(key) => self.builder.key(&key),
+            ScalarValue::Bool(key) => self.builder.key(if key { "true" } else { "false" }),
+            ScalarValue::Float(key) => self.builder.key(&float_key(key)),
+            ScalarValue::Int(key) if i64::try_from(key).is_ok() => self.builder.key(&key.to_string()),
+            ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(FbcErrorKind::Key("so large an integer")),
+            ScalarValue::Null => return Err(FbcErrorKind::Key("null")),
         }
         self.turn();
         Ok(())
     }
 
-    /// Switches between key and value of the open object.
+    /// Counts the last part as a node.
+    fn node(&mut self) -> Result<(), FbcErrorKind> {
+        self.budget.node(self.tape.is_aliased())
+    }
+
+    /// Ends a value: the next one of a merge key comes next, else the object around it turns between key and value.
     fn turn(&mut self) {
+        if let Some(Frame::Merge(left)) = self.frames.last_mut() {
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
+            self.frames.pop();
+        }
         if let Some(Frame::Object { key, .. }) = self.frames.last_mut() {
             *key = !*key;
         }
     }
 
     /// Reads a value, or the end of an array.
-    fn value(&mut self, part: YamlPart<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
+    fn value(&mut self, part: YamlPart<'s>) -> Result<(), FbcErrorKind> {
         match part {
             YamlPart::Scalar(scalar) => {
-                self.budget.node();
-                let value = resolve(scalar)?;
-                let start = self.write(&value)?;
-                let range = TextRange::new(start, self.builder.len());
-                let memory = self.builder.memory();
-                self.anchors.set(anchor, || AnchorValue::scalar(&value, range), memory);
+                self.node()?;
+                write(&resolve(scalar)?, self.builder.value())?;
                 self.turn();
             }
             YamlPart::Begin(kind) => {
-                let nodes = self.budget.nodes();
-                self.budget.node();
-                let deepest = self.deepest(anchor);
-                let start = self.builder.begin(kind)?;
-                self.begin_anchor(anchor, Some(kind), start, nodes, deepest);
+                self.node()?;
+                self.builder.begin(kind)?;
                 let (merged, key) = (false, true);
                 self.push(match kind {
                     Container::Array => Frame::Array,
@@ -157,12 +176,18 @@ impl<'c> DocumentBuilder<'c> {
                 });
             }
             YamlPart::Alias(id) => {
-                self.budget.node();
+                self.node()?;
                 self.alias(id)?;
-                self.turn();
             }
             YamlPart::End => self.end(),
         }
+        Ok(())
+    }
+
+    /// Reads the value that an alias refers to next.
+    fn alias(&mut self, id: usize) -> Result<(), FbcErrorKind> {
+        let parts = self.tape.value(id)?;
+        self.tape.replay(parts, true, self.builder.memory());
         Ok(())
     }
 
@@ -174,178 +199,79 @@ impl<'c> DocumentBuilder<'c> {
         }
     }
 
-    /// Returns the depth that [`Self::begin_anchor`] needs, taken before the value starts.
-    fn deepest(&mut self, anchor: usize) -> usize {
-        if anchor > 0 { self.builder.reset_deepest() } else { 0 }
-    }
-
-    /// Starts the value of an anchor, if there is one. Its frame is not open yet.
-    fn begin_anchor(&mut self, id: usize, kind: Option<Container>, start: usize, nodes: usize, deepest: usize) {
-        let open = OpenAnchor {
-            id,
-            level: self.frames.len(),
-            kind,
-            start,
-            nodes,
-            deepest,
-        };
-        self.anchors.begin(open, self.builder.memory());
-    }
-
     /// Ends the innermost container.
     fn end(&mut self) {
         match self.frames.pop() {
             Some(Frame::Object { merged: true, .. }) | None => {}
             Some(_) => self.builder.end(),
         }
-        let nodes = self.budget.nodes();
-        self.anchors.end(self.frames.len(), self.builder, nodes);
         self.turn();
     }
 
-    /// Writes the value that an alias refers to.
-    fn alias(&mut self, id: usize) -> Result<(), FbcErrorKind> {
-        let before = self.builder.len();
-        match self.anchors.get(id)? {
-            AnchorValue::Container(AnchoredContainer {
-                kind,
-                range,
-                nodes,
-                depth,
-            }) => {
-                self.budget.aliased(nodes, range.len())?;
-                if kind.is_some() {
-                    return self.builder.repeat_value(range, depth);
-                }
-                self.builder.begin(Container::Object)?;
-                self.builder.repeat_entries(range, depth)?;
-                self.builder.end();
-                return Ok(());
-            }
-            AnchorValue::String(range) | AnchorValue::Big(range) => {
-                self.budget.aliased(1, range.len())?;
-                return self.builder.repeat_value(range, 0);
-            }
-            AnchorValue::Null => self.write(&ScalarValue::Null)?,
-            AnchorValue::Bool(value) => self.write(&ScalarValue::Bool(value))?,
-            AnchorValue::Int(int) => self.write(&ScalarValue::Int(int.into()))?,
-            AnchorValue::Unsigned(int) => self.write(&ScalarValue::Int(int.into()))?,
-            AnchorValue::Float(value) => self.write(&ScalarValue::Float(value))?,
-            AnchorValue::MergeKey => self.write(&ScalarValue::String(MERGE_KEY.into()))?,
-            AnchorValue::Open => return Err(FbcErrorKind::AliasCycle),
-        };
-        self.budget.aliased(1, self.builder.len() - before)
-    }
-
-    /// Writes the key that an alias refers to.
-    fn alias_key(&mut self, id: usize) -> Result<(), FbcErrorKind> {
-        self.budget.node();
-        let value = match self.anchors.get(id)? {
-            AnchorValue::String(range) => ScalarValue::String(self.builder.string_at(range).into()),
-            AnchorValue::MergeKey => ScalarValue::String(MERGE_KEY.into()),
-            AnchorValue::Null => ScalarValue::Null,
-            AnchorValue::Bool(value) => ScalarValue::Bool(value),
-            AnchorValue::Int(int) => ScalarValue::Int(int.into()),
-            AnchorValue::Unsigned(int) => ScalarValue::Int(int.into()),
-            AnchorValue::Float(value) => ScalarValue::Float(value),
-            AnchorValue::Big(_) => ScalarValue::Big(String::new()),
-            AnchorValue::Container(_) => return Err(FbcErrorKind::Key("a mapping or sequence")),
-            AnchorValue::Open => return Err(FbcErrorKind::AliasCycle),
-        };
-        self.write_key(&value, 0)
-    }
-
-    /// Reads the value of a merge key: its entries go into the open object.
-    fn merge(&mut self, part: &YamlPart<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
-        self.merging = false;
-        let nodes = self.budget.nodes();
+    /// Reads a mapping whose entries go into the open object, or the start of a list of them.
+    fn merge(&mut self, part: &YamlPart<'s>) -> Result<(), FbcErrorKind> {
         match part {
             YamlPart::Begin(Container::Array) => {
-                let deepest = self.deepest(anchor);
-                let start = self.builder.begin_aside()?;
-                self.begin_anchor(anchor, Some(Container::Array), start, nodes, deepest);
-                self.push(Frame::MergeList(self.items.len()));
+                self.tape.keeps = true;
+                self.items.clear();
+                self.push(Frame::MergeList(0));
             }
             YamlPart::Begin(Container::Object) => {
-                self.budget.node();
-                let deepest = self.deepest(anchor);
-                let start = self.builder.len();
-                self.begin_anchor(anchor, None, start, nodes, deepest);
+                self.node()?;
                 let (merged, key) = (true, true);
                 self.push(Frame::Object { merged, key });
             }
-            YamlPart::Alias(id) => {
-                self.budget.node();
-                match self.anchors.get(*id)? {
-                    AnchorValue::Container(value) if value.kind != Some(Container::Array) => {
-                        self.budget.aliased(value.nodes, value.range.len())?;
-                        self.builder.repeat_entries(value.range, value.depth)?;
-                    }
-                    _ => return Err(FbcErrorKind::Merge),
-                }
-                self.turn();
+            YamlPart::Alias(id) if self.is_object(*id)? => {
+                self.node()?;
+                self.alias(*id)?;
             }
-            YamlPart::Scalar(_) | YamlPart::End => return Err(FbcErrorKind::Merge),
+            YamlPart::Alias(_) | YamlPart::Scalar(_) | YamlPart::End => return Err(FbcErrorKind::Merge),
         }
         Ok(())
     }
 
-    /// Reads one mapping in the list of a merge key, or the end of the list.
-    fn merge_item(&mut self, part: YamlPart<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
-        match &part {
-            YamlPart::End => return self.end_merge_list(),
-            YamlPart::Begin(Container::Object) => {}
-            YamlPart::Alias(id) if self.anchors.get(*id)?.is_mapping() => {}
-            _ => return Err(FbcErrorKind::Merge),
-        }
-        // A comma comes before all items but the first.
-        let first = matches!(self.frames.last(), Some(Frame::MergeList(first)) if *first == self.items.len());
-        let start = self.builder.len() + usize::from(!first);
-        let start = u32::try_from(start).unwrap_or(u32::MAX);
-        self.builder.memory().push(&mut self.items, start);
-        self.value(part, anchor)
+    /// Returns true if an alias refers to an object.
+    fn is_object(&self, id: usize) -> Result<bool, FbcErrorKind> {
+        Ok(matches!(self.tape.first(id)?, YamlPart::Begin(Container::Object)))
     }
 
-    /// Copies the entries of the mappings from the last to the first, because earlier ones take precedence.
-    fn end_merge_list(&mut self) -> Result<(), FbcErrorKind> {
-        let Some(Frame::MergeList(first)) = self.frames.pop() else {
-            return Ok(());
+    /// Notes one part in the list of a merge key, whose items are mappings.
+    fn merge_item(&mut self, part: &YamlPart<'s>, depth: usize) -> Result<(), FbcErrorKind> {
+        let is_item = match part {
+            YamlPart::End if depth == 0 => return self.end_merge_list(),
+            YamlPart::Begin(Container::Object) => true,
+            YamlPart::Alias(id) if depth == 0 => self.is_object(*id)?,
+            _ => false,
         };
-        self.builder.end_aside();
-        let nodes = self.budget.nodes();
-        self.anchors.end(self.frames.len(), self.builder, nodes);
-        while self.items.len() > first
-            && let Some(start) = self.items.pop()
-        {
-            let range = self.builder.value_at(start);
-            // Its depth was checked when the item was read.
-            self.builder.repeat_entries(range, 0)?;
+        if depth == 0 {
+            if !is_item {
+                return Err(FbcErrorKind::Merge);
+            }
+            self.builder.memory().push(&mut self.items, self.tape.at());
+        }
+        if let Some(Frame::MergeList(depth)) = self.frames.last_mut() {
+            match part {
+                YamlPart::Begin(_) => *depth += 1,
+                YamlPart::End => *depth -= 1,
+                YamlPart::Scalar(_) | YamlPart::Alias(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the items of the list again, from the last to the first.
+    fn end_merge_list(&mut self) -> Result<(), FbcErrorKind> {
+        self.tape.keeps = false;
+        self.frames.pop();
+        if let Some(Frame::Merge(left)) = self.frames.last_mut() {
+            // The list itself is one.
+            *left += self.items.len();
+        }
+        let ends = self.items.iter().skip(1).copied().chain([self.tape.at()]);
+        for (start, end) in self.items.iter().copied().zip(ends) {
+            self.tape.replay(start..end, false, self.builder.memory());
         }
         self.turn();
-        Ok(())
-    }
-
-    /// Writes a value and returns its offset.
-    fn write(&mut self, value: &ScalarValue<'_>) -> Result<usize, FbcErrorKind> {
-        let out = self.builder.value();
-        let start = out.len();
-        write(value, out)?;
-        Ok(start)
-    }
-
-    fn write_key(&mut self, value: &ScalarValue<'_>, anchor: usize) -> Result<(), FbcErrorKind> {
-        let start = match value {
-            ScalarValue::String(key) => self.builder.key(key),
-            ScalarValue::Bool(key) => self.builder.key(if *key { "true" } else { "false" }),
-            ScalarValue::Float(key) => self.builder.key(&float_key(*key)),
-            ScalarValue::Int(key) if i64::try_from(*key).is_ok() => self.builder.key(&key.to_string()),
-            ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(FbcErrorKind::Key("so large an integer")),
-            ScalarValue::Null => return Err(FbcErrorKind::Key("null")),
-        };
-        // Without the colon.
-        let range = TextRange::new(start, self.builder.len().saturating_sub(1));
-        let memory = self.builder.memory();
-        self.anchors.set(anchor, || AnchorValue::scalar(value, range), memory);
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub(super) enum ScalarTag {
 }
 
 /// Scalar as written in the source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scalar<'a> {
     pub(super) value: Cow<'a, str>,
     pub(super) plain: bool,
@@ -37,7 +37,7 @@ pub(super) struct Scalar<'a> {
 }
 
 /// Part of a document: an event that matters to the builder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum YamlPart<'a> {
     Scalar(Scalar<'a>),
     Begin(Container),

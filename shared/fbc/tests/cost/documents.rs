@@ -47,11 +47,11 @@ pub(crate) const FAMILIES: &[Family] = &[
         |size| between("x: &a '", "x", size, "'\ny: [*a,*a,*a,*a,*a,*a]\n"),
         true,
     ),
-    family("merges of nothing", |size| between("<<: [", "{},", size, "]\n"), false),
+    family("merges of nothing", |size| between("<<: [", "{},", size, "]\n"), true),
     family(
         "merges",
         |size| between("<<: [", "{abc: 1, def: 2},", size, "]\n"),
-        false,
+        true,
     ),
     family(
         "merges of an alias",
