@@ -86,15 +86,13 @@ fn main() -> Result<(), Reason> {
     Ok(())
 }
 
-/// Asks the range in both ways, which must agree: one version, and the intervals that `dependencies` searches.
+/// Looks the version up as `dependencies` does.
 fn contains(range: &VersionRange, version: &Version) -> bool {
     let plain = Version {
         build: BuildMetadata::EMPTY,
         ..version.clone()
     };
-    let in_interval = range.intervals().iter().any(|interval| interval.contains(&plain));
-    assert_eq!(in_interval, range.contains(version), "{range:?} {version}");
-    in_interval
+    range.intervals().iter().any(|interval| interval.contains(&plain))
 }
 
 fn takes(versions: &[String], contains: impl Fn(&Version) -> bool) -> String {

@@ -3,11 +3,10 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
-    ops::Bound,
     rc::Rc,
 };
 
-use olm::VersionRange;
+use olm::{VersionRange, VersionSpan};
 use semver::{BuildMetadata, Version};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -109,7 +108,7 @@ impl Dependencies {
 
     /// Adds the bundles of one package of the result.
     pub(crate) fn add(&mut self, package: &str, lines: &mut PackageReader) -> Result<(), ComposeError> {
-        lines.for_each(0, |line, _| self.add_line(package, line))
+        lines.for_each(|line| self.add_line(package, line))
     }
 
     /// Adds one line of a package of the result.
@@ -299,10 +298,10 @@ impl Dependencies {
     }
 
     /// Returns the versions that are required, as sorted intervals; none if the range is malformed.
-    pub(crate) fn intervals(&self, required: &RequiredPackage) -> Result<Vec<VersionBounds>, ComposeError> {
+    pub(crate) fn intervals(&self, required: &RequiredPackage) -> Result<Vec<VersionSpan>, ComposeError> {
         self.budget.charge_bytes(required.version_range.len())?;
         let range = required.version_range.parse::<VersionRange>();
-        let intervals = range.map_or_else(|_| Vec::new(), |range| range.intervals());
+        let intervals = range.map_or_else(|_| Vec::new(), |range| range.intervals().to_vec());
         // Each is a search in a sorted set.
         self.budget.charge(intervals.len() as u64)?;
         Ok(intervals)
@@ -313,9 +312,6 @@ impl Dependencies {
         &self.budget
     }
 }
-
-/// Interval of versions.
-pub(crate) type VersionBounds = (Bound<Version>, Bound<Version>);
 
 fn too_large(package: &str, limit: usize) -> ComposeError {
     ComposeError::TooLarge {

@@ -34,4 +34,4 @@ pub use validate::{
     FINDINGS, FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator, ValidationSummary,
     decode_base64,
 };
-pub use version::{VersionRange, VersionRangeError};
+pub use version::{VersionRange, VersionRangeError, VersionSpan};

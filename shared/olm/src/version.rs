@@ -1,7 +1,7 @@
 //! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses ranges that blang accepts
 //! and the reverse, so it cannot read them in its place.
 
-use std::{cmp::Ordering, ops::Bound, str::FromStr};
+use std::{ops::Bound, str::FromStr};
 
 use semver::{BuildMetadata, Prerelease, Version};
 
@@ -14,24 +14,27 @@ const RELEASE_MAX: usize = 20;
 ///
 /// ```
 /// use catalog_mirror_olm::VersionRange;
+/// use std::ops::RangeBounds;
 ///
 /// let range: VersionRange = ">=1.2.x !=1.3.0".parse()?;
-/// assert!(range.contains(&"1.2.7".parse().unwrap()));
-/// assert!(!range.contains(&"1.3.0".parse().unwrap()));
+/// let contains = |version: &str| range.intervals().iter().any(|one| one.contains(&version.parse().unwrap()));
+/// assert!(contains("1.2.7") && !contains("1.3.0"));
 /// # Ok::<(), catalog_mirror_olm::VersionRangeError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRange {
-    /// Alternatives, of which one must hold as a whole.
-    any_of: Vec<Vec<Comparison>>,
+    intervals: Vec<VersionSpan>,
 }
 
-/// One condition: a wildcard behind `!=` lets the versions below it through, or those above it.
+/// Interval of versions.
+pub type VersionSpan = (Bound<Version>, Bound<Version>);
+
+/// One condition of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Comparison {
-    /// Results of comparing a version with [`Self::version`] that lie in the range.
-    accepted: &'static [Ordering],
-    version: Version,
+enum RangeCondition {
+    Above(VersionPlace),
+    Below(VersionPlace),
+    Not(Version),
 }
 
 /// Text that is not a range of versions.
@@ -41,13 +44,6 @@ pub struct VersionRangeError {
     range: String,
     problem: String,
 }
-
-const EQUAL: &[Ordering] = &[Ordering::Equal];
-const LESS: &[Ordering] = &[Ordering::Less];
-const AT_MOST: &[Ordering] = &[Ordering::Less, Ordering::Equal];
-const AT_LEAST: &[Ordering] = &[Ordering::Greater, Ordering::Equal];
-const GREATER: &[Ordering] = &[Ordering::Greater];
-const OTHER: &[Ordering] = &[Ordering::Less, Ordering::Greater];
 
 /// Reads a version: three numbers, then optionally a pre-release and build metadata.
 pub(crate) fn parse_version(text: &str) -> Option<Version> {
@@ -70,19 +66,16 @@ fn has_small_numbers(pre: &str) -> bool {
 }
 
 impl VersionRange {
-    /// Returns true if the version lies in the range.
-    pub fn contains(&self, version: &Version) -> bool {
-        let holds = |one: &Comparison| one.accepted.contains(&version.cmp_precedence(&one.version));
-        // blang crashes at an alternative without a comparison; no version is in it here.
-        let mut alternatives = self.any_of.iter().filter(|all| !all.is_empty());
-        alternatives.any(|all| all.iter().all(holds))
+    /// Returns the range as intervals that neither overlap nor are empty, in ascending order, for versions without build metadata. A
+    /// sorted set of versions answers each by one search.
+    pub fn intervals(&self) -> &[VersionSpan] {
+        &self.intervals
     }
 
-    /// Returns the same range as intervals that neither overlap nor are empty, in ascending order, for versions without build
-    /// metadata. A sorted set of versions answers each by one search, where [`Self::contains`] compares all pairs.
-    pub fn intervals(&self) -> Vec<(Bound<Version>, Bound<Version>)> {
-        let alternatives = self.any_of.iter().filter(|all| !all.is_empty());
-        let mut intervals: Vec<VersionInterval> = alternatives.flat_map(|all| conjunction(all)).collect();
+    fn new(any_of: Vec<Vec<RangeCondition>>) -> Self {
+        // blang crashes at an alternative without a comparison; no version is in it here.
+        let alternatives = any_of.into_iter().filter(|all| !all.is_empty());
+        let mut intervals: Vec<VersionInterval> = alternatives.flat_map(conjunction).collect();
         intervals.sort_unstable();
         let mut joined: Vec<VersionInterval> = Vec::with_capacity(intervals.len());
         for next in intervals {
@@ -91,7 +84,9 @@ impl VersionRange {
                 _ => joined.push(next),
             }
         }
-        joined.into_iter().map(VersionInterval::bounds).collect()
+        Self {
+            intervals: joined.into_iter().map(VersionInterval::bounds).collect(),
+        }
     }
 }
 
@@ -111,7 +106,7 @@ struct VersionInterval {
 }
 
 impl VersionInterval {
-    fn bounds(self) -> (Bound<Version>, Bound<Version>) {
+    fn bounds(self) -> VersionSpan {
         let start = match self.start {
             VersionPlace::At(version, false) => Bound::Included(version),
             VersionPlace::At(version, true) => Bound::Excluded(version),
@@ -126,24 +121,14 @@ impl VersionInterval {
     }
 }
 
-/// Returns the intervals in which all comparisons hold, in ascending order.
-fn conjunction(all: &[Comparison]) -> Vec<VersionInterval> {
+/// Returns the intervals in which all conditions hold, in ascending order.
+fn conjunction(all: Vec<RangeCondition>) -> Vec<VersionInterval> {
     let (mut start, mut end, mut holes) = (VersionPlace::Lowest, VersionPlace::Highest, Vec::new());
     for one in all {
-        let version = Version {
-            build: BuildMetadata::EMPTY,
-            ..one.version.clone()
-        };
-        let accepts = |order| one.accepted.contains(&order);
-        if one.accepted == OTHER {
-            holes.push(version);
-            continue;
-        }
-        if !accepts(Ordering::Less) {
-            start = start.max(VersionPlace::At(version.clone(), !accepts(Ordering::Equal)));
-        }
-        if !accepts(Ordering::Greater) {
-            end = end.min(VersionPlace::At(version, accepts(Ordering::Equal)));
+        match one {
+            RangeCondition::Above(place) => start = start.max(place),
+            RangeCondition::Below(place) => end = end.min(place),
+            RangeCondition::Not(version) => holes.push(version),
         }
     }
     holes.sort_unstable();
@@ -168,7 +153,7 @@ impl FromStr for VersionRange {
             range: text.to_owned(),
             problem,
         })?;
-        Ok(Self { any_of })
+        Ok(Self::new(any_of))
     }
 }
 
@@ -193,7 +178,7 @@ fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-fn alternatives(parts: &[String]) -> Result<Vec<Vec<Comparison>>, String> {
+fn alternatives(parts: &[String]) -> Result<Vec<Vec<RangeCondition>>, String> {
     let ends = [parts.first(), parts.last()];
     // Two `||` in a row are accepted: the alternative between them has no comparison.
     if ends.iter().any(|end| end.is_none_or(|end| end == "||")) {
@@ -210,43 +195,47 @@ fn alternatives(parts: &[String]) -> Result<Vec<Vec<Comparison>>, String> {
     alternatives.map(read).collect()
 }
 
-fn read_part(part: &str, all: &mut Vec<Comparison>) -> Result<(), String> {
+fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Result<(), String> {
+    use RangeCondition::{Above, Below, Not};
+
     let Some(at) = part.find(char::is_numeric) else {
         return Err(format!("{part:?} has no version"));
     };
     let (operator, version) = part.split_at(at);
-    let mut add = |accepted, version: &str| {
-        let parsed = parse_version(version).ok_or_else(|| format!("{version:?} is not a version"))?;
-        all.push(Comparison {
-            accepted,
-            version: parsed,
-        });
-        Ok(())
+    let read = |text: &str| {
+        let version = parse_version(text).ok_or_else(|| format!("{text:?} is not a version"))?;
+        Ok::<_, String>(Version {
+            build: BuildMetadata::EMPTY,
+            ..version
+        })
     };
+    let before = |text: &str| read(text).map(|version| VersionPlace::At(version, false));
+    let behind = |text: &str| read(text).map(|version| VersionPlace::At(version, true));
     if part.contains('x') {
-        let (low, end) = wildcard(version);
-        return match operator.trim() {
-            ">" => add(AT_LEAST, &end),
-            ">=" => add(AT_LEAST, &low),
-            "<" => add(LESS, &low),
-            "<=" => add(LESS, &end),
-            "" | "=" | "==" => add(AT_LEAST, &low).and_then(|()| add(LESS, &end)),
+        let (low, end) = &wildcard(version);
+        match operator.trim() {
+            ">" => all.push(Above(before(end)?)),
+            ">=" => all.push(Above(before(low)?)),
+            "<" => all.push(Below(before(low)?)),
+            "<=" => all.push(Below(before(end)?)),
+            "" | "=" | "==" => all.extend([Above(before(low)?), Below(before(end)?)]),
             // Both at once, which no version fulfils: blang joins them so, against its own description.
-            "!" | "!=" => add(LESS, &low).and_then(|()| add(AT_LEAST, &end)),
+            "!" | "!=" => all.extend([Below(before(low)?), Above(before(end)?)]),
             // blang drops an unknown operator before an `x`.
-            _ => add(EQUAL, &low),
-        };
+            _ => all.extend([Above(before(low)?), Below(behind(low)?)]),
+        }
+        return Ok(());
     }
-    let accepted = match operator.trim() {
-        "" | "=" | "==" => EQUAL,
-        "!" | "!=" => OTHER,
-        "<" => LESS,
-        "<=" => AT_MOST,
-        ">" => GREATER,
-        ">=" => AT_LEAST,
+    match operator.trim() {
+        "" | "=" | "==" => all.extend([Above(before(version)?), Below(behind(version)?)]),
+        "!" | "!=" => all.push(Not(read(version)?)),
+        "<" => all.push(Below(before(version)?)),
+        "<=" => all.push(Below(behind(version)?)),
+        ">" => all.push(Above(behind(version)?)),
+        ">=" => all.push(Above(before(version)?)),
         unknown => return Err(format!("the operator {unknown:?} is not known")),
-    };
-    add(accepted, version)
+    }
+    Ok(())
 }
 
 /// Returns the first version of a wildcard, and the first one after it. blang replaces an `x` by a zero, and counts up the number before
@@ -321,23 +310,15 @@ mod tests {
     // blang crashes for all other versions.
     #[case::empty_alternative("1.0.0 || || 2.0.0", "00100010")]
     fn range_contains_what_blang_takes(#[case] range: VersionRange, #[case] expected: &str) {
-        let contains = |text: &str| range.contains(&text.parse().unwrap());
+        let contains = |text: &str| {
+            let version: Version = text.parse().unwrap();
+            range.intervals().iter().any(|one| one.contains(&version))
+        };
         let found: String = VERSIONS
             .iter()
             .map(|text| if contains(text) { '1' } else { '0' })
             .collect();
         assert_eq!(found, expected);
-        let intervals = range.intervals();
-        let in_one = |text: &&str| {
-            intervals
-                .iter()
-                .any(|one| one.contains(&text.parse::<Version>().unwrap()))
-        };
-        let found: String = VERSIONS
-            .iter()
-            .map(|text| if in_one(text) { '1' } else { '0' })
-            .collect();
-        assert_eq!(found, expected, "{intervals:?}");
     }
 
     #[rstest]
