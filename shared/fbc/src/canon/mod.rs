@@ -15,6 +15,8 @@ pub(crate) mod text;
 
 use std::ops::Range;
 
+use memchr::memchr;
+
 use crate::FbcLimits;
 use crate::error::FbcErrorKind;
 use entry::UnsortedObject;
@@ -169,28 +171,14 @@ impl LineBuilder {
 
     /// Starts an entry of the innermost open object.
     pub(crate) fn key(&mut self, key: &str) {
-        let start = self.start_entry();
+        let start = self.begin_key();
         text::quote(key, &mut self.text);
-        if self.text.len() == start + key.len() + 2 {
-            self.finish_key(start, ObjectEntry::plain(start, key.len()));
-        } else {
-            let place = self.keys.push(key, &mut self.text.meter);
-            self.finish_key(start, ObjectEntry::escaped(start, place));
-        }
+        self.end_key(start);
     }
 
-    /// Starts an entry whose key needs no escapes.
+    /// Starts an entry of the innermost open object, whose key is appended to [`Self::value`]. Returns its offset.
     #[inline]
-    pub(crate) fn plain_key(&mut self, key: &str) {
-        let start = self.start_entry();
-        self.text.push(b'"');
-        self.text.extend_from_slice(key.as_bytes());
-        self.text.push(b'"');
-        self.finish_key(start, ObjectEntry::plain(start, key.len()));
-    }
-
-    #[inline]
-    fn start_entry(&mut self) -> usize {
+    pub(crate) fn begin_key(&mut self) -> usize {
         if self
             .open
             .last()
@@ -210,8 +198,18 @@ impl LineBuilder {
         }
     }
 
+    /// Ends the key that starts at an offset.
     #[inline]
-    fn finish_key(&mut self, start: usize, entry: ObjectEntry) {
+    pub(crate) fn end_key(&mut self, start: usize) {
+        let quoted = &self.text[start..];
+        let entry = if memchr(b'\\', quoted).is_none() {
+            ObjectEntry::plain(start, quoted.len().saturating_sub(2))
+        } else {
+            // The text is canonical JSON, so the conversion never fails.
+            let key: String = serde_json::from_slice(quoted).unwrap_or_default();
+            let place = self.keys.push(&key, &mut self.text.meter);
+            ObjectEntry::escaped(start, place)
+        };
         self.text.push(b':');
         // What did not fit was dropped, so the offsets are wrong: the caller ends the document.
         if self.check_memory().is_err() {
@@ -220,7 +218,6 @@ impl LineBuilder {
         let Some(open) = self.open.last_mut() else {
             return;
         };
-        debug_assert_eq!(start, entry.start as usize);
         // Most documents are sorted already, so one comparison with the key before is all that they cost.
         if let Some(last) = self.entries[open.entries as usize..].last()
             && last.key(&self.text, &self.keys) >= entry.key(&self.text, &self.keys)

@@ -128,16 +128,9 @@ impl Parser<'_> {
         if self.text.as_bytes().get(self.at) != Some(&b'"') {
             return Err(JsonError::new(self.at, "a key is expected"));
         }
-        let start = self.at + 1;
-        let plain = scalar::plain_end(self.text, start);
-        if self.text.as_bytes().get(plain) == Some(&b'"') {
-            self.builder.plain_key(&self.text[start..plain]);
-            self.at = plain + 1;
-        } else {
-            let mut key = String::new();
-            self.at = scalar::decode(self.text, start, &mut key)?;
-            self.builder.key(&key);
-        }
+        let start = self.builder.begin_key();
+        self.at = scalar::copy_string(self.text, self.at + 1, self.builder.value())?;
+        self.builder.end_key(start);
         if self.next()? != b':' {
             return Err(JsonError::new(self.at, "a colon is expected"));
         }

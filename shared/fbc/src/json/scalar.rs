@@ -7,18 +7,12 @@ use crate::{
     json::JsonError,
 };
 
-/// Returns the end of the characters from `at` on that can be copied as they are.
-#[inline]
-pub(super) fn plain_end(text: &str, at: usize) -> usize {
-    at + plain_run(&text.as_bytes()[at..])
-}
-
 /// Copies the string whose first character is at `at` in canonical form and returns its end.
 pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
     let bytes = text.as_bytes();
     out.push(b'"');
     loop {
-        let plain = plain_end(text, at);
+        let plain = at + plain_run(&bytes[at..]);
         out.extend_from_slice(&bytes[at..plain]);
         at = plain;
         match bytes[at..] {
@@ -40,26 +34,6 @@ pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<u
             [0xE2, ..] => at += escape_one(&bytes[at..], out),
             [] => return Err(JsonError::end(at)),
             _ => return Err(JsonError::new(at, "a control character in a string")),
-        }
-    }
-}
-
-/// Decodes the string whose first character is at `at` and returns its end.
-pub(super) fn decode(text: &str, mut at: usize, out: &mut String) -> Result<usize, JsonError> {
-    loop {
-        let rest = &text[at..];
-        let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ');
-        let plain = at + plain.unwrap_or(rest.len());
-        out.push_str(&text[at..plain]);
-        match text.as_bytes().get(plain) {
-            Some(b'"') => return Ok(plain + 1),
-            Some(b'\\') => {
-                let (character, end) = unescape(text, plain)?;
-                out.push(character);
-                at = end;
-            }
-            Some(_) => return Err(JsonError::new(plain, "a control character in a string")),
-            None => return Err(JsonError::end(plain)),
         }
     }
 }
