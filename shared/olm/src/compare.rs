@@ -1,9 +1,6 @@
 //! Compares two Snapshots, and two states of a Package.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Sha256, ShardRef, Snapshot};
 
@@ -26,30 +23,23 @@ pub struct ChangedShard<'a> {
 
 /// Returns the Packages whose Shards differ: the global group first, then in byte order of their names.
 pub fn changed_shards<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<ChangedShard<'a>> {
-    let mut found = Vec::new();
-    // Both lists are sorted: the global group has an empty name and sorts before all others.
-    let (mut olds, mut news) = (old.shards().peekable(), new.shards().peekable());
-    loop {
-        let order = match (olds.peek(), news.peek()) {
-            (None, None) => return found,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(old), Some(new)) => old.name.cmp(&new.name),
-        };
-        let old = if order.is_le() { olds.next() } else { None };
-        let new = if order.is_ge() { news.next() } else { None };
-        found.extend(ChangedShard::new(old, new));
+    // The global group has an empty name and sorts before all others.
+    let mut shards: BTreeMap<&str, [Option<&ShardRef>; 2]> = BTreeMap::new();
+    for (at, snapshot) in [old, new].into_iter().enumerate() {
+        for shard in snapshot.shards() {
+            shards.entry(&shard.name).or_default()[at] = Some(shard);
+        }
     }
+    let lines = |shard: Option<&ShardRef>| shard.map(|shard| shard.lines.sha256);
+    // Equal hashes mean equal lines, so a Package whose Shard did not change is never read.
+    shards.retain(|_, [old, new]| lines(*old) != lines(*new));
+    let changed = shards
+        .into_iter()
+        .map(|(name, [old, new])| ChangedShard { name, old, new });
+    changed.collect()
 }
 
-impl<'a> ChangedShard<'a> {
-    fn new(old: Option<&'a ShardRef>, new: Option<&'a ShardRef>) -> Option<Self> {
-        let name = &old.or(new)?.name;
-        // Equal hashes mean equal lines, so a Package whose Shard did not change is never read.
-        let same = old.map(|shard| shard.lines.sha256) == new.map(|shard| shard.lines.sha256);
-        (!same).then_some(Self { name, old, new })
-    }
-
+impl ChangedShard<'_> {
     /// Returns the number of bytes of lines to read to compare both states of the Package.
     pub fn size(&self) -> u64 {
         self.old.into_iter().chain(self.new).map(|shard| shard.lines.size).sum()

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bundle, Channel, Package};
+use crate::{Bundle, Channel, Package, UnreadableMeta};
 
 /// Maximum size of all uses, in bytes: ten times those of the largest real catalog. Each has the name of its bundle, which may
 /// have megabytes.
@@ -42,17 +42,8 @@ pub enum SelectionError {
         channel: String,
     },
     /// A channel or bundle does not fit its schema, so its images are unknown.
-    #[error("the {schema} {name:?} of package {package} cannot be read: {reason}")]
-    Unreadable {
-        /// Name of the Package.
-        package: String,
-        /// Schema of the Meta.
-        schema: String,
-        /// Name of the Meta.
-        name: String,
-        /// Error of the JSON parser, for people.
-        reason: String,
-    },
+    #[error("the {schema} {name:?} of package {0} cannot be read: {reason}", schema = .1.schema, name = .1.name, reason = .1.reason)]
+    Unreadable(String, UnreadableMeta),
 }
 
 /// Images that the selected bundles need, each once, with all its uses.
@@ -214,11 +205,6 @@ fn check_readable(name: &str, package: &Package) -> Result<(), SelectionError> {
     let matters = |schema: &str| matches!(schema, "olm.bundle" | "olm.channel");
     match package.unreadable.iter().find(|line| matters(&line.schema)) {
         None => Ok(()),
-        Some(line) => Err(SelectionError::Unreadable {
-            package: name.to_owned(),
-            schema: line.schema.clone(),
-            name: line.name.clone(),
-            reason: line.reason.clone(),
-        }),
+        Some(line) => Err(SelectionError::Unreadable(name.to_owned(), line.clone())),
     }
 }

@@ -84,5 +84,5 @@ fn selection_that_would_miss_images_fails() {
     assert!(matches!(error, SelectionError::NoHead { .. }), "{error}");
     let broken = r#"{"image":7,"name":"db.v1","package":"db","schema":"olm.bundle"}"#;
     let error = needed(&PackageParser::parse(broken.as_bytes()), &choice(&[], false)).unwrap_err();
-    assert!(matches!(error, SelectionError::Unreadable { .. }), "{error}");
+    assert!(matches!(error, SelectionError::Unreadable(..)), "{error}");
 }
