@@ -37,7 +37,7 @@ impl IncludeCandidate {
         dependencies: &mut Dependencies,
     ) -> Result<Option<Self>, ComposeError> {
         let (mut outline, mut bundles) = (PackageOutline::default(), Vec::<BundleDependencies>::new());
-        lines.for_each(0, |line, _| {
+        lines.for_each(|line| {
             bundles.extend(dependencies.read(package, line)?);
             outline.add(package, line)
         })?;

@@ -9,10 +9,11 @@ use work::Budget;
 use crate::{
     ComposeError, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal,
     dependencies::Dependencies,
-    edit::{self, EditedLines, Merge, MergePlan},
+    edit::{self, EditedLines},
     error::{GLOBAL_BYTES_MAX, shown},
     include::Includer,
     input::{NamedCatalog, PackageReader},
+    merge::{MergedLines, Merger},
     outline::PackageOutline,
     rewrite::{PackageCut, Remaining},
     sink::push_lines,
@@ -43,7 +44,7 @@ pub enum ComposedContent<'a> {
 
 /// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink` with each package. Holds one line
 /// at a time, and of the bundles names, versions and requirements. A package is read once to decide and once to be written;
-/// more often if something is added to it. One that is taken whole is read only to check its dependencies.
+/// one that is taken whole is read only to check its dependencies.
 ///
 /// # Errors
 /// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, if the work exceeds
@@ -171,7 +172,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let (mut contents, mut lines, mut bytes) = (HashSet::new(), BTreeSet::new(), 0);
         for (_, catalog) in &mut catalogs {
             let mut content = Hasher::new();
-            catalog.read("")?.for_each(0, |line, _| {
+            catalog.read("")?.for_each(|line| {
                 content.update(line);
                 // Sorted, so that the order of the inputs does not change the content hash.
                 bytes += if lines.insert(line.to_vec()) { line.len() } else { 0 };
@@ -243,32 +244,33 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         removals: &[&Removal],
         mut decisions: Vec<Decision>,
     ) -> Result<(), ComposeError> {
-        let (mut old, mut plan, mut merge) = (PackageOutline::default(), MergePlan::default(), Merge::default());
-        let mut unchanged = EditedLines::new(name, &mut lines, selected)?;
-        // Notices are made when the lines are written.
-        let mut ignored = Explanation::default();
-        while let Some(line) = unchanged.next(&mut ignored)? {
-            old.add(name, &line)?;
-            plan.add_line(&line);
-        }
+        let (mut merger, mut is_added) = (Merger::new(name), false);
         let additions = self.composition.add.iter().zip(&mut self.additions);
         for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
-            plan.add(&mut merge, catalog.read(name)?, addition.replace)?;
+            merger.add(&mut catalog.read(name)?, addition.replace)?;
+            is_added = true;
             let reason = format!("documents of {} are added", catalog.name);
             decisions.push(Decision::of_package(name, true, reason));
         }
-        drop(plan);
-        let mut merged = PackageOutline::default();
-        let new = if merge.readers.is_empty() {
-            &old
-        } else {
-            let mut all = EditedLines::new(name, &mut lines, selected)?;
-            all.merge = Some(&mut merge);
-            while let Some(line) = all.next(&mut ignored)? {
-                merged.add(name, &line)?;
+        let (mut old, mut new, mut merged) = (
+            PackageOutline::default(),
+            PackageOutline::default(),
+            MergedLines::default(),
+        );
+        let mut unchanged = EditedLines::new(name, &mut lines, selected)?;
+        // Notices are made when the lines are written.
+        while let Some(line) = unchanged.next(&mut Explanation::default())? {
+            old.add(name, &line)?;
+            if is_added && let Some(line) = merger.hold(line)? {
+                new.add(name, &line)?;
             }
-            &merged
-        };
+        }
+        if is_added {
+            merged = merger.finish()?;
+            let mut lines = merged.replaced.values().chain(merged.appended.as_slice());
+            lines.try_for_each(|line| new.add(name, line))?;
+        }
+        let new = if is_added { &new } else { &old };
         new.check_readable(name).map_err(edit::edit_error)?;
         let mut rest = Remaining::all(new);
         for removal in removals {
@@ -278,7 +280,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         explain_removed(name, new, &rest, removals, &mut decisions);
         self.explanation.decide(decisions);
         let mut all = EditedLines::new(name, &mut lines, selected)?;
-        all.merge = (!merge.readers.is_empty()).then_some(&mut merge);
+        all.merged = merged;
         let cut = PackageCut {
             name,
             package: new,

@@ -12,6 +12,9 @@ const TEXT_CHARS_MAX: usize = 300;
 /// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
 pub(crate) const GLOBAL_BYTES_MAX: usize = 32 << 20;
 
+/// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
+pub(crate) const ADDED_BYTES_MAX: usize = 32 << 20;
+
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
@@ -33,6 +36,11 @@ pub enum ComposeError {
     /// An addition has other content for what exists.
     #[error("add: package {0} has {1} already, with other content; set replace: true to replace it")]
     Exists(String, String),
+    /// The lines that are added to a package take too much memory.
+    #[error(
+        "add: the lines that are added to package {0} exceed {ADDED_BYTES_MAX} bytes, with those that they change; make it an input"
+    )]
+    Added(String),
     /// A removal names what is not there.
     #[error("remove: the composition has no {1} of package {0}")]
     NothingToRemove(String, String),
@@ -138,16 +146,8 @@ pub enum ChannelFault {
     Stranded(Vec<String>),
 }
 
-/// Error of a document that is written again.
-#[derive(Debug, thiserror::Error)]
-pub enum RewriteError {
-    /// The document has not the form of its schema.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// The document has no canonical form.
-    #[error(transparent)]
-    Canonical(#[from] fbc::FbcError),
-}
+/// Error of a document that is written again: it has not the form of its schema, or no canonical form.
+pub(crate) type RewriteError = ReadError;
 
 /// Escapes and shortens text of a catalog for a message.
 pub(crate) fn shown(text: &str) -> String {

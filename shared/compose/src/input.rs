@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeSet,
     error::Error,
-    io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek},
 };
 
 use work::Budget;
@@ -16,34 +16,6 @@ pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// Canonical lines of one package. They are in memory or in a file, because a package may have hundreds of megabytes.
-pub struct PackageLines(Box<dyn ReadSeek>);
-
-impl PackageLines {
-    /// Wraps lines that can be read from their start, whatever was read before.
-    pub fn new(lines: impl ReadSeek + 'static) -> Self {
-        Self(Box::new(lines))
-    }
-}
-
-impl Read for PackageLines {
-    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
-        self.0.read(block)
-    }
-}
-
-impl Seek for PackageLines {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.0.seek(to)
-    }
-}
-
-impl From<Vec<u8>> for PackageLines {
-    fn from(lines: Vec<u8>) -> Self {
-        Self::new(Cursor::new(lines))
-    }
-}
-
 /// Error of the storage that holds a catalog.
 pub type ReadError = Box<dyn Error + Send + Sync>;
 
@@ -52,11 +24,12 @@ pub trait PackageSource {
     /// Returns the names of all packages; the empty name stands for the documents without a package.
     fn packages(&self) -> Vec<String>;
 
-    /// Returns the canonical lines of one of these packages.
+    /// Returns the canonical lines of one of these packages, which are read from their start, whatever was read before. They are in
+    /// memory or in a file, because a package may have hundreds of megabytes.
     ///
     /// # Errors
     /// Fails if the lines cannot be read, or are not those that were published.
-    fn read(&mut self, package: &str) -> Result<PackageLines, ReadError>;
+    fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError>;
 }
 
 /// Catalog with the name by which messages call it: the text of the composition.
@@ -98,16 +71,8 @@ impl<'a, C: PackageSource> NamedCatalog<'a, C> {
 pub(crate) struct PackageReader {
     input: String,
     package: String,
-    lines: BufReader<PackageLines>,
+    lines: BufReader<Box<dyn ReadSeek>>,
     budget: Budget,
-}
-
-/// Place of a line in one of several readers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LinePlace {
-    pub(crate) reader: usize,
-    pub(crate) start: u64,
-    pub(crate) length: usize,
 }
 
 impl PackageReader {
@@ -116,7 +81,7 @@ impl PackageReader {
         Self {
             input: String::new(),
             package: package.to_owned(),
-            lines: BufReader::new(Vec::new().into()),
+            lines: BufReader::new(Box::new(io::empty())),
             budget: budget.clone(),
         }
     }
@@ -138,31 +103,16 @@ impl PackageReader {
         }
     }
 
-    /// Passes each line to `each`, with its place among those of reader number `reader`.
+    /// Passes each line to `each`.
     pub(crate) fn for_each(
         &mut self,
-        reader: usize,
-        mut each: impl FnMut(&[u8], LinePlace) -> Result<(), ComposeError>,
+        mut each: impl FnMut(&[u8]) -> Result<(), ComposeError>,
     ) -> Result<(), ComposeError> {
         self.rewind()?;
-        let mut start = 0;
         while let Some(line) = self.next_line()? {
-            let length = line.len();
-            each(&line, LinePlace { reader, start, length })?;
-            start += length as u64;
+            each(&line)?;
         }
         Ok(())
-    }
-
-    /// Returns the line at a place. [`Self::next_line`] has to start again after that.
-    pub(crate) fn line_at(&mut self, place: LinePlace) -> Result<Vec<u8>, ComposeError> {
-        self.budget.charge_bytes(place.length)?;
-        // Not through the buffer, which would read much more than the line.
-        let lines = self.lines.get_mut();
-        let mut line = vec![0; place.length];
-        let read = lines.seek(SeekFrom::Start(place.start));
-        let read = read.and_then(|_| lines.read_exact(&mut line));
-        read.map(|()| line).map_err(|error| self.unreadable(error))
     }
 
     /// Returns the error of a selection in this package.

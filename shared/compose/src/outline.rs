@@ -32,7 +32,7 @@ pub(crate) struct PackageOutline {
 impl PackageOutline {
     pub(crate) fn read(package: &str, lines: &mut PackageReader) -> Result<Self, ComposeError> {
         let mut outline = Self::default();
-        lines.for_each(0, |line, _| outline.add(package, line))?;
+        lines.for_each(|line| outline.add(package, line))?;
         Ok(outline)
     }
 

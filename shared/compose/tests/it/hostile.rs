@@ -191,3 +191,21 @@ fn documents_without_a_package_beyond_their_limit_are_refused(#[case] more: usiz
         (!passes).then(|| error.to_owned())
     );
 }
+
+#[rstest]
+#[case::exactly(0, true)]
+#[case::one_more(1, false)]
+fn added_lines_beyond_their_limit_are_refused(#[case] more: usize, #[case] passes: bool) {
+    let line = |text: &str| format!(r#"{{"package":"a","schema":"text","v":"{text}"}}"#) + "\n";
+    let added = line(&"x".repeat((32 << 20) - line("").len() + more));
+    let inputs = [package("a", &[("c", &["1.0.0"])]), added];
+    let mut catalogs = inputs.map(|lines| MemoryCatalog::new(&[("a", &lines)]));
+    let composition = serde_saphyr::from_str("inputs: [{catalog: one}]\nadd: [{source: two}]").unwrap();
+    let composed = compose_within(&composition, &mut catalogs, &Budget::default());
+    let error = "add: the lines that are added to package a exceed 33554432 bytes, with those that they change; make it an \
+                 input";
+    assert_eq!(
+        composed.err().map(|error| error.to_string()),
+        (!passes).then(|| error.to_owned())
+    );
+}

@@ -1,10 +1,10 @@
 //! Small catalogs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::Cursor};
 
 use catalog_mirror_compose::{
-    ComposeError, ComposedContent, Composition, CompositionInput, DependencyRule, Explanation, PackageLines,
-    PackageSource, ReadError, SelectError, Selection,
+    ComposeError, ComposedContent, Composition, CompositionInput, DependencyRule, Explanation, PackageSource,
+    ReadError, ReadSeek, SelectError, Selection,
 };
 use olm::PackageParser;
 use work::Budget;
@@ -158,13 +158,13 @@ impl PackageSource for MemoryCatalog {
         self.lines.keys().cloned().collect()
     }
 
-    fn read(&mut self, package: &str) -> Result<PackageLines, ReadError> {
+    fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
         if self.reads.iter().any(|read| read == package) && !self.can_reread {
             return Err(format!("{package:?} is read twice").into());
         }
         self.reads.push(package.to_owned());
         let lines = self.lines.get(package).ok_or("no such package")?;
-        Ok(lines.clone().into_bytes().into())
+        Ok(Box::new(Cursor::new(lines.clone().into_bytes())))
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use compose::{
-    ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageLines, PackageSource, ReadError,
+    ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageSource, ReadError, ReadSeek,
 };
 use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering};
@@ -68,7 +68,7 @@ impl PackageSource for InputCatalog {
         }
     }
 
-    fn read(&mut self, package: &str) -> Result<PackageLines, ReadError> {
+    fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
         const ABSENT: &str = "the catalog has no such package";
         match self {
             Self::Published(published) => {
@@ -77,7 +77,7 @@ impl PackageSource for InputCatalog {
                 let lines = read_lines(&*published.store, shard, file);
                 let mut lines = published.runtime.block_on(lines)?;
                 lines.rewind()?;
-                Ok(PackageLines::new(lines))
+                Ok(Box::new(lines))
             }
             Self::Rendered(rendering) => {
                 let at = rendering
@@ -87,7 +87,7 @@ impl PackageSource for InputCatalog {
                 let mut lines = spooled_tempfile_in(SPOOL_BYTES, env::temp_dir());
                 decode_zstd_to(&rendering.compressed(shard)?, shard.lines.size, &mut lines)?;
                 lines.rewind()?;
-                Ok(PackageLines::new(lines))
+                Ok(Box::new(lines))
             }
         }
     }
