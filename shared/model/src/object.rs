@@ -1,6 +1,6 @@
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Serialize};
 
-use crate::{Key, Kind, Sha256};
+use crate::{Key, Kind, ObjectKey, Sha256};
 
 /// Hash and size of the stored bytes of an object. The hash is also the object's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -23,7 +23,8 @@ pub struct Content {
 /// A reference to an immutable object from a mutable document: `{"key": "snapshots/sha256/<hex>.json.zst", "size": 1234}`.
 ///
 /// The path is written out so that curl and a static file server can follow it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "WrittenRef", into = "WrittenRef")]
 pub struct ObjectRef {
     /// Kind of the object, which decides folder and extension.
     pub kind: Kind,
@@ -81,29 +82,22 @@ impl ManifestEntry {
 
 #[derive(Serialize, Deserialize)]
 struct WrittenRef {
-    key: String,
+    key: ObjectKey,
     size: u64,
 }
 
-impl Serialize for ObjectRef {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let written = WrittenRef {
-            key: self.key().to_string(),
-            size: self.digest.size,
-        };
-        written.serialize(serializer)
+impl From<ObjectRef> for WrittenRef {
+    fn from(ObjectRef { kind, digest }: ObjectRef) -> Self {
+        let ObjectDigest { sha256, size } = digest;
+        let key = ObjectKey { kind, sha256 };
+        Self { key, size }
     }
 }
 
-impl<'de> Deserialize<'de> for ObjectRef {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let WrittenRef { key, size } = WrittenRef::deserialize(deserializer)?;
-        match Key::parse(&key) {
-            Some(Key::Object(kind, sha256)) => Ok(ObjectDigest { sha256, size }.with_kind(kind)),
-            _ => Err(D::Error::custom(format_args!(
-                "{key:?} is not the key of an immutable object"
-            ))),
-        }
+impl From<WrittenRef> for ObjectRef {
+    fn from(WrittenRef { key, size }: WrittenRef) -> Self {
+        let sha256 = key.sha256;
+        ObjectDigest { sha256, size }.with_kind(key.kind)
     }
 }
 

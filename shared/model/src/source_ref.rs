@@ -1,8 +1,4 @@
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{CatalogName, ObjectRef, PREVIOUS_MAX, Sha256};
 
@@ -80,30 +76,14 @@ pub struct SignedBy {
     pub key: String,
 }
 
-/// Reads a list, and refuses one that is too long before the rest of it is parsed.
+/// Reads a list, and refuses one that is too long.
 pub(crate) fn read_short_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    struct ShortList<T>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for ShortList<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {LIST_READ_MAX} entries")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut entries = Vec::new();
-            while let Some(next) = list.next_element()? {
-                if entries.len() == LIST_READ_MAX {
-                    return Err(A::Error::invalid_length(LIST_READ_MAX + 1, &self));
-                }
-                entries.push(next);
-            }
-            Ok(entries)
-        }
+    let list = Vec::deserialize(deserializer)?;
+    if list.len() > LIST_READ_MAX {
+        let expected = format!("a list of at most {LIST_READ_MAX} entries");
+        return Err(D::Error::invalid_length(list.len(), &expected.as_str()));
     }
-
-    deserializer.deserialize_seq(ShortList(PhantomData))
+    Ok(list)
 }
