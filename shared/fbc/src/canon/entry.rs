@@ -2,7 +2,7 @@ use crate::canon::{TextRange, memory::MemoryMeter, offset};
 use crate::json;
 
 /// Marks a key that is found in [`EscapedKeys`], not in the text.
-const ESCAPED: u32 = 1 << 31;
+pub(super) const ESCAPED: u32 = 1 << 31;
 
 /// Position of one key and its value in the text. It is small, because a document may have one for every two bytes.
 #[derive(Clone, Copy, Debug)]
@@ -12,29 +12,10 @@ pub(super) struct ObjectEntry {
     /// End of the value; 0 until the next entry starts or the object ends.
     pub(super) end: u32,
     /// Length of the key in the text, or [`ESCAPED`] and its place in [`EscapedKeys`].
-    key: u32,
+    pub(super) key: u32,
 }
 
 impl ObjectEntry {
-    /// Creates the entry of a key without escapes.
-    pub(super) fn plain(start: usize, length: usize) -> Self {
-        Self {
-            start: offset(start),
-            end: 0,
-            // Text is at most 4 GiB, half of which a key never has: its source takes memory too.
-            key: offset(length) & !ESCAPED,
-        }
-    }
-
-    /// Creates the entry of a key that [`EscapedKeys::push`] has put at `place`.
-    pub(super) fn escaped(start: usize, place: usize) -> Self {
-        Self {
-            start: offset(start),
-            end: 0,
-            key: offset(place) | ESCAPED,
-        }
-    }
-
     pub(super) fn range(&self) -> TextRange {
         TextRange {
             start: self.start,
@@ -128,18 +109,30 @@ pub(super) fn rearrange(
     if !meter.reserve(out, text.len() + 1) {
         return;
     }
-    let mut copy = Copier { text, moves, out };
     // A stack instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
     let mut todo = vec![CopyTask::Text(TextRange::new(0, text.len()))];
     while let Some(next) = todo.pop() {
         match next {
-            CopyTask::Text(range) => copy.range(range, &mut todo),
+            CopyTask::Text(range) => {
+                let next = moves.partition_point(|object| object.start < range.start);
+                let Some(object) = moves.get(next).filter(|object| object.start < range.end) else {
+                    out.extend_from_slice(&text[range.indexes()]);
+                    continue;
+                };
+                // Up to the brace of the first unsorted object, then its entries, then what is left.
+                out.extend_from_slice(&text[range.start as usize..=object.start as usize]);
+                todo.push(CopyTask::Text(TextRange {
+                    start: object.end - 1,
+                    end: range.end,
+                }));
+                todo.push(CopyTask::Entries(object.order, true));
+            }
             CopyTask::Entries(entries, first) => {
                 if entries.start == entries.end {
                     continue;
                 }
                 if !first {
-                    copy.out.push(b',');
+                    out.push(b',');
                 }
                 let rest = TextRange {
                     start: entries.start + 1,
@@ -148,31 +141,6 @@ pub(super) fn rearrange(
                 todo.push(CopyTask::Entries(rest, false));
                 todo.push(CopyTask::Text(order[entries.start as usize]));
             }
-        }
-    }
-}
-
-struct Copier<'a> {
-    text: &'a [u8],
-    moves: &'a [UnsortedObject],
-    out: &'a mut Vec<u8>,
-}
-
-impl Copier<'_> {
-    /// Copies `range` up to the first unsorted object in it and pushes what is left to copy.
-    fn range(&mut self, range: TextRange, todo: &mut Vec<CopyTask>) {
-        let next = self.moves.partition_point(|object| object.start < range.start);
-        match self.moves.get(next) {
-            Some(object) if object.start < range.end => {
-                let before = range.start as usize..=object.start as usize;
-                self.out.extend_from_slice(&self.text[before]);
-                todo.push(CopyTask::Text(TextRange {
-                    start: object.end - 1,
-                    end: range.end,
-                }));
-                todo.push(CopyTask::Entries(object.order, true));
-            }
-            _ => self.out.extend_from_slice(&self.text[range.indexes()]),
         }
     }
 }

@@ -19,8 +19,7 @@ use memchr::memchr;
 
 use crate::FbcLimits;
 use crate::error::FbcErrorKind;
-use entry::UnsortedObject;
-use entry::{EscapedKeys, ObjectEntry};
+use entry::{ESCAPED, EscapedKeys, ObjectEntry, UnsortedObject};
 use memory::{MemoryMeter, Text};
 
 /// Kind of a JSON container: object or array.
@@ -202,13 +201,18 @@ impl LineBuilder {
     #[inline]
     pub(crate) fn end_key(&mut self, start: usize) {
         let quoted = &self.text[start..];
-        let entry = if memchr(b'\\', quoted).is_none() {
-            ObjectEntry::plain(start, quoted.len().saturating_sub(2))
+        let key = if memchr(b'\\', quoted).is_none() {
+            // Text is at most 4 GiB, half of which a key never has: its source takes memory too.
+            offset(quoted.len().saturating_sub(2)) & !ESCAPED
         } else {
             // The text is canonical JSON, so the conversion never fails.
             let key: String = serde_json::from_slice(quoted).unwrap_or_default();
-            let place = self.keys.push(&key, &mut self.text.meter);
-            ObjectEntry::escaped(start, place)
+            offset(self.keys.push(&key, &mut self.text.meter)) | ESCAPED
+        };
+        let entry = ObjectEntry {
+            start: offset(start),
+            end: 0,
+            key,
         };
         self.text.push(b':');
         // What did not fit was dropped, so the offsets are wrong: the caller ends the document.

@@ -3,7 +3,7 @@ mod pattern;
 use work::{Budget, OverBudget};
 
 use crate::error::{FbcError, FbcErrorKind};
-use pattern::{Pattern, PatternMatch};
+use pattern::Pattern;
 
 /// Shortest line that Go's `bufio.Scanner` refuses, in bytes (`bufio.MaxScanTokenSize`).
 const LINE_LIMIT: usize = 64 * 1024;
@@ -52,10 +52,8 @@ impl IndexIgnore {
         let mut left = limit;
         let files = files.iter().map(|(path, contents)| {
             let folder = path.rsplit_once('/').map(|(folder, _)| folder);
-            let patterns = patterns(contents, &mut left).map_err(|(line, kind)| {
-                let kind = kind.unwrap_or(FbcErrorKind::Limit { name: PATTERNS, limit });
-                FbcError::new(0, Some(line), kind)
-            })?;
+            let patterns = patterns(contents, &mut left, limit);
+            let patterns = patterns.map_err(|(line, kind)| FbcError::new(0, Some(line), kind))?;
             Ok(IgnoreFile {
                 folder: folder.map_or_else(Vec::new, |folder| folder.split('/').map(Into::into).collect()),
                 patterns,
@@ -80,12 +78,12 @@ impl IndexIgnore {
         for file in self.files.iter().rev() {
             let mut steps = 1 + file.folder.len() as u64;
             let decided = match path.split_at_checked(file.folder.len()) {
-                Some((folder, rest)) if folder == file.folder => file.matches(rest, &mut steps),
-                _ => PatternMatch::None,
+                Some((folder, rest)) if folder == file.folder => file.excludes(rest, &mut steps),
+                _ => None,
             };
             budget.charge(steps).map_err(over_budget)?;
-            if decided != PatternMatch::None {
-                return Ok(decided == PatternMatch::Exclude);
+            if let Some(excludes) = decided {
+                return Ok(excludes);
             }
         }
         Ok(false)
@@ -98,22 +96,22 @@ fn over_budget(error: OverBudget) -> FbcError {
 
 impl IgnoreFile {
     /// Compares the patterns with a path below the folder of the file. The last one that matches decides.
-    fn matches(&self, path: &[&str], steps: &mut u64) -> PatternMatch {
-        let mut results = self.patterns.iter().rev().map(|pattern| pattern.matches(path, steps));
-        let decided = results.find(|result| *result != PatternMatch::None);
-        decided.unwrap_or(PatternMatch::None)
+    fn excludes(&self, path: &[&str], steps: &mut u64) -> Option<bool> {
+        let mut patterns = self.patterns.iter().rev();
+        patterns.find_map(|pattern| pattern.excludes(path, steps))
     }
 }
 
 /// Name of the limit on the number of patterns.
 const PATTERNS: &str = "ignorePatterns";
 
-/// Reads the patterns of a file, of which `left` more may come. An error carries its line, and no kind if there are too many.
-fn patterns(contents: &[u8], left: &mut usize) -> Result<Vec<Pattern>, (usize, Option<FbcErrorKind>)> {
+/// Reads the patterns of a file, of which `left` more of `limit` may come. An error carries its line.
+fn patterns(contents: &[u8], left: &mut usize, limit: usize) -> Result<Vec<Pattern>, (usize, FbcErrorKind)> {
+    let too_many = || FbcErrorKind::Limit { name: PATTERNS, limit };
     let mut patterns = Vec::new();
     for (line, number) in contents.split(|byte| *byte == b'\n').zip(1..) {
         if line.len() >= LINE_LIMIT {
-            return Err((number, Some(FbcErrorKind::Line(LINE_LIMIT - 1))));
+            return Err((number, FbcErrorKind::Line(LINE_LIMIT - 1)));
         }
         // As in Go, a pattern that is not UTF-8 is not an error.
         let line = String::from_utf8_lossy(line);
@@ -121,7 +119,7 @@ fn patterns(contents: &[u8], left: &mut usize) -> Result<Vec<Pattern>, (usize, O
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        *left = left.checked_sub(1).ok_or((number, None))?;
+        *left = left.checked_sub(1).ok_or_else(|| (number, too_many()))?;
         patterns.push(Pattern::new(line));
     }
     Ok(patterns)

@@ -1,11 +1,3 @@
-/// Result of comparing a pattern with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PatternMatch {
-    None,
-    Exclude,
-    Include,
-}
-
 /// Pattern from one line of an `.indexignore` file.
 #[derive(Debug)]
 pub(super) struct Pattern {
@@ -24,8 +16,8 @@ enum Part {
     Folders,
     /// `**` beside other characters, which matches nothing in a pattern with slashes; `None` if it is malformed.
     Mixed(Option<Glob>),
-    Glob(Glob),
-    Malformed,
+    /// Any other text; `None` if it is malformed.
+    Glob(Option<Glob>),
 }
 
 impl Part {
@@ -34,7 +26,7 @@ impl Part {
             "" => Self::Empty,
             "**" => Self::Folders,
             _ if part.contains("**") => Self::Mixed(Glob::new(part)),
-            _ => Glob::new(part).map_or(Self::Malformed, Self::Glob),
+            _ => Self::Glob(Glob::new(part)),
         }
     }
 }
@@ -56,27 +48,24 @@ impl Pattern {
         }
     }
 
-    /// Compares the pattern with the path of a file, relative to the folder of the pattern.
-    pub(super) fn matches(&self, path: &[&str], steps: &mut u64) -> PatternMatch {
+    /// Compares the pattern with the path of a file, relative to the folder of the pattern. Returns true if it excludes the file,
+    /// false if it includes it, and `None` if it does not match.
+    pub(super) fn excludes(&self, path: &[&str], steps: &mut u64) -> Option<bool> {
         let matched = match &*self.parts {
             [part] => self.matches_name(part, path, steps),
             parts => self.matches_path(parts, path, steps),
         };
-        match (matched, self.include) {
-            (false, _) => PatternMatch::None,
-            (true, false) => PatternMatch::Exclude,
-            (true, true) => PatternMatch::Include,
-        }
+        matched.then_some(!self.include)
     }
 
     /// Compares a pattern without slashes with every component of the path.
     fn matches_name(&self, part: &Part, path: &[&str], steps: &mut u64) -> bool {
         let glob = match part {
-            Part::Glob(glob) | Part::Mixed(Some(glob)) => glob,
+            Part::Glob(Some(glob)) | Part::Mixed(Some(glob)) => glob,
             // In a pattern without slashes `**` is two stars, which match every name.
             Part::Folders => return !self.folders_only || path.len() > 1,
             Part::Empty => return path.iter().any(|name| name.is_empty()),
-            Part::Mixed(None) | Part::Malformed => return false,
+            Part::Glob(None) | Part::Mixed(None) => return false,
         };
         // The first component that matches decides, even if it is the file itself and the pattern means folders.
         let matched = path.iter().position(|name| glob.matches(name, steps));
@@ -100,8 +89,8 @@ impl Pattern {
                     skip = true;
                     continue;
                 }
-                Part::Glob(glob) if !path.is_empty() => glob,
-                Part::Glob(_) | Part::Mixed(_) | Part::Malformed => return false,
+                Part::Glob(Some(glob)) if !path.is_empty() => glob,
+                Part::Glob(_) | Part::Mixed(_) => return false,
             };
             let Some(found) = advance(glob, &mut path, skip, steps) else {
                 return false;

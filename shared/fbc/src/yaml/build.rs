@@ -11,7 +11,7 @@ use crate::error::FbcErrorKind;
 use super::YamlError;
 use super::anchors::{AliasBudget, Tape};
 use super::resolve::{ScalarValue, float_key, resolve};
-use super::source::{Scalar, ScalarTag, YamlPart, YamlSource};
+use super::source::{Scalar, YamlPart, YamlSource};
 
 /// Open container and the part that comes next in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,8 +282,8 @@ const MERGE_KEY: &str = "<<";
 const LEVEL_BYTES: usize = 256;
 
 fn is_merge(scalar: &Scalar<'_>) -> bool {
-    let implicit = scalar.plain && scalar.tag == ScalarTag::None;
-    scalar.value == MERGE_KEY && (implicit || matches!(scalar.tag, ScalarTag::Merge | ScalarTag::Bang))
+    let implicit = scalar.plain && scalar.tag.is_none();
+    scalar.value == MERGE_KEY && (implicit || matches!(scalar.tag, Some("!!merge" | "!")))
 }
 
 fn write(value: &ScalarValue<'_>, out: &mut Text) -> Result<(), FbcErrorKind> {

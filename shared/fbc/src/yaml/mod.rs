@@ -59,43 +59,45 @@ pub(crate) fn parse(
     Ok(())
 }
 
-/// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.
-pub fn is_yaml(bytes: &[u8]) -> bool {
+/// Parses the first document within the default limits.
+fn parse_first(
+    bytes: &[u8],
+    emit: &mut dyn FnMut(&mut LineBuilder) -> Result<(), FbcErrorKind>,
+) -> Result<(), FbcErrorKind> {
     let limits = FbcLimits::default();
-    let Ok(first) = split::document(bytes, 0) else {
-        return false;
-    };
+    let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
     let lines = split::lines(&bytes[first.range]);
     let mut builder = LineBuilder::new(&limits, lines.len());
-    match parse(&lines, &limits, &mut builder, &mut |_| Ok(())) {
-        Ok(()) => true,
-        Err(error) => matches!(error.kind, FbcErrorKind::NotAnObject(_)),
-    }
+    parse(&lines, &limits, &mut builder, emit).map_err(|error| error.kind)
+}
+
+/// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.
+pub fn is_yaml(bytes: &[u8]) -> bool {
+    matches!(
+        parse_first(bytes, &mut |_| Ok(())),
+        Ok(()) | Err(FbcErrorKind::NotAnObject(_))
+    )
 }
 
 /// Returns the first document as JSON with sorted keys, as `sigs.k8s.io/yaml` converts an object.
 ///
 /// # Errors
 /// Fails if the document is malformed, is no object, or exceeds the default limits.
-pub fn yaml_to_json(bytes: &[u8]) -> Result<Vec<u8>, FbcErrorKind> {
-    let limits = FbcLimits::default();
-    limits.check_document(bytes.len())?;
-    let mut first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
+pub fn yaml_to_json(mut bytes: &[u8]) -> Result<Vec<u8>, FbcErrorKind> {
+    FbcLimits::default().check_document(bytes.len())?;
+    let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
     // Comments before the separator are no document.
-    if is_comment(&bytes[first.range.clone()]) && first.next < bytes.len() {
-        first = split::document(bytes, first.next).map_err(|(_, kind)| kind)?;
+    if is_comment(&bytes[first.range]) && first.next < bytes.len() {
+        bytes = &bytes[first.next..];
     }
-    let lines = split::lines(&bytes[first.range]);
-    let mut builder = LineBuilder::new(&limits, lines.len());
     let mut json = None;
-    let parsed = parse(&lines, &limits, &mut builder, &mut |builder| {
+    parse_first(bytes, &mut |builder| {
         if json.is_none() {
             builder.finish()?;
             json = Some(builder.line().trim_ascii_end().to_vec());
         }
         Ok(())
-    });
-    parsed.map_err(|error| error.kind)?;
+    })?;
     Ok(json.unwrap_or_else(|| b"null".to_vec()))
 }
 

@@ -10,7 +10,7 @@ use base64::{
 
 use crate::{
     error::{FbcErrorKind, excerpt},
-    yaml::source::{Scalar, ScalarTag},
+    yaml::source::Scalar,
 };
 
 /// Value of a scalar after resolution.
@@ -36,43 +36,27 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub(super) fn resolve<'a>(scalar: Scalar<'a>) -> Result<ScalarValue<'a>, FbcErrorKind> {
     let Scalar { value, plain, tag } = scalar;
     match tag {
-        ScalarTag::None if plain => Ok(untagged(&value).unwrap_or(ScalarValue::String(value))),
-        ScalarTag::None | ScalarTag::Str | ScalarTag::Bang | ScalarTag::Merge | ScalarTag::Other => {
-            Ok(ScalarValue::String(value))
-        }
-        ScalarTag::Binary => binary(&value),
-        ScalarTag::Timestamp if untagged(&value).is_none() && dated(&value) => Ok(ScalarValue::String(value)),
-        _ => tagged(&value, tag),
+        None if plain => Ok(untagged(&value).unwrap_or(ScalarValue::String(value))),
+        Some("!!binary") => binary(&value),
+        Some("!!timestamp") if untagged(&value).is_none() && dated(&value) => Ok(ScalarValue::String(value)),
+        Some(tag @ ("!!bool" | "!!int" | "!!float" | "!!null" | "!!timestamp")) => tagged(&value, tag),
+        _ => Ok(ScalarValue::String(value)),
     }
 }
 
 /// Returns the value of a scalar whose tag names its type.
-fn tagged<'a>(value: &str, tag: ScalarTag) -> Result<ScalarValue<'a>, FbcErrorKind> {
+fn tagged<'a>(value: &str, tag: &'static str) -> Result<ScalarValue<'a>, FbcErrorKind> {
     match (untagged(value), tag) {
-        (Some(found @ ScalarValue::Null), ScalarTag::Null)
-        | (Some(found @ ScalarValue::Bool(_)), ScalarTag::Bool)
-        | (Some(found @ ScalarValue::Int(_)), ScalarTag::Int)
-        | (Some(found @ (ScalarValue::Float(_) | ScalarValue::Big(_))), ScalarTag::Float) => Ok(found),
+        (Some(found @ ScalarValue::Null), "!!null")
+        | (Some(found @ ScalarValue::Bool(_)), "!!bool")
+        | (Some(found @ ScalarValue::Int(_)), "!!int")
+        | (Some(found @ (ScalarValue::Float(_) | ScalarValue::Big(_))), "!!float") => Ok(found),
         #[expect(clippy::cast_precision_loss, reason = "the tag asks for a float")]
-        (Some(ScalarValue::Int(int)), ScalarTag::Float) if i64::try_from(int).is_ok() => {
-            Ok(ScalarValue::Float(int as f64))
-        }
+        (Some(ScalarValue::Int(int)), "!!float") if i64::try_from(int).is_ok() => Ok(ScalarValue::Float(int as f64)),
         _ => Err(FbcErrorKind::Tag {
             value: excerpt(value),
-            tag: name(tag),
+            tag,
         }),
-    }
-}
-
-fn name(tag: ScalarTag) -> &'static str {
-    match tag {
-        ScalarTag::Bool => "!!bool",
-        ScalarTag::Int => "!!int",
-        ScalarTag::Float => "!!float",
-        ScalarTag::Null => "!!null",
-        ScalarTag::Timestamp => "!!timestamp",
-        ScalarTag::Binary => "!!binary",
-        ScalarTag::None | ScalarTag::Str | ScalarTag::Merge | ScalarTag::Bang | ScalarTag::Other => "!!str",
     }
 }
 
@@ -86,7 +70,7 @@ fn binary<'a>(value: &str) -> Result<ScalarValue<'a>, FbcErrorKind> {
     let digits: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let bytes = BASE64.decode(digits).map_err(|_| FbcErrorKind::Tag {
         value: excerpt(value),
-        tag: name(ScalarTag::Binary),
+        tag: "!!binary",
     })?;
     Ok(ScalarValue::String(Cow::Owned(crate::json::text(&bytes).into_owned())))
 }
@@ -168,40 +152,18 @@ fn integer(text: &str) -> Option<i128> {
 
 /// Reads a decimal number: a float, or an integer that does not fit into 64 bits.
 fn decimal<'a>(text: &str) -> Option<ScalarValue<'a>> {
-    if !is_decimal(text) {
-        return None;
-    }
+    // Rust reads what go-yaml's pattern matches, and words for infinity.
+    let is_number = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     // By go-yaml's rule a number out of the range of float64 is a string.
-    let float: f64 = text.parse().ok().filter(|float: &f64| float.is_finite())?;
+    let float: f64 = text.parse().ok().filter(|float: &f64| is_number && float.is_finite())?;
     if float.abs() < 1e15 || text.contains(['.', 'e', 'E']) {
         return Some(ScalarValue::Float(float));
     }
     let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
     let sign = if float < 0.0 { "-" } else { "" };
     Some(ScalarValue::Big(format!("{sign}{digits}")))
-}
-
-/// Returns true if the text matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
-fn is_decimal(text: &str) -> bool {
-    let sign = |text: &str| usize::from(text.starts_with(['+', '-']));
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let mut rest = &text[sign(text)..];
-    let whole = digits(rest);
-    rest = &rest[whole..];
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let length = digits(fraction);
-        if whole + length == 0 {
-            return false;
-        }
-        rest = &fraction[length..];
-    } else if whole == 0 {
-        return false;
-    }
-    let Some(exponent) = rest.strip_prefix(['e', 'E']) else {
-        return rest.is_empty();
-    };
-    let exponent = &exponent[sign(exponent)..];
-    !exponent.is_empty() && digits(exponent) == exponent.len()
 }
 
 /// Returns a float as `sigs.k8s.io/yaml` prints it as a key: Go's `%g` of a float32.
@@ -225,9 +187,8 @@ pub(super) fn float_key(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::resolve::{Scalar, ScalarTag};
 
-    fn plain(value: &str, tag: ScalarTag) -> Result<ScalarValue<'_>, String> {
+    fn plain<'a>(value: &'a str, tag: Option<&'static str>) -> Result<ScalarValue<'a>, String> {
         let value = value.into();
         let plain = true;
         resolve(Scalar { value, plain, tag }).map_err(|kind| kind.to_string())
@@ -236,15 +197,15 @@ mod tests {
     #[test]
     fn resolve_words_follows_yaml_1_1() {
         for word in ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"] {
-            assert_eq!(plain(word, ScalarTag::None), Ok(ScalarValue::Bool(true)), "{word}");
+            assert_eq!(plain(word, None), Ok(ScalarValue::Bool(true)), "{word}");
         }
         for word in [
             "n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE",
         ] {
-            assert_eq!(plain(word, ScalarTag::None), Ok(ScalarValue::Bool(false)), "{word}");
+            assert_eq!(plain(word, None), Ok(ScalarValue::Bool(false)), "{word}");
         }
         for word in ["", "~", "null", "Null", "NULL"] {
-            assert_eq!(plain(word, ScalarTag::None), Ok(ScalarValue::Null), "{word}");
+            assert_eq!(plain(word, None), Ok(ScalarValue::Null), "{word}");
         }
     }
 
@@ -267,10 +228,10 @@ mod tests {
             ("18446744073709551615", i128::from(u64::MAX)),
         ];
         for (text, expected) in table {
-            assert_eq!(plain(text, ScalarTag::None), Ok(ScalarValue::Int(expected)), "{text}");
+            assert_eq!(plain(text, None), Ok(ScalarValue::Int(expected)), "{text}");
         }
         for text in ["18446744073709551616", "-9223372036854775809"] {
-            assert_eq!(plain(text, ScalarTag::None), Ok(ScalarValue::Big(text.into())));
+            assert_eq!(plain(text, None), Ok(ScalarValue::Big(text.into())));
         }
     }
 
@@ -289,7 +250,7 @@ mod tests {
             ("-.INF", f64::NEG_INFINITY),
         ];
         for (text, expected) in table {
-            assert_eq!(plain(text, ScalarTag::None), Ok(ScalarValue::Float(expected)), "{text}");
+            assert_eq!(plain(text, None), Ok(ScalarValue::Float(expected)), "{text}");
         }
     }
 
@@ -321,11 +282,7 @@ mod tests {
             "0x1p4",
         ];
         for text in table {
-            assert_eq!(
-                plain(text, ScalarTag::None),
-                Ok(ScalarValue::String(text.into())),
-                "{text}"
-            );
+            assert_eq!(plain(text, None), Ok(ScalarValue::String(text.into())), "{text}");
         }
     }
 
@@ -333,28 +290,28 @@ mod tests {
     fn resolve_tagged_scalar_checks_the_type() {
         let string = |text: &str| Ok(ScalarValue::String(text.to_owned().into()));
         let table = [
-            (ScalarTag::Str, "1", string("1")),
-            (ScalarTag::Other, "foo", string("foo")),
-            (ScalarTag::Other, "1", string("1")),
-            (ScalarTag::Bang, "1", string("1")),
-            (ScalarTag::Float, "1", Ok(ScalarValue::Float(1.0))),
-            (ScalarTag::Int, "0x10", Ok(ScalarValue::Int(16))),
-            (ScalarTag::Binary, "aGVs\nbG8=", string("hello")),
-            (ScalarTag::Binary, "//8=", string("\u{fffd}\u{fffd}")),
-            (ScalarTag::Timestamp, "2020-01-01", string("2020-01-01")),
-            (ScalarTag::Null, "", Ok(ScalarValue::Null)),
+            (Some("!!str"), "1", string("1")),
+            (Some("!!str"), "foo", string("foo")),
+            (Some("!!str"), "1", string("1")),
+            (Some("!"), "1", string("1")),
+            (Some("!!float"), "1", Ok(ScalarValue::Float(1.0))),
+            (Some("!!int"), "0x10", Ok(ScalarValue::Int(16))),
+            (Some("!!binary"), "aGVs\nbG8=", string("hello")),
+            (Some("!!binary"), "//8=", string("\u{fffd}\u{fffd}")),
+            (Some("!!timestamp"), "2020-01-01", string("2020-01-01")),
+            (Some("!!null"), "", Ok(ScalarValue::Null)),
         ];
         for (tag, text, expected) in table {
             assert_eq!(plain(text, tag), expected, "{tag:?} {text}");
         }
         for (tag, text) in [
-            (ScalarTag::Int, "1.5"),
-            (ScalarTag::Int, "a"),
-            (ScalarTag::Bool, "1"),
-            (ScalarTag::Null, "a"),
-            (ScalarTag::Float, "18446744073709551615"),
-            (ScalarTag::Timestamp, "2020"),
-            (ScalarTag::Binary, "a"),
+            (Some("!!int"), "1.5"),
+            (Some("!!int"), "a"),
+            (Some("!!bool"), "1"),
+            (Some("!!null"), "a"),
+            (Some("!!float"), "18446744073709551615"),
+            (Some("!!timestamp"), "2020"),
+            (Some("!!binary"), "a"),
         ] {
             assert!(plain(text, tag).is_err(), "{tag:?} {text}");
         }

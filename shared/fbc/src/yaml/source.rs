@@ -11,29 +11,24 @@ use crate::error::FbcErrorKind;
 
 use super::{YamlError, separator};
 
-/// Tag of a scalar, as far as go-yaml knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScalarTag {
-    None,
-    Str,
-    Bool,
-    Int,
-    Float,
-    Null,
-    Timestamp,
-    Binary,
-    Merge,
-    /// The tag `!`: the value is a string.
-    Bang,
-    Other,
-}
+/// Tags that say more about a scalar than `!!str`, as far as go-yaml knows them.
+const TAGS: [&str; 7] = [
+    "!!bool",
+    "!!int",
+    "!!float",
+    "!!null",
+    "!!timestamp",
+    "!!binary",
+    "!!merge",
+];
 
 /// Scalar as written in the source.
 #[derive(Clone, Debug)]
 pub(super) struct Scalar<'a> {
     pub(super) value: Cow<'a, str>,
     pub(super) plain: bool,
-    pub(super) tag: ScalarTag,
+    /// `!`, `!!str` or one of [`TAGS`]; `None` if it has no tag.
+    pub(super) tag: Option<&'static str>,
 }
 
 /// Part of a document: an event that matters to the builder.
@@ -51,7 +46,7 @@ impl YamlPart<'_> {
     pub(super) fn memory(&self) -> usize {
         match self {
             // The digits, the bytes and their text.
-            Self::Scalar(scalar) if scalar.tag == ScalarTag::Binary => scalar.value.len().saturating_mul(4),
+            Self::Scalar(scalar) if scalar.tag == Some("!!binary") => scalar.value.len().saturating_mul(4),
             // The parser doubles the memory of a value that it puts together.
             Self::Scalar(Scalar {
                 value: Cow::Owned(value),
@@ -232,23 +227,15 @@ fn scalar<'a>(value: Cow<'a, str>, style: ScalarStyle, tag: Option<Cow<'a, Parse
     YamlPart::Scalar(Scalar {
         value,
         plain: style == ScalarStyle::Plain,
-        tag: tag.map_or(ScalarTag::None, |tag| self::tag(&tag)),
+        tag: tag.map(|tag| self::tag(&tag)),
     })
 }
 
-fn tag(tag: &ParserTag) -> ScalarTag {
+fn tag(tag: &ParserTag) -> &'static str {
     if tag.original() == "!" {
-        return ScalarTag::Bang;
+        return "!";
     }
-    match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
-        Some("str") => ScalarTag::Str,
-        Some("bool") => ScalarTag::Bool,
-        Some("int") => ScalarTag::Int,
-        Some("float") => ScalarTag::Float,
-        Some("null") => ScalarTag::Null,
-        Some("timestamp") => ScalarTag::Timestamp,
-        Some("binary") => ScalarTag::Binary,
-        Some("merge") => ScalarTag::Merge,
-        _ => ScalarTag::Other,
-    }
+    let suffix = tag.suffix_in_namespace("tag:yaml.org,2002:").unwrap_or_default();
+    let known = TAGS.into_iter().find(|known| known[2..] == *suffix);
+    known.unwrap_or("!!str")
 }
