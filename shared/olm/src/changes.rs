@@ -99,18 +99,9 @@ pub struct ChannelChange {
     pub name: String,
     /// Heads of the channel, if they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heads: Option<Heads>,
+    pub heads: Option<ValueChange<Vec<String>>>,
     /// Names of the entries that differ; a changed one updates other entries than before.
     pub entries: Differences<String, String>,
-}
-
-/// Heads of a channel in both states.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heads {
-    /// Heads of the channel in the older state.
-    pub from: Vec<String>,
-    /// Heads of the channel in the newer state.
-    pub to: Vec<String>,
 }
 
 /// Name, version and image of a bundle.
@@ -143,14 +134,17 @@ pub struct BundleChange {
     pub images_removed: Vec<String>,
 }
 
-/// Text that differs between the two states.
+/// Value that differs between the two states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TextChange {
-    /// Text in the older state, if there was one.
-    pub from: Option<String>,
-    /// Text in the newer state, if there is one.
-    pub to: Option<String>,
+pub struct ValueChange<T> {
+    /// Value in the older state.
+    pub from: T,
+    /// Value in the newer state.
+    pub to: T,
 }
+
+/// Text that differs between the two states, or that only one of them has.
+pub type TextChange = ValueChange<Option<String>>;
 
 /// Target and message of a deprecation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
-    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary,
-    DeprecationChange, DeprecationSummary, DeprecationTarget, Differences, Heads, OtherChange, Package, PackageChange,
-    PackageSummary, TextChange,
+    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelEntry,
+    ChannelSummary, DeprecationChange, DeprecationSummary, DeprecationTarget, Differences, OtherChange, Package,
+    PackageChange, PackageSummary, ValueChange,
 };
 
 /// Package whose Shard differs between two Snapshots.
@@ -116,18 +116,28 @@ impl PackageSummary {
             name: name.to_owned(),
             omitted: false,
             default_channel: package.default_channel.clone(),
-            channels: summaries(&package.channels, |name, channel| ChannelSummary::new(name, channel)),
-            bundles: summaries(&package.bundles, |name, bundle| BundleSummary::new(name, bundle)),
-            deprecations: summaries(&package.deprecations, |target, message| {
-                DeprecationSummary::new(target, message)
-            }),
+            channels: summaries(&package.channels),
+            bundles: summaries(&package.bundles),
+            deprecations: summaries(&package.deprecations),
         }
     }
 }
 
+/// Value that two states of a Package may have under one key.
+trait ComparedValue<Key>: PartialEq {
+    /// Description of a value that only one state has.
+    type Summary;
+    /// Description of a value that differs.
+    type Change;
+
+    fn summary(&self, key: &Key) -> Self::Summary;
+
+    fn change(&self, key: &Key, new: &Self) -> Self::Change;
+}
+
 /// Describes every entry of a map.
-fn summaries<K, V, S>(map: &BTreeMap<K, V>, summary: impl Fn(&K, &V) -> S) -> Vec<S> {
-    map.iter().map(|(key, value)| summary(key, value)).collect()
+fn summaries<K, V: ComparedValue<K>>(map: &BTreeMap<K, V>) -> Vec<V::Summary> {
+    map.iter().map(|(key, value)| value.summary(key)).collect()
 }
 
 impl PackageChange {
@@ -135,25 +145,10 @@ impl PackageChange {
         let mut change = Self {
             name: name.to_owned(),
             package: old.package_lines != new.package_lines,
-            default_channel: TextChange::between(old.default_channel.as_ref(), new.default_channel.as_ref()),
-            channels: Differences::between(
-                &old.channels,
-                &new.channels,
-                |name, channel| ChannelSummary::new(name, channel),
-                |name, old, new| ChannelChange::new(name, old, new),
-            ),
-            bundles: Differences::between(
-                &old.bundles,
-                &new.bundles,
-                |name, bundle| BundleSummary::new(name, bundle),
-                |name, old, new| BundleChange::new(name, old, new),
-            ),
-            deprecations: Differences::between(
-                &old.deprecations,
-                &new.deprecations,
-                |target, message| DeprecationSummary::new(target, message),
-                |target, old, new| DeprecationChange::new(target, old, new),
-            ),
+            default_channel: ValueChange::between(old.default_channel.clone(), new.default_channel.clone()),
+            channels: Differences::between(&old.channels, &new.channels),
+            bundles: Differences::between(&old.bundles, &new.bundles),
+            deprecations: Differences::between(&old.deprecations, &new.deprecations),
             others: others(old, new),
             ..Self::default()
         };
@@ -179,107 +174,111 @@ impl<Summary, Change> Default for Differences<Summary, Change> {
 }
 
 impl<Summary, Change> Differences<Summary, Change> {
-    /// Compares two maps. `summary` describes an entry that only one map has, `change` one whose values differ.
-    fn between<K: Ord, V: PartialEq>(
-        old: &BTreeMap<K, V>,
-        new: &BTreeMap<K, V>,
-        summary: impl Fn(&K, &V) -> Summary,
-        change: impl Fn(&K, &V, &V) -> Change,
-    ) -> Self {
+    /// Compares two maps.
+    fn between<K: Ord, V>(old: &BTreeMap<K, V>, new: &BTreeMap<K, V>) -> Self
+    where
+        V: ComparedValue<K, Summary = Summary, Change = Change>,
+    {
         let only = |of: &BTreeMap<K, V>, other: &BTreeMap<K, V>| {
             let entries = of.iter().filter(|(key, _)| !other.contains_key(key));
-            entries.map(|(key, value)| summary(key, value)).collect()
+            entries.map(|(key, value)| value.summary(key)).collect()
         };
         let both = old.iter().filter_map(|(key, value)| Some((key, value, new.get(key)?)));
         let differ = both.filter(|(_, old, new)| old != new);
         Self {
             added: only(new, old),
             removed: only(old, new),
-            changed: differ.map(|(key, old, new)| change(key, old, new)).collect(),
+            changed: differ.map(|(key, old, new)| old.change(key, new)).collect(),
         }
     }
 }
 
-impl ChannelSummary {
-    fn new(name: &str, channel: &Channel) -> Self {
-        Self {
-            name: name.to_owned(),
-            heads: owned(channel.heads()),
+impl ComparedValue<String> for Channel {
+    type Summary = ChannelSummary;
+    type Change = ChannelChange;
+
+    fn summary(&self, name: &String) -> ChannelSummary {
+        ChannelSummary {
+            name: name.clone(),
+            heads: owned(self.heads()),
+        }
+    }
+
+    fn change(&self, name: &String, new: &Self) -> ChannelChange {
+        ChannelChange {
+            name: name.clone(),
+            heads: ValueChange::between(owned(self.heads()), owned(new.heads())),
+            entries: Differences::between(&self.entries, &new.entries),
         }
     }
 }
 
-impl ChannelChange {
-    fn new(name: &str, old: &Channel, new: &Channel) -> Self {
-        let heads = Heads {
-            from: owned(old.heads()),
-            to: owned(new.heads()),
-        };
-        let entry_name = |name: &String, _: &_| name.clone();
-        Self {
-            name: name.to_owned(),
-            heads: Some(heads).filter(|heads| heads.from != heads.to),
-            entries: Differences::between(&old.entries, &new.entries, entry_name, |name, _, _| name.clone()),
-        }
+impl ComparedValue<String> for ChannelEntry {
+    type Summary = String;
+    type Change = String;
+
+    fn summary(&self, name: &String) -> String {
+        name.clone()
+    }
+
+    fn change(&self, name: &String, _: &Self) -> String {
+        name.clone()
     }
 }
 
-impl BundleSummary {
-    fn new(name: &str, bundle: &Bundle) -> Self {
-        Self {
-            name: name.to_owned(),
-            version: bundle.version.clone(),
-            image: bundle.image.clone(),
+impl ComparedValue<String> for Bundle {
+    type Summary = BundleSummary;
+    type Change = BundleChange;
+
+    fn summary(&self, name: &String) -> BundleSummary {
+        BundleSummary {
+            name: name.clone(),
+            version: self.version.clone(),
+            image: self.image.clone(),
         }
     }
-}
 
-impl BundleChange {
-    fn new(name: &str, old: &Bundle, new: &Bundle) -> Self {
-        let references = |bundle: &Bundle| -> BTreeSet<String> {
+    fn change(&self, name: &String, new: &Self) -> BundleChange {
+        let references = |bundle: &Self| -> BTreeSet<String> {
             let images = bundle.related_images.iter();
             images.map(|image| image.reference.clone()).collect()
         };
-        let (before, after) = (references(old), references(new));
-        Self {
-            name: name.to_owned(),
-            version: TextChange::between(old.version.as_ref(), new.version.as_ref()),
+        let (before, after) = (references(self), references(new));
+        BundleChange {
+            name: name.clone(),
+            version: ValueChange::between(self.version.clone(), new.version.clone()),
             // Related images are compared as a set of references: their names and order do not change what is pulled.
-            image: TextChange::between(Some(&old.image), Some(&new.image)),
+            image: ValueChange::between(Some(self.image.clone()), Some(new.image.clone())),
             images_added: after.difference(&before).cloned().collect(),
             images_removed: before.difference(&after).cloned().collect(),
         }
     }
 }
 
-impl TextChange {
-    fn between(from: Option<&String>, to: Option<&String>) -> Option<Self> {
-        (from != to).then(|| Self {
-            from: from.cloned(),
-            to: to.cloned(),
-        })
+impl<T: PartialEq> ValueChange<T> {
+    fn between(from: T, to: T) -> Option<Self> {
+        (from != to).then_some(Self { from, to })
     }
 }
 
-impl DeprecationSummary {
-    fn new(target: &DeprecationTarget, message: &str) -> Self {
-        Self {
+impl ComparedValue<DeprecationTarget> for String {
+    type Summary = DeprecationSummary;
+    type Change = DeprecationChange;
+
+    fn summary(&self, target: &DeprecationTarget) -> DeprecationSummary {
+        DeprecationSummary {
             schema: target.schema.clone(),
             name: target.name.clone(),
-            message: message.to_owned(),
+            message: self.clone(),
         }
     }
-}
 
-impl DeprecationChange {
-    fn new(target: &DeprecationTarget, old: &str, new: &str) -> Self {
-        Self {
+    fn change(&self, target: &DeprecationTarget, new: &Self) -> DeprecationChange {
+        let (from, to) = (Some(self.clone()), Some(new.clone()));
+        DeprecationChange {
             schema: target.schema.clone(),
             name: target.name.clone(),
-            message: TextChange {
-                from: Some(old.to_owned()),
-                to: Some(new.to_owned()),
-            },
+            message: ValueChange { from, to },
         }
     }
 }

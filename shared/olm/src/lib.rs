@@ -16,7 +16,7 @@ mod version;
 
 pub use changes::{
     BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, DeprecationChange,
-    DeprecationSummary, Differences, Heads, OtherChange, PackageChange, PackageSummary, TextChange,
+    DeprecationSummary, Differences, OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
 };
 pub use channel::{Channel, ChannelEntry};
 pub use compare::{ChangedShard, changed_shards};

@@ -5,8 +5,6 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::graph::{GraphEntry, heads};
-
 /// Fields that every Meta may have.
 #[derive(Default, Deserialize)]
 pub(crate) struct MetaHeader<'a> {
@@ -42,19 +40,6 @@ pub(crate) struct OlmEntry<'a> {
     pub(crate) skips: Option<Vec<String>>,
     #[serde(borrow, default)]
     pub(crate) skip_range: Option<Cow<'a, str>>,
-}
-
-impl OlmChannel<'_> {
-    /// Returns the entry that no other one replaces or skips. Of several the first by name.
-    pub(crate) fn head(&self) -> Option<String> {
-        let entries = self.entries.iter().flatten().map(|entry| GraphEntry {
-            name: &entry.name,
-            replaces: entry.replaces.as_deref(),
-            skips: entry.skips.iter().flatten().map(String::as_str).collect(),
-        });
-        let entries: Vec<_> = entries.collect();
-        heads(&entries).first().map(|&head| head.to_owned())
-    }
 }
 
 /// Fields of an `olm.bundle`. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.

@@ -107,17 +107,18 @@ struct VersionInterval {
 
 impl VersionInterval {
     fn bounds(self) -> VersionSpan {
-        let start = match self.start {
-            VersionPlace::At(version, false) => Bound::Included(version),
-            VersionPlace::At(version, true) => Bound::Excluded(version),
-            VersionPlace::Lowest | VersionPlace::Highest => Bound::Unbounded,
-        };
-        let end = match self.end {
-            VersionPlace::At(version, false) => Bound::Excluded(version),
-            VersionPlace::At(version, true) => Bound::Included(version),
-            VersionPlace::Lowest | VersionPlace::Highest => Bound::Unbounded,
-        };
-        (start, end)
+        (self.start.bound(false), self.end.bound(true))
+    }
+}
+
+impl VersionPlace {
+    /// Returns the bound of an interval that starts or ends here.
+    fn bound(self, is_end: bool) -> Bound<Version> {
+        match self {
+            Self::At(version, is_behind) if is_behind == is_end => Bound::Included(version),
+            Self::At(version, _) => Bound::Excluded(version),
+            Self::Lowest | Self::Highest => Bound::Unbounded,
+        }
     }
 }
 

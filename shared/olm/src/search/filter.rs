@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, slice};
 
 use model::SearchPackage;
 use serde::Serialize;
@@ -46,54 +46,55 @@ pub struct FacetCount {
 }
 
 impl SearchFilter {
-    /// Returns the filter in the form in which values are compared.
-    pub(super) fn folded(&self) -> Self {
-        let folded = |value: &Option<String>| value.as_deref().map(fold);
-        Self {
-            package: folded(&self.package),
-            category: folded(&self.category),
-            provider: folded(&self.provider),
-            capability: folded(&self.capability),
-            arch: folded(&self.arch),
-        }
+    /// Returns the wanted values in the order of [`values`] and in the form in which they are compared.
+    pub(super) fn folded(&self) -> [Option<String>; 5] {
+        let wanted = [
+            &self.package,
+            &self.category,
+            &self.provider,
+            &self.capability,
+            &self.arch,
+        ];
+        wanted.map(|value| value.as_deref().map(fold))
     }
+}
 
-    /// Returns true if a Package has all values of this filter, which is folded.
-    pub(super) fn accepts(&self, package: &SearchPackage) -> bool {
-        let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| *wanted == fold(value));
-        let has = |wanted: &Option<String>, values: &[String]| {
-            let wanted = wanted.as_ref();
-            wanted.is_none_or(|wanted| values.iter().any(|value| *wanted == fold(value)))
-        };
-        is(&self.package, &package.name)
-            && has(&self.category, &package.categories)
-            && is(&self.provider, &package.provider)
-            && is(&self.capability, &package.capability)
-            && has(&self.arch, &package.arches)
-    }
+/// Returns the values of a Package that a filter may ask for.
+fn values(package: &SearchPackage) -> [&[String]; 5] {
+    [
+        slice::from_ref(&package.name),
+        &package.categories,
+        slice::from_ref(&package.provider),
+        slice::from_ref(&package.capability),
+        &package.arches,
+    ]
+}
+
+/// Returns true if a Package has all values of a filter.
+pub(super) fn accepts(folded: &[Option<String>; 5], package: &SearchPackage) -> bool {
+    folded.iter().zip(values(package)).all(|(wanted, values)| {
+        let wanted = wanted.as_ref();
+        wanted.is_none_or(|wanted| values.iter().any(|value| *wanted == fold(value)))
+    })
 }
 
 impl SearchFacets {
     pub(super) fn of<'p>(packages: impl Iterator<Item = &'p SearchPackage>) -> Self {
-        let [mut categories, mut providers, mut capabilities, mut arches] = [const { BTreeMap::new() }; 4];
+        let mut counts = [const { BTreeMap::new() }; 5];
         for package in packages {
-            count(&mut categories, &package.categories);
-            count(&mut providers, [&package.provider]);
-            count(&mut capabilities, [&package.capability]);
-            count(&mut arches, &package.arches);
+            for (counts, values) in counts.iter_mut().zip(values(package)) {
+                for value in values.iter().filter(|value| !value.is_empty()) {
+                    *counts.entry(value.as_str()).or_default() += 1;
+                }
+            }
         }
+        let [_, category, provider, capability, arch] = counts.map(most_frequent);
         Self {
-            category: most_frequent(categories),
-            provider: most_frequent(providers),
-            capability: most_frequent(capabilities),
-            arch: most_frequent(arches),
+            category,
+            provider,
+            capability,
+            arch,
         }
-    }
-}
-
-fn count<'p>(counts: &mut BTreeMap<&'p str, u64>, values: impl IntoIterator<Item = &'p String>) {
-    for value in values.into_iter().filter(|value| !value.is_empty()) {
-        *counts.entry(value).or_default() += 1;
     }
 }
 

@@ -4,7 +4,7 @@ use model::{Facts, SearchPackage};
 use serde::Serialize;
 
 use super::{
-    filter::{SearchFacets, SearchFilter},
+    filter::{SearchFacets, SearchFilter, accepts},
     words::{fold, is_typo, terms, words},
 };
 
@@ -237,7 +237,7 @@ impl SearchIndex {
                 matches.map(|(at, matched)| (at, Some(matched))).collect()
             }
         };
-        found.retain(|(at, _)| filter.accepts(&self.packages[*at as usize]));
+        found.retain(|(at, _)| accepts(&filter, &self.packages[*at as usize]));
         let whole = joined(&query.text);
         for (at, matched) in &mut found {
             if let Some(matched) = matched.as_mut().filter(|_| self.names[*at as usize].contains(&whole)) {

@@ -1,23 +1,28 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
+    mem,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use model::{IndexedMeta, SearchPackage, text};
+use model::{
+    IndexedMeta, SearchPackage,
+    text::{self, LineBuffer},
+};
 use serde::{Deserialize, Deserializer};
 
 use super::words::words;
 use crate::{
-    facts::{FactKind, RecordedShard, Recorder, Recording, is_json, json},
-    meta::{OlmBundle, OlmChannel},
+    PackageParser,
+    facts::{FactKind, Recorder, Recording, is_json, json},
+    meta::OlmBundle,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {
     name: "search",
     version: 4,
-    recorder: |shard| Box::new(SearchRecorder::new(shard)),
+    recorder: |shard| Box::new(SearchRecorder::new(shard.name, shard.metas)),
     is_part: is_json::<SearchPackage>,
     bytes_max: 2 << 20,
     // The Package is then found by its name.
@@ -45,15 +50,13 @@ const ARCH_LABEL: &str = "operatorframework.io/arch.";
 
 /// Reader of the lines of a Shard, which takes the texts of one Package. Lines that do not fit their schema, or that are very
 /// long, are as if they were absent: the Package is then found by its name.
+#[derive(Default)]
 struct SearchRecorder<'a> {
     name: &'a str,
     metas: &'a [IndexedMeta],
     /// Lines that were passed.
     at: usize,
-    /// Bytes of the line at `at` that came before, if it is kept.
-    held: Vec<u8>,
-    /// Number of bytes of the line at `at` that came before.
-    seen: u64,
+    buffer: LineBuffer,
     package: PackageTexts,
     /// Head of each channel.
     heads: HashMap<String, String>,
@@ -147,30 +150,10 @@ struct ObjectProperty<'a> {
 }
 
 impl Recorder for SearchRecorder<'_> {
-    fn push(&mut self, mut block: &[u8]) {
-        while let Some(meta) = self.metas.get(self.at).filter(|_| !block.is_empty()) {
-            let left = usize::try_from(meta.length - self.seen).unwrap_or(usize::MAX);
-            let (part, rest) = block.split_at(left.min(block.len()));
-            block = rest;
-            let is_kept = self.is_kept(meta);
-            self.seen += part.len() as u64;
-            if part.len() < left {
-                if is_kept {
-                    self.held.extend_from_slice(part);
-                }
-                return;
-            }
-            if is_kept {
-                if self.held.is_empty() {
-                    self.line(meta, part);
-                } else {
-                    self.held.extend_from_slice(part);
-                    let line = std::mem::take(&mut self.held);
-                    self.line(meta, &line);
-                }
-            }
-            (self.at, self.seen) = (self.at + 1, 0);
-        }
+    fn push(&mut self, lines: &[u8]) {
+        let mut buffer = mem::take(&mut self.buffer);
+        buffer.push(lines, |line| self.line(line));
+        self.buffer = buffer;
     }
 
     fn finish<'s>(self: Box<Self>) -> Recording<'s>
@@ -186,7 +169,7 @@ impl Recorder for SearchRecorder<'_> {
             Some(head) if !self.is_last => Recording::Reading(Box::new(Self {
                 head: Some((head, HeadTexts::default())),
                 is_last: true,
-                ..Self::of(self.name, self.metas)
+                ..Self::new(self.name, self.metas)
             })),
             _ => Recording::done((!self.name.is_empty()).then(|| self.texts()).as_ref()),
         }
@@ -194,24 +177,12 @@ impl Recorder for SearchRecorder<'_> {
 }
 
 impl<'a> SearchRecorder<'a> {
-    fn new(shard: RecordedShard<'a>) -> Self {
-        // The global group is no Package, so none of its lines is read.
-        let metas = if shard.name.is_empty() { &[] } else { shard.metas };
-        Self::of(shard.name, metas)
-    }
-
-    fn of(name: &'a str, metas: &'a [IndexedMeta]) -> Self {
+    fn new(name: &'a str, metas: &'a [IndexedMeta]) -> Self {
         Self {
             name,
-            metas,
-            at: 0,
-            held: Vec::new(),
-            seen: 0,
-            package: PackageTexts::default(),
-            heads: HashMap::new(),
-            default_head: None,
-            head: None,
-            is_last: false,
+            // The global group is no Package, so none of its lines is read.
+            metas: if name.is_empty() { &[] } else { metas },
+            ..Self::default()
         }
     }
 
@@ -232,15 +203,22 @@ impl<'a> SearchRecorder<'a> {
         bundles.any(is_readable)
     }
 
-    fn line(&mut self, meta: &IndexedMeta, line: &[u8]) {
+    fn line(&mut self, line: &[u8]) {
+        let Some(meta) = self.metas.get(self.at) else { return };
+        self.at += 1;
+        if !self.is_kept(meta) {
+            return;
+        }
         match meta.schema.as_str() {
             "olm.package" => {
                 self.package = serde_json::from_slice(line).unwrap_or_default();
                 self.default_head = self.heads.get(&self.package.default_channel).cloned();
             }
             "olm.channel" => {
-                let channel: Option<OlmChannel<'_>> = serde_json::from_slice(line).ok();
-                let Some(head) = channel.and_then(|channel| channel.head()) else {
+                let channels = PackageParser::parse(line).channels;
+                let heads = channels.values().flat_map(|channel| channel.heads());
+                // Of several heads the first by name.
+                let Some(head) = heads.map(str::to_owned).next() else {
                     return;
                 };
                 if meta.name == self.package.default_channel {

@@ -41,9 +41,8 @@ impl BundleFacts {
         if csvs > 1 {
             report.add(Rule::CsvMetadataCount, place, &csvs.to_string());
         }
-        if bundle.text("image").is_empty() && objects == 0 {
-            report.add(Rule::BundleImageMissing, place, "");
-        }
+        let has_content = objects > 0 || !bundle.text("image").is_empty();
+        report.require(has_content, Rule::BundleImageMissing, place);
         let version = match versions.as_slice() {
             [property] => check_version(package, property, place, report),
             _ => {

@@ -26,11 +26,7 @@ impl<'a> ChannelFacts<'a> {
     /// Decodes a line, and reports fields of the wrong type under the name of the channel.
     pub(crate) fn decode(line: usize, bytes: &'a [u8], budget: &mut ValueBudget, report: &mut Report<'_>) -> Self {
         let header = header(bytes);
-        let place = Place {
-            line,
-            channel: header.text("name"),
-            bundle: "",
-        };
+        let place = Place::new(line, header.text("name"), "");
         let channel = report.decode(bytes, &CHANNEL, place, budget);
         Self { line, channel }
     }
@@ -40,38 +36,22 @@ impl<'a> ChannelFacts<'a> {
     }
 
     pub(crate) fn place(&self) -> Place<'_> {
-        Place {
-            line: self.line,
-            channel: self.name(),
-            bundle: "",
-        }
+        Place::new(self.line, self.name(), "")
     }
 
     /// Checks the entries, and adds their names to `all`.
     pub(crate) fn check<'v>(&'v self, bundles: &HashSet<&str>, all: &mut HashSet<&'v str>, report: &mut Report<'_>) {
         let place = self.place();
-        if self.name().is_empty() {
-            report.add(Rule::ChannelNameMissing, place, "");
-        }
+        report.require(!self.name().is_empty(), Rule::ChannelNameMissing, place);
         let values = self.channel.list("entries");
         let entries: Vec<GraphEntry<'_>> = values.iter().map(graph_entry).collect();
         let mut names = HashSet::with_capacity(entries.len());
         for (value, entry) in values.iter().zip(&entries) {
-            let place = Place {
-                bundle: entry.name,
-                ..place
-            };
-            if entry.name.is_empty() {
-                report.add(Rule::EntryNameMissing, place, "");
-            } else if !bundles.contains(entry.name) {
-                report.add(Rule::EntryNoBundle, place, "");
-            }
-            if !names.insert(entry.name) {
-                report.add(Rule::EntryDuplicate, place, "");
-            }
-            if entry.skips.contains(&"") {
-                report.add(Rule::EntrySkipEmpty, place, "");
-            }
+            let (place, is_named) = (Place::new(self.line, self.name(), entry.name), !entry.name.is_empty());
+            report.require(is_named, Rule::EntryNameMissing, place);
+            report.require(!is_named || bundles.contains(entry.name), Rule::EntryNoBundle, place);
+            report.require(names.insert(entry.name), Rule::EntryDuplicate, place);
+            report.require(!entry.skips.contains(&""), Rule::EntrySkipEmpty, place);
             let skip_range = value.text("skipRange");
             if !skip_range.is_empty() && skip_range.parse::<VersionRange>().is_err() {
                 report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));

@@ -1,7 +1,5 @@
 //! Findings of a validation as facts about packages.
 
-use std::{fmt, mem};
-
 use model::{Facts, FindingSeverity, PackageFindings, ValidationCounts, ValidationFinding, text};
 use serde_json::value::RawValue;
 
@@ -115,13 +113,12 @@ impl ValidationSummary {
             summary.counts.warnings += found.counts.warnings;
             summary.counts.unknown_schemas += found.counts.unknown_schemas;
             for finding in &found.findings {
-                let named = NamedFinding { package, finding };
                 match finding.severity {
                     FindingSeverity::Error if summary.errors.len() < EXAMPLES_MAX => {
-                        summary.errors.push(named.to_string());
+                        summary.errors.push(named(package, finding));
                     }
                     FindingSeverity::Warning if summary.warning.is_none() => {
-                        summary.warning = Some(named.to_string());
+                        summary.warning = Some(named(package, finding));
                     }
                     FindingSeverity::Error | FindingSeverity::Warning => {}
                 }
@@ -131,28 +128,19 @@ impl ValidationSummary {
     }
 }
 
-/// A finding with the name of its Package, in words.
-struct NamedFinding<'a> {
-    package: &'a str,
-    finding: &'a ValidationFinding,
-}
-
-impl fmt::Display for NamedFinding<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let package = text::line(self.package, NAME_CHARS);
-        let names = [
-            ("package", &package),
-            ("channel", &self.finding.channel),
-            ("bundle", &self.finding.bundle),
-        ];
-        let mut separator = "";
-        for (kind, name) in names.into_iter().filter(|(_, name)| !name.is_empty()) {
-            write!(f, "{}{kind} {name}", mem::replace(&mut separator, ", "))?;
-        }
-        if !separator.is_empty() {
-            f.write_str(": ")?;
-        }
-        f.write_str(&self.finding.message)
+/// Returns a finding with the name of its Package, in words.
+fn named(package: &str, finding: &ValidationFinding) -> String {
+    let package = text::line(package, NAME_CHARS);
+    let names = [
+        ("package", &package),
+        ("channel", &finding.channel),
+        ("bundle", &finding.bundle),
+    ];
+    let names = names.into_iter().filter(|(_, name)| !name.is_empty());
+    let names: Vec<String> = names.map(|(kind, name)| format!("{kind} {name}")).collect();
+    match names.as_slice() {
+        [] => finding.message.clone(),
+        names => format!("{}: {}", names.join(", "), finding.message),
     }
 }
 

@@ -150,7 +150,7 @@ impl ShardValidator {
 }
 
 /// Place of a violation: the line and, if they apply, the names of the channel and the bundle.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Place<'a> {
     line: usize,
     channel: &'a str,
@@ -163,7 +163,20 @@ struct Report<'s> {
     sink: &'s mut dyn FnMut(RuleViolation),
 }
 
+impl<'a> Place<'a> {
+    const fn new(line: usize, channel: &'a str, bundle: &'a str) -> Self {
+        Self { line, channel, bundle }
+    }
+}
+
 impl Report<'_> {
+    /// Adds a violation whose names say all, unless the rule holds.
+    fn require(&mut self, holds: bool, rule: Rule, place: Place<'_>) {
+        if !holds {
+            self.add(rule, place, "");
+        }
+    }
+
     fn add(&mut self, rule: Rule, place: Place<'_>, detail: &str) {
         let line = |text: &str| text::line(text, TEXT_CHARS);
         (self.sink)(RuleViolation {

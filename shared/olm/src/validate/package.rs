@@ -50,10 +50,7 @@ impl PackageFacts {
 
     /// Checks what one line says by itself, and keeps what other lines must fit to.
     pub(crate) fn line(&mut self, at: usize, line: &[u8], counts: &mut SchemaCounts, report: &mut Report<'_>) {
-        let place = Place {
-            line: at,
-            ..Place::default()
-        };
+        let place = Place::new(at, "", "");
         if line.ends_with(BUNDLE_END) {
             counts.known += 1;
             return self.bundle(line, place, report);
@@ -135,12 +132,8 @@ impl PackageFacts {
         let mut entries: HashSet<&str> = HashSet::new();
         for channel in &read {
             let place = channel.place();
-            if !is_defined {
-                report.add(Rule::ChannelPackageUnknown, place, "");
-            }
-            if !channels.insert(channel.name()) {
-                report.add(Rule::ChannelDuplicate, place, "");
-            }
+            report.require(is_defined, Rule::ChannelPackageUnknown, place);
+            report.require(channels.insert(channel.name()), Rule::ChannelDuplicate, place);
             work.charge(channel.channel.list("entries").len() as u64)?;
             channel.check(&bundles, &mut entries, report);
         }
@@ -158,44 +151,25 @@ impl PackageFacts {
         let Some((line, default)) = self.definitions.first() else {
             return;
         };
-        let place = Place {
-            line: *line,
-            ..Place::default()
-        };
-        if channels.is_empty() {
-            report.add(Rule::PackageNoChannel, place, "");
-        }
-        if default.is_empty() {
-            report.add(Rule::DefaultChannelMissing, place, "");
-        } else if !channels.contains(default.as_str()) {
-            let place = Place {
-                channel: default,
-                ..place
-            };
-            report.add(Rule::DefaultChannelUnknown, place, "");
-        }
+        // An empty name gives the place of the package.
+        let (place, is_named) = (Place::new(*line, default, ""), !default.is_empty());
+        report.require(!channels.is_empty(), Rule::PackageNoChannel, Place::new(*line, "", ""));
+        report.require(is_named, Rule::DefaultChannelMissing, place);
+        let is_known = channels.contains(default.as_str());
+        report.require(!is_named || is_known, Rule::DefaultChannelUnknown, place);
     }
 
     fn check_bundles(&self, is_defined: bool, entries: &HashSet<&str>, report: &mut Report<'_>) {
+        let has_package = !self.name.is_empty();
         let mut names = HashSet::new();
         let mut versions: HashMap<&str, &str> = HashMap::new();
         for bundle in &self.bundles {
-            let place = Place {
-                line: bundle.line,
-                bundle: &bundle.name,
-                ..Place::default()
-            };
-            if self.name.is_empty() {
-                report.add(Rule::BundlePackageMissing, place, "");
-            } else if !is_defined {
-                report.add(Rule::BundlePackageUnknown, place, "");
-            }
-            if !names.insert(bundle.name.as_str()) {
-                report.add(Rule::BundleDuplicate, place, "");
-            }
-            if is_defined && !entries.contains(bundle.name.as_str()) {
-                report.add(Rule::BundleNoChannel, place, "");
-            }
+            let place = Place::new(bundle.line, "", &bundle.name);
+            report.require(has_package, Rule::BundlePackageMissing, place);
+            report.require(!has_package || is_defined, Rule::BundlePackageUnknown, place);
+            report.require(names.insert(bundle.name.as_str()), Rule::BundleDuplicate, place);
+            let is_entry = entries.contains(bundle.name.as_str());
+            report.require(!is_defined || is_entry, Rule::BundleNoChannel, place);
             let Some(version) = &bundle.version else { continue };
             match versions.get(version.as_str()) {
                 Some(other) if *other != bundle.name => {
@@ -215,20 +189,12 @@ impl PackageFacts {
         report: &mut Report<'_>,
     ) {
         for (number, (line, bytes)) in self.deprecations.iter().enumerate() {
-            let place = Place {
-                line: *line,
-                ..Place::default()
-            };
+            let (place, has_package) = (Place::new(*line, "", ""), !self.name.is_empty());
             let mut budget = ValueBudget::new(bytes.len());
             let deprecations = report.decode(bytes, &DEPRECATIONS, place, &mut budget);
-            if self.name.is_empty() {
-                report.add(Rule::DeprecationsPackageMissing, place, "");
-            } else if !is_defined {
-                report.add(Rule::DeprecationsPackageUnknown, place, "");
-            }
-            if number > 0 {
-                report.add(Rule::DeprecationsDuplicate, place, "");
-            }
+            report.require(has_package, Rule::DeprecationsPackageMissing, place);
+            report.require(!has_package || is_defined, Rule::DeprecationsPackageUnknown, place);
+            report.require(number == 0, Rule::DeprecationsDuplicate, place);
             let mut targets = HashSet::new();
             for (at, entry) in deprecations.list("entries").iter().enumerate() {
                 let reference = entry.field("reference");
