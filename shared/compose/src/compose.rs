@@ -8,10 +8,11 @@ use work::Budget;
 
 use crate::{
     ComposeError, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal,
+    Selection,
     dependencies::Dependencies,
     edit::{self, EditedLines},
     error::{GLOBAL_BYTES_MAX, shown},
-    include::Includer,
+    include::{IncludeReasons, Includer},
     input::{NamedCatalog, PackageReader},
     merge::{MergedLines, Merger},
     outline::PackageOutline,
@@ -69,6 +70,7 @@ pub fn compose<C: PackageSource>(
         sink,
         budget,
         package: String::new(),
+        notes_requirements: composition.dependencies != DependencyRule::Ignore,
     };
     composer.run().map_err(|error| match budget.charge(0) {
         // What fails then fails because of that, also the receiver, which may work within the same budget.
@@ -97,6 +99,8 @@ struct Composer<'a, 's, C> {
     budget: &'a Budget,
     /// Package that is being composed.
     package: String,
+    /// True if what bundles require and provide is noted.
+    notes_requirements: bool,
 }
 
 impl<C: PackageSource> Composer<'_, '_, C> {
@@ -116,7 +120,9 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             let mut removals = self.composition.remove.iter();
             if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
                 self.package.clone_from(name);
-                self.add_package(name, owners.get(name).copied())?;
+                let owner = owners.get(name).copied();
+                let select = owner.and_then(|input| self.composition.inputs[input].select.as_ref());
+                self.add_package(name, owner, select, None)?;
             }
         }
         self.package.clear();
@@ -192,15 +198,21 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         push_lines(self.sink, "", &mut || Ok(lines.pop_first()))
     }
 
-    /// Composes one package: what the selection of its input takes, then additions, then removals.
-    fn add_package(&mut self, name: &str, owner: Option<usize>) -> Result<(), ComposeError> {
+    /// Composes one package: what the selection of its input takes, then additions, then removals. `reasons` are those for which its
+    /// bundles are taken along.
+    fn add_package(
+        &mut self,
+        name: &str,
+        owner: Option<usize>,
+        select: Option<&Selection>,
+        reasons: Option<&IncludeReasons>,
+    ) -> Result<(), ComposeError> {
         let removals = self.composition.remove.iter();
         let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
         let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
         let is_edited = is_added || !removals.is_empty();
-        let select = owner.and_then(|input| self.composition.inputs[input].select.as_ref());
         let select = select.filter(|select| !select.takes_whole(name));
-        let is_read = select.is_some() || is_edited || self.composition.dependencies != DependencyRule::Ignore;
+        let is_read = select.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
             Some(input) if is_read => self.inputs[input].read(name)?,
             _ => PackageReader::empty(name, self.budget),
@@ -224,6 +236,12 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         } else if let Some(input) = owner {
             let reason = format!("the whole package of {}", self.inputs[input].name);
             decisions.push(Decision::of_package(name, true, reason));
+        }
+        if let Some(reasons) = reasons {
+            for decision in &mut decisions {
+                let reason = reasons.get(&*decision.bundle);
+                decision.reason = reason.map_or("not required", |reason| &**reason).to_owned();
+            }
         }
         if is_edited {
             return self.edit(name, lines, selected, &removals, decisions);
@@ -298,32 +316,16 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             // The selections left these packages out.
             decisions.retain(|decision| decision.kept || !included.contains_key(&decision.package));
         }
+        // What their bundles require is known.
+        self.notes_requirements = false;
         for (name, package) in included {
             self.package.clone_from(&name);
-            let input = package.input;
-            let Some(selection) = &package.selection else {
-                self.explanation.decide(package.whole(&name));
-                self.push(&name, ComposedContent::Shard { input })?;
-                continue;
-            };
-            let mut lines = self.inputs[input].read(&name)?;
-            let outline = PackageOutline::read(&name, &mut lines)?;
-            let part = selection.apply(&name, &outline, self.explanation.decisions.is_some());
-            let mut part = part.map_err(|error| lines.select_error(error))?;
-            package.explain(&mut part.decisions);
-            self.explanation.decide(part.decisions);
-            if part.rest.is_whole(&outline) {
-                self.push(&name, ComposedContent::Shard { input })?;
-                continue;
-            }
-            let cut = PackageCut {
-                name: &name,
-                package: &outline,
-                rest: &part.rest,
-            };
-            let mut edited = EditedLines::new(&name, &mut lines, Some(cut))?;
-            // The requirements of these bundles are known.
-            push_lines(self.sink, &name, &mut || edited.next(self.explanation))?;
+            self.add_package(
+                &name,
+                Some(package.input),
+                package.selection.as_ref(),
+                Some(&package.reasons),
+            )?;
         }
         Ok(())
     }
@@ -335,7 +337,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
     /// Passes a whole package to the receiver, and notes what its bundles require and provide.
     fn push_whole(&mut self, name: &str, input: usize, lines: &mut PackageReader) -> Result<(), ComposeError> {
-        if self.composition.dependencies != DependencyRule::Ignore {
+        if self.notes_requirements {
             self.dependencies.add(name, lines)?;
         }
         self.push(name, ComposedContent::Shard { input })
@@ -344,10 +346,10 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     /// Passes the lines of a package to the receiver, and notes what its bundles require and provide.
     fn push_edited(&mut self, name: &str, mut lines: EditedLines<'_>) -> Result<(), ComposeError> {
         let (explanation, dependencies) = (&mut *self.explanation, &mut self.dependencies);
-        let ignores = self.composition.dependencies == DependencyRule::Ignore;
+        let notes_requirements = self.notes_requirements;
         push_lines(self.sink, name, &mut || {
             let line = lines.next(explanation)?;
-            if let Some(line) = line.as_ref().filter(|_| !ignores) {
+            if let Some(line) = line.as_ref().filter(|_| notes_requirements) {
                 dependencies.add_line(name, line)?;
             }
             Ok(line)

@@ -64,6 +64,7 @@ struct PackageProperty {
 }
 
 /// Requirements of a composed catalog, and what fulfils them.
+#[derive(Default)]
 pub(crate) struct Dependencies {
     budget: Budget,
     /// Names of bundles, APIs and requirements, each once.
@@ -97,12 +98,7 @@ impl Dependencies {
     pub(crate) fn new(budget: &Budget) -> Self {
         Self {
             budget: budget.clone(),
-            texts: HashSet::new(),
-            bytes: 0,
-            apis: HashSet::new(),
-            packages: HashMap::new(),
-            required: Vec::new(),
-            numbers: HashMap::new(),
+            ..Self::default()
         }
     }
 
@@ -226,7 +222,9 @@ impl Dependencies {
             let Some(constraint) = Constraint::parse(&required.constraint) else {
                 continue;
             };
-            if !self.fulfils(&constraint)? {
+            let is_met = self.fulfils(&constraint);
+            self.budget.charge(0)?;
+            if !is_met {
                 let package = constraint.package.as_ref().map(|package| &*package.package_name);
                 explanation.notice(Notice::Missing {
                     package: shown(&required.package),
@@ -240,45 +238,23 @@ impl Dependencies {
         Ok(())
     }
 
-    /// Returns true if the result fulfils the constraint.
-    pub(crate) fn fulfils(&self, constraint: &Constraint) -> Result<bool, ComposeError> {
-        self.budget.charge(1)?;
-        Ok(constraint.gvk.as_ref().is_none_or(|api| self.has_api(api))
-            && constraint
-                .package
-                .as_ref()
-                .map_or(Ok(true), |package| self.has(package))?
-            && constraint
-                .all
-                .as_ref()
-                .map_or(Ok(true), |list| self.fulfils_all(list))?
-            && constraint
-                .any
-                .as_ref()
-                .map_or(Ok(true), |list| self.fulfils_any(list))?
-            && !constraint
-                .not
-                .as_ref()
-                .map_or(Ok(false), |list| self.fulfils_any(list))?)
-    }
-
-    fn fulfils_all(&self, list: &ConstraintList) -> Result<bool, ComposeError> {
-        for part in &list.constraints {
-            if !self.fulfils(part)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Returns true if the result fulfils the constraint. Nothing is fulfilled once the budget is used up.
+    pub(crate) fn fulfils(&self, constraint: &Constraint) -> bool {
+        let (all, any, not) = (&constraint.all, &constraint.any, &constraint.not);
+        self.budget.charge(1).is_ok()
+            && constraint.gvk.as_ref().is_none_or(|api| self.has_api(api))
+            && constraint.package.as_ref().is_none_or(|package| self.has(package))
+            && all
+                .iter()
+                .flat_map(|list| &list.constraints)
+                .all(|part| self.fulfils(part))
+            && any.as_ref().is_none_or(|list| self.fulfils_any(list))
+            && !not.as_ref().is_some_and(|list| self.fulfils_any(list))
     }
 
     /// Returns true if the result fulfils one of the constraints.
-    pub(crate) fn fulfils_any(&self, list: &ConstraintList) -> Result<bool, ComposeError> {
-        for part in &list.constraints {
-            if self.fulfils(part)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    pub(crate) fn fulfils_any(&self, list: &ConstraintList) -> bool {
+        list.constraints.iter().any(|part| self.fulfils(part))
     }
 
     /// Returns true if a bundle of the result provides the API.
@@ -287,24 +263,23 @@ impl Dependencies {
     }
 
     /// Returns true if the result has a bundle of the required package with a version that fits.
-    pub(crate) fn has(&self, required: &RequiredPackage) -> Result<bool, ComposeError> {
-        let Some(versions) = self.packages.get(&*required.package_name) else {
-            return Ok(false);
-        };
-        let intervals = self.intervals(required)?;
-        Ok(intervals
-            .into_iter()
-            .any(|interval| versions.range(interval).next().is_some()))
+    pub(crate) fn has(&self, required: &RequiredPackage) -> bool {
+        let versions = self.packages.get(&*required.package_name);
+        versions.is_some_and(|versions| {
+            let mut intervals = self.intervals(required).into_iter();
+            intervals.any(|interval| versions.range(interval).next().is_some())
+        })
     }
 
-    /// Returns the versions that are required, as sorted intervals; none if the range is malformed.
-    pub(crate) fn intervals(&self, required: &RequiredPackage) -> Result<Vec<VersionSpan>, ComposeError> {
-        self.budget.charge_bytes(required.version_range.len())?;
+    /// Returns the versions that are required, as sorted intervals; none if the range is malformed, or once the budget is used up.
+    pub(crate) fn intervals(&self, required: &RequiredPackage) -> Vec<VersionSpan> {
         let range = required.version_range.parse::<VersionRange>();
         let intervals = range.map_or_else(|_| Vec::new(), |range| range.intervals().to_vec());
-        // Each is a search in a sorted set.
-        self.budget.charge(intervals.len() as u64)?;
-        Ok(intervals)
+        // The range is read, and each interval is a search in a sorted set.
+        let steps = 1 + required.version_range.len() / 64 + intervals.len();
+        self.budget
+            .charge(steps as u64)
+            .map_or_else(|_| Vec::new(), |()| intervals)
     }
 
     /// Returns the budget of the composition.

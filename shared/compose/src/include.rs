@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    ComposeError, Decision, PackageSource, Selection,
+    ComposeError, PackageSource, Selection,
     candidate::IncludeCandidate,
     dependencies::{Dependencies, RequiredBy},
     error::{listed, shown},
@@ -88,9 +88,11 @@ pub(crate) struct IncludedPackage {
     pub(crate) input: usize,
     /// Bundles to take; `None` for the whole package.
     pub(crate) selection: Option<Selection>,
-    /// Reason for each bundle, or for the whole package with an empty name.
-    pub(crate) reasons: HashMap<Rc<str>, Rc<str>>,
+    pub(crate) reasons: IncludeReasons,
 }
+
+/// Reason for each bundle, or for the whole package with an empty name.
+pub(crate) type IncludeReasons = HashMap<Rc<str>, Rc<str>>;
 
 impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
     /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the
@@ -136,6 +138,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 
     /// Takes along what a requirement lacks. Returns false if no input has it.
     fn meet(&mut self, required: &RequiredBy) -> Result<bool, ComposeError> {
+        self.dependencies.budget().charge(1)?;
         let Some(constraint) = Constraint::parse(&required.constraint) else {
             return Ok(true);
         };
@@ -154,11 +157,11 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 
     /// Adds the bundles that meet a constraint to `providers`. Returns false if no input has them.
     fn find(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
-        if self.dependencies.fulfils(constraint)? {
+        if self.dependencies.fulfils(constraint) {
             return Ok(true);
         }
         if let Some(not) = &constraint.not
-            && self.dependencies.fulfils_any(not)?
+            && self.dependencies.fulfils_any(not)
         {
             return Ok(false);
         }
@@ -189,11 +192,11 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
     }
 
     fn find_package(&mut self, required: &RequiredPackage, providers: &mut Providers) -> Result<bool, ComposeError> {
-        if self.dependencies.has(required)? {
+        if self.dependencies.has(required) {
             return Ok(true);
         }
         self.read_candidates(&required.package_name)?;
-        let intervals = self.dependencies.intervals(required)?;
+        let intervals = self.dependencies.intervals(required);
         Ok(self.find_bundle(&required.package_name, providers, |candidate| {
             let mut intervals = intervals.iter().rev();
             let highest = intervals.find_map(|interval| candidate.by_version.range(interval.clone()).next_back());
@@ -334,22 +337,6 @@ impl Included {
             input: candidate.input,
             selection: (!self.whole).then(|| candidate.selection(name, &self.names(candidate))),
             reasons,
-        }
-    }
-}
-
-impl IncludedPackage {
-    /// Returns the reason for the whole package, if it is taken as a whole.
-    pub(crate) fn whole(&self, name: &str) -> Option<Decision> {
-        let reason = self.reasons.get("").filter(|_| self.selection.is_none())?;
-        Some(Decision::of_package(name, true, reason.to_string()))
-    }
-
-    /// Gives the bundles of a package the reasons for which they are taken along.
-    pub(crate) fn explain(&self, decisions: &mut [Decision]) {
-        for decision in decisions {
-            let reason = self.reasons.get(&*decision.bundle);
-            decision.reason = reason.map_or("not required", |reason| &**reason).to_owned();
         }
     }
 }

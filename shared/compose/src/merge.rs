@@ -50,15 +50,14 @@ impl LineKey {
 }
 
 /// Merger of one package with what is added to it: first [`Self::add`], then [`Self::hold`], at last [`Self::finish`].
+#[derive(Default)]
 pub(crate) struct Merger<'a> {
     package: &'a str,
     added: Vec<AddedLine>,
-    /// Keys of the added lines.
-    keys: HashSet<LineKey>,
     /// Lines of the package that additions may change, then those that they append.
     lines: Vec<MergedLine>,
-    /// Last line with each key.
-    last: HashMap<LineKey, usize>,
+    /// Last line with the key of an added one.
+    last: HashMap<LineKey, Option<usize>>,
     /// Hashes of the lines that no key tells apart.
     known: HashSet<Sha256>,
     /// Number of lines of the package so far.
@@ -94,13 +93,7 @@ impl<'a> Merger<'a> {
     pub(crate) fn new(package: &'a str) -> Self {
         Self {
             package,
-            added: Vec::new(),
-            keys: HashSet::new(),
-            lines: Vec::new(),
-            last: HashMap::new(),
-            known: HashSet::new(),
-            at: 0,
-            bytes: 0,
+            ..Self::default()
         }
     }
 
@@ -109,7 +102,9 @@ impl<'a> Merger<'a> {
         lines.for_each(|line| {
             self.count(line)?;
             let (key, line) = (LineKey::of(line), line.to_vec());
-            self.keys.insert(key.clone());
+            if key.is_unique() {
+                self.last.entry(key.clone()).or_default();
+            }
             self.added.push(AddedLine { key, line, replace });
             Ok(())
         })
@@ -119,15 +114,14 @@ impl<'a> Merger<'a> {
     pub(crate) fn hold(&mut self, line: Vec<u8>) -> Result<Option<Vec<u8>>, ComposeError> {
         self.at += 1;
         let key = LineKey::of(&line);
-        if !self.keys.contains(&key) {
-            return Ok(Some(line));
-        }
         if !key.is_unique() {
             self.known.insert(Sha256::of(&line));
-            return Ok(Some(line));
         }
+        let Some(last) = self.last.get_mut(&key) else {
+            return Ok(Some(line));
+        };
+        *last = Some(self.lines.len());
         self.count(&line)?;
-        self.last.insert(key, self.lines.len());
         self.lines.push(MergedLine {
             at: Some(self.at - 1),
             line,
@@ -147,20 +141,21 @@ impl<'a> Merger<'a> {
     /// Merges the added lines: each changes the last line with its key, or comes behind all others.
     pub(crate) fn finish(mut self) -> Result<MergedLines, ComposeError> {
         for AddedLine { key, line, replace } in self.added {
-            if let Some(at) = self.last.get(&key) {
-                let changed = self.lines[*at].add(&key, line);
-                let changed = changed.map_err(|source| rewrite_error(self.package, source.into()))?;
-                if let Some(what) = changed.filter(|_| !replace) {
-                    return Err(ComposeError::Exists(self.package.to_owned(), what));
+            match self.last.get_mut(&key) {
+                Some(Some(at)) => {
+                    let changed = self.lines[*at].add(&key, line);
+                    let changed = changed.map_err(|source| rewrite_error(self.package, source.into()))?;
+                    if let Some(what) = changed.filter(|_| !replace) {
+                        return Err(ComposeError::Exists(self.package.to_owned(), what));
+                    }
+                    continue;
                 }
-                continue;
-            }
-            let is_new = key.is_unique() || self.known.insert(Sha256::of(&line));
-            if key.is_unique() {
-                self.last.insert(key, self.lines.len());
+                Some(last) => *last = Some(self.lines.len()),
+                None if !self.known.insert(Sha256::of(&line)) => continue,
+                None => {}
             }
             let (at, entries) = (None, None);
-            self.lines.extend(is_new.then_some(MergedLine { at, line, entries }));
+            self.lines.push(MergedLine { at, line, entries });
         }
         let (mut replaced, mut appended) = (HashMap::new(), Vec::new());
         for MergedLine { at, line, entries } in self.lines {

@@ -117,45 +117,41 @@ pub(crate) struct PackageCut<'a> {
 impl PackageCut<'_> {
     /// Returns what remains of a line. One that does not change stays byte for byte.
     pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
-        let changed = match self.cut(&line, explanation)? {
-            None => return Ok(None),
-            Some(Cow::Borrowed(_)) => None,
-            Some(Cow::Owned(line)) => Some(line),
-        };
-        Ok(Some(changed.unwrap_or(line)))
-    }
-
-    fn cut<'l>(&self, line: &'l [u8], explanation: &mut Explanation) -> Result<Option<Cow<'l, [u8]>>, RewriteError> {
-        let (header, rest) = (LineHeader::of(line), self.rest);
-        Ok(match &*header.schema {
+        let (header, rest) = (LineHeader::of(&line), self.rest);
+        let stays = match &*header.schema {
             "olm.package" => match rest.default_channel {
-                None => Some(Cow::Borrowed(line)),
-                Some(channel) => Some(Cow::Owned(set(line, "defaultChannel", to_raw_value(channel)?)?)),
+                None => true,
+                Some(channel) => return set(&line, "defaultChannel", to_raw_value(channel)?).map(Some),
             },
             "olm.channel" => match rest.channels.get(&*header.name) {
-                None => None,
-                Some(kept) => filter_entries(line, |entry| {
-                    let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
-                    Ok(kept.contains(&*entry.name))
-                })?,
+                None => false,
+                Some(kept) => {
+                    return filter_entries(&line, |entry| {
+                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
+                        Ok(kept.contains(&*entry.name))
+                    });
+                }
             },
-            "olm.bundle" => rest.bundles.contains(&*header.name).then_some(Cow::Borrowed(line)),
-            "olm.deprecations" => filter_entries(line, |entry| {
-                let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
-                Ok(rest.has_target(&target.schema, &target.name))
-            })?,
-            _ => match header.names().find(|named| self.is_gone(named)) {
-                None => Some(Cow::Borrowed(line)),
-                Some(gone) => {
+            "olm.bundle" => rest.bundles.contains(&*header.name),
+            "olm.deprecations" => {
+                return filter_entries(&line, |entry| {
+                    let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
+                    Ok(rest.has_target(&target.schema, &target.name))
+                });
+            }
+            _ => {
+                let gone = header.names().find(|named| self.is_gone(named));
+                if let Some(gone) = &gone {
                     explanation.notice(Notice::Dropped {
                         package: shown(self.name),
                         schema: shown(&header.schema),
-                        gone: shown(&gone),
+                        gone: shown(gone),
                     });
-                    None
                 }
-            },
-        })
+                gone.is_none()
+            }
+        };
+        Ok(stays.then_some(line))
     }
 
     fn is_gone(&self, name: &str) -> bool {
@@ -169,7 +165,7 @@ impl PackageCut<'_> {
 fn filter_entries(
     line: &[u8],
     keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
-) -> Result<Option<Cow<'_, [u8]>>, RewriteError> {
+) -> Result<Option<Vec<u8>>, RewriteError> {
     let object: RawObject = serde_json::from_slice(line)?;
     let entries: Option<Vec<&RawValue>> = object
         .get("entries")
@@ -183,12 +179,12 @@ fn filter_entries(
         }
     }
     if kept.len() == entries.len() {
-        return Ok(Some(Cow::Borrowed(line)));
+        return Ok(Some(line.to_vec()));
     }
     if kept.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Cow::Owned(set(line, "entries", to_raw_value(&kept)?)?)))
+    set(line, "entries", to_raw_value(&kept)?).map(Some)
 }
 
 /// Returns the line with another value of one field.
