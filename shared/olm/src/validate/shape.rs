@@ -32,15 +32,20 @@ pub(crate) enum Shape {
     List(&'static Shape),
     /// Object with any keys.
     Map(&'static Shape),
-    Object(&'static [Field]),
+    Object(Fields),
     /// Object with the fields `type` and `value`. The type decides the shape of the value.
     Property,
 }
 
-/// Name and type of a field.
-pub(crate) type Field = (&'static str, Shape);
+/// Fields of an object: the names of those that have one type, with it.
+pub(crate) type Fields = &'static [(&'static [&'static str], Shape)];
 
-const PROPERTY: &[Field] = &[("type", Shape::Text), ("value", Shape::Any)];
+const PROPERTY: Fields = &[(&["type"], Shape::Text), (&["value"], Shape::Any)];
+
+/// Returns the names of all fields.
+pub(crate) fn names(fields: Fields) -> impl Iterator<Item = &'static str> {
+    fields.iter().flat_map(|(names, _)| *names).copied()
+}
 
 /// A value of the wrong type.
 #[derive(Debug, PartialEq, Eq)]
@@ -170,18 +175,19 @@ impl Decode<'_, '_> {
         value
     }
 
-    fn object<'de, A: MapAccess<'de>>(mut self, fields: &'static [Field], mut map: A) -> Result<Value<'de>, A::Error> {
+    fn object<'de, A: MapAccess<'de>>(mut self, fields: Fields, mut map: A) -> Result<Value<'de>, A::Error> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
-        while let Some(at) = map.next_key_seed(FieldName(fields))? {
-            let Some((at, (name, shape))) = at.and_then(|at| Some((at, fields.get(at)?))) else {
+        while let Some(field) = map.next_key_seed(FieldName(fields))? {
+            let Some(FoundField { at, name, shape }) = field else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
             let value = self.child(Step::Field(name), shape, &mut map)?;
             if self.state.keep && values.is_empty() {
-                self.state.budget.take(fields.len())?;
-                values.resize(fields.len(), Value::Absent);
+                let count = names(fields).count();
+                self.state.budget.take(count)?;
+                values.resize(count, Value::Absent);
             }
             if let Some(slot) = values.get_mut(at) {
                 *slot = value;
@@ -201,8 +207,8 @@ impl Decode<'_, '_> {
         self.state.budget.take(PROPERTY.len())?;
         let (mut kind, mut value) = (Value::Absent, Value::Absent);
         // Canonical lines have `type` before `value`.
-        while let Some(at) = map.next_key_seed(FieldName(PROPERTY))? {
-            match at {
+        while let Some(field) = map.next_key_seed(FieldName(PROPERTY))? {
+            match field.map(|field| field.at) {
                 Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
                 Some(_) => {
                     let name = match &kind {
@@ -350,11 +356,18 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
     }
 }
 
-/// Position of the field that a key means.
-struct FieldName(&'static [Field]);
+/// Search for the field that a key means.
+struct FieldName(Fields);
+
+struct FoundField {
+    /// Position among all fields.
+    at: usize,
+    name: &'static str,
+    shape: &'static Shape,
+}
 
 impl<'de> DeserializeSeed<'de> for FieldName {
-    type Value = Option<usize>;
+    type Value = Option<FoundField>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
@@ -362,14 +375,22 @@ impl<'de> DeserializeSeed<'de> for FieldName {
 }
 
 impl Visitor<'_> for FieldName {
-    type Value = Option<usize>;
+    type Value = Option<FoundField>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
     fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
-        let exact = self.0.iter().position(|(name, _)| *name == key);
-        Ok(exact.or_else(|| self.0.iter().position(|(name, _)| name.eq_ignore_ascii_case(key))))
+        let exact = names(self.0).position(|name| name == key);
+        let at = exact.or_else(|| names(self.0).position(|name| name.eq_ignore_ascii_case(key)));
+        let mut fields = self
+            .0
+            .iter()
+            .flat_map(|(names, shape)| names.iter().map(move |name| (name, shape)));
+        Ok(at.and_then(|at| {
+            let (name, shape) = fields.nth(at)?;
+            Some(FoundField { at, name, shape })
+        }))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de;
 
-use super::shape::Field;
+use super::shape::{Fields, names};
 
 /// Number of values that may be decoded of lines of any length: some 20,000 channel entries. They take at most 19 MB.
 const VALUES_MIN: usize = 1 << 17;
@@ -24,7 +24,7 @@ pub(crate) enum Value<'a> {
     Bytes(Vec<u8>),
     List(Vec<Value<'a>>),
     /// The fields of the shape, in its order; empty if none of them has a value.
-    Object(&'static [Field], Vec<Value<'a>>),
+    Object(Fields, Vec<Value<'a>>),
 }
 
 impl<'a> Value<'a> {
@@ -33,7 +33,7 @@ impl<'a> Value<'a> {
         let Self::Object(fields, values) = self else {
             return &Self::Absent;
         };
-        let at = fields.iter().position(|(field, _)| *field == name);
+        let at = names(fields).position(|field| field == name);
         at.and_then(|at| values.get(at)).unwrap_or(&Self::Absent)
     }
 
