@@ -1,10 +1,10 @@
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use olm::Channel;
 use semver::Version;
 
 use crate::{
-    Decision, Notice, SelectError, Selection,
+    Decision, Notice, SelectError, Selection, VersionConstraint,
     error::{ChannelFault, listed, shown},
     kept_channel::{self, BrokenWords, KeptEntries},
     outline::PackageOutline,
@@ -30,7 +30,16 @@ impl Selection {
     ) -> Result<SelectedPart<'a>, SelectError> {
         let rule = self.rule(name).unwrap_or_default();
         package.check_readable(name)?;
-        PackageSelector::new(name, package, &rule, explains)?.finish()
+        let selector = PackageSelector::new(name, package, &rule)?;
+        Ok(SelectedPart {
+            decisions: if explains { selector.decisions() } else { Vec::new() },
+            rest: Remaining {
+                default_channel: selector.default_channel()?,
+                bundles: selector.channels.values().flatten().copied().collect(),
+                channels: selector.channels,
+            },
+            notices: selector.notices,
+        })
     }
 }
 
@@ -39,25 +48,16 @@ struct PackageSelector<'s, 'a> {
     package: &'a PackageOutline,
     rule: &'s PackageRule<'a>,
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
-    /// For each bundle the reasons for which channels take it, and those for which channels do not.
-    reasons: BTreeMap<&'a str, [Vec<String>; 2]>,
     notices: Vec<Notice>,
 }
 
 impl<'s, 'a> PackageSelector<'s, 'a> {
-    fn new(
-        name: &'a str,
-        package: &'a PackageOutline,
-        rule: &'s PackageRule<'a>,
-        explains: bool,
-    ) -> Result<Self, SelectError> {
-        let explained = package.bundles.keys().filter(|_| explains);
+    fn new(name: &'a str, package: &'a PackageOutline, rule: &'s PackageRule<'a>) -> Result<Self, SelectError> {
         let mut selector = Self {
             name,
             package,
             rule,
             channels: BTreeMap::new(),
-            reasons: explained.map(|name| (name.as_str(), Default::default())).collect(),
             notices: Vec::new(),
         };
         selector.check_names()?;
@@ -104,9 +104,6 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
 
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), SelectError> {
         let Some(rule) = self.rule.of_channel(name) else {
-            for entry in channel.entries.keys() {
-                self.say(entry, false, || format!("channel {} is not selected", shown(name)));
-            }
             return Ok(());
         };
         let mut kept = self.take_entries(name, channel, &rule)?;
@@ -136,58 +133,35 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
     }
 
     fn take_entries(
-        &mut self,
+        &self,
         name: &str,
         channel: &'a Channel,
         rule: &EntryRule<'_>,
     ) -> Result<KeptEntries<'a>, SelectError> {
-        let all = || channel.entries.keys().map(String::as_str);
-        let heads: KeptEntries<'_> = match rule {
-            EntryRule::Head => channel.heads().into_iter().collect(),
-            _ => BTreeSet::new(),
-        };
-        if matches!(rule, EntryRule::Head) && heads.len() != 1 && !channel.entries.is_empty() {
-            let fault = if heads.is_empty() {
-                ChannelFault::NoHead
-            } else {
-                ChannelFault::Heads(heads.iter().map(|head| (*head).to_owned()).collect())
-            };
-            return Err(words(rule).error(self.place(name), Some(channel), &all().collect(), fault));
-        }
-        let mut kept = KeptEntries::new();
-        let shown_name = shown(name);
-        for entry in all() {
-            let (taken, why) = match rule {
-                EntryRule::All => (true, "full: true in"),
-                EntryRule::Head if heads.contains(entry) => (true, "head of"),
-                EntryRule::Head => (false, "not the head of"),
-                EntryRule::Named(names) if names.contains(entry) => (true, "in selectedBundles"),
-                EntryRule::Named(_) => (false, "not in selectedBundles"),
-                EntryRule::Range(range) => match self.version(entry) {
-                    None => (false, "its version is not semver"),
-                    Some(version) if range.contains(&version) => (true, "in the range"),
-                    Some(_) => (false, "outside of the range"),
-                },
-            };
-            if taken {
-                kept.insert(entry);
-            }
-            self.say(entry, taken, || match rule {
-                EntryRule::Range(range) if why.ends_with("range") => format!("{why} {range} of {shown_name}"),
-                EntryRule::All | EntryRule::Head => format!("{why} {shown_name}"),
-                _ => why.to_owned(),
-            });
-        }
-        Ok(kept)
+        let all = channel.entries.keys().map(String::as_str);
+        Ok(match rule {
+            EntryRule::All => all.collect(),
+            EntryRule::Named(names) => all.filter(|entry| names.contains(entry)).collect(),
+            EntryRule::Range(range) => all.filter(|entry| self.is_in(range, entry)).collect(),
+            EntryRule::Head => match channel.heads().as_slice() {
+                [head] => KeptEntries::from([*head]),
+                _ if channel.entries.is_empty() => KeptEntries::new(),
+                heads => {
+                    let heads = heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>();
+                    let fault = match heads.is_empty() {
+                        true => ChannelFault::NoHead,
+                        false => ChannelFault::Heads(heads),
+                    };
+                    return Err(words(rule).error(self.place(name), Some(channel), &all.collect(), fault));
+                }
+            },
+        })
     }
 
     /// Takes also what lies between the kept entries.
     fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>, kept: &mut KeptEntries<'a>) {
         let selection = described(rule);
         let between = kept_channel::between(channel, kept);
-        for entry in &between {
-            self.say(entry, true, || format!("connects the {selection} of {}", shown(name)));
-        }
         if !between.is_empty() {
             kept.extend(&between);
             self.notices.push(Notice::Connecting {
@@ -202,15 +176,8 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
         self.package.bundles.get(bundle)?.as_deref()?.parse().ok()
     }
 
-    fn say(&mut self, entry: &str, taken: bool, why: impl FnOnce() -> String) {
-        if let Some([ins, outs]) = self.reasons.get_mut(entry) {
-            let reasons = if taken { ins } else { outs };
-            let why = why();
-            // The reason of `selectedBundles` is the same in each channel.
-            if reasons.last() != Some(&why) {
-                reasons.push(why);
-            }
-        }
+    fn is_in(&self, range: &VersionConstraint, bundle: &str) -> bool {
+        self.version(bundle).is_some_and(|version| range.contains(&version))
     }
 
     fn place(&self, channel: &str) -> String {
@@ -234,32 +201,53 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
         }
     }
 
-    fn finish(self) -> Result<SelectedPart<'a>, SelectError> {
-        let rest = Remaining {
-            default_channel: self.default_channel()?,
-            bundles: self.channels.values().flatten().copied().collect(),
-            channels: self.channels,
-        };
-        let decisions = self.reasons.into_iter().map(|(bundle, [ins, outs])| {
-            let kept = rest.bundles.contains(bundle);
-            let reasons = if kept { ins } else { outs };
+    /// Gives each bundle the reasons of the channels that take it, or those of the others if none does.
+    fn decisions(&self) -> Vec<Decision> {
+        let mut reasons: BTreeMap<&str, [Vec<String>; 2]> = BTreeMap::new();
+        for (name, channel) in &self.package.channels {
+            let (rule, kept) = (self.rule.of_channel(name), self.channels.get(name.as_str()));
+            for entry in channel.entries.keys().map(String::as_str) {
+                let is_kept = kept.is_some_and(|kept| kept.contains(entry));
+                let reason = self.reason(rule.as_ref(), &shown(name), entry, is_kept);
+                let reasons = &mut reasons.entry(entry).or_default()[usize::from(is_kept)];
+                // The reason of `selectedBundles` is the same in each channel.
+                if reasons.last() != Some(&reason) {
+                    reasons.push(reason);
+                }
+            }
+        }
+        let bundles = self.package.bundles.iter().map(|(bundle, version)| {
+            let [outs, ins] = reasons.remove(bundle.as_str()).unwrap_or_default();
+            let (kept, reasons) = (!ins.is_empty(), if ins.is_empty() { outs } else { ins });
+            let reason = match reasons.is_empty() {
+                true => "in no channel".to_owned(),
+                false => listed(&reasons),
+            };
             Decision {
-                package: self.name.to_owned(),
-                bundle: bundle.to_owned(),
-                version: self.package.bundles[bundle].clone(),
-                kept,
-                reason: if reasons.is_empty() {
-                    "in no channel".to_owned()
-                } else {
-                    listed(&reasons)
-                },
+                bundle: bundle.clone(),
+                version: version.clone(),
+                ..Decision::of_package(self.name, kept, reason)
             }
         });
-        Ok(SelectedPart {
-            decisions: decisions.collect(),
-            notices: self.notices,
-            rest,
-        })
+        bundles.collect()
+    }
+
+    /// Returns the reason for which a channel takes an entry, or does not.
+    fn reason(&self, rule: Option<&EntryRule<'_>>, channel: &str, entry: &str, is_kept: bool) -> String {
+        match (rule, is_kept) {
+            (None, _) => format!("channel {channel} is not selected"),
+            (Some(EntryRule::All), _) => format!("full: true in {channel}"),
+            (Some(EntryRule::Head), true) => format!("head of {channel}"),
+            (Some(EntryRule::Head), false) => format!("not the head of {channel}"),
+            (Some(EntryRule::Named(_)), true) => "in selectedBundles".to_owned(),
+            (Some(EntryRule::Named(_)), false) => "not in selectedBundles".to_owned(),
+            (Some(rule @ EntryRule::Range(range)), _) => match self.version(entry) {
+                Some(version) if range.contains(&version) => format!("in the range {range} of {channel}"),
+                _ if is_kept => format!("connects the {} of {channel}", described(rule)),
+                Some(_) => format!("outside of the range {range} of {channel}"),
+                None => "its version is not semver".to_owned(),
+            },
+        }
     }
 }
 
