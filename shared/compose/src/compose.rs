@@ -285,8 +285,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
         if is_added {
             merged = merger.finish()?;
-            let mut lines = merged.replaced.values().chain(merged.appended.as_slice());
-            lines.try_for_each(|line| new.add(name, line))?;
+            merged.values().try_for_each(|line| new.add(name, line))?;
         }
         let new = if is_added { &new } else { &old };
         new.check_readable(name).map_err(edit::edit_error)?;

@@ -19,7 +19,7 @@ pub(crate) struct EditedLines<'a> {
     selected: Option<PackageCut<'a>>,
     pub(crate) merged: MergedLines,
     pub(crate) rest: Option<PackageCut<'a>>,
-    /// Number of selected lines that were read.
+    /// Number of lines that were read.
     at: usize,
 }
 
@@ -55,12 +55,10 @@ impl<'a> EditedLines<'a> {
     }
 
     fn next_merged(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
-        let Some(line) = self.next_selected(explanation)? else {
-            return Ok(self.merged.appended.next());
-        };
-        let replaced = self.merged.replaced.remove(&self.at);
+        let line = self.next_selected(explanation)?;
+        let merged = self.merged.remove(&self.at);
         self.at += 1;
-        Ok(Some(replaced.unwrap_or(line)))
+        Ok(merged.or(line))
     }
 
     fn next_selected(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {

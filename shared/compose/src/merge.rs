@@ -2,10 +2,10 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
-    vec,
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
+use indexmap::IndexMap;
 use model::Sha256;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -60,7 +60,7 @@ pub(crate) struct Merger<'a> {
     last: HashMap<LineKey, Option<usize>>,
     /// Hashes of the lines that no key tells apart.
     known: HashSet<Sha256>,
-    /// Number of lines of the package so far.
+    /// Number of lines so far.
     at: usize,
     /// Memory for lines, in bytes.
     bytes: usize,
@@ -73,21 +73,15 @@ struct AddedLine {
 }
 
 struct MergedLine {
-    /// Number of the line in the package; `None` behind all of its lines.
-    at: Option<usize>,
+    /// Number of the line in the result.
+    at: usize,
     line: Vec<u8>,
-    /// Entries, if some are added.
-    entries: Option<MergedEntries>,
+    /// Entries by their names, if some are added.
+    entries: Option<IndexMap<String, Box<RawValue>>>,
 }
 
-/// Result of a [`Merger`].
-#[derive(Default)]
-pub(crate) struct MergedLines {
-    /// Lines that replace those of the package, by the number of these.
-    pub(crate) replaced: HashMap<usize, Vec<u8>>,
-    /// Lines behind those of the package.
-    pub(crate) appended: vec::IntoIter<Vec<u8>>,
-}
+/// Lines that replace those of the package, by the number of these, and then those behind them.
+pub(crate) type MergedLines = BTreeMap<usize, Vec<u8>>;
 
 impl<'a> Merger<'a> {
     pub(crate) fn new(package: &'a str) -> Self {
@@ -112,8 +106,8 @@ impl<'a> Merger<'a> {
 
     /// Takes the next line of the package. Returns it if no addition changes it.
     pub(crate) fn hold(&mut self, line: Vec<u8>) -> Result<Option<Vec<u8>>, ComposeError> {
+        let (at, key) = (self.at, LineKey::of(&line));
         self.at += 1;
-        let key = LineKey::of(&line);
         if !key.is_unique() {
             self.known.insert(Sha256::of(&line));
         }
@@ -122,11 +116,8 @@ impl<'a> Merger<'a> {
         };
         *last = Some(self.lines.len());
         self.count(&line)?;
-        self.lines.push(MergedLine {
-            at: Some(self.at - 1),
-            line,
-            entries: None,
-        });
+        let entries = None;
+        self.lines.push(MergedLine { at, line, entries });
         Ok(None)
     }
 
@@ -154,20 +145,13 @@ impl<'a> Merger<'a> {
                 None if !self.known.insert(Sha256::of(&line)) => continue,
                 None => {}
             }
-            let (at, entries) = (None, None);
+            let (at, entries) = (self.at, None);
             self.lines.push(MergedLine { at, line, entries });
+            self.at += 1;
         }
-        let (mut replaced, mut appended) = (HashMap::new(), Vec::new());
-        for MergedLine { at, line, entries } in self.lines {
-            let line = entries.map_or(Ok(line.clone()), |entries| entries.write(&line));
-            let line = line.map_err(|source| rewrite_error(self.package, source))?;
-            match at {
-                Some(at) => drop(replaced.insert(at, line)),
-                None => appended.push(line),
-            }
-        }
-        let appended = appended.into_iter();
-        Ok(MergedLines { replaced, appended })
+        let lines = self.lines.into_iter().map(MergedLine::finish);
+        let lines: Result<MergedLines, RewriteError> = lines.collect();
+        lines.map_err(|source| rewrite_error(self.package, source))
     }
 }
 
@@ -183,12 +167,31 @@ impl MergedLine {
             self.line = added;
             return Ok(Some(place));
         }
-        let entries = match self.entries.take() {
-            Some(entries) => entries,
-            None => MergedEntries::of(&self.line)?,
+        let merged = match self.entries.take() {
+            Some(merged) => merged,
+            None => entries(&self.line)?,
         };
-        let changed = self.entries.insert(entries).add(&added)?;
-        Ok(changed.map(|entry| format!("the entry {entry} of {place}")))
+        let (merged, mut changed) = (self.entries.insert(merged), None);
+        for (name, entry) in entries(&added)? {
+            if merged.get(&name).is_some_and(|old| old.get() != entry.get()) {
+                changed.get_or_insert_with(|| format!("the entry {name} of {place}"));
+            }
+            merged.insert(name, entry);
+        }
+        Ok(changed)
+    }
+
+    /// Returns the line with its number.
+    fn finish(self) -> Result<(usize, Vec<u8>), RewriteError> {
+        let line = match self.entries {
+            None => self.line,
+            Some(entries) => set(
+                &self.line,
+                "entries",
+                to_raw_value(&entries.values().collect::<Vec<_>>())?,
+            )?,
+        };
+        Ok((self.at, line))
     }
 }
 
@@ -207,49 +210,11 @@ struct EntryHeader<'a> {
     reference: Option<&'a RawValue>,
 }
 
-/// Entries of all lines of one channel, or of the deprecations.
-struct MergedEntries {
-    entries: Vec<Box<RawValue>>,
-    places: HashMap<String, usize>,
-}
-
-impl MergedEntries {
-    fn of(line: &[u8]) -> serde_json::Result<Self> {
-        let list: EntryList = serde_json::from_slice(line)?;
-        let entries = list.entries.unwrap_or_default();
-        let places = entries
-            .iter()
-            .enumerate()
-            .map(|(at, entry)| Ok((entry_key(entry)?, at)));
-        Ok(Self {
-            places: places.collect::<serde_json::Result<_>>()?,
-            entries,
-        })
-    }
-
-    /// Adds the entries of a line. Returns the first one that was there with other content.
-    fn add(&mut self, line: &[u8]) -> serde_json::Result<Option<String>> {
-        let list: EntryList = serde_json::from_slice(line)?;
-        let mut changed = None;
-        for entry in list.entries.unwrap_or_default() {
-            let key = entry_key(&entry)?;
-            let Some(&at) = self.places.get(&key) else {
-                self.places.insert(key, self.entries.len());
-                self.entries.push(entry);
-                continue;
-            };
-            if self.entries[at].get() != entry.get() {
-                changed.get_or_insert(key);
-                self.entries[at] = entry;
-            }
-        }
-        Ok(changed)
-    }
-
-    /// Returns the line with these entries.
-    fn write(&self, line: &[u8]) -> Result<Vec<u8>, RewriteError> {
-        set(line, "entries", to_raw_value(&self.entries)?)
-    }
+/// Returns the entries of a channel by their names, or deprecations by their targets.
+fn entries(line: &[u8]) -> serde_json::Result<IndexMap<String, Box<RawValue>>> {
+    let list: EntryList = serde_json::from_slice(line)?;
+    let entries = list.entries.into_iter().flatten();
+    entries.map(|entry| Ok((entry_key(&entry)?, entry))).collect()
 }
 
 fn entry_key(entry: &RawValue) -> serde_json::Result<String> {
