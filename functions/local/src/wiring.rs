@@ -36,10 +36,10 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     loader.openpgp(&trust::openpgp::Rpgp);
     files.iter().for_each(|file| loader.file(file));
     for file in &keys.signing_key {
-        loader.signing_key("--signing-key", file);
+        loader.signing_key("--signing-key", &file.display().to_string());
     }
     for file in &keys.trust.verify_key {
-        loader.verify_key("--verify-key", file);
+        loader.verify_key("--verify-key", &file.display().to_string());
     }
     loader
 }

@@ -1,58 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 #[cfg(feature = "catalogs")]
-mod cluster_catalog;
-#[cfg(feature = "catalogs")]
-mod composed;
-#[cfg(feature = "catalogs")]
-mod file;
-#[cfg(feature = "catalogs")]
-mod keys;
-#[cfg(feature = "catalogs")]
-mod limits;
-#[cfg(feature = "catalogs")]
-mod loader;
+mod catalogs;
 pub mod logs;
-#[cfg(feature = "catalogs")]
-mod section;
-#[cfg(feature = "catalogs")]
-mod server;
-#[cfg(feature = "catalogs")]
-mod values;
-#[cfg(feature = "catalogs")]
-mod webhook;
 
 #[cfg(feature = "catalogs")]
-pub use self::{
-    keys::ConfigKeys,
-    loader::{ConfigLoader, NamedSource},
-    section::ConfigProblems,
-    server::{GrpcConfig, ServerConfig, ServerLimitsConfig},
-    values::{ValueError, byte_size, days, duration, generations, host_and_port, platform, poll_interval, time_limit},
-};
-
-/// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command line together.
-#[cfg(feature = "catalogs")]
-#[derive(Debug, Default)]
-pub struct Config {
-    /// The store as it is written: a folder or `s3://BUCKET/PREFIX`. Default: the caller's.
-    pub store: Option<String>,
-    /// Catalogs to mirror, in the order of their names.
-    pub catalogs: Vec<publish::Catalog>,
-    /// Settings of the registry client, with the limits of an image.
-    pub images: source::SourceSettings,
-    /// Limits of images and catalogs. [`Self::images`] has its part of them already.
-    pub limits: publish::SourceLimits,
-    /// Receivers of change events over HTTP.
-    pub webhooks: Vec<notify::Webhook>,
-    /// Settings of the HTTP server: TLS, users and limits.
-    pub server: ServerConfig,
-    /// Settings of the registry API of OLM v0.
-    pub grpc: GrpcConfig,
-    /// The `source` of change events. Default: the notifier's.
-    pub event_source: Option<String>,
-    /// Earlier publications to keep. Without it `serve` never removes anything.
-    pub retention: Option<upkeep::Retention>,
-    /// Keys that sign publications, and keys that are trusted.
-    pub keys: ConfigKeys,
-}
+pub use self::catalogs::*;

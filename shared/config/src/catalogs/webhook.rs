@@ -4,13 +4,13 @@ use model::CatalogName;
 use notify::{Receiver, SecretLocation, Webhook};
 use publish::Catalog;
 
-use crate::section::{ConfigProblems, Section};
+use super::section::{Problems, Section};
 
 /// Entries of `notify` of all files together, in the order of the files.
 #[derive(Debug, Default)]
 pub(crate) struct NotifySettings {
     /// The `source` of events, a URI reference.
-    pub(crate) source: Option<String>,
+    source: Option<String>,
     webhooks: Vec<PlacedWebhook>,
 }
 
@@ -24,23 +24,25 @@ struct PlacedWebhook {
 }
 
 impl NotifySettings {
-    pub(crate) fn add(&mut self, mut section: Section<'_>) {
+    pub(crate) fn add(&mut self, mut section: Section) {
         let source: Option<String> = section.field("source");
         if source.as_deref() == Some("") {
             section.problem("source is empty");
         }
         self.source = source.or(self.source.take());
-        section.sections("webhooks", "webhook", |webhook| self.webhooks.extend(read(webhook)));
+        let webhooks = section.sections("webhooks", "webhook");
+        self.webhooks.extend(webhooks.into_iter().filter_map(read));
         section.finish();
     }
 
-    /// Checks names and catalogs, once all files have been read, and returns the receivers, which trust `ca_files`.
+    /// Checks names and catalogs, once all files have been read. Returns the source of events, and the receivers, which trust
+    /// `ca_files`.
     pub(crate) fn finish(
         self,
         catalogs: &[Catalog],
         ca_files: &[PathBuf],
-        problems: &mut ConfigProblems,
-    ) -> Vec<Webhook> {
+        problems: &Problems,
+    ) -> (Option<String>, Vec<Webhook>) {
         let known: BTreeSet<_> = catalogs.iter().map(|catalog| &catalog.name).collect();
         let mut names = BTreeSet::new();
         for placed in &self.webhooks {
@@ -56,22 +58,17 @@ impl NotifySettings {
             let webhook = placed.webhook.only(placed.catalogs).trusting(ca_files);
             problems.ok(&placed.place, webhook)
         });
-        webhooks.collect()
+        (self.source, webhooks.collect())
     }
 }
 
-fn read(mut section: Section<'_>) -> Option<PlacedWebhook> {
-    let place = section.place().to_owned();
-    let name: Option<String> = section.required("name");
+fn read(mut section: Section) -> Option<PlacedWebhook> {
+    let name: Option<String> = section.require("name").field("name");
     if name.as_deref() == Some("") {
         section.problem("name is empty");
     }
-    let url: Option<String> = section.required("url");
-    let names: Vec<String> = section.field("catalogs").unwrap_or_default();
-    let mut catalogs = Vec::new();
-    for name in names {
-        catalogs.extend(section.problems().ok(&place, name.parse()));
-    }
+    let url: Option<String> = section.require("url").field("url");
+    let catalogs = section.parsed_list("catalogs", str::parse);
     let secret = match (section.field("secretFile"), section.field("secretEnv")) {
         (Some(path), None) => Some(SecretLocation::File(path)),
         (None, Some(name)) => Some(SecretLocation::Variable(name)),
@@ -87,6 +84,7 @@ fn read(mut section: Section<'_>) -> Option<PlacedWebhook> {
     };
     let problems = webhook.as_ref().err().into_iter().flatten();
     problems.for_each(|problem| section.problem(problem));
+    let place = section.place.clone();
     section.finish();
     Some(PlacedWebhook {
         place,

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use model::CatalogName;
-use publish::{Catalog, SourceLimits};
+use publish::SourceLimits;
 
-use crate::{ValueError, byte_size, section::Section, section::text, values::count};
+use super::{ValueError, byte_size, section::Section, section::text, values::count};
 
-type SetLimit = fn(&mut SourceLimits, u64);
+pub(crate) type SetLimit = fn(&mut SourceLimits, u64);
 
 /// Every limit by its name in `catalogs.yaml`, which errors repeat. Names that end in `Bytes` take sizes with units,
 /// the others whole numbers.
@@ -52,89 +51,44 @@ const LIMITS: &[(&str, SetLimit)] = &[
 /// Limits of the process and not of a catalog.
 const SHARED: &[&str] = &["memoryBytes", "downloadBytes"];
 
-/// Limits of all files together. The last file wins for each limit.
-#[derive(Debug, Default)]
-pub(crate) struct LimitSettings {
-    all: SourceLimits,
-    own: Vec<(CatalogName, OwnLimits)>,
-    /// Limits of the command line, which win over those of all files, but not over those of one catalog.
-    flags: Vec<(SetLimit, u64)>,
-}
-
 /// Limits that one catalog sets itself, with their values.
 pub(crate) type OwnLimits = Vec<(SetLimit, u64)>;
 
-impl LimitSettings {
-    pub(crate) fn add(&mut self, mut section: Section<'_>) {
-        for (_, set, to) in read(&mut section) {
-            set(&mut self.all, to);
-        }
-    }
-
-    /// Adds a limit of the command line, `NAME=VALUE`.
-    pub(crate) fn add_flag(&mut self, text: &str) -> Result<(), String> {
-        let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
-        let (name, set) = find(name)?;
-        let to = parse(name, value).map_err(|error| error.to_string())?;
-        self.flags.push((set, to));
-        Ok(())
-    }
-
-    /// Adds limits of one catalog, which win over those of all.
-    pub(crate) fn add_own(&mut self, catalog: &CatalogName, limits: OwnLimits) {
-        if !limits.is_empty() {
-            self.own.push((catalog.clone(), limits));
-        }
-    }
-
-    /// Sets a default for `memoryBytes` that fits the machine.
-    pub(crate) fn set_memory(&mut self, bytes: usize) {
-        self.all.memory_bytes = bytes;
-    }
-
-    /// Sets the limits of every catalog that has its own, and returns those for all others.
-    pub(crate) fn apply(mut self, catalogs: &mut [Catalog]) -> SourceLimits {
-        self.flags.iter().for_each(|(set, to)| set(&mut self.all, *to));
-        for (name, own) in &self.own {
-            for catalog in catalogs.iter_mut().filter(|catalog| catalog.name == *name) {
-                let limits = catalog.limits.get_or_insert_with(|| self.all.clone());
-                own.iter().for_each(|(set, to)| set(limits, *to));
-            }
-        }
-        self.all
-    }
+/// Sets a limit of the command line, `NAME=VALUE`.
+pub(crate) fn set(limits: &mut SourceLimits, text: &str) -> Result<(), String> {
+    let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
+    let (_, set, to) = find(name, value)?;
+    set(limits, to);
+    Ok(())
 }
 
 /// Reads the limits of one catalog.
-pub(crate) fn read_own(mut section: Section<'_>) -> OwnLimits {
+pub(crate) fn read_own(mut section: Section) -> OwnLimits {
     let limits = read(&mut section);
     for (name, _, _) in limits.iter().filter(|(name, _, _)| SHARED.contains(name)) {
-        let place = section.place_of(name);
         let problem = "is shared by all catalogs of the process: set it in the limits of the file";
-        section.problems().add(place, problem);
+        section.problems.add(section.place_of(name), problem);
     }
     limits.into_iter().map(|(_, set, to)| (set, to)).collect()
 }
 
-fn read(section: &mut Section<'_>) -> Vec<(&'static str, SetLimit, u64)> {
-    let mut limits = Vec::new();
-    for (name, value) in section.rest() {
-        let place = section.place_of(&name);
-        let limit = find(&name).and_then(|(name, set)| {
-            let to = parse(name, &text(&value)).map_err(|error| error.to_string())?;
-            Ok((name, set, to))
-        });
-        limits.extend(section.problems().ok(place, limit));
-    }
-    limits
+/// Reads all fields of a section as limits.
+pub(crate) fn read(section: &mut Section) -> Vec<(&'static str, SetLimit, u64)> {
+    let fields = section.rest().into_iter();
+    let limits =
+        fields.filter_map(|(name, value)| section.problems.ok(section.place_of(&name), find(&name, &text(&value))));
+    limits.collect()
 }
 
-fn find(name: &str) -> Result<(&'static str, SetLimit), String> {
+/// Returns the limit of a name with a value.
+fn find(name: &str, value: &str) -> Result<(&'static str, SetLimit, u64), String> {
     let found = LIMITS.iter().find(|(known, _)| *known == name);
-    found.copied().ok_or_else(|| {
+    let &(name, set) = found.ok_or_else(|| {
         let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
         format!("there is no such limit, only {}", known.join(", "))
-    })
+    })?;
+    let to = parse(name, value).map_err(|error| error.to_string())?;
+    Ok((name, set, to))
 }
 
 fn parse(name: &str, text: &str) -> Result<u64, ValueError> {
@@ -273,7 +227,7 @@ mod tests {
 
     #[test]
     fn limits_defaults_are_documented() {
-        let manual = include_str!("../../../functions/local/CONFIGURATION.md");
+        let manual = include_str!("../../../../functions/local/CONFIGURATION.md");
         for (name, set) in LIMITS {
             let documented = manual.split_once(&format!("`{name}` ")).map(|(_, rest)| rest);
             let value = documented.and_then(|rest| rest.split([' ', ',', ';', '\n']).next());

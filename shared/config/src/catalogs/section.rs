@@ -1,32 +1,13 @@
 //! Reading one mapping of `catalogs.yaml`, field by field, so that all of its problems are found at once.
 
-use std::fmt;
+use std::{cell::RefCell, fmt, rc::Rc};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::ValueError;
-
 /// All problems of a configuration, each with the file, the document in it and the field.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ConfigProblems(Vec<String>);
-
-impl ConfigProblems {
-    /// Adds a problem. `place` names the file and the field, or the environment variable or flag.
-    pub(crate) fn add(&mut self, place: impl fmt::Display, problem: impl fmt::Display) {
-        self.0.push(format!("{place}: {problem}"));
-    }
-
-    /// Adds the error of a result, and returns its value otherwise.
-    pub(crate) fn ok<T, E: fmt::Display>(&mut self, place: impl fmt::Display, result: Result<T, E>) -> Option<T> {
-        result.map_err(|error| self.add(place, error)).ok()
-    }
-
-    /// Returns the value if there are no problems.
-    pub(crate) fn none_or<T>(self, value: T) -> Result<T, Self> {
-        if self.0.is_empty() { Ok(value) } else { Err(self) }
-    }
-}
 
 impl fmt::Display for ConfigProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,32 +18,54 @@ impl fmt::Display for ConfigProblems {
 
 impl std::error::Error for ConfigProblems {}
 
-/// A mapping of which fields are taken one by one. Fields that are left over are unknown.
-pub(crate) struct Section<'a> {
-    place: String,
-    fields: Map<String, Value>,
-    known: Vec<&'static str>,
-    problems: &'a mut ConfigProblems,
+/// Collector of problems. Its clones collect into one list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Problems(Rc<RefCell<Vec<String>>>);
+
+impl Problems {
+    /// Adds a problem. `place` names the file and the field, or the environment variable or flag.
+    pub(crate) fn add(&self, place: impl fmt::Display, problem: impl fmt::Display) {
+        self.0.borrow_mut().push(format!("{place}: {problem}"));
+    }
+
+    /// Adds the error of a result, and returns its value otherwise.
+    pub(crate) fn ok<T, E: fmt::Display>(&self, place: impl fmt::Display, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.add(place, error)).ok()
+    }
+
+    /// Returns the value if there are no problems.
+    pub(crate) fn none_or<T>(&self, value: T) -> Result<T, ConfigProblems> {
+        let all = self.0.take();
+        if all.is_empty() {
+            Ok(value)
+        } else {
+            Err(ConfigProblems(all))
+        }
+    }
 }
 
-impl<'a> Section<'a> {
+/// A mapping of which fields are taken one by one. Fields that are left over are unknown.
+pub(crate) struct Section {
+    /// Place of the mapping, for problems.
+    pub(crate) place: String,
+    pub(crate) problems: Problems,
+    fields: Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl Section {
     /// Starts with a value that must be a mapping. `place` names it in problems.
-    pub(crate) fn new(value: Value, place: String, problems: &'a mut ConfigProblems) -> Option<Self> {
+    pub(crate) fn new(value: Value, place: String, problems: &Problems) -> Option<Self> {
         let Value::Object(fields) = value else {
             problems.add(place, format!("{value} is not a mapping of fields"));
             return None;
         };
         Some(Self {
             place,
+            problems: problems.clone(),
             fields,
             known: Vec::new(),
-            problems,
         })
-    }
-
-    /// Returns the place of the section, for problems.
-    pub(crate) fn place(&self) -> &str {
-        &self.place
     }
 
     /// Returns the place of one of its fields, for problems.
@@ -71,13 +74,8 @@ impl<'a> Section<'a> {
     }
 
     /// Adds a problem of the whole section.
-    pub(crate) fn problem(&mut self, problem: impl fmt::Display) {
+    pub(crate) fn problem(&self, problem: impl fmt::Display) {
         self.problems.add(&self.place, problem);
-    }
-
-    /// Returns all problems, for a reader of parts.
-    pub(crate) fn problems(&mut self) -> &mut ConfigProblems {
-        self.problems
     }
 
     /// Takes a field as it is. A field without a value is a problem: an empty variable in a template must not turn off
@@ -86,69 +84,66 @@ impl<'a> Section<'a> {
         self.known.push(name);
         let value = self.fields.remove(name)?;
         if value.is_null() {
-            let place = self.place_of(name);
-            self.problems
-                .add(place, "has no value: give it one or remove the field");
+            let problem = "has no value: give it one or remove the field";
+            self.problems.add(self.place_of(name), problem);
             return None;
         }
         Some(value)
     }
 
+    /// Adds a problem if a field is not there.
+    pub(crate) fn require(&mut self, name: &str) -> &mut Self {
+        if !self.fields.contains_key(name) {
+            self.problem(format!("the field {name} is missing"));
+        }
+        self
+    }
+
     /// Takes a field of some type.
     pub(crate) fn field<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
         let value = self.value(name)?;
-        let place = self.place_of(name);
-        deserialize(value, &place, self.problems)
-    }
-
-    /// Takes a field that must be there.
-    pub(crate) fn required<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
-        if !self.fields.contains_key(name) {
-            self.known.push(name);
-            self.problem(format!("the field {name} is missing"));
-            return None;
-        }
-        self.field(name)
+        deserialize(value, &self.place_of(name), &self.problems)
     }
 
     /// Takes a field by the parser of the flag of the same meaning.
-    pub(crate) fn parsed<T>(&mut self, name: &'static str, parse: impl Fn(&str) -> Result<T, ValueError>) -> Option<T> {
+    pub(crate) fn parsed<T, E: fmt::Display>(
+        &mut self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
         let value = self.value(name)?;
-        let place = self.place_of(name);
-        self.problems.ok(place, parse(&text(&value)))
+        self.problems.ok(self.place_of(name), parse(&text(&value)))
     }
 
     /// Takes a field that is a list of texts, each by a parser.
-    pub(crate) fn parsed_list(
+    pub(crate) fn parsed_list<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
-        parse: impl Fn(&str) -> Result<String, ValueError>,
-    ) -> Vec<String> {
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Vec<T> {
         let texts: Vec<String> = self.field(name).unwrap_or_default();
         let place = self.place_of(name);
-        let parsed = texts.iter().map(|text| self.problems.ok(&place, parse(text)));
-        parsed.collect::<Vec<_>>().into_iter().flatten().collect()
+        let parsed = texts.iter().filter_map(|text| self.problems.ok(&place, parse(text)));
+        parsed.collect()
     }
 
     /// Takes a field that is a mapping itself.
-    pub(crate) fn section(&mut self, name: &'static str) -> Option<Section<'_>> {
+    pub(crate) fn section(&mut self, name: &'static str) -> Option<Self> {
         let value = self.value(name)?;
-        let place = self.place_of(name);
-        Section::new(value, place, self.problems)
+        Self::new(value, self.place_of(name), &self.problems)
     }
 
     /// Takes a field that is a list of mappings. Each is named in problems by `kind` and its `name`, or its number.
-    pub(crate) fn sections(&mut self, name: &'static str, kind: &str, mut read: impl FnMut(Section<'_>)) {
+    pub(crate) fn sections(&mut self, name: &'static str, kind: &str) -> Vec<Self> {
         let values: Vec<Value> = self.field(name).unwrap_or_default();
-        for (value, number) in values.into_iter().zip(1..) {
+        let sections = values.into_iter().zip(1..).filter_map(|(value, number)| {
             let place = match value.get("name").and_then(Value::as_str) {
                 Some(name) => format!("{}, {kind} {name}", self.place),
                 None => format!("{}, {kind} number {number}", self.place),
             };
-            if let Some(section) = Section::new(value, place, self.problems) {
-                read(section);
-            }
-        }
+            Self::new(value, place, &self.problems)
+        });
+        sections.collect()
     }
 
     /// Takes all fields that are left, for a section whose names are looked up elsewhere.
@@ -159,15 +154,13 @@ impl<'a> Section<'a> {
     /// Ends the section: fields that were not taken are unknown. They are never ignored, since most are misspelt.
     pub(crate) fn finish(self) {
         for name in self.fields.keys() {
-            let known = self.known.join(", ");
-            self.problems
-                .add(&self.place, format!("unknown field {name}, known are {known}"));
+            self.problem(format!("unknown field {name}, known are {}", self.known.join(", ")));
         }
     }
 }
 
 /// Reads a value as some type. A problem names the path of the field inside of the value.
-pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, problems: &mut ConfigProblems) -> Option<T> {
+pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, problems: &Problems) -> Option<T> {
     let read = serde_path_to_error::deserialize(value);
     let error: serde_path_to_error::Error<serde_json::Error> = match read {
         Ok(value) => return Some(value),

@@ -1,7 +1,7 @@
 //! `compose:` of a catalog: a composition, or the entries of an ImageSetConfiguration.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -13,7 +13,10 @@ use publish::{Catalog, CatalogSource, ComposedSource};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{ConfigProblems, section::deserialize};
+use super::{
+    file::PlacedCatalog,
+    section::{Problems, Section, deserialize},
+};
 
 /// Reference to an ImageSetConfiguration. Its relative paths start at its own folder.
 #[derive(Deserialize)]
@@ -25,13 +28,8 @@ struct ImageSetFile {
 }
 
 /// Reads the value of `compose`. An ImageSetConfiguration gives one catalog for each entry, unless `name` takes one.
-pub(crate) fn read(
-    name: Option<CatalogName>,
-    value: Value,
-    place: &str,
-    problems: &mut ConfigProblems,
-) -> Vec<(CatalogName, CatalogSource)> {
-    let place = format!("{place}, compose");
+pub(crate) fn read(name: Option<CatalogName>, value: Value, section: &Section) -> Vec<(CatalogName, CatalogSource)> {
+    let (place, problems) = (section.place_of("compose"), &section.problems);
     if value.get("imageSet").is_some() {
         let file = deserialize(value, &place, problems);
         let read = file.map(|file: ImageSetFile| image_set(name.as_ref(), &file));
@@ -82,55 +80,32 @@ fn image_set(name: Option<&CatalogName>, file: &ImageSetFile) -> Result<Vec<(Cat
 
 /// Connects compositions with the catalogs of the configuration: an input that names the source of a catalog follows that
 /// catalog. Compositions that are made of each other are a problem.
-pub(crate) fn connect(catalogs: &mut [Catalog], problems: &mut ConfigProblems) {
-    let known = catalogs.to_vec();
-    for catalog in catalogs.iter_mut() {
-        if let CatalogSource::Composed(composed) = &mut catalog.source {
+pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
+    let known: Vec<Catalog> = catalogs.iter().map(|placed| placed.catalog.clone()).collect();
+    for placed in catalogs.iter_mut() {
+        if let CatalogSource::Composed(composed) = &mut placed.catalog.source {
             composed.share_sources(|reference| {
                 let found = known.iter().find(|catalog| catalog.source.is_at(reference));
                 found.map(|catalog| catalog.name.clone())
             });
         }
     }
-    let by_name: BTreeMap<&CatalogName, &Catalog> = catalogs.iter().map(|catalog| (&catalog.name, catalog)).collect();
-    // Of each cycle only the catalog with the first name is reported.
-    for catalog in by_name.values() {
-        let cycle = cycle_of(catalog, &by_name).filter(|cycle| cycle.iter().min() == Some(&&catalog.name));
-        if let Some(cycle) = cycle {
-            let names: Vec<&str> = cycle.iter().map(|name| name.as_str()).collect();
-            let problem = format!(
-                "compositions are made of each other: {} -> {}",
-                names.join(" -> "),
-                catalog.name
-            );
-            problems.add(format!("catalog {}, compose", catalog.name), problem);
-        }
+    // Cycles are left without the catalogs that are made of no other one, and without those of which none is made.
+    let mut left: Vec<&Catalog> = catalogs.iter().map(|placed| &placed.catalog).collect();
+    let mut before = usize::MAX;
+    while left.len() < before {
+        before = left.len();
+        let names: BTreeSet<&CatalogName> = left.iter().map(|catalog| &catalog.name).collect();
+        let inputs: BTreeSet<&CatalogName> = left.iter().flat_map(|catalog| catalog.source.inputs()).collect();
+        left.retain(|catalog| {
+            inputs.contains(&catalog.name) && catalog.source.inputs().any(|input| names.contains(input))
+        });
     }
-}
-
-/// Returns the shortest chain of inputs from a catalog back to itself.
-fn cycle_of<'a>(start: &'a Catalog, by_name: &BTreeMap<&'a CatalogName, &'a Catalog>) -> Option<Vec<&'a CatalogName>> {
-    let mut came_from: BTreeMap<&CatalogName, &CatalogName> = BTreeMap::new();
-    let mut next = vec![start];
-    while let Some(catalog) = next.pop() {
-        for input in catalog.source.inputs() {
-            if *input == start.name {
-                let mut chain = vec![&catalog.name];
-                while let Some(before) = chain.last().and_then(|name| came_from.get(*name)) {
-                    chain.push(before);
-                }
-                chain.reverse();
-                return Some(chain);
-            }
-            if let Some((known, input)) = by_name.get_key_value(input)
-                && !came_from.contains_key(known)
-            {
-                came_from.insert(known, &catalog.name);
-                next.insert(0, input);
-            }
-        }
+    if !left.is_empty() {
+        let names: Vec<&str> = left.iter().map(|catalog| catalog.name.as_str()).collect();
+        let problem = format!("compositions are made of each other: {}", names.join(", "));
+        problems.add("catalogs, compose", problem);
     }
-    None
 }
 
 #[cfg(test)]
@@ -140,7 +115,7 @@ mod tests {
     use publish::InputPlace;
 
     use super::*;
-    use crate::{Config, ConfigLoader};
+    use crate::{Config, ConfigLoader, ConfigProblems};
 
     fn load(text: &str) -> Result<Config, ConfigProblems> {
         let mut loader = ConfigLoader::new(Duration::from_secs(600));
@@ -182,7 +157,7 @@ mod tests {
             ),
             (
                 "name: a, compose: {inputs: [{catalog: a}]}",
-                "compositions are made of each other: a -> a",
+                "compositions are made of each other: a",
             ),
         ];
         for (entry, expected) in cases {
@@ -192,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn cycle_is_named_once_and_whole() {
+    fn cycle_is_named_once_without_what_is_made_of_it() {
         let text = "catalogs:
 - {name: a, compose: {inputs: [{catalog: x}, {catalog: c}]}}
 - {name: b, compose: {inputs: [{catalog: a}]}}
@@ -201,7 +176,7 @@ mod tests {
 ";
         let problems = load(text).unwrap_err().to_string();
         assert_eq!(problems.lines().count(), 2, "{problems}");
-        assert!(problems.ends_with("made of each other: a -> c -> b -> a"), "{problems}");
+        assert!(problems.ends_with("made of each other: a, b, c"), "{problems}");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use model::CatalogName;
 use publish::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +11,7 @@ use trust::{
     policy::{ImageName, KeySources, OpenPgpBackend, Policy},
 };
 
-use crate::{ConfigProblems, section::Section};
+use super::section::{Problems, Section};
 
 /// First characters of a PEM text in the configuration itself (RFC 7468, section 2). Other texts are paths.
 const PEM: &str = "-----BEGIN";
@@ -41,35 +40,10 @@ impl ConfigKeys {
         let is_some = !self.trusted.is_empty();
         is_some.then(|| Trust::new(self.trusted.iter().cloned().chain(own).collect()))
     }
-
-    /// Reads a private key, which is a path. With `no_files` all are refused: a configuration is no secret.
-    pub(crate) fn add_signing(&mut self, place: &str, key: &str, no_files: bool, problems: &mut ConfigProblems) {
-        self.signing.extend(problems.ok(place, signing_key(key, no_files)));
-    }
-
-    /// Reads public keys: a path, which is refused with `no_files`, or a PEM text.
-    pub(crate) fn add_trusted(&mut self, place: &str, key: &str, no_files: bool, problems: &mut ConfigProblems) {
-        let keys = problems.ok(place, public_keys(key, no_files));
-        self.trusted.extend(keys.into_iter().flatten());
-    }
 }
 
-/// Reads `signing` or `trust`, and passes each key with its place to `add`.
-pub(crate) fn read_keys(mut section: Section<'_>, mut add: impl FnMut(&str, &str, &mut ConfigProblems)) {
-    let place = section.place().to_owned();
-    let keys: Option<Vec<String>> = section.required("keys");
-    // An empty list would turn off signing or verification. It comes from a template without a value more likely than
-    // from a decision, which is to remove the section.
-    if keys.as_ref().is_some_and(Vec::is_empty) {
-        section.problem("keys is empty: name a key or remove the section");
-    }
-    for key in keys.unwrap_or_default() {
-        add(&place, &key, section.problems());
-    }
-    section.finish();
-}
-
-fn signing_key(text: &str, no_files: bool) -> Result<SigningKey, String> {
+/// Reads a private key, which is a path. With `no_files` all are refused: a configuration is no secret.
+pub(crate) fn signing_key(text: &str, no_files: bool) -> Result<SigningKey, String> {
     if text.starts_with(PEM) {
         return Err("a private key must not be part of the configuration: name its file".to_owned());
     }
@@ -79,8 +53,8 @@ fn signing_key(text: &str, no_files: bool) -> Result<SigningKey, String> {
     SigningKey::from_pem(&read(text)?).map_err(|error| format!("{text}: {error}"))
 }
 
-/// Returns the keys of a file or of a PEM text.
-fn public_keys(text: &str, no_files: bool) -> Result<Vec<PublicKey>, String> {
+/// Returns the keys of a file, which is refused with `no_files`, or of a PEM text.
+pub(crate) fn public_keys(text: &str, no_files: bool) -> Result<Vec<PublicKey>, String> {
     if text.starts_with(PEM) {
         return PublicKey::from_pem(text.as_bytes()).map_err(|error| error.to_string());
     }
@@ -97,22 +71,15 @@ fn read(path: &str) -> Result<Vec<u8>, String> {
 /// Value of `signature` that exempts a catalog from the rule for all. `policy.json` has the same word.
 const ANYTHING: &str = "insecureAcceptAnything";
 
-/// Rules for the signatures of images: one for all catalogs and those of single catalogs.
-#[derive(Debug, Default)]
-pub(crate) struct SignatureRules {
-    default: Option<PlacedRule>,
-    own: Vec<(CatalogName, PlacedRule)>,
-}
-
 /// A rule that is not parsed yet, and the place where it is configured.
-#[derive(Debug)]
-struct PlacedRule {
+#[derive(Debug, Clone)]
+pub(crate) struct PlacedRule {
     place: String,
     rule: Value,
 }
 
-/// Settings for reading the keys of a rule.
-#[derive(Clone, Copy)]
+/// Settings for reading keys.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct KeyContext {
     /// True if paths are refused, as in a Lambda function.
     pub(crate) no_files: bool,
@@ -142,46 +109,31 @@ struct CosignKeys {
     keys: Vec<String>,
 }
 
-impl SignatureRules {
-    pub(crate) fn set_default(&mut self, rule: Value, place: String) {
-        self.default = Some(PlacedRule { place, rule });
+impl PlacedRule {
+    /// Takes the field `signature` of a section.
+    pub(crate) fn read(section: &mut Section) -> Option<Self> {
+        let rule = section.value("signature")?;
+        let place = section.place_of("signature");
+        Some(Self { place, rule })
     }
 
-    pub(crate) fn set_own(&mut self, catalog: &CatalogName, rule: Value, place: String) {
-        self.own.push((catalog.clone(), PlacedRule { place, rule }));
-    }
-
-    /// Sets the policy of every catalog.
-    pub(crate) fn apply(&self, catalogs: &mut [Catalog], keys: KeyContext, problems: &mut ConfigProblems) {
-        for catalog in catalogs {
-            // The rule of a catalog replaces the rule for all, also where it is weaker.
-            let own = self.own.iter().find(|(name, _)| *name == catalog.name);
-            let Some(placed) = own.map(|(_, placed)| placed).or(self.default.as_ref()) else {
+    /// Sets the policy of every source of a catalog.
+    pub(crate) fn apply(&self, catalog: &mut Catalog, keys: KeyContext, problems: &Problems) {
+        let name = catalog.name.clone();
+        for pulled in catalog.pulled_mut() {
+            let Some(source) = pulled.source.pulled() else {
                 continue;
             };
-            let name = catalog.name.clone();
-            for pulled in catalog.pulled_mut() {
-                let set = keys.set_policy(&placed.rule, pulled);
-                problems.ok(
-                    &placed.place,
-                    set.map_err(|problem| format!("for the catalog {name}: {problem}")),
-                );
+            let policy = keys.policy(&self.rule, source);
+            let policy = policy.map_err(|problem| format!("for the catalog {name}: {problem}"));
+            if let Some((policy, lookaside)) = problems.ok(&self.place, policy).flatten() {
+                (pulled.policy, pulled.lookaside) = (Some(policy), lookaside);
             }
         }
     }
 }
 
 impl KeyContext {
-    fn set_policy(self, rule: &Value, catalog: &mut Catalog) -> Result<(), String> {
-        let Some(source) = catalog.source.pulled() else {
-            return Ok(());
-        };
-        if let Some((policy, lookaside)) = self.policy(rule, source)? {
-            (catalog.policy, catalog.lookaside) = (Some(policy), lookaside);
-        }
-        Ok(())
-    }
-
     fn policy(self, rule: &Value, source: &Source) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
         if rule.as_str() == Some(ANYTHING) {
             return Ok(None);

@@ -1,5 +1,3 @@
-//! `catalogs.yaml`: its documents, and how those of several files are merged.
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -8,55 +6,59 @@ use std::{
 };
 
 use model::{Availability, CatalogName};
-use publish::{Catalog, CatalogSource, ValidationMode};
+use publish::{Catalog, CatalogSource, SourceLimits, ValidationMode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use source::{PlainHttp, SourceSettings};
 use upkeep::Retention;
 
-use crate::{
-    ConfigProblems, GrpcConfig, ServerConfig, cluster_catalog, composed,
-    keys::{ConfigKeys, SignatureRules, read_keys},
-    limits::{self, LimitSettings},
+use super::{
+    ConfigLoader, GrpcConfig, cluster_catalog, composed,
+    keys::PlacedRule,
+    limits::{self, OwnLimits},
     poll_interval,
-    section::{Section, text},
+    section::{Problems, Section, text},
     values::{self, host_and_port, platform},
-    webhook::NotifySettings,
 };
 
-/// Settings of all files together. Where only one value is possible, the last file wins.
-#[derive(Debug, Default)]
-pub(crate) struct MergedFiles {
-    pub(crate) store: Option<String>,
-    pub(crate) sources: SourceSettings,
-    pub(crate) limits: LimitSettings,
-    pub(crate) catalogs: Vec<PlacedCatalog>,
-    pub(crate) notify: NotifySettings,
-    pub(crate) retention: Option<Retention>,
-    pub(crate) server: ServerConfig,
-    pub(crate) grpc: GrpcConfig,
-    pub(crate) keys: ConfigKeys,
-    /// True if paths are refused, as in a Lambda function.
-    pub(crate) no_files: bool,
-    pub(crate) signatures: SignatureRules,
-}
-
 /// A catalog and the place where it is configured, for problems.
-#[derive(Debug)]
 pub(crate) struct PlacedCatalog {
     pub(crate) place: String,
     pub(crate) catalog: Catalog,
+    /// Limits that the catalog sets itself, which win over those of all.
+    pub(crate) limits: OwnLimits,
+    /// Rule for its signatures.
+    pub(crate) signature: Option<PlacedRule>,
 }
 
-impl MergedFiles {
-    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests.
-    pub(crate) fn add_text(&mut self, text: &str, place: &str, interval: Duration, problems: &mut ConfigProblems) {
+impl PlacedCatalog {
+    /// Returns a catalog without limits and rules of its own.
+    pub(crate) fn new(place: &str, catalog: Catalog) -> Self {
+        Self {
+            place: place.to_owned(),
+            catalog,
+            limits: OwnLimits::new(),
+            signature: None,
+        }
+    }
+
+    /// Sets the limits of the catalog if it has its own. All others are those of all catalogs.
+    pub(crate) fn set_limits(&mut self, all: &SourceLimits) {
+        for (set, to) in &self.limits {
+            set(self.catalog.limits.get_or_insert_with(|| all.clone()), *to);
+        }
+    }
+}
+
+impl ConfigLoader {
+    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests. `place` names it in problems.
+    pub fn text(&mut self, place: &str, text: &str) {
         let documents = match serde_saphyr::from_multiple::<Value>(text) {
             Ok(documents) => documents,
             Err(error) => {
                 // The default message speaks to programmers, and names options that users do not have.
                 let error = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-                return problems.add(place, format!("is not valid YAML: {error}"));
+                return self.problems.add(place, format!("is not valid YAML: {error}"));
             }
         };
         for (document, number) in documents.into_iter().zip(1..) {
@@ -65,24 +67,25 @@ impl MergedFiles {
                 _ => format!("{place}, document {number}"),
             };
             if document.get("kind").is_some() || document.get("apiVersion").is_some() {
-                cluster_catalog::add(document, &place, self, problems);
-            } else if !document.is_null() {
-                let section = Section::new(document, place, problems);
-                section
-                    .into_iter()
-                    .for_each(|section| self.add_document(section, interval));
+                cluster_catalog::add(document, &place, self);
+            } else if !document.is_null()
+                && let Some(section) = Section::new(document, place, &self.problems)
+            {
+                self.add_document(section);
             }
         }
     }
 
-    fn add_document(&mut self, mut document: Section<'_>, default_interval: Duration) {
-        let interval = document.parsed("interval", poll_interval).unwrap_or(default_interval);
+    fn add_document(&mut self, mut document: Section) {
+        let interval = document.parsed("interval", poll_interval).unwrap_or(self.interval);
         self.store = document.field("store").or(self.store.take());
         if let Some(section) = document.section("registries") {
             add_registries(&mut self.sources, section);
         }
-        if let Some(section) = document.section("limits") {
-            self.limits.add(section);
+        if let Some(mut section) = document.section("limits") {
+            for (_, set, to) in limits::read(&mut section) {
+                set(&mut self.limits, to);
+            }
         }
         if let Some(section) = document.section("notify") {
             self.notify.add(section);
@@ -97,39 +100,40 @@ impl MergedFiles {
             self.grpc = GrpcConfig::read(section);
         }
         if let Some(section) = document.section("signing") {
-            let keys = &mut self.keys;
-            read_keys(section, |place, key, problems| {
-                keys.add_signing(place, key, self.no_files, problems);
-            });
+            self.add_keys(section, Self::signing_key);
         }
         if let Some(section) = document.section("trust") {
-            let keys = &mut self.keys;
-            read_keys(section, |place, key, problems| {
-                keys.add_trusted(place, key, self.no_files, problems);
-            });
+            self.add_keys(section, Self::verify_key);
         }
-        if let Some(rule) = document.value("signature") {
-            self.signatures.set_default(rule, document.place_of("signature"));
+        self.signature = PlacedRule::read(&mut document).or(self.signature.take());
+        for section in document.sections("catalogs", "catalog") {
+            self.add_catalog(section, interval);
         }
-        document.sections("catalogs", "catalog", |section| self.add_catalog(section, interval));
         document.finish();
     }
 
-    fn add_catalog(&mut self, mut section: Section<'_>, interval: Duration) {
-        let place = section.place().to_owned();
-        let sources = read_source(&mut section, &place);
+    /// Adds the keys of `signing` or `trust`.
+    fn add_keys(&mut self, mut section: Section, add: fn(&mut Self, &str, &str)) {
+        let keys: Option<Vec<String>> = section.require("keys").field("keys");
+        // An empty list would turn off signing or verification. It comes from a template without a value more likely than
+        // from a decision, which is to remove the section.
+        if keys.as_ref().is_some_and(Vec::is_empty) {
+            section.problem("keys is empty: name a key or remove the section");
+        }
+        for key in keys.unwrap_or_default() {
+            add(self, &section.place, &key);
+        }
+        section.finish();
+    }
+
+    fn add_catalog(&mut self, mut section: Section, interval: Duration) {
+        let sources = read_source(&mut section);
         let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
-        let signature = section.value("signature");
+        let signature = PlacedRule::read(&mut section);
         let validation = validation_mode(&mut section);
         let limits = section.section("limits").map(limits::read_own).unwrap_or_default();
-        section.finish();
         for (name, source) in sources {
-            self.limits.add_own(&name, limits.clone());
-            if let Some(rule) = &signature {
-                let place = format!("{place}, signature");
-                self.signatures.set_own(&name, rule.clone(), place);
-            }
             let catalog = Catalog::new(name, source);
             let catalog = Catalog {
                 availability: availability.unwrap_or_default(),
@@ -138,32 +142,34 @@ impl MergedFiles {
                 validation: validation.unwrap_or(catalog.validation),
                 ..catalog
             };
-            let place = place.clone();
-            self.catalogs.push(PlacedCatalog { place, catalog });
+            self.catalogs.push(PlacedCatalog {
+                place: section.place.clone(),
+                catalog,
+                limits: limits.clone(),
+                signature: signature.clone(),
+            });
         }
+        section.finish();
     }
 }
 
 /// Reads the name and `source` or `compose`. An ImageSetConfiguration gives several catalogs.
-fn read_source(section: &mut Section<'_>, place: &str) -> Vec<(CatalogName, CatalogSource)> {
+fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
     if let Some(value) = section.value("compose") {
-        let name: Option<String> = section.field("name");
-        let name = name.and_then(|name| section.problems().ok(place, name.parse()));
-        if section.field::<String>("source").is_some() {
+        let name = section.parsed("name", str::parse);
+        if section.value("source").is_some() {
             section.problem("a catalog has either source or compose");
         }
-        return composed::read(name, value, place, section.problems());
+        return composed::read(name, value, section);
     }
-    let name = section.required::<String>("name");
-    let source = section.required::<String>("source");
     // Both are parsed even if the other one is wrong: all problems are reported at once.
-    let name = name.and_then(|name| section.problems().ok(place, name.parse()));
-    let source = source.and_then(|source| section.problems().ok(place, source.parse()));
+    let name = section.require("name").parsed("name", str::parse);
+    let source = section.require("source").parsed("source", str::parse);
     name.zip(source).into_iter().collect()
 }
 
 /// Reads `retention`. Fields that are absent have the defaults of [`Retention`].
-fn read_retention(mut section: Section<'_>) -> Retention {
+fn read_retention(mut section: Section) -> Retention {
     let retention = Retention::of(
         section.parsed("generations", values::generations),
         section.parsed("days", values::days),
@@ -173,7 +179,7 @@ fn read_retention(mut section: Section<'_>) -> Retention {
     retention
 }
 
-fn validation_mode(section: &mut Section<'_>) -> Option<ValidationMode> {
+fn validation_mode(section: &mut Section) -> Option<ValidationMode> {
     let value = section.value("validate")?;
     let place = section.place_of("validate");
     // YAML 1.1 reads `off` as false.
@@ -181,17 +187,17 @@ fn validation_mode(section: &mut Section<'_>) -> Option<ValidationMode> {
         Value::Bool(false) => "off".to_owned(),
         value => text(value),
     };
-    section.problems().ok(place, text.parse())
+    section.problems.ok(place, text.parse())
 }
 
 /// Adds `registries` of `catalogs.yaml`. Lists grow; the last platform counts.
-fn add_registries(settings: &mut SourceSettings, mut section: Section<'_>) {
+fn add_registries(settings: &mut SourceSettings, mut section: Section) {
     let auth_files: Vec<PathBuf> = section.field("authFiles").unwrap_or_default();
     settings.auth_files.extend(auth_files);
     let header_files: BTreeMap<String, PathBuf> = section.field("headerFiles").unwrap_or_default();
     let place = section.place_of("headerFiles");
     for (host, path) in header_files {
-        if let Some(host) = section.problems().ok(&place, host_and_port(&host)) {
+        if let Some(host) = section.problems.ok(&place, host_and_port(&host)) {
             settings.header_files.insert(&host, path);
         }
     }
@@ -209,7 +215,7 @@ fn add_registries(settings: &mut SourceSettings, mut section: Section<'_>) {
 }
 
 /// Checks that the files can be read, so that a mistake shows before a port is open and not at the first poll.
-pub(crate) fn check_files(settings: &SourceSettings, problems: &mut ConfigProblems) {
+pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot be read: {error}"));
     for path in &settings.auth_files {
         let json = read(path).and_then(|bytes| {

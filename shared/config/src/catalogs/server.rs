@@ -2,9 +2,8 @@ use std::{path::PathBuf, time::Duration};
 
 use model::CatalogName;
 
-use crate::{
-    ConfigProblems,
-    section::Section,
+use super::{
+    section::{Problems, Section},
     values::{self, time_limit},
 };
 
@@ -35,7 +34,7 @@ pub struct GrpcConfig {
 }
 
 impl GrpcConfig {
-    pub(crate) fn read(mut section: Section<'_>) -> Self {
+    pub(crate) fn read(mut section: Section) -> Self {
         let config = Self {
             anonymous: section.field("anonymous"),
             tls: section.field("tls").unwrap_or_default(),
@@ -70,25 +69,28 @@ pub struct ServerLimitsConfig {
 
 impl ServerConfig {
     /// Adds `server` of `catalogs.yaml`. What it sets replaces what was set.
-    pub(crate) fn add(&mut self, mut section: Section<'_>) {
-        replace(&mut self.tls_cert, section.field("tlsCert"));
-        replace(&mut self.tls_key, section.field("tlsKey"));
-        replace(&mut self.readers, section.field("readers"));
+    pub(crate) fn add(&mut self, mut section: Section) {
+        self.extend(Self {
+            tls_cert: section.field("tlsCert"),
+            tls_key: section.field("tlsKey"),
+            readers: section.field("readers"),
+            ..Self::default()
+        });
         if let Some(limits) = section.section("limits") {
             self.limits.add(limits);
         }
         section.finish();
     }
 
-    /// Adds settings of the command line, which has no limits. What they set replaces what was set.
+    /// Adds the files of other settings. What they set replaces what was set.
     pub(crate) fn extend(&mut self, other: Self) {
-        replace(&mut self.tls_cert, other.tls_cert);
-        replace(&mut self.tls_key, other.tls_key);
-        replace(&mut self.readers, other.readers);
+        self.tls_cert = other.tls_cert.or(self.tls_cert.take());
+        self.tls_key = other.tls_key.or(self.tls_key.take());
+        self.readers = other.readers.or(self.readers.take());
     }
 
     /// Checks that certificate and key are set together, once all files and flags have been read.
-    pub(crate) fn check(&self, problems: &mut ConfigProblems) {
+    pub(crate) fn check(&self, problems: &Problems) {
         match (&self.tls_cert, &self.tls_key) {
             (Some(_), None) => problems.add("server", "tlsCert is set and tlsKey is missing"),
             (None, Some(_)) => problems.add("server", "tlsKey is set and tlsCert is missing"),
@@ -98,28 +100,21 @@ impl ServerConfig {
 }
 
 impl ServerLimitsConfig {
-    fn add(&mut self, mut section: Section<'_>) {
+    fn add(&mut self, mut section: Section) {
         let count = |text: &str| values::count(text, 1..=COUNT_MAX);
         let connections = |text: &str| values::count(text, 1..=COUNT_MAX as usize);
-        replace(&mut self.connections, section.parsed("connections", connections));
-        replace(&mut self.streams, section.parsed("streams", count));
-        replace(
-            &mut self.grpc_connections,
-            section.parsed("grpcConnections", connections),
-        );
-        replace(&mut self.grpc_streams, section.parsed("grpcStreams", count));
-        replace(&mut self.handshake, section.parsed("handshake", time_limit));
-        replace(&mut self.first_request, section.parsed("firstRequest", time_limit));
-        replace(&mut self.idle, section.parsed("idle", time_limit));
-        replace(&mut self.stalled, section.parsed("stalled", time_limit));
-        replace(&mut self.drain, section.parsed("drain", time_limit));
+        *self = Self {
+            connections: section.parsed("connections", connections).or(self.connections),
+            streams: section.parsed("streams", count).or(self.streams),
+            grpc_connections: section.parsed("grpcConnections", connections).or(self.grpc_connections),
+            grpc_streams: section.parsed("grpcStreams", count).or(self.grpc_streams),
+            handshake: section.parsed("handshake", time_limit).or(self.handshake),
+            first_request: section.parsed("firstRequest", time_limit).or(self.first_request),
+            idle: section.parsed("idle", time_limit).or(self.idle),
+            stalled: section.parsed("stalled", time_limit).or(self.stalled),
+            drain: section.parsed("drain", time_limit).or(self.drain),
+        };
         section.finish();
-    }
-}
-
-fn replace<T>(old: &mut Option<T>, new: Option<T>) {
-    if new.is_some() {
-        *old = new;
     }
 }
 

@@ -1,14 +1,18 @@
 use std::{collections::BTreeMap, fmt::Display, fs, path::Path, str::FromStr, time::Duration};
 
 use model::CatalogName;
-use publish::Catalog;
+use publish::{Catalog, SourceLimits};
 use source::{Source, SourceSettings};
 use trust::policy::OpenPgpBackend;
+use upkeep::Retention;
 
-use crate::{
-    Config, ConfigProblems, ServerConfig, composed,
-    file::{MergedFiles, PlacedCatalog, check_files},
-    keys::KeyContext,
+use super::{
+    Config, ConfigKeys, ConfigProblems, GrpcConfig, ServerConfig, composed,
+    file::{PlacedCatalog, check_files},
+    keys::{KeyContext, PlacedRule, public_keys, signing_key},
+    limits,
+    section::Problems,
+    webhook::NotifySettings,
 };
 
 /// Collects a configuration from files, texts and flags, and all of its problems.
@@ -27,12 +31,23 @@ use crate::{
 /// assert!(problems.contains("catalogs.yaml, interval: ") && problems.contains("unknown field stor"));
 /// # Ok::<(), catalog_mirror_config::ConfigProblems>(())
 /// ```
+#[derive(Default)]
 pub struct ConfigLoader {
-    interval: Duration,
-    files: MergedFiles,
-    server: ServerConfig,
-    problems: ConfigProblems,
-    keyrings: Option<&'static dyn OpenPgpBackend>,
+    /// Interval of catalogs that configure none.
+    pub(crate) interval: Duration,
+    pub(crate) store: Option<String>,
+    pub(crate) sources: SourceSettings,
+    pub(crate) limits: SourceLimits,
+    pub(crate) catalogs: Vec<PlacedCatalog>,
+    pub(crate) notify: NotifySettings,
+    pub(crate) retention: Option<Retention>,
+    pub(crate) server: ServerConfig,
+    pub(crate) grpc: GrpcConfig,
+    pub(crate) keys: ConfigKeys,
+    /// Rule for the signatures of catalogs that have no rule of their own.
+    pub(crate) signature: Option<PlacedRule>,
+    pub(crate) problems: Problems,
+    key_context: KeyContext,
 }
 
 /// A catalog of the command line: `NAME=SOURCE`.
@@ -42,21 +57,19 @@ pub struct NamedSource {
     source: Source,
 }
 
+// What is added last wins where only one value is possible.
 impl ConfigLoader {
     /// Starts with an empty configuration. `interval` is for catalogs that configure none.
     pub fn new(interval: Duration) -> Self {
         Self {
             interval,
-            files: MergedFiles::default(),
-            server: ServerConfig::default(),
-            problems: ConfigProblems::default(),
-            keyrings: None,
+            ..Self::default()
         }
     }
 
     /// Sets the default of `limits.memoryBytes`. For AWS Lambda, where all memory is little. Call it before adding files.
-    pub fn memory(&mut self, bytes: usize) {
-        self.files.limits.set_memory(bytes);
+    pub const fn memory(&mut self, bytes: usize) {
+        self.limits.memory_bytes = bytes;
     }
 
     /// Adds a file of `catalogs.yaml` documents and `ClusterCatalog` manifests.
@@ -68,58 +81,52 @@ impl ConfigLoader {
         }
     }
 
-    /// Adds a text of documents. `place` names it in problems.
-    pub fn text(&mut self, place: &str, text: &str) {
-        self.files.add_text(text, place, self.interval, &mut self.problems);
-    }
-
     /// Adds a catalog of the command line.
     pub fn named_source(&mut self, named: &NamedSource) {
         let catalog = Catalog {
             interval: Some(self.interval),
             ..Catalog::new(named.name.clone(), named.source.clone())
         };
-        let place = "--catalog".to_owned();
-        self.files.catalogs.push(PlacedCatalog { place, catalog });
+        self.catalogs.push(PlacedCatalog::new("--catalog", catalog));
     }
 
-    /// Returns the settings for reading sources, so that more can be added. What is set after the last file wins.
+    /// Returns the settings for reading sources, so that more can be added.
     pub const fn sources(&mut self) -> &mut SourceSettings {
-        &mut self.files.sources
+        &mut self.sources
     }
 
-    /// Adds a limit `NAME=VALUE` that wins over those of the files.
+    /// Adds a limit `NAME=VALUE`.
     pub fn limit(&mut self, text: &str) {
-        if let Err(problem) = self.files.limits.add_flag(text) {
-            self.problems.add(format!("--limit {text}"), problem);
-        }
+        let set = limits::set(&mut self.limits, text);
+        self.problems.ok(format!("--limit {text}"), set);
     }
 
-    /// Adds settings of the HTTP server that win over those of the files.
+    /// Adds settings of the HTTP server.
     pub fn server(&mut self, server: ServerConfig) {
         self.server.extend(server);
     }
 
     /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it before adding files.
-    pub fn registries_only(&mut self) {
-        self.files.no_files = true;
+    pub const fn registries_only(&mut self) {
+        self.key_context.no_files = true;
     }
 
-    /// Adds the file of a private key that signs publications. `place` names it in problems.
-    pub fn signing_key(&mut self, place: &str, file: &Path) {
-        let (files, file) = (&mut self.files, file.display().to_string());
-        files.keys.add_signing(place, &file, files.no_files, &mut self.problems);
+    /// Adds a private key that signs publications, by its path. `place` names it in problems.
+    pub fn signing_key(&mut self, place: &str, key: &str) {
+        let key = signing_key(key, self.key_context.no_files);
+        self.keys.signing.extend(self.problems.ok(place, key));
     }
 
-    /// Adds the file of a public key that is trusted. `place` names it in problems.
-    pub fn verify_key(&mut self, place: &str, file: &Path) {
-        let (files, file) = (&mut self.files, file.display().to_string());
-        files.keys.add_trusted(place, &file, files.no_files, &mut self.problems);
+    /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in problems.
+    pub fn verify_key(&mut self, place: &str, key: &str) {
+        let keys = public_keys(key, self.key_context.no_files);
+        let keys = self.problems.ok(place, keys);
+        self.keys.trusted.extend(keys.into_iter().flatten());
     }
 
     /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
     pub fn openpgp(&mut self, keyrings: &'static dyn OpenPgpBackend) {
-        self.keyrings = Some(keyrings);
+        self.key_context.keyrings = Some(keyrings);
     }
 
     /// Adds a problem that the caller found, so that it is reported with the others.
@@ -131,52 +138,49 @@ impl ConfigLoader {
     ///
     /// # Errors
     /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that do not fit together.
-    pub fn finish(mut self) -> Result<Config, ConfigProblems> {
-        let problems = &mut self.problems;
-        if self.files.store.as_deref() == Some("") {
+    pub fn finish(self) -> Result<Config, ConfigProblems> {
+        let problems = &self.problems;
+        if self.store.as_deref() == Some("") {
             problems.add("store", "the name of the folder or bucket is empty");
         }
-        if self.files.no_files {
-            refuse_paths(&self.files.catalogs, problems);
+        if self.key_context.no_files {
+            refuse_paths(&self.catalogs, problems);
         }
         // Everything below needs the whole configuration: texts may come in any order.
-        let mut catalogs = unique(self.files.catalogs, problems);
+        let mut catalogs = unique(self.catalogs, problems);
         composed::connect(&mut catalogs, problems);
-        let keys = KeyContext {
-            no_files: self.files.no_files,
-            keyrings: self.keyrings,
-        };
-        self.files.signatures.apply(&mut catalogs, keys, problems);
-        let event_source = self.files.notify.source.take();
-        let webhooks = self
-            .files
-            .notify
-            .finish(&catalogs, &self.files.sources.http.ca_files, problems);
-        self.files.server.extend(self.server);
-        self.files.server.check(problems);
-        let limits = self.files.limits.apply(&mut catalogs);
-        check_files(&self.files.sources, problems);
+        for placed in &mut catalogs {
+            // The rule of a catalog replaces the rule for all, also where it is weaker.
+            if let Some(rule) = placed.signature.as_ref().or(self.signature.as_ref()) {
+                rule.apply(&mut placed.catalog, self.key_context, problems);
+            }
+            placed.set_limits(&self.limits);
+        }
+        let catalogs: Vec<Catalog> = catalogs.into_iter().map(|placed| placed.catalog).collect();
+        let (event_source, webhooks) = self.notify.finish(&catalogs, &self.sources.http.ca_files, problems);
+        self.server.check(problems);
+        check_files(&self.sources, problems);
         let images = SourceSettings {
-            limits: limits.image.clone(),
-            ..self.files.sources
+            limits: self.limits.image.clone(),
+            ..self.sources
         };
-        self.problems.none_or(Config {
-            store: self.files.store,
+        problems.none_or(Config {
+            store: self.store,
             catalogs,
             images,
-            limits,
+            limits: self.limits,
             webhooks,
-            server: self.files.server,
-            grpc: self.files.grpc,
+            server: self.server,
+            grpc: self.grpc,
             event_source,
-            retention: self.files.retention,
-            keys: self.files.keys,
+            retention: self.retention,
+            keys: self.keys,
         })
     }
 }
 
-fn refuse_paths(catalogs: &[PlacedCatalog], problems: &mut ConfigProblems) {
-    for PlacedCatalog { place, catalog } in catalogs {
+fn refuse_paths(catalogs: &[PlacedCatalog], problems: &Problems) {
+    for PlacedCatalog { place, catalog, .. } in catalogs {
         let sources = catalog.source.pulled_sources();
         for source in sources.filter(|source| matches!(source, Source::OciLayout { .. } | Source::Dir(_))) {
             let problem = format!("the source {source} is a path, not an image in a registry or an archive");
@@ -185,21 +189,19 @@ fn refuse_paths(catalogs: &[PlacedCatalog], problems: &mut ConfigProblems) {
     }
 }
 
-fn unique(catalogs: Vec<PlacedCatalog>, problems: &mut ConfigProblems) -> Vec<Catalog> {
+/// Returns the catalogs in the order of their names.
+fn unique(catalogs: Vec<PlacedCatalog>, problems: &Problems) -> Vec<PlacedCatalog> {
     let mut by_name: BTreeMap<CatalogName, PlacedCatalog> = BTreeMap::new();
     for placed in catalogs {
         let name = placed.catalog.name.clone();
-        match by_name.get(&name) {
-            Some(first) => {
-                let problem = format!("the catalog {name} is configured in {} already", first.place);
-                problems.add(&placed.place, problem);
-            }
-            None => {
-                by_name.insert(name, placed);
-            }
+        if let Some(first) = by_name.get(&name) {
+            let problem = format!("the catalog {name} is configured in {} already", first.place);
+            problems.add(&placed.place, problem);
+        } else {
+            by_name.insert(name, placed);
         }
     }
-    by_name.into_values().map(|placed| placed.catalog).collect()
+    by_name.into_values().collect()
 }
 
 impl FromStr for NamedSource {

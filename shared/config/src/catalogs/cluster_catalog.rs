@@ -1,0 +1,196 @@
+//! `ClusterCatalog` manifests, as `kubectl get -o yaml` prints them.
+
+use std::time::Duration;
+
+use model::{Availability, CatalogName};
+use publish::{Catalog, ValidationMode};
+use serde_json::Value;
+use source::{Source, SourceError};
+
+use super::{
+    ConfigLoader,
+    file::PlacedCatalog,
+    limits::{self, OwnLimits},
+    section::Section,
+    values::check_poll_interval,
+};
+
+const API_VERSION: &str = "olm.operatorframework.io/v1";
+
+/// Prefix of the annotations that are for this program.
+const ANNOTATION_PREFIX: &str = "catalog-mirror/";
+/// Limits of the catalog, as the mapping that `limits` is in `catalogs.yaml`.
+const LIMITS_ANNOTATION: &str = "catalog-mirror/limits";
+/// Treatment of content that violates the rules of OLM: `off`, `warn` or `refuse`, as `validate` in `catalogs.yaml`.
+const VALIDATE_ANNOTATION: &str = "catalog-mirror/validate";
+
+/// Adds a manifest, or all items of a `List` of manifests.
+pub(crate) fn add(mut manifest: Value, place: &str, loader: &mut ConfigLoader) {
+    let field = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (field("apiVersion"), field("kind"));
+    if kind == "List" || kind == "ClusterCatalogList" {
+        let Some(items) = manifest.get("items").and_then(Value::as_array) else {
+            return loader.problems.add(place, format!("the {kind} has no items"));
+        };
+        return items.iter().for_each(|item| add(item.clone(), place, loader));
+    }
+    if (version, kind) != (API_VERSION, "ClusterCatalog") {
+        let problem = format!("{kind:?} of {version:?} is not a ClusterCatalog of {API_VERSION:?}");
+        return loader.problems.add(place, problem);
+    }
+    let name = manifest.pointer("/metadata/name").and_then(Value::as_str);
+    let place = format!("{place}, ClusterCatalog {}", name.unwrap_or_default());
+    remove_nulls(&mut manifest);
+    let catalog = Section::new(manifest, place, &loader.problems).and_then(read);
+    loader.catalogs.extend(catalog);
+}
+
+/// Removes fields without a value, which the API server takes for absent.
+fn remove_nulls(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(remove_nulls);
+    }
+}
+
+/// Reads a manifest. Fields that a cluster adds (`status`, more `metadata`) are ignored.
+fn read(mut manifest: Section) -> Option<PlacedCatalog> {
+    let mut metadata = manifest.require("metadata").section("metadata")?;
+    let name: Option<CatalogName> = metadata.require("name").parsed("name", str::parse);
+    let annotations = metadata.section("annotations");
+    let (validation, limits) = annotations.map(read_annotations).unwrap_or_default();
+    let mut spec = manifest.require("spec").section("spec")?;
+    let availability: Option<Availability> = spec.field("availabilityMode");
+    // Known, so that it is not refused; a mirror has no use for the order of catalogs.
+    let _: Option<i32> = spec.field("priority");
+    let source = spec.require("source").section("source");
+    spec.finish();
+    let (source, interval) = read_source(source?)?;
+    let catalog = Catalog::new(name?, source);
+    Some(PlacedCatalog {
+        limits,
+        ..PlacedCatalog::new(
+            &manifest.place,
+            Catalog {
+                availability: availability.unwrap_or_default(),
+                interval,
+                validation: validation.unwrap_or(catalog.validation),
+                ..catalog
+            },
+        )
+    })
+}
+
+/// Reads the annotations for this program. Those that are unknown are refused, since most are misspelt.
+fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLimits) {
+    let validation = annotations.parsed(VALIDATE_ANNOTATION, str::parse);
+    let mapping = |text: &str| {
+        let value = serde_saphyr::from_str(text);
+        value.map_err(|_| "is not a mapping such as {documents: 50000}")
+    };
+    let limits: Option<Value> = annotations.parsed(LIMITS_ANNOTATION, mapping);
+    let place = annotations.place_of(LIMITS_ANNOTATION);
+    let limits = limits.and_then(|limits| Section::new(limits, place, &annotations.problems));
+    let others = annotations.rest();
+    for name in others.keys().filter(|name| name.starts_with(ANNOTATION_PREFIX)) {
+        annotations.problem(format!(
+            "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
+        ));
+    }
+    (validation, limits.map(limits::read_own).unwrap_or_default())
+}
+
+/// Reads `spec.source`: an image, and the time between two polls. The rules are those that the API server checks from the CRD.
+fn read_source(mut source: Section) -> Option<(Source, Option<Duration>)> {
+    let kind: Option<String> = source.require("type").field("type");
+    if let Some(kind) = kind.filter(|kind| kind != "Image") {
+        source.problem(format!("type must be Image, not {kind:?}"));
+    }
+    let image = source.require("image").section("image");
+    source.finish();
+    let mut image = image?;
+    let reference = image.require("ref").parsed("ref", registry_image);
+    let minutes: Option<u64> = image.field("pollIntervalMinutes");
+    let interval = minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+    let place = image.place_of("pollIntervalMinutes");
+    if let Some(interval) = interval {
+        image.problems.ok(&place, check_poll_interval(interval));
+    }
+    let is_pinned = reference.as_ref().is_some_and(|source| source.pinned().is_some());
+    if interval.is_some() && is_pinned {
+        let problem = "must not be set together with a digest, which never changes";
+        image.problems.add(place, problem);
+    }
+    image.finish();
+    Some((reference?, interval))
+}
+
+fn registry_image(text: &str) -> Result<Source, String> {
+    match text.parse() {
+        Ok(source @ Source::Registry { .. }) => Ok(source),
+        Ok(_) => Err(format!("{text:?} is not an image in a registry")),
+        Err(error) => Err(SourceError::to_string(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use publish::ValidationMode;
+
+    use crate::ConfigLoader;
+
+    #[test]
+    fn cluster_catalog_has_its_validation_as_an_annotation() {
+        let mode = |annotation: &str| {
+            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
+            let text = format!(
+                "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a, annotations: \
+                 {{{annotation}}}}}, spec: {{source: {{type: Image, image: {{ref: 'quay.io/a/b:v1'}}}}}}}}"
+            );
+            loader.text("file", &text);
+            loader.finish().map(|config| config.catalogs[0].validation)
+        };
+        assert_eq!(mode("").unwrap(), ValidationMode::Warn);
+        assert_eq!(mode("catalog-mirror/validate: refuse").unwrap(), ValidationMode::Refuse);
+        let problem = mode("catalog-mirror/validate: maybe").unwrap_err().to_string();
+        assert!(
+            problem.contains("catalog-mirror/validate: \"maybe\" is not off"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn cluster_catalog_that_a_cluster_would_refuse_is_a_problem() {
+        let manifest = |image: &str| {
+            format!(
+                "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a}}, \
+                 spec: {{source: {{type: Image, image: {image}}}}}}}"
+            )
+        };
+        for (text, part) in [
+            (
+                manifest("{ref: 'dir:/etc'}"),
+                "spec, source, image, ref: \"dir:/etc\" is not an image",
+            ),
+            (
+                manifest("{ref: 7}"),
+                "ClusterCatalog a, spec, source, image, ref: `7` names no registry",
+            ),
+            (
+                manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 0}"),
+                "image, pollIntervalMinutes: 0s is out of range",
+            ),
+            (
+                manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 9000000}"),
+                "out of range",
+            ),
+            ("{apiVersion: v1, kind: List}".to_owned(), "the List has no items"),
+            ("{apiVersion: v1, kind: ConfigMap}".to_owned(), "ConfigMap"),
+        ] {
+            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
+            loader.text("file", &text);
+            let problems = loader.finish().unwrap_err().to_string();
+            assert!(problems.contains(part), "{part} is not in {problems}");
+        }
+    }
+}
